@@ -1,0 +1,5 @@
+"""`python -m contextive` is the command `contextive-mcp`."""
+
+from contextive.cli import main
+
+main()

@@ -1,0 +1,48 @@
+"""The command line: one module a group of commands. Nothing heavy is imported before a command runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """The command `contextive-mcp`."""
+    sys.exit(run(list(sys.argv[1:] if argv is None else argv)))
+
+
+def duvet_main(argv: Sequence[str] | None = None) -> NoReturn:
+    """The command `duvet`: the same program under the face that duvet's users know."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    sys.exit(run(arguments, program="duvet"))
+
+
+def run(arguments: list[str], program: str = "contextive-mcp") -> int:
+    """Do what the arguments say and give the exit code: 0, 1 for a failure, 2 for a call that cannot be understood."""
+    from contextive.cli.parser import build_parser, parse
+    from contextive.errors import ContextiveError, UsageError
+
+    parser = build_parser(program)
+    try:
+        if not arguments and program == "contextive-mcp":
+            if sys.stdin is None or sys.stdin.isatty():
+                parser.print_help()
+                return 0
+            arguments = ["serve"]
+        options = parse(parser, arguments)
+        code: int = options.run(options)
+        return code
+    except UsageError as error:
+        print(f"{program}: {error.sentence()}", file=sys.stderr)
+        return 2
+    except ContextiveError as error:
+        print(f"{program}: {error.sentence()}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # The reader of our output has gone. Point standard output away so that the interpreter's last flush is quiet.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    except KeyboardInterrupt:
+        return 130

@@ -1,0 +1,112 @@
+"""`call`: one tool, in this process, through the same dispatcher as every other door."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import uuid
+from typing import Any
+
+from contextive.cli.parser import add_project_options
+from contextive.cli.roots import open_host
+from contextive.errors import CapabilityMissing, UsageError
+from contextive.registry import InputNeeded, Tool
+
+
+def configure_call(parser: argparse.ArgumentParser) -> None:
+    add_project_options(parser)
+    parser.add_argument("tool", metavar="TOOL", help="name of the tool")
+    parser.add_argument(
+        "arguments",
+        nargs=argparse.REMAINDER,
+        metavar="--key value | --json '{…}'",
+        help="arguments of the tool: one flag each, lists by repeating the flag; or all of them as one JSON object",
+    )
+    parser.set_defaults(run=run_call)
+
+
+def run_call(options: argparse.Namespace) -> int:
+    host = open_host(options)
+    surface = host.surface(host.profile, host.owner.scope)
+    arguments = parse_tool_arguments(surface.tool(options.tool), options.arguments)
+    context = host.context(host.owner, door="cli", profile=host.profile, request_id=uuid.uuid4().hex)
+    try:
+        result = asyncio.run(host.dispatcher.call(surface, options.tool, arguments, context))
+    except InputNeeded as needed:
+        raise CapabilityMissing(tuple(q.capability for q in needed.questions.values())) from None
+    shown = json.dumps(result.data, indent=2, ensure_ascii=False) if result.data is not None else result.text
+    print(shown.encode("utf-8", "backslashreplace").decode())
+    if result.is_error:
+        print("The tool reports an error.", file=sys.stderr)
+    return 1 if result.is_error else 0
+
+
+def parse_tool_arguments(tool: Tool, words: list[str]) -> dict[str, Any]:
+    """`--some-key value` pairs, or one `--json` object, as the arguments of a tool. Values take the schema's type."""
+    arguments: dict[str, Any] = {}
+    rest = list(words)
+    while rest:
+        flag = rest.pop(0)
+        if not flag.startswith("--") or flag == "--":
+            raise UsageError(
+                f"Expected --key value, found {flag[:60]!r}.", hint=f"See contextive-mcp tools --json for {tool.name}."
+            )
+        name, equals, inline = flag[2:].partition("=")
+        if name == "json":
+            arguments |= _json_object(inline if equals else _value(flag, rest))
+            continue
+        key = name.replace("-", "_") if name not in tool.input_schema["properties"] else name
+        spec = _resolved(tool.input_schema, tool.input_schema["properties"].get(key, {}))
+        if not equals and _kind(spec) == "boolean" and (not rest or rest[0].startswith("--")):
+            arguments[key] = True
+            continue
+        value = _typed(spec, inline if equals else _value(flag, rest))
+        if _kind(spec) == "array" and isinstance(arguments.get(key), list) and isinstance(value, list):
+            value = [*arguments[key], *value]
+        arguments[key] = value
+    return arguments
+
+
+def _value(flag: str, rest: list[str]) -> str:
+    if not rest:
+        raise UsageError(f"{flag} needs a value.")
+    return rest.pop(0)
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise UsageError("--json takes one JSON object.", hint="""For example --json '{"query": "error handling"}'.""")
+    return value
+
+
+def _resolved(schema: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in spec:
+        return dict(schema.get("$defs", {}).get(spec["$ref"].rsplit("/", 1)[-1], {}))
+    for option in spec.get("anyOf", ()):
+        if option.get("type") != "null":
+            return _resolved(schema, option)
+    return spec
+
+
+def _kind(spec: dict[str, Any]) -> str:
+    return str(spec.get("type", "string"))
+
+
+def _typed(spec: dict[str, Any], text: str) -> Any:
+    """The text as the type that the schema wants; text that does not fit stays text, and the tool says what it wants."""
+    kind = _kind(spec)
+    if kind == "string":
+        return text
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = text
+    if kind == "array" and not isinstance(value, list):
+        return [text if spec.get("items", {}).get("type") == "string" else value]
+    return value

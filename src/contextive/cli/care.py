@@ -1,0 +1,41 @@
+"""`doctor` and `demo`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from contextive.cli.parser import add_project_options
+from contextive.cli.roots import config_loader, project_of
+
+
+def configure_doctor(parser: argparse.ArgumentParser) -> None:
+    add_project_options(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run_doctor)
+
+
+def run_doctor(options: argparse.Namespace) -> int:
+    from contextive.ops.doctor import examine
+
+    findings = list(examine(config_loader(options), project_of(options)))
+    if options.json:
+        print(
+            json.dumps([{"subject": f.subject, "ok": f.ok, "detail": f.detail, "remedy": f.remedy} for f in findings])
+        )
+    else:
+        for finding in findings:
+            print(f"{'ok   ' if finding.ok else 'WRONG'}  {finding.subject:<14} {finding.detail}")
+            if not finding.ok and finding.remedy:
+                print(f"       {'':<14} → {finding.remedy}")
+    return 0 if all(finding.ok for finding in findings) else 1
+
+
+def configure_demo(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=run_demo)
+
+
+def run_demo(_options: argparse.Namespace) -> int:
+    from contextive.ops.demo import play
+
+    return play()

@@ -1,0 +1,112 @@
+"""`check`, `describe`, `tools` and `schema`: what the server is, without starting it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from contextive.cli.parser import add_project_options
+from contextive.cli.roots import open_host
+from contextive.registry import Scope
+
+
+def configure_check(parser: argparse.ArgumentParser) -> None:
+    add_project_options(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run_check)
+
+
+def run_check(options: argparse.Namespace) -> int:
+    host = open_host(options)
+    loaded = host.loaded
+    surface = host.surface(host.profile, host.owner.scope)
+    report: dict[str, Any] = {
+        "config": loaded.path.name if loaded.path else None,
+        "source": loaded.source,
+        "trusted": loaded.trusted,
+        "overrides": list(loaded.overrides),
+        "ignored": [{"key": item.key, "reason": item.reason} for item in loaded.ignored],
+        "profile": host.profile.name,
+        "scope": host.owner.scope.value,
+        "packs": list(host.pack_names(host.profile)),
+        "tools": list(surface.tools),
+        "providers": {
+            name: {"enabled": p.enabled, "model": p.default_model} for name, p in host.config.providers.items()
+        },
+        "plugins": {
+            "loaded": list(host.assembly.plugins),
+            "left_out": {problem.name: problem.reason for problem in host.assembly.problems},
+        },
+    }
+    if options.json:
+        print(json.dumps(report, indent=2))
+    else:
+        _print_check(report)
+    return 1 if host.assembly.problems else 0
+
+
+def _print_check(report: dict[str, Any]) -> None:
+    print(f"configuration  {report['config'] or 'embedded defaults'} ({report['source']})")
+    print(f"profile        {report['profile']}, scope {report['scope']}")
+    for label, key in (("packs", "packs"), ("tools", "tools"), ("providers", "providers"), ("overrides", "overrides")):
+        names = list(report[key])
+        print(f"{label:<14} {', '.join(names) or 'none'}")
+    for item in report["ignored"]:
+        print(f"ignored        {item['key']}: {item['reason']} (contextive-mcp trust accepts this file)")
+    for name, reason in report["plugins"]["left_out"].items():
+        print(f"left out       plugin {name} {reason}", file=sys.stderr)
+    print("The configuration is valid.")
+
+
+def configure_describe(parser: argparse.ArgumentParser) -> None:
+    add_project_options(parser)
+    parser.set_defaults(run=run_describe)
+
+
+def run_describe(options: argparse.Namespace) -> int:
+    from contextive.server.description import describe_server
+
+    host = open_host(options)
+    print(json.dumps(describe_server(host, host.profile, host.owner.scope), indent=2, ensure_ascii=False))
+    return 0
+
+
+def configure_tools(parser: argparse.ArgumentParser) -> None:
+    add_project_options(parser)
+    parser.add_argument("--all", action="store_true", help="also those that need the maintainer scope")
+    parser.add_argument("--json", action="store_true", help="print JSON, with schemas")
+    parser.set_defaults(run=run_tools)
+
+
+def run_tools(options: argparse.Namespace) -> int:
+    from contextive.server.description import describe_tool
+
+    host = open_host(options)
+    surface = host.surface(host.profile, Scope.MAINTAINER if options.all else host.owner.scope)
+    if options.json:
+        print(json.dumps([describe_tool(tool) for tool in surface.tools.values()], indent=2, ensure_ascii=False))
+        return 0
+    width = max((len(name) for name in surface.tools), default=0)
+    for tool in surface.tools.values():
+        print(f"{tool.name:<{width}}  {tool.scope.value:<10}  {tool.description}")
+    if not surface.tools:
+        print(f"The profile {host.profile.name} offers no tools to the scope {host.owner.scope.value}.")
+    return 0
+
+
+def configure_schema(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write to a file")
+    parser.set_defaults(run=run_schema)
+
+
+def run_schema(options: argparse.Namespace) -> int:
+    from contextive.config import schema_text
+
+    if options.output:
+        options.output.write_text(schema_text(), encoding="utf-8")
+    else:
+        print(schema_text(), end="")
+    return 0

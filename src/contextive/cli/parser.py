@@ -1,0 +1,85 @@
+"""What the command line understands."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import NoReturn, cast
+
+from contextive import __version__
+from contextive.errors import UsageError
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "serve": ("contextive.cli.serve", "Serve MCP clients over stdio or HTTP"),
+    "check": ("contextive.cli.inspect", "Validate the configuration; print packs, tools and providers"),
+    "describe": ("contextive.cli.inspect", "Print the server's description as JSON"),
+    "tools": ("contextive.cli.inspect", "List the tools"),
+    "call": ("contextive.cli.call", "Call one tool in this process"),
+    "schema": ("contextive.cli.inspect", "Print the JSON Schema of the configuration"),
+    "init": ("contextive.cli.project", "Write a commented configuration and show how to attach clients"),
+    "trust": ("contextive.cli.project", "Trust this project's configuration file, as it is now"),
+    "doctor": ("contextive.cli.care", "Say what is wrong and how to mend it"),
+    "demo": ("contextive.cli.care", "Play a short MCP session and show what an agent sees"),
+}
+DUVET_COMMANDS: dict[str, tuple[str, str]] = {
+    "mcp": ("contextive.cli.serve", "Serve this project's requirements to an MCP client over stdio"),
+}
+PROFILE_NAMES = ("contextive", "duvet", "spexus", "nexus", "duskmantle")
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that says one clear sentence and leaves exiting to its caller."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message[0].upper() + message[1:].rstrip(".") + ".", hint=f"See {self.prog} --help.")
+
+
+def build_parser(program: str = "contextive-mcp") -> Parser:
+    """The parser with the name and the one-line help of every command; a command's own flags are added when it is named."""
+    commands = COMMANDS if program == "contextive-mcp" else DUVET_COMMANDS
+    parser = Parser(
+        prog=program,
+        description="One MCP server for what a project promised, where the code keeps it, and what its people know.",
+        epilog="With no command and a pipe on standard input it serves stdio.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("-v", "--version", action="version", version=f"{program} {__version__}")
+    group = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)
+    for name, (_, summary) in commands.items():
+        group.add_parser(name, help=summary, description=summary + ".", allow_abbrev=False)
+    return parser
+
+
+def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
+    """The options of the command that the arguments name, with `run` set to what does it."""
+    commands = COMMANDS if parser.prog == "contextive-mcp" else DUVET_COMMANDS
+    named = next((argument for argument in arguments if not argument.startswith("-")), None)
+    if named is not None and named not in commands:
+        close = get_close_matches(named, commands, n=1)
+        hint = f"Did you mean {close[0]}?" if close else f"See {parser.prog} --help."
+        raise UsageError(f"Unknown command {named[:60]!r}.", hint=hint)
+    if named is not None:
+        module = import_module(commands[named][0])
+        getattr(module, f"configure_{named}")(_subparser(parser, named))
+    options = parser.parse_args(arguments)
+    if getattr(options, "run", None) is None:
+        raise UsageError("No command given.", hint=f"See {parser.prog} --help.")
+    return options
+
+
+def add_project_options(parser: argparse.ArgumentParser, *, profile: bool = True) -> None:
+    """The options that say which project and which configuration a command is about."""
+    parser.add_argument("--project", type=Path, metavar="DIR", help="project directory (default: this one)")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="configuration file")
+    if profile:
+        parser.add_argument("--profile", choices=PROFILE_NAMES, metavar="P", help=f"one of {', '.join(PROFILE_NAMES)}")
+
+
+def _subparser(parser: Parser, name: str) -> Parser:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return cast("Parser", action.choices[name])
+    raise LookupError(name)

@@ -1,0 +1,50 @@
+"""`serve`, and `duvet mcp`."""
+
+from __future__ import annotations
+
+import argparse
+
+from contextive.cli.parser import add_project_options
+from contextive.cli.roots import config_loader
+
+
+def configure_serve(parser: argparse.ArgumentParser) -> None:
+    transport = parser.add_mutually_exclusive_group()
+    transport.add_argument(
+        "--stdio", dest="mode", action="store_const", const="stdio", help="serve one client on this pipe"
+    )
+    transport.add_argument(
+        "--http", dest="mode", action="store_const", const="http", help="serve many clients over HTTP"
+    )
+    add_project_options(parser)
+    parser.add_argument("--host", metavar="H", help="address to listen on (HTTP)")
+    parser.add_argument("--port", type=_port, metavar="N", help="port to listen on (HTTP); 0 takes a free one")
+    parser.set_defaults(run=run_serve)
+
+
+def configure_mcp(parser: argparse.ArgumentParser) -> None:
+    add_project_options(parser, profile=False)
+    parser.set_defaults(run=run_serve, mode="stdio", profile="duvet", host=None, port=None)
+
+
+def run_serve(options: argparse.Namespace) -> int:
+    from contextive.server.host import Host
+    from contextive.server.serve import serve
+
+    reload = config_loader(options)
+    loaded = reload()
+    settings = loaded.config.server
+    host = Host(loaded, mode=options.mode or settings.mode)
+    serve(
+        host,
+        reload=reload,
+        bind_host=options.host or settings.host,
+        port=settings.port if options.port is None else options.port,
+    )
+    return 0
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} is not a port from 0 to 65535")
+    return int(text)

@@ -1,0 +1,47 @@
+"""Settings: found, read, checked, and trusted as far as the user says.
+
+`load_config` is the door. It takes a `ConfigRequest`, which carries the environment, and gives a `LoadedConfig`; no
+other place of the product reads environment variables or configuration files.
+"""
+
+from __future__ import annotations
+
+from contextive.config.entries import FallbackStep, Provider, Route, Step, ToolPack, Workflow
+from contextive.config.environment import env_aliases
+from contextive.config.loader import ConfigRequest, LoadedConfig, load_config
+from contextive.config.schema import Config, config_json_schema, schema_text
+from contextive.config.sections import Auth, IssuedToken, Knowledge, Limits, Notes, Server, Store, Trace, Tracing
+from contextive.config.settings import Setting, setting_paths
+from contextive.config.trust import TrustEntry, TrustStore, default_trust_path
+from contextive.config.withholding import IgnoredSetting
+
+__all__ = [
+    "Auth",
+    "Config",
+    "ConfigRequest",
+    "FallbackStep",
+    "IgnoredSetting",
+    "IssuedToken",
+    "Knowledge",
+    "Limits",
+    "LoadedConfig",
+    "Notes",
+    "Provider",
+    "Route",
+    "Server",
+    "Setting",
+    "Step",
+    "Store",
+    "ToolPack",
+    "Trace",
+    "Tracing",
+    "TrustEntry",
+    "TrustStore",
+    "Workflow",
+    "config_json_schema",
+    "default_trust_path",
+    "env_aliases",
+    "load_config",
+    "schema_text",
+    "setting_paths",
+]

@@ -1,0 +1,42 @@
+"""Rules between settings, and rules that a JSON Schema cannot say.
+
+They stand apart from the model so that model and JSON Schema accept the same documents.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from contextive.config.keypath import KeyPath
+from contextive.config.schema import Config
+
+_PLACEHOLDER: Final = re.compile(
+    r"(change|replace)[-_]?(me|this|it)|your[-_]|placeholder|example|password|letmein|insecure", re.IGNORECASE
+)
+
+
+def check_consistency(config: Config) -> Iterator[tuple[KeyPath, str]]:
+    """The places where settings that are each allowed cannot stand together, with the reason."""
+    auth = config.auth
+    for key, token in (("readerToken", auth.reader_token), ("adminToken", auth.admin_token)):
+        if token is not None and _is_guessable(token):
+            yield ("auth", key), "found (hidden), which is easy to guess; use a random value"
+    if auth.reader_token and auth.admin_token and hmac.compare_digest(auth.reader_token, auth.admin_token):
+        yield ("auth", "adminToken"), "must differ from auth.readerToken"
+    names: set[str] = set()
+    digests: set[str] = set()
+    for index, issued in enumerate(auth.tokens):
+        if issued.name in names:
+            yield ("auth", "tokens", index, "name"), "another token has this name"
+        if issued.sha256 in digests:
+            yield ("auth", "tokens", index, "sha256"), "another token has this hash"
+        names.add(issued.name)
+        digests.add(issued.sha256)
+
+
+def _is_guessable(token: str) -> bool:
+    """Whether the token starts like a placeholder of some sample file, or repeats one or two characters."""
+    return _PLACEHOLDER.match(token) is not None or len(set(token)) < 3

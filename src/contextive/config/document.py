@@ -1,0 +1,80 @@
+"""A configuration file as values, with the lines that they stand on.
+
+The readers of YAML and TOML are imported when a file of that format is read, so that a start without one is not slower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any, Final, Literal, TypeAlias
+
+from contextive.config.json_text import json_lines, parse_json
+from contextive.config.keypath import LineMap, dotted, nearest_line
+from contextive.config.plain_data import first_unfit
+from contextive.config.syntax import TOO_DEEP, TextError
+from contextive.errors import ConfigError
+
+Format: TypeAlias = Literal["json", "yaml", "toml"]
+
+FORMATS: Final[Mapping[str, Format]] = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".toml": "toml"}
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What one file says; values are plain JSON data."""
+
+    name: str
+    format: Format
+    text: str = field(repr=False)
+    values: dict[str, Any] = field(repr=False)
+    known_lines: LineMap | None = field(default=None, repr=False)
+
+    def lines(self) -> LineMap:
+        """The lines of keys; where the parser does not tell them the text is scanned, as only an error needs them."""
+        if self.known_lines is not None:
+            return self.known_lines
+        if self.format == "json":
+            return json_lines(self.text)
+        from contextive.config.toml_text import toml_lines
+
+        return toml_lines(self.text)
+
+
+def parse_document(name: str, content: bytes) -> Document:
+    """The document that a file of this name and content holds; raises ConfigError."""
+    file_format = FORMATS.get(PurePath(name).suffix.lower())
+    if file_format is None:
+        raise ConfigError(f"{name}: unknown format.", hint="Use a .json, .yaml, .yml or .toml file.")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ConfigError(f"{name}: not UTF-8 text.") from None
+    try:
+        values, known_lines = _parse(file_format, text)
+        if not isinstance(values, dict):
+            raise TextError("the top level must be an object", 1)
+        document = Document(name, file_format, text, values, known_lines)
+        if unfit := first_unfit(values):
+            path, fault = unfit
+            place = "" if fault == TOO_DEEP or not path else f"{dotted(path)}: "
+            raise TextError(place + fault, nearest_line(document.lines(), path))
+    except TextError as problem:
+        raise ConfigError(problem.located_in(name)) from None
+    return document
+
+
+def _parse(file_format: Format, text: str) -> tuple[Any, LineMap | None]:
+    match file_format:
+        case "json":
+            return parse_json(text), None
+        case "yaml":
+            from contextive.config.yaml_text import parse_yaml
+
+            values, lines = parse_yaml(text)
+            return ({} if values is None else values), lines
+        case "toml":
+            from contextive.config.toml_text import parse_toml
+
+            return parse_toml(text), None

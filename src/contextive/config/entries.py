@@ -1,0 +1,90 @@
+"""The entries of sections whose keys the user chooses: providers, toolPacks, workflows and routing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import ConfigDict, Field, Strict, model_validator
+from pydantic_core import PydanticCustomError
+
+from contextive.config.values import HttpUrl, Seconds, Section, Text, Texts
+
+
+class Provider(Section):
+    """A service that runs models."""
+
+    kind: Literal["openai", "anthropic", "gemini", "openai-compatible"] | None = Field(
+        None, description="Wire that the provider speaks; unset means that the name of the entry says it."
+    )
+    api_key: Text | None = Field(None, repr=False, description="Key for the provider's API.")
+    enabled: bool = Field(True, description="Use this provider.")
+    default_model: Text | None = Field(None, description="Model for requests that name none.")
+    base_url: HttpUrl | None = Field(None, description="Address of the API, where it is not the provider's own.")
+    timeout_seconds: Seconds = Field(60.0, description="Longest wait for an answer.")
+
+
+class ToolPack(Section):
+    """A set of tools, on or off."""
+
+    enabled: bool = Field(True, description="Offer the tools of this pack.")
+    mode: Literal["read-only", "read-write"] = Field(
+        "read-only", description="Whether tools that change something are offered."
+    )
+    allowed_tools: Texts | None = Field(None, description="The only tools to offer; unset means all.")
+    blocked_tools: Texts = Field((), description="Tools that are never offered; wins over allowedTools.")
+    settings: Mapping[str, Any] = Field(default_factory=dict, description="Settings that the pack itself defines.")
+
+
+# The rule of `_tool_or_model` once more, for readers of the JSON Schema. An absent key satisfies `type: null` here.
+_TOOL_OR_MODEL: Final[Mapping[str, Any]] = {
+    "oneOf": [
+        {"required": ["tool"], "properties": {"tool": {"type": "string"}, "model": {"type": "null"}}},
+        {
+            "required": ["model", "prompt"],
+            "properties": {"model": {"type": "string"}, "prompt": {"type": "string"}, "tool": {"type": "null"}},
+        },
+    ]
+}
+
+
+class FallbackStep(Section):
+    """A step that runs when another one failed: a tool with params, or a model with a prompt."""
+
+    model_config = ConfigDict(json_schema_extra=dict(_TOOL_OR_MODEL))
+
+    id: Text | None = Field(None, description="Name under which later steps refer to this one.")
+    tool: Text | None = Field(None, description="Tool to call; exactly one of tool and model is given.")
+    model: Text | None = Field(None, description="Model to ask; exactly one of tool and model is given.")
+    params: Mapping[str, Any] = Field(default_factory=dict, description="Arguments of the tool.")
+    prompt: Text | None = Field(None, description="Text for the model; needed with model.")
+
+    @model_validator(mode="after")
+    def _tool_or_model(self) -> Self:
+        if (self.tool is None) == (self.model is None):
+            raise PydanticCustomError("tool_or_model", "exactly one of tool and model must be given")
+        if self.model is not None and self.prompt is None:
+            raise PydanticCustomError("tool_or_model", "a step with a model needs a prompt")
+        return self
+
+
+class Step(FallbackStep):
+    """One step of a workflow: a tool with params, or a model with a prompt."""
+
+    fallback: Annotated[tuple[FallbackStep, ...], Strict(False)] | None = Field(
+        None, description="Steps that run in place of this one when it fails."
+    )
+
+
+class Workflow(Section):
+    """Steps that run one after another and are offered as one tool."""
+
+    description: Text | None = Field(None, description="What the workflow is for, as the client sees it.")
+    steps: Annotated[tuple[Step, ...], Strict(False)] = Field(min_length=1, description="Steps in order of running.")
+
+
+class Route(Section):
+    """Which model serves a kind of task."""
+
+    model: Text = Field(description="Model for this task.")
+    backup: Text | None = Field(None, description="Model to use when the first one cannot be used.")

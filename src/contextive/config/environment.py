@@ -1,0 +1,166 @@
+"""Settings that come from environment variables, and so win over the file.
+
+`CONTEXTIVE_SERVER__LOG_LEVEL` sets `server.logLevel`: two underscores part the keys, and a key is matched whatever its
+case and underscores. The KM_* names of the Duskmantle gateway are aliases for single settings; a CONTEXTIVE_* name wins
+over them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final
+
+from contextive.config.coercion import coerce_override
+from contextive.config.keypath import KeyPath, dotted, value_at
+from contextive.config.schema import shared_json_schema
+from contextive.config.settings import child_rule, entry_rule, plain, setting_paths
+
+PREFIX: Final = "CONTEXTIVE_"
+PUBLIC_PREFIX: Final = "CONTEXTIVE_PUBLIC_"
+CONFIG_VARIABLE: Final = "CONTEXTIVE_CONFIG"
+_SEPARATOR: Final = "__"
+
+_ALIASES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "KM_API_HOST": "server.host",
+        "KM_API_PORT": "server.port",
+        "KM_MCP_TRANSPORT": "server.mode",
+        "KM_TRACING_ENABLED": "server.tracing.enabled",
+        "KM_TRACING_ENDPOINT": "server.tracing.endpoint",
+        "KM_TRACING_SERVICE_NAME": "server.tracing.serviceName",
+        "KM_TRACING_SAMPLE_RATIO": "server.tracing.sampleRatio",
+        "KM_TRACING_CONSOLE_EXPORT": "server.tracing.consoleExport",
+        "KM_CONTENT_ROOT": "knowledge.contentRoot",
+        "KM_CONTENT_DOCS_SUBDIR": "knowledge.docsSubdir",
+        "KM_UPLOAD_ROOTS": "knowledge.uploadRoots",
+        "KM_UPLOAD_DEFAULT_OVERWRITE": "knowledge.uploadDefaultOverwrite",
+        "KM_UPLOAD_DEFAULT_INGEST": "knowledge.uploadDefaultIngest",
+        "KM_EDITOR_URI_TEMPLATE": "knowledge.editorUriTemplate",
+        "KM_GATEWAY_URL": "knowledge.gatewayUrl",
+        "KM_MCP_TIMEOUT_SECONDS": "knowledge.gatewayTimeoutSeconds",
+        "KM_MCP_VERIFY_SSL": "knowledge.gatewayVerifySsl",
+        "KM_STATE_PATH": "store.statePath",
+        "KM_READER_TOKEN": "auth.readerToken",
+        "KM_ADMIN_TOKEN": "auth.adminToken",
+        "KM_RATE_LIMIT_REQUESTS": "limits.rateRequests",
+        "KM_RATE_LIMIT_WINDOW": "limits.rateWindowSeconds",
+    }
+)
+_TRANSPORT_MODES: Final[Mapping[str, str]] = {"streamable-http": "http"}
+
+
+@dataclass(slots=True)
+class Overlay:
+    """What the environment did to the values: which variable set which place, and which could not be understood."""
+
+    sources: dict[KeyPath, str] = field(default_factory=dict)
+    faults: list[tuple[str, str]] = field(default_factory=list)
+
+    def source_of(self, path: KeyPath) -> tuple[KeyPath, str] | None:
+        """The place that a variable set and that holds the path, with the name of the variable."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.sources:
+                return path[:length], self.sources[path[:length]]
+        return None
+
+
+def env_aliases() -> Mapping[str, str]:
+    """The KM_* names that are understood, each with the setting that it stands for."""
+    return _ALIASES
+
+
+def overlay(values: dict[str, Any], environ: Mapping[str, str]) -> Overlay:
+    """Write the settings of the environment into the values, and say what was done."""
+    result = Overlay()
+    for name, key in _ALIASES.items():
+        if raw := environ.get(name, "").strip():
+            if name == "KM_MCP_TRANSPORT":
+                raw = _TRANSPORT_MODES.get(raw, raw)
+            _set(values, tuple(key.split(".")), name, raw, result)
+    for name in sorted(filter(_is_override, environ), key=lambda name: (name.count(_SEPARATOR), name)):
+        path = _locate(name.removeprefix(PREFIX).split(_SEPARATOR), values)
+        if path is None:
+            result.faults.append((name, _unknown(name)))
+        elif (rival := result.sources.get(path)) and rival.startswith(PREFIX):
+            result.faults.append((name, f"sets {dotted(path)}, which {rival} sets too"))
+        else:
+            _set(values, path, name, environ[name], result)
+    return result
+
+
+def _is_override(name: str) -> bool:
+    # CONTEXTIVE_PUBLIC_* are the user's own, for untrusted files to refer to.
+    return name.startswith(PREFIX) and _SEPARATOR in name and not name.startswith(PUBLIC_PREFIX)
+
+
+def _set(values: dict[str, Any], path: KeyPath, name: str, raw: str, result: Overlay) -> None:
+    here: Any = values
+    for part in path[:-1]:
+        if not isinstance(here, dict):
+            return  # the file holds something else where a section belongs, which validation reports
+        here = here.setdefault(part, {})
+    if isinstance(here, dict):
+        here[path[-1]] = coerce_override(raw, path)
+        result.sources[path] = name
+
+
+def _locate(parts: list[str], values: Mapping[str, Any]) -> KeyPath | None:
+    """The place that the parts of a variable's name mean; None where there is no such setting."""
+    rule: Mapping[str, Any] = shared_json_schema()
+    path: KeyPath = ()
+    for part in parts:
+        rule = plain(rule)
+        key = _fixed_key(part, rule.get("properties", {}))
+        if key is None and entry_rule(rule) is not None:
+            key = _entry_key(part, _keys_at(values, path))
+        if not key:
+            return None
+        path = (*path, key)
+        child = child_rule(rule, key)
+        assert child is not None
+        rule = child
+    return path
+
+
+def _fixed_key(part: str, properties: Mapping[str, Any]) -> str | None:
+    wanted = part.replace("_", "").lower()
+    return next((key for key in properties if key.lower() == wanted), None)
+
+
+def _entry_key(part: str, existing: list[str]) -> str:
+    wanted = _entry_form(part)
+    return next((key for key in existing if _entry_form(key) == wanted), part.lower())
+
+
+def _entry_form(name: str) -> str:
+    return re.sub(r"[-_ ]", "_", name.lower())
+
+
+def _keys_at(values: Mapping[str, Any], path: KeyPath) -> list[str]:
+    try:
+        found = value_at(values, path)
+    except LookupError:
+        return []
+    return list(found) if isinstance(found, dict) else []
+
+
+def _unknown(name: str) -> str:
+    parts = name.removeprefix(PREFIX)
+    close = difflib.get_close_matches(parts, _known_parts(parts), n=1)
+    return "sets no known setting" + (f"; did you mean {PREFIX}{close[0]}?" if close else "")
+
+
+def _known_parts(parts: str) -> Iterator[str]:
+    """The names of variables without their prefix, with the name of an entry taken from the variable in question."""
+    entry = parts.split(_SEPARATOR)[1]
+    for setting in setting_paths():
+        if "." in setting.key and "[]" not in setting.key:
+            yield _SEPARATOR.join(entry if key == "<name>" else _upper_snake(key) for key in setting.key.split("."))
+
+
+def _upper_snake(key: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).upper()

@@ -1,0 +1,113 @@
+"""From a request to a valid configuration: find, parse, withhold, expand, override, validate.
+
+The order is the point. What an untrusted file may not set is gone before its variables are read; what the environment
+sets comes after that, because the user set it; and nothing leaves here without having been validated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from contextive.config.consistency import check_consistency
+from contextive.config.discovery import FoundFile, Source, find_file
+from contextive.config.document import parse_document
+from contextive.config.environment import overlay
+from contextive.config.expansion import Expansion, expand
+from contextive.config.problems import Evidence, Problem, as_config_error, describe, unknown_keys
+from contextive.config.schema import Config, parse_values
+from contextive.config.trust import TrustStore
+from contextive.config.withholding import IgnoredSetting, withhold_escapes, withhold_sections
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigRequest:
+    """What a start knows: the project, the file that was asked for, the environment and the user's trust."""
+
+    project: Path
+    explicit: Path | None = None
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    trust: TrustStore | None = None
+    builtin_packs: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedConfig:
+    """A valid configuration, where it came from, and what of it was ignored or overridden."""
+
+    config: Config
+    path: Path | None
+    source: Source
+    trusted: bool
+    ignored: tuple[IgnoredSetting, ...]
+    overrides: tuple[str, ...]
+    project: Path
+
+
+def load_config(request: ConfigRequest) -> LoadedConfig:
+    """The configuration that counts for the request; raises ConfigError that lists every problem."""
+    found = find_file(request.project, request.explicit, request.environ)
+    document = parse_document(found.path.name, found.content) if found else None
+    trusted = _is_trusted(found, request.trust)
+    problems: list[Problem] = []
+    ignored: list[IgnoredSetting] = []
+
+    values = deepcopy(document.values) if document else {}
+    if not trusted:
+        problems += _unknown_keys(values)
+        ignored += withhold_sections(values, request.builtin_packs)
+    expansion = expand(values, request.environ)
+    if not trusted:
+        ignored += withhold_escapes(expansion.values)
+    overrides = overlay(expansion.values, request.environ)
+    problems += [
+        Problem(path, f"refers to the environment variable {name}, which is not set")
+        for path, name in expansion.undefined
+        if overrides.source_of(path) is None
+    ]
+    problems += [Problem((), text, variable=name) for name, text in overrides.faults]
+
+    evidence = Evidence(expansion.values, overrides, frozenset(expansion.expanded))
+    config = _validate(expansion, evidence, problems)
+    if config is None:
+        raise as_config_error(problems, document)
+    return LoadedConfig(
+        config=config,
+        path=found.path if found else None,
+        source=found.source if found else "defaults",
+        trusted=trusted,
+        ignored=tuple(ignored),
+        overrides=tuple(sorted(overrides.sources.values())),
+        project=request.project,
+    )
+
+
+def _is_trusted(found: FoundFile | None, store: TrustStore | None) -> bool:
+    """Whether the user stands behind the file: by having named it, or by having trusted what it holds."""
+    if found is None or found.source != "project":
+        return True
+    return store is not None and store.is_trusted(found.path, found.content)
+
+
+def _validate(expansion: Expansion, evidence: Evidence, problems: list[Problem]) -> Config | None:
+    """The configuration, or None with what is wrong added to the problems."""
+    try:
+        config = parse_values(expansion.values)
+    except ValidationError as error:
+        problems += describe(error, evidence)
+        return None
+    problems += [evidence.problem(path, text) for path, text in check_consistency(config)]
+    return None if problems else config
+
+
+def _unknown_keys(values: dict[str, Any]) -> list[Problem]:
+    try:
+        parse_values(values)
+    except ValidationError as error:
+        return unknown_keys(error)
+    return []

@@ -1,0 +1,44 @@
+"""What JSON can say, and so what a configuration may hold whatever its format."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from contextive.config.keypath import KeyPath
+from contextive.config.syntax import MAX_DEPTH, TOO_DEEP
+
+
+def first_unfit(values: Any) -> tuple[KeyPath, str] | None:
+    """The place and the fault of a value that is not plain JSON data; None when all are."""
+    # Without recursion, because depth is one of the faults.
+    waiting: list[tuple[KeyPath, Any]] = [((), values)]
+    while waiting:
+        path, value = waiting.pop()
+        if fault := _fault(path, value):
+            return path, fault
+        if isinstance(value, dict):
+            waiting.extend(((*path, key), child) for key, child in value.items())
+        elif isinstance(value, list):
+            waiting.extend(((*path, index), child) for index, child in enumerate(value))
+    return None
+
+
+def _fault(path: KeyPath, value: Any) -> str | None:
+    match value:
+        case dict() | list() if len(path) > MAX_DEPTH:
+            return TOO_DEEP
+        case dict() if not all(_is_unicode(key) for key in value):
+            return "a key is not valid Unicode text"
+        case float() if not math.isfinite(value):
+            return "a number must be finite"
+        case str() if not _is_unicode(value):
+            return "not valid Unicode text"
+        case None | bool() | int() | float() | str() | dict() | list():
+            return None
+        case _:
+            return "dates and times are not supported; put the value in quotes"
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)

@@ -1,0 +1,169 @@
+"""What is wrong with a configuration, in sentences that name the place, what was found and what is allowed."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from contextive.config.document import Document
+from contextive.config.environment import Overlay
+from contextive.config.keypath import KeyPath, LineMap, dotted, nearest_line, quoted, value_at
+from contextive.config.settings import Rule, in_words, rule_at
+from contextive.config.values import NAME_PATTERN, PATTERN_WORDS
+from contextive.errors import ConfigError
+
+HIDDEN: Final = "(hidden)"
+_MOST_SHOWN: Final = 10
+_SECRET_KEYS: Final = frozenset({"apiKey", "readerToken", "adminToken", "dsn", "sha256"})
+# A secret that stands one level too high must not be shown either.
+_SECRET_SECTIONS: Final = frozenset({"providers", "auth", "store"})
+_KEY_MARK: Final = "[key]"  # pydantic's last location part for a fault in a key of a map
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong, at a place in the document or in a variable of the environment."""
+
+    path: KeyPath
+    text: str
+    variable: str | None = None
+    shown_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the values came from: enough to name the origin of each, and to know which may not be shown."""
+
+    values: Mapping[str, Any]
+    overlay: Overlay
+    expanded: frozenset[KeyPath]
+
+    def problem(self, path: KeyPath, text: str) -> Problem:
+        """The problem with the variable that caused it, where one did."""
+        source = self.overlay.source_of(path)
+        return Problem(path, text, source[1] if source else None)
+
+    def hides(self, path: KeyPath, value: Any, rule: Rule) -> bool:
+        """Whether the value at the path may not be shown."""
+        if self.overlay.source_of(path) or path in self.expanded or _SECRET_KEYS.intersection(map(str, path)):
+            return True
+        if rule.get("type") in {"object", "array"}:
+            return True
+        return isinstance(value, str) and (path[0] in _SECRET_SECTIONS or "@" in value)
+
+
+def unknown_keys(error: ValidationError) -> list[Problem]:
+    """The unknown keys among the faults that pydantic found."""
+    found = (_loc(details) for details in error.errors(include_url=False) if details["type"] == "extra_forbidden")
+    return [Problem(path, _unknown_key(path)) for path in found]
+
+
+def describe(error: ValidationError, evidence: Evidence) -> list[Problem]:
+    """The faults that pydantic found, as problems."""
+    return [
+        _describe(details, evidence)
+        for details in error.errors(include_url=False)
+        if not _follows_from_items(details, evidence)
+    ]
+
+
+def as_config_error(problems: Iterable[Problem], document: Document | None) -> ConfigError:
+    """One error for all problems, the first ten of them in order of their lines."""
+    lines = document.lines() if document else {}
+    unique = {(problem.path, problem.variable): problem for problem in reversed(list(problems))}
+    ordered = sorted(unique.values(), key=lambda problem: _order(problem, lines))
+    shown = [_sentence(problem, document, lines) for problem in ordered[:_MOST_SHOWN]]
+    if len(ordered) > _MOST_SHOWN:
+        shown.append(f"and {len(ordered) - _MOST_SHOWN} more")
+    return ConfigError("\n".join(shown))
+
+
+def _describe(details: ErrorDetails, evidence: Evidence) -> Problem:
+    path = _loc(details)
+    match details["type"]:
+        case "extra_forbidden":
+            return _unknown_key_problem(path, evidence)
+        case "missing":
+            return evidence.problem(path, "required key is missing")
+        case "tool_or_model":
+            return evidence.problem(path, details["msg"])
+        case _ if details["loc"][-1] == _KEY_MARK:
+            words = PATTERN_WORDS[NAME_PATTERN] if path[0] != "routing" else "non-empty string"
+            return evidence.problem(path, f"the key is not allowed here, allowed: {words}")
+        case _:
+            rule = rule_at(path) or {}
+            return evidence.problem(path, f"found {_found(path, rule, evidence)}, allowed: {in_words(rule)}")
+
+
+def _follows_from_items(details: ErrorDetails, evidence: Evidence) -> bool:
+    # pydantic counts only the valid items, so a list whose one item is wrong is too short besides.
+    return details["type"] == "too_short" and bool(value_at(evidence.values, _loc(details)))
+
+
+def _loc(details: ErrorDetails) -> KeyPath:
+    path = details["loc"]
+    return path[:-1] if path and path[-1] == _KEY_MARK else path
+
+
+def _unknown_key_problem(path: KeyPath, evidence: Evidence) -> Problem:
+    source = evidence.overlay.source_of(path)
+    if source is None:
+        return Problem(path, _unknown_key(path))
+    # The key is a part of the variable's value, so it stays hidden like the rest of it.
+    return Problem(path, f"unknown key {HIDDEN}", source[1], shown_path=dotted(path[:-1]))
+
+
+def _unknown_key(path: KeyPath) -> str:
+    parent = rule_at(path[:-1]) or {}
+    close = difflib.get_close_matches(str(path[-1]), parent.get("properties", {}), n=1)
+    return "unknown key" + (f"; did you mean {quoted(close[0])}?" if close else "")
+
+
+def _found(path: KeyPath, rule: Rule, evidence: Evidence) -> str:
+    try:
+        value = value_at(evidence.values, path)
+    except LookupError:
+        return "nothing"
+    match value:
+        case dict():
+            return "an object"
+        case list():
+            return "an empty list" if not value else "a list"
+        case None:
+            return "null"
+        case _ if evidence.hides(path, value, rule):
+            return HIDDEN
+        case bool():
+            return f"{json.dumps(value)} (boolean)"
+        case str():
+            return f"{quoted(value)} (string)"
+        case int() if value.bit_length() > 256:  # its digits would fill the terminal
+            return "a very large integer"
+        case _:
+            return f"{value} ({'integer' if isinstance(value, int) else 'number'})"
+
+
+def _order(problem: Problem, lines: LineMap) -> tuple[bool, int, str]:
+    return (
+        problem.variable is not None,
+        nearest_line(lines, problem.path) or 0,
+        problem.variable or dotted(problem.path),
+    )
+
+
+def _sentence(problem: Problem, document: Document | None, lines: LineMap) -> str:
+    if problem.variable is not None:
+        origin = problem.variable
+    elif document is not None:
+        line = nearest_line(lines, problem.path)
+        origin = document.name if line is None else f"{document.name}:{line}"
+    else:
+        origin = "configuration"
+    place = dotted(problem.path) if problem.shown_path is None else problem.shown_path
+    return ": ".join(part for part in (origin, place, problem.text) if part)

@@ -1,0 +1,82 @@
+"""The whole configuration as one model, and the JSON Schema that is generated from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from copy import deepcopy
+from functools import cache
+from typing import Any
+
+from pydantic import ConfigDict, Field
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from contextive.config.entries import Provider, Route, ToolPack, Workflow
+from contextive.config.sections import Auth, Knowledge, Limits, Notes, Server, Store, Trace
+from contextive.config.values import Name, Section, Text
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class Config(Section):
+    """Settings of contextive-mcp; every key is optional."""
+
+    model_config = ConfigDict(title="Contextive configuration")
+
+    schema_uri: str | None = Field(
+        None, alias="$schema", description="Address of this JSON Schema, for editors; not used otherwise."
+    )
+    server: Server = Field(default_factory=Server, description="How clients reach the server.")
+    providers: Mapping[Name, Provider] = Field(
+        default_factory=dict, description="Services that run models, by a name of your choice."
+    )
+    tool_packs: Mapping[Name, ToolPack] = Field(
+        default_factory=dict, description="Sets of tools to switch on or off, by the name of the pack."
+    )
+    workflows: Mapping[Name, Workflow] = Field(
+        default_factory=dict, description="Chains of steps that are offered as one tool each, by name."
+    )
+    routing: Mapping[Text, Route] = Field(
+        default_factory=dict, description="Which model serves which kind of task, by the name of the task."
+    )
+    notes: Notes = Field(default_factory=Notes, description="Which files are notes.")
+    trace: Trace = Field(default_factory=Trace, description="Specifications, and the sources that cite them.")
+    knowledge: Knowledge = Field(default_factory=Knowledge, description="What is indexed, and where uploads go.")
+    store: Store = Field(default_factory=Store, description="Where the index is kept.")
+    auth: Auth = Field(default_factory=Auth, description="Tokens of callers over HTTP.")
+    limits: Limits = Field(default_factory=Limits, description="Bounds on what one caller may ask for.")
+
+
+class _SchemaGenerator(GenerateJsonSchema):
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False  # a title that repeats the key tells an editor nothing
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        # patternProperties alone would accept every name that does not match.
+        generated = super().dict_schema(schema)
+        for pattern, value_schema in generated.pop("patternProperties", {}).items():
+            generated["propertyNames"] = {"pattern": pattern}
+            generated["additionalProperties"] = value_schema
+        return generated
+
+
+@cache
+def shared_json_schema() -> dict[str, Any]:
+    """The JSON Schema as one shared value, for readers that do not change it."""
+    return {"$schema": DIALECT, **Config.model_json_schema(schema_generator=_SchemaGenerator)}
+
+
+def config_json_schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of a configuration document, as a value of the caller's own."""
+    return deepcopy(shared_json_schema())
+
+
+def schema_text() -> str:
+    """The text of docs/config.schema.json."""
+    return json.dumps(shared_json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def parse_values(values: Mapping[str, Any]) -> Config:
+    """The configuration that a parsed document describes; raises pydantic's ValidationError."""
+    return Config.model_validate(values, by_alias=True, by_name=False)

@@ -1,0 +1,128 @@
+"""The sections with fixed keys: server, notes, trace, knowledge, store, auth and limits."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, Strict
+
+from contextive.config.values import (
+    HttpUrl,
+    Integer,
+    Name,
+    Origin,
+    PublicHost,
+    Seconds,
+    Section,
+    Sha256,
+    Text,
+    Texts,
+    Token,
+)
+
+
+class Tracing(Section):
+    """Where spans of OpenTelemetry go."""
+
+    enabled: bool = Field(False, description="Send spans; needs the otel extra.")
+    endpoint: HttpUrl | None = Field(None, description="OTLP over HTTP endpoint that receives the spans.")
+    service_name: Text = Field("contextive-mcp", description="Name of this service in the spans.")
+    sample_ratio: float = Field(1.0, ge=0, le=1, description="Share of requests that is traced.")
+    console_export: bool = Field(False, description="Also write spans to standard error.")
+
+
+class Server(Section):
+    """How the server is reached and how it behaves."""
+
+    mode: Literal["stdio", "http"] = Field("stdio", description="Transport: one client over stdio, or many over HTTP.")
+    profile: Literal["contextive", "duvet", "spexus", "nexus", "duskmantle"] = Field(
+        "contextive", description="Identity that the server shows, with the tools that belong to it."
+    )
+    host: Text = Field("127.0.0.1", description="Address to listen on in HTTP mode.")
+    port: Integer = Field(8787, ge=1, le=65535, description="TCP port to listen on in HTTP mode.")
+    log_level: Literal["trace", "debug", "info", "warn", "error"] = Field(
+        "info", description="Least severity that is written to the log on standard error."
+    )
+    public_hosts: Annotated[tuple[PublicHost, ...], Strict(False)] = Field(
+        (), description="Values of the Host header that are accepted besides loopback."
+    )
+    allowed_origins: Annotated[tuple[Origin, ...], Strict(False)] = Field(
+        (), description="Browser origins that are accepted besides loopback; a wildcard is refused."
+    )
+    json_response: bool = Field(False, description="Answer HTTP requests with plain JSON in place of an event stream.")
+    session_idle_seconds: Seconds = Field(1800.0, description="A session without requests for this long is closed.")
+    max_sessions: Integer = Field(1000, ge=1, description="Sessions that may be open at once.")
+    shutdown_seconds: float = Field(3.0, ge=0, le=60, description="Time that running calls get to end at shutdown.")
+    reload: bool = Field(True, description="Take over changes of the configuration file while running.")
+    tracing: Tracing = Field(default_factory=Tracing, description="Export of OpenTelemetry spans.")
+
+
+class Notes(Section):
+    """Which files are notes, and how questions about them are answered."""
+
+    paths: Texts = Field(("notes/**/*.md",), description="Globs of the files that are notes.")
+    ask_client_model: bool = Field(False, description="Let the connected client's model write answers to questions.")
+
+
+class Trace(Section):
+    """What requirements are taken from, and where code cites them."""
+
+    specifications: Texts = Field((), description="Paths, globs or URLs of the specifications.")
+    sources: Texts = Field((), description="Globs of the source files that cite requirements.")
+    fetch: bool = Field(False, description="Download specifications that are named by a URL and not yet stored.")
+
+
+class Knowledge(Section):
+    """What is indexed, where uploads go, and which gateway a client talks to."""
+
+    include: Texts = Field((), description="Globs of the files to index; empty means all that are not ignored.")
+    exclude: Texts = Field((), description="Globs of files that are never indexed.")
+    content_root: Text = Field(".", description="Directory that uploaded and captured documents are written under.")
+    docs_subdir: Text = Field("docs", description="Directory below the content root that holds documents.")
+    upload_roots: Texts = Field((), description="Directories that local files may be uploaded from.")
+    upload_default_overwrite: bool = Field(False, description="Replace an existing file when an upload does not say.")
+    upload_default_ingest: bool = Field(False, description="Index a file at once when an upload does not say.")
+    editor_uri_template: Text | None = Field(
+        None, description="Template of links that open a file in an editor, with {path} and {line}."
+    )
+    gateway_url: HttpUrl | None = Field(None, description="Gateway that answers in place of the local index.")
+    gateway_timeout_seconds: Seconds = Field(30.0, description="Longest wait for an answer of the gateway.")
+    gateway_verify_ssl: bool = Field(True, description="Check the certificate of the gateway.")
+
+
+class Store(Section):
+    """Where the index lives."""
+
+    state_path: Text = Field(".contextive", description="Directory of the embedded store, relative to the project.")
+    dsn: Text | None = Field(None, repr=False, description="PostgreSQL connection string; unset means embedded.")
+
+
+class IssuedToken(Section):
+    """A token that is known by its hash alone."""
+
+    name: Name = Field(description="Name that the audit log shows for this token.")
+    sha256: Sha256 = Field(repr=False, description="SHA-256 of the token in hexadecimal.")
+    scope: Literal["reader", "maintainer"] = Field(description="What the bearer may do.")
+
+
+class Auth(Section):
+    """Who may call over HTTP."""
+
+    reader_token: Token | None = Field(None, repr=False, description="Bearer token of the reader scope.")
+    admin_token: Token | None = Field(None, repr=False, description="Bearer token of the maintainer scope.")
+    tokens: Annotated[tuple[IssuedToken, ...], Strict(False)] = Field(
+        (), description="Further tokens, each known by its hash alone."
+    )
+
+
+class Limits(Section):
+    """How much one caller may ask for."""
+
+    rate_requests: Integer = Field(6000, ge=0, description="Requests per caller and window; 0 means no limit.")
+    rate_window_seconds: Integer = Field(60, ge=1, le=31_536_000, description="Length of the window.")
+    auth_failures: Integer = Field(20, ge=1, description="Failed credentials per address and window.")
+    max_body_bytes: Integer = Field(4_194_304, ge=1024, le=67_108_864, description="Largest HTTP request body.")
+    max_result_bytes: Integer = Field(1_000_000, ge=1024, description="Largest result of a tool.")
+    tool_timeout_seconds: Seconds = Field(60.0, description="Longest run of one tool call.")
+    page_size: Integer = Field(100, ge=1, le=1000, description="Entries on one page of a list.")
+    plugin_load_seconds: Seconds = Field(5.0, description="Longest time that one plugin may take to load.")

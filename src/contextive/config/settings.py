@@ -1,0 +1,148 @@
+"""Every setting with its type in words, and the way from a path to the rule for it.
+
+All of it is read from the generated JSON Schema, so a new field needs no second description here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from contextive.config.keypath import KeyPath
+from contextive.config.schema import shared_json_schema
+from contextive.config.values import PATTERN_WORDS
+
+Rule: TypeAlias = Mapping[str, Any]
+
+
+class Setting(NamedTuple):
+    """One setting as the documentation shows it; `default` is JSON text, or the word `required`."""
+
+    key: str
+    type: str
+    default: str
+    description: str
+
+
+def rule_at(path: KeyPath) -> Rule | None:
+    """The rule for the value at the path; None where the schema knows no such place, {} where anything goes."""
+    rule: Rule | None = shared_json_schema()
+    for part in path:
+        if rule is None:
+            return None
+        rule = child_rule(rule, part)
+    return None if rule is None else plain(rule)
+
+
+def child_rule(rule: Rule, part: str | int) -> Rule | None:
+    """The rule one step further down, for a key of an object or an index of a list."""
+    rule = plain(rule)
+    if isinstance(part, int):
+        items: Rule | None = rule.get("items")
+        return items
+    properties: Mapping[str, Rule] = rule.get("properties", {})
+    if part in properties:
+        return properties[part]
+    return entry_rule(rule)
+
+
+def entry_rule(rule: Rule) -> Rule | None:
+    """The rule for an entry whose key the user chooses; None where keys are fixed."""
+    if not rule:
+        return {}  # below a free object anything goes
+    match rule.get("additionalProperties"):
+        case True:
+            return {}
+        case Mapping() as values:
+            return values
+        case _:
+            return None
+
+
+def plain(rule: Rule) -> Rule:
+    """The rule with references followed and `or null` taken off."""
+    if "$ref" in rule:
+        name = str(rule["$ref"]).rpartition("/")[2]
+        return plain(shared_json_schema()["$defs"][name])
+    if "anyOf" in rule:
+        return plain(next(choice for choice in rule["anyOf"] if choice.get("type") != "null"))
+    return rule
+
+
+def allows_null(rule: Rule) -> bool:
+    """Whether null stands for "not set" here."""
+    return any(choice.get("type") == "null" for choice in rule.get("anyOf", ()))
+
+
+def nullable_at(path: KeyPath) -> bool:
+    """Whether the setting at the path may be null."""
+    parent = rule_at(path[:-1])
+    rule = child_rule(parent, path[-1]) if parent is not None else None
+    return rule is not None and allows_null(rule)
+
+
+def in_words(rule: Rule) -> str:
+    """What the rule allows, as a reader would say it: `integer from 1 to 65535`."""
+    rule = plain(rule)
+    if "enum" in rule:
+        return ", ".join(str(value) for value in rule["enum"])
+    if rule.get("pattern") in PATTERN_WORDS:
+        return PATTERN_WORDS[rule["pattern"]]
+    match rule.get("type"):
+        case "integer" | "number" as kind:
+            return f"{kind}{_range_in_words(rule)}"
+        case "boolean":
+            return "true or false"
+        case "string" if rule.get("minLength"):
+            return "non-empty string"
+        case "array":
+            emptiness = "non-empty list" if rule.get("minItems") else "list"
+            return f"{emptiness} of {_many(in_words(rule['items']))}"
+        case str(kind):
+            return kind
+        case _:
+            return "any value"
+
+
+def setting_paths() -> list[Setting]:
+    """Every setting in the order of the model, with `<name>` for a key that the user chooses."""
+    return list(_settings(shared_json_schema(), ""))
+
+
+def _settings(rule: Rule, prefix: str) -> Iterator[Setting]:
+    rule = plain(rule)
+    required = rule.get("required", ())
+    for key, child in rule.get("properties", {}).items():
+        dotted_key = f"{prefix}{key}"
+        inner = plain(child)
+        entry = entry_rule(inner)
+        items = plain(inner.get("items", {}))
+        if "properties" in inner:
+            yield from _settings(inner, f"{dotted_key}.")
+        elif entry:
+            yield from _settings(entry, f"{dotted_key}.<name>.")
+        else:
+            yield Setting(dotted_key, in_words(child), _default(child, key in required), str(child["description"]))
+            if "properties" in items:
+                yield from _settings(items, f"{dotted_key}[].")
+
+
+def _default(rule: Rule, required: bool) -> str:
+    if required:
+        return "required"
+    fallback: Any = {} if plain(rule).get("type") == "object" else None
+    return json.dumps(rule.get("default", fallback), ensure_ascii=False)
+
+
+def _range_in_words(rule: Rule) -> str:
+    low, above, high = rule.get("minimum"), rule.get("exclusiveMinimum"), rule.get("maximum")
+    if low is not None and high is not None:
+        return f" from {low} to {high}"
+    if above is not None and high is not None:
+        return f" above {above}, at most {high}"
+    return "" if low is None else f" of at least {low}"
+
+
+def _many(words: str) -> str:
+    return f"{words}s" if words in {"non-empty string", "object"} else f"values, each a {words}"

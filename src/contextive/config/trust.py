@@ -1,0 +1,114 @@
+"""Which configuration files the user trusts, kept outside of every project.
+
+Trust is given to a path and to a content: a file that changed is untrusted again until the user looks at it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from contextive.errors import ConfigError
+
+_VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TrustEntry:
+    """A file that the user trusts as long as its content has this BLAKE2b digest."""
+
+    path: Path
+    digest: str
+
+
+def default_trust_path(environ: Mapping[str, str]) -> Path:
+    """Where the user's list of trusted files is kept: `contextive/trust.json` in the configuration directory."""
+    configured = Path(environ.get("XDG_CONFIG_HOME", ""))
+    # The XDG specification says that a relative path is to be ignored.
+    base = configured if configured.is_absolute() else _home(environ) / ".config"
+    return base / "contextive" / "trust.json"
+
+
+@dataclass(frozen=True, slots=True)
+class TrustStore:
+    """The list of trusted files at one path; a list that cannot be read counts as empty."""
+
+    path: Path
+
+    def is_trusted(self, config_file: Path, content: bytes | None = None) -> bool:
+        """Whether the user trusts this file as it is; pass the content where it was read already."""
+        try:
+            content = config_file.read_bytes() if content is None else content
+        except OSError:
+            return False
+        return self._read().get(_identity(config_file)) == _digest(content)
+
+    def trust(self, config_file: Path) -> TrustEntry:
+        """Trust the file with the content that it has now."""
+        try:
+            digest = _digest(config_file.read_bytes())
+        except OSError:
+            raise ConfigError(f'The file "{config_file.name}" cannot be read, so it cannot be trusted.') from None
+        self._write({**self._read(), _identity(config_file): digest})
+        return TrustEntry(Path(_identity(config_file)), digest)
+
+    def revoke(self, config_file: Path) -> bool:
+        """Trust the file no longer; says whether it was on the list."""
+        digests = self._read()
+        if digests.pop(_identity(config_file), None) is None:
+            return False
+        self._write(digests)
+        return True
+
+    def entries(self) -> tuple[TrustEntry, ...]:
+        """The trusted files in order of their paths."""
+        return tuple(TrustEntry(Path(path), digest) for path, digest in sorted(self._read().items()))
+
+    def _read(self) -> dict[str, str]:
+        try:
+            stored = json.loads(self.path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        files = stored.get("files") if isinstance(stored, dict) and stored.get("version") == _VERSION else None
+        if not isinstance(files, dict):
+            return {}
+        return {path: digest for path, digest in files.items() if isinstance(digest, str)}
+
+    def _write(self, digests: Mapping[str, str]) -> None:
+        text = json.dumps({"version": _VERSION, "files": dict(sorted(digests.items()))}, indent=2) + "\n"
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # mkstemp makes the file with mode 0600, which the rename keeps.
+            handle, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=".trust-")
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    file.write(text)
+                    file.flush()
+                    os.fsync(file.fileno())
+                Path(temporary).replace(self.path)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    Path(temporary).unlink()
+                raise
+        except OSError:
+            raise ConfigError("The list of trusted files cannot be written.") from None
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    home = environ.get("HOME") or environ.get("USERPROFILE")
+    return Path(home) if home else Path.home()
+
+
+def _identity(config_file: Path) -> str:
+    return str(config_file.resolve())
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content).hexdigest()

@@ -1,0 +1,142 @@
+"""YAML documents, read from parser events so that nothing but plain data can come out.
+
+Scalars follow the JSON-like rules of YAML 1.2: only `true` and `false` are booleans, so the country code `no` stays a
+string. Anchors, aliases and tags are refused: a configuration needs none of them, and aliases can grow without bound.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import yaml
+
+from contextive.config.keypath import KeyPath, LineMap, quoted
+from contextive.config.syntax import MAX_DEPTH, NUMBER_TOO_LONG, TOO_DEEP, TextError
+
+_INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
+_NUMBER: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_LEADING_ZERO: Final = re.compile(r"[-+]?0[0-9]+")
+_WORDS: Final = {"": None, "~": None, "null": None, "true": True, "false": False}
+# The parser is slow enough that a file of the largest size could hold up a start; a real one has hundreds of values.
+_MOST_VALUES: Final = 20_000
+_STRING_TAGS: Final = frozenset({"!", "tag:yaml.org,2002:str"})
+
+
+@dataclass(slots=True)
+class _Container:
+    values: dict[str, Any] | list[Any]
+    path: KeyPath
+    key: str | None = None
+
+    def expects_key(self) -> bool:
+        return isinstance(self.values, dict) and self.key is None
+
+    def place(self) -> KeyPath:
+        if isinstance(self.values, dict):
+            assert self.key is not None
+            return (*self.path, self.key)
+        return (*self.path, len(self.values))
+
+    def add(self, value: Any) -> None:
+        if isinstance(self.values, dict):
+            assert self.key is not None
+            self.values[self.key] = value
+            self.key = None
+        else:
+            self.values.append(value)
+
+
+@dataclass(slots=True)
+class _Builder:
+    root: Any = None
+    documents: int = 0
+    lines: dict[KeyPath, int] = field(default_factory=dict)
+    stack: list[_Container] = field(default_factory=list)
+
+    def open(self, values: dict[str, Any] | list[Any], line: int) -> None:
+        if len(self.stack) > MAX_DEPTH:
+            raise TextError(TOO_DEEP, line)
+        path = self.stack[-1].place() if self.stack else ()
+        self.value(values, line)
+        self.stack.append(_Container(values, path))
+
+    def value(self, value: Any, line: int) -> None:
+        if not self.stack:
+            self.root = value
+            self.lines[()] = line
+            return
+        if len(self.lines) >= _MOST_VALUES:
+            raise TextError(f"more than {_MOST_VALUES} values", line)
+        container = self.stack[-1]
+        self.lines.setdefault(container.place(), line)
+        container.add(value)
+
+    def key(self, key: Any, line: int) -> None:
+        container = self.stack[-1]
+        if not isinstance(key, str):
+            raise TextError("a key must be a string; put it in quotes", line)
+        if key in container.values:
+            raise TextError(f"duplicate key {quoted(key)}", line)
+        container.key = key
+        self.lines[container.place()] = line
+
+
+def parse_yaml(text: str) -> tuple[Any, LineMap]:
+    """The value of a YAML text and the line of each of its keys; raises TextError."""
+    builder = _Builder()
+    try:
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            _take(builder, event)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
+        raise TextError(error.problem or error.context or "not valid YAML", line, column) from None
+    except yaml.YAMLError:
+        raise TextError("not valid YAML: it holds a character that is not allowed") from None
+    return builder.root, builder.lines
+
+
+def _take(builder: _Builder, event: Any) -> None:
+    line = event.start_mark.line + 1
+    if getattr(event, "anchor", None) is not None:  # an alias carries its anchor too
+        raise TextError("anchors and aliases are not supported; write the value out", line)
+    match event:
+        case yaml.DocumentStartEvent():
+            builder.documents += 1
+            if builder.documents > 1:
+                raise TextError("more than one document in the file", line)
+        case yaml.ScalarEvent():
+            value = _scalar(event, line)
+            if builder.stack and builder.stack[-1].expects_key():
+                builder.key(value, line)
+            else:
+                builder.value(value, line)
+        case yaml.CollectionStartEvent():
+            if event.tag is not None:
+                raise TextError("tags are not supported", line)
+            if builder.stack and builder.stack[-1].expects_key():
+                raise TextError("a key must be a string", line)
+            builder.open({} if isinstance(event, yaml.MappingStartEvent) else [], line)
+        case yaml.CollectionEndEvent():
+            builder.stack.pop()
+
+
+def _scalar(event: Any, line: int) -> Any:
+    text: str = event.value
+    if event.tag is not None and event.tag not in _STRING_TAGS:
+        raise TextError("tags are not supported", line)
+    if event.tag is not None or not event.implicit[0]:
+        return text
+    if text in _WORDS:
+        return _WORDS[text]
+    try:
+        if _INTEGER.fullmatch(text):
+            return int(text)
+        # YAML 1.1 reads 010 as eight and YAML 1.2 as ten, so it stays what it looks like on the page.
+        if _NUMBER.fullmatch(text) and not _LEADING_ZERO.fullmatch(text):
+            return float(text)
+    except ValueError:
+        raise TextError(NUMBER_TOO_LONG, line) from None
+    return text

@@ -1,0 +1,205 @@
+"""Every error that this product raises on purpose.
+
+    ContextiveError
+    ├── UsageError               usage_error             the command line cannot be understood
+    ├── ConfigError              config_invalid          the configuration cannot be used as it is
+    ├── InvalidRequest           invalid_request         an argument is missing, unknown or out of range
+    │   ├── InvalidIdentifier    invalid_identifier      an identifier has the wrong form
+    │   └── InvalidCursor        invalid_cursor          a page cursor is not one that this server gave out
+    ├── NotFound                 not_found               the named thing does not exist
+    │   ├── ToolNotFound         tool_not_found          no tool of that name is offered to this caller
+    │   ├── PromptNotFound       prompt_not_found        no prompt of that name is offered to this caller
+    │   └── ResourceNotFound     resource_not_found      no resource stands at that URI
+    ├── Unauthorized             unauthorized            no credential, or one that is not known here
+    ├── Forbidden                forbidden               the credential is known, its scope is too small
+    ├── Conflict                 conflict                the thing changed since it was read, or exists already
+    ├── RateLimited              rate_limited            too many requests in the window
+    ├── TooLarge                 too_large               a request or an answer is over its limit
+    ├── TimedOut                 timeout                 the work took longer than its limit
+    ├── UnsupportedOperation     unsupported_operation   understood, and deliberately not done
+    ├── Unavailable              unavailable             a needed part is off or not ready
+    ├── CapabilityMissing        missing_client_capability   the client does not offer what the call needs of it
+    ├── UpstreamError            upstream_error          another service that was called failed
+    └── InternalError            internal_error          a fault of ours; details are in the log only
+
+The `code` is part of the public interface and never changes; docs/errors.md lists each one. `message` says what was wrong,
+`hint` what to do next. Neither may hold a path outside the project, a trace or a secret: both reach clients as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+
+class ContextiveError(Exception):
+    """The root: an error with a stable code, a sentence, and what to do next."""
+
+    code: ClassVar[str] = "internal_error"
+    http_status: ClassVar[int] = 500
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def as_dict(self) -> dict[str, Any]:
+        """The one shape in which every door shows an error."""
+        body: dict[str, Any] = {"code": self.code, "message": self.message}
+        if self.hint:
+            body["hint"] = self.hint
+        return body
+
+    def sentence(self) -> str:
+        """Message and hint as one line for a terminal."""
+        return f"{self.message} {self.hint}" if self.hint else self.message
+
+
+class UsageError(ContextiveError):
+    """The command line cannot be understood."""
+
+    code = "usage_error"
+    http_status = 400
+
+
+class ConfigError(ContextiveError):
+    """The configuration cannot be used as it is."""
+
+    code = "config_invalid"
+
+
+class InvalidRequest(ContextiveError):
+    """An argument is missing, unknown or out of range."""
+
+    code = "invalid_request"
+    http_status = 400
+
+
+class InvalidIdentifier(InvalidRequest):
+    """An identifier has the wrong form."""
+
+    code = "invalid_identifier"
+
+
+class InvalidCursor(InvalidRequest):
+    """A page cursor is not one that this server gave out."""
+
+    code = "invalid_cursor"
+
+
+class NotFound(ContextiveError):
+    """The named thing does not exist."""
+
+    code = "not_found"
+    http_status = 404
+
+
+class ToolNotFound(NotFound):
+    """No tool of that name is offered to this caller."""
+
+    code = "tool_not_found"
+
+
+class PromptNotFound(NotFound):
+    """No prompt of that name is offered to this caller."""
+
+    code = "prompt_not_found"
+
+
+class ResourceNotFound(NotFound):
+    """No resource stands at that URI."""
+
+    code = "resource_not_found"
+
+
+class Unauthorized(ContextiveError):
+    """No credential, or one that is not known here."""
+
+    code = "unauthorized"
+    http_status = 401
+
+
+class Forbidden(ContextiveError):
+    """The credential is known, its scope is too small."""
+
+    code = "forbidden"
+    http_status = 403
+
+
+class Conflict(ContextiveError):
+    """The thing changed since it was read, or exists already."""
+
+    code = "conflict"
+    http_status = 409
+
+
+class RateLimited(ContextiveError):
+    """Too many requests in the window."""
+
+    code = "rate_limited"
+    http_status = 429
+
+    def __init__(self, message: str, *, retry_after_seconds: int, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class TooLarge(ContextiveError):
+    """A request or an answer is over its limit."""
+
+    code = "too_large"
+    http_status = 413
+
+
+class TimedOut(ContextiveError):
+    """The work took longer than its limit."""
+
+    code = "timeout"
+    http_status = 504
+
+
+class UnsupportedOperation(ContextiveError):
+    """Understood, and deliberately not done."""
+
+    code = "unsupported_operation"
+    http_status = 400
+
+
+class Unavailable(ContextiveError):
+    """A needed part is off or not ready."""
+
+    code = "unavailable"
+    http_status = 503
+
+
+class CapabilityMissing(ContextiveError):
+    """The client does not offer what the call needs of it."""
+
+    code = "missing_client_capability"
+    http_status = 400
+
+    def __init__(self, capabilities: tuple[str, ...]) -> None:
+        super().__init__(
+            f"This call needs a client that offers {', '.join(capabilities)}.", hint="Use an MCP client that does."
+        )
+        self.capabilities = capabilities
+
+
+class UpstreamError(ContextiveError):
+    """Another service that was called failed."""
+
+    code = "upstream_error"
+    http_status = 502
+
+
+class InternalError(ContextiveError):
+    """A fault of ours; details are in the log only."""
+
+    code = "internal_error"
+
+
+def all_error_types(root: type[ContextiveError] = ContextiveError) -> Iterator[type[ContextiveError]]:
+    """Every error class below the root, depth first."""
+    for child in root.__subclasses__():
+        yield child
+        yield from all_error_types(child)

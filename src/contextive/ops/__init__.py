@@ -1,0 +1,1 @@
+"""Care of a project and its server, for people: doctor and demo."""

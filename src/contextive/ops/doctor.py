@@ -1,0 +1,123 @@
+"""What could be wrong with a project's server, and how to mend it, in plain words."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from contextive.config import LoadedConfig
+from contextive.errors import ContextiveError
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    subject: str
+    ok: bool
+    detail: str
+    remedy: str = ""
+
+
+def examine(load: Callable[[], LoadedConfig], project: Path) -> Iterator[Finding]:
+    """Every check, in the order in which a start would meet the trouble."""
+    yield _python()
+    yield _command()
+    try:
+        loaded = load()
+    except ContextiveError as error:
+        yield Finding("configuration", False, error.message, error.hint or "Run contextive-mcp check.")
+        return
+    yield _configuration(loaded)
+    if loaded.ignored:
+        keys = ", ".join(item.key for item in loaded.ignored)
+        yield Finding(
+            "trust", False, f"Ignored in this project's file: {keys}.", "Read the file, then: contextive-mcp trust"
+        )
+    yield _state(project, loaded)
+    yield from _packs(loaded)
+    if loaded.config.server.mode == "http":
+        yield _port(loaded)
+    yield _protocol()
+
+
+def _python() -> Finding:
+    found = ".".join(map(str, sys.version_info[:3]))
+    return Finding("python", sys.version_info >= (3, 11), f"Python {found}.", "Install Python 3.11 or newer.")
+
+
+def _command() -> Finding:
+    on_path = shutil.which("contextive-mcp") is not None
+    return Finding(
+        "command",
+        on_path,
+        "contextive-mcp is on the PATH." if on_path else "Clients will not find contextive-mcp on the PATH.",
+        "Install it with pipx or uv tool, or give clients the full path of the command.",
+    )
+
+
+def _configuration(loaded: LoadedConfig) -> Finding:
+    name = loaded.path.name if loaded.path else "embedded defaults"
+    return Finding("configuration", True, f"Valid: {name} ({loaded.source}), profile {loaded.config.server.profile}.")
+
+
+def _state(project: Path, loaded: LoadedConfig) -> Finding:
+    folder = project / loaded.config.store.state_path
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=nearest):
+            pass
+    except OSError as failure:
+        return Finding(
+            "state",
+            False,
+            f"The state directory cannot be written ({failure.strerror}).",
+            "Set store.statePath elsewhere.",
+        )
+    free = shutil.disk_usage(nearest).free // (1024 * 1024)
+    return Finding("state", free > 100, f"The state directory can be written; {free} MiB are free.", "Free some space.")
+
+
+def _packs(loaded: LoadedConfig) -> Iterator[Finding]:
+    from contextive.server.host import assemble
+
+    try:
+        assembly = assemble(loaded.config)
+    except ContextiveError as error:
+        yield Finding("packs", False, error.message, error.hint or "")
+        return
+    yield Finding("packs", True, f"Loaded: {', '.join(assembly.registry.packs)}.")
+    for problem in assembly.problems:
+        yield Finding("plugin", False, f"{problem.name} {problem.reason}.", "Mend or remove the plugin in toolPacks.")
+
+
+def _port(loaded: LoadedConfig) -> Finding:
+    server = loaded.config.server
+    family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((server.host, server.port))
+        except OSError as failure:
+            reason = failure.strerror or os.strerror(failure.errno or 0)
+            return Finding(
+                "port", False, f"Cannot listen on port {server.port} ({reason}).", "Set server.port to a free one."
+            )
+    return Finding("port", True, f"Port {server.port} is free.")
+
+
+def _protocol() -> Finding:
+    try:
+        found = version("mcp")
+    except PackageNotFoundError:
+        return Finding("protocol", False, "The MCP SDK is not installed.", "Install contextive-mcp again.")
+    return Finding(
+        "protocol", found.startswith("2.3."), f"MCP SDK {found}.", "Install contextive-mcp again: it needs mcp 2.3."
+    )

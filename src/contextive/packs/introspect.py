@@ -1,0 +1,173 @@
+"""The introspect pack: what this server is, whether it is well, and how each of its tools is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from pydantic import Field
+
+from contextive.errors import ResourceNotFound
+from contextive.registry import Context, NoInput, Pack, ResourceEntry, Surface, Tool, ToolOutput
+
+pack = Pack(
+    "introspect",
+    title="Introspection",
+    description="What this server is, whether it is well, and how its tools are used.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HealthCheck:
+    """One thing that can be well or not, in words fit for a client."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What the composition root tells about the running server. Replaced as a whole when the configuration changes."""
+
+    name: str
+    version: str
+    mode: Literal["stdio", "http", "in-process"]
+    enabled_packs: tuple[str, ...]
+    provider_count: int
+    checks: Callable[[], Sequence[HealthCheck]]
+    surface_of: Callable[[Context], Surface]
+
+
+class ServerInfo(ToolOutput):
+    """The answer of `contextive_server_info`."""
+
+    name: str
+    version: str
+    mode: Literal["stdio", "http", "in-process"]
+    profile: str
+    scope: Literal["reader", "maintainer"] = Field(description="What this caller may do")
+    enabledToolPacks: list[str]  # noqa: N815 - a wire name
+    providerCount: int  # noqa: N815 - a wire name
+
+
+class Check(ToolOutput):
+    """One line of a health report."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+class Health(ToolOutput):
+    """The answer of `contextive_health`."""
+
+    status: Literal["healthy", "degraded", "unhealthy"]
+    timestamp: str
+    checks: list[Check]
+
+
+@pack.tool(
+    "contextive_server_info",
+    title="Server info",
+    description="Name, version, transport, enabled packs and your scope on this server. Call it to learn what you may do.",
+    labels=("introspection",),
+    invocation_hints="when unsure what this server offers or why a tool is missing",
+)
+async def server_info(_input: NoInput, ctx: Context) -> ServerInfo:
+    facts = ctx.service(ServerFacts)
+    return ServerInfo(
+        name=facts.name,
+        version=facts.version,
+        mode=facts.mode,
+        profile=ctx.profile,
+        scope="maintainer" if ctx.caller.scope == "maintainer" else "reader",
+        enabledToolPacks=list(facts.enabled_packs),
+        providerCount=facts.provider_count,
+    )
+
+
+@pack.tool(
+    "contextive_health",
+    title="Server health",
+    description="Whether the server is healthy, degraded or unhealthy, with the reason. Call it when answers look wrong.",
+    labels=("introspection",),
+    invocation_hints="when answers look wrong or a tool fails",
+)
+async def health(_input: NoInput, ctx: Context) -> Health:
+    return health_report(ctx.service(ServerFacts).checks())
+
+
+@pack.resource(
+    "contextive:///server",
+    name="server",
+    title="This server",
+    description="Name, version, packs and tools of this server.",
+)
+async def read_server(_variables: Mapping[str, str], ctx: Context) -> dict[str, Any]:
+    facts = ctx.service(ServerFacts)
+    surface = facts.surface_of(ctx)
+    return {
+        "name": facts.name,
+        "version": facts.version,
+        "mode": facts.mode,
+        "packs": list(facts.enabled_packs),
+        "tools": {tool.name: tool.title for tool in surface.tools.values()},
+        "prompts": {prompt.name: prompt.title for prompt in surface.prompts.values()},
+    }
+
+
+async def _list_tools(offset: int, limit: int, ctx: Context) -> list[ResourceEntry]:
+    tools = list(_tools(ctx).values())[offset : offset + limit]
+    return [
+        ResourceEntry(f"contextive:///tools/{t.name}", t.name, t.title, f"How {t.name} is used.", "application/json")
+        for t in tools
+    ]
+
+
+async def _complete_tool(prefix: str, _others: Mapping[str, str], ctx: Context) -> list[str]:
+    return [name for name in _tools(ctx) if name.startswith(prefix)]
+
+
+@pack.resource(
+    "contextive:///tools/{name}",
+    name="tool",
+    title="How a tool is used",
+    description="One tool: purpose, arguments, result, scope, safety notes.",
+    list_entries=_list_tools,
+    complete={"name": _complete_tool},
+)
+async def read_tool(variables: Mapping[str, str], ctx: Context) -> dict[str, Any]:
+    tool = _tools(ctx).get(variables["name"])
+    if tool is None:
+        raise ResourceNotFound("No tool of that name is offered to you.", hint="tools/list shows what is.")
+    return {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "scope": tool.scope.value,
+        "labels": list(tool.labels),
+        "safety_notes": tool.safety_notes,
+        "invocation_hints": tool.invocation_hints,
+        "input_schema": tool.input_schema,
+        "output_schema": tool.output_schema,
+    }
+
+
+def health_report(checks: Sequence[HealthCheck]) -> Health:
+    """All checks as one verdict: healthy with none failing, unhealthy with all failing, else degraded."""
+    failing = [check for check in checks if not check.ok]
+    status: Literal["healthy", "degraded", "unhealthy"] = "healthy"
+    if failing:
+        status = "unhealthy" if len(failing) == len(checks) else "degraded"
+    return Health(
+        status=status,
+        timestamp=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        checks=[Check(name=check.name, ok=check.ok, detail=check.detail) for check in checks],
+    )
+
+
+def _tools(ctx: Context) -> Mapping[str, Tool]:
+    return ctx.service(ServerFacts).surface_of(ctx).tools

@@ -1,0 +1,78 @@
+"""The spexus pack: prompts for people who write and keep requirements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from contextive.registry import Context, Pack, PromptArgument, PromptMessage, Text
+
+pack = Pack(
+    "spexus",
+    title="Requirements work",
+    description="Prompts for writing, reviewing and breaking down requirements.",
+)
+
+
+def _user(text: str) -> list[PromptMessage]:
+    return [PromptMessage("user", Text(text))]
+
+
+def _quoted(text: str) -> str:
+    """A caller's text set apart, so that it reads as material and not as an instruction."""
+    return "\n".join(f"> {line}" for line in text.strip().splitlines())
+
+
+_LEVELS = ("MUST", "SHOULD", "MAY")
+
+
+async def _complete_level(prefix: str, _others: Mapping[str, str], _ctx: Context) -> list[str]:
+    return [level for level in _LEVELS if level.startswith(prefix.upper())]
+
+
+@pack.prompt(
+    "write_requirement",
+    title="Write a requirement",
+    description="Turn an intention into one testable requirement with acceptance criteria.",
+    arguments=(
+        PromptArgument("intention", "What should be true, in your own words", required=True),
+        PromptArgument("level", "MUST, SHOULD or MAY; MUST when left out", complete=_complete_level),
+    ),
+)
+async def write_requirement(arguments: Mapping[str, str], _ctx: Context) -> list[PromptMessage]:
+    level = arguments.get("level", "").upper() or "MUST"
+    level = level if level in _LEVELS else "MUST"
+    return _user(
+        f"Write one requirement of level {level} for this intention:\n\n{_quoted(arguments['intention'])}\n\n"
+        f"Use one sentence with exactly one {level} and one subject that can be observed. Say what happens, not how. "
+        "Then give two to five acceptance criteria in the form WHEN … THE system SHALL …, each with a check that can fail. "
+        "Name every word that could be read in two ways and say which reading you chose."
+    )
+
+
+@pack.prompt(
+    "review_requirements",
+    title="Review requirements",
+    description="Find what is ambiguous, untestable, contradictory or missing in a set of requirements.",
+    arguments=(PromptArgument("text", "The requirements, as text", required=True),),
+)
+async def review_requirements(arguments: Mapping[str, str], _ctx: Context) -> list[PromptMessage]:
+    return _user(
+        f"Review these requirements:\n\n{_quoted(arguments['text'])}\n\n"
+        "For each one say whether a test could fail on it. List, with the sentence at fault quoted: words with two readings, "
+        "two demands in one sentence, contradictions between sentences, missing error cases, missing limits. "
+        "End with the mended text of every requirement that you changed. Change nothing that is already clear."
+    )
+
+
+@pack.prompt(
+    "break_down_story",
+    title="Break down a user story",
+    description="Split a user story into requirements small enough to implement and test one by one.",
+    arguments=(PromptArgument("story", "The user story", required=True),),
+)
+async def break_down_story(arguments: Mapping[str, str], _ctx: Context) -> list[PromptMessage]:
+    return _user(
+        f"Break this user story down:\n\n{_quoted(arguments['story'])}\n\n"
+        "Give the smallest set of requirements that together fulfil it. One sentence and one level (MUST, SHOULD, MAY) each, "
+        "in the order in which they can be built, with what each depends on. Mark what the story leaves open as a question."
+    )

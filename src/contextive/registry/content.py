@@ -1,0 +1,73 @@
+"""What a tool, a resource or a prompt can give back, free of any wire format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Plain text, read by people and models."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image with its media type."""
+
+    data: bytes
+    mime_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Audio:
+    """A sound with its media type."""
+
+    data: bytes
+    mime_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceBody:
+    """The body of one resource: text or bytes."""
+
+    uri: str
+    body: str | bytes
+    mime_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceLink:
+    """A pointer to a resource that the caller can read next."""
+
+    uri: str
+    name: str
+    mime_type: str | None = None
+    description: str | None = None
+
+
+Content: TypeAlias = Text | Image | Audio | ResourceBody | ResourceLink
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A tool's answer when data alone is not enough: data, content blocks, or both.
+
+    `data` must fit the tool's output model. Without `content`, doors show `data` as JSON text.
+    """
+
+    data: Any = None
+    content: Sequence[Content] = ()
+    is_error: bool = False
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptMessage:
+    """One turn of a prompt."""
+
+    role: Literal["user", "assistant"]
+    content: Content

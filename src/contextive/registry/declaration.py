@@ -1,0 +1,296 @@
+"""A tool, a resource, a prompt: declared once, served by every door."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias, TypeVar, get_type_hints
+
+from pydantic import BaseModel, ConfigDict
+
+from contextive.registry.content import PromptMessage, Reply, ResourceBody
+from contextive.registry.context import Context
+from contextive.registry.schema import input_schema, output_schema
+from contextive.registry.scopes import Scope
+
+TOOL_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$")
+
+
+class ToolInput(BaseModel):
+    """Base of every input model: strict as JSON is, and closed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ToolOutput(BaseModel):
+    """Base of every output model."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class NoInput(ToolInput):
+    """A tool that takes nothing."""
+
+
+ToolHandler: TypeAlias = Callable[[Any, Context], Awaitable[Any] | Any]
+ReadHandler: TypeAlias = Callable[[Mapping[str, str], Context], Awaitable[Any] | Any]
+CompleteHandler: TypeAlias = Callable[[str, Mapping[str, str], Context], Awaitable[Sequence[str]] | Sequence[str]]
+RenderHandler: TypeAlias = Callable[
+    [Mapping[str, str], Context], Awaitable[Sequence[PromptMessage]] | Sequence[PromptMessage]
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Annotations:
+    """What a client may assume about a tool before it calls it."""
+
+    read_only: bool = True
+    destructive: bool = False
+    idempotent: bool = True
+    open_world: bool = False
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool: its name and words, its input and output, its scope, and the handler behind it."""
+
+    name: str
+    title: str
+    description: str
+    input_model: type[BaseModel]
+    output_model: type[BaseModel] | None
+    handler: ToolHandler
+    scope: Scope = Scope.READER
+    labels: tuple[str, ...] = ()
+    safety_notes: str = ""
+    invocation_hints: str = ""
+    annotations: Annotations = field(default_factory=Annotations)
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    pack: str = ""
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        return input_schema(self.input_model)
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any] | None:
+        return output_schema(self.output_model) if self.output_model is not None else None
+
+    @cached_property
+    def runs_in_loop(self) -> bool:
+        """Coroutine handlers run in the event loop, plain functions in a worker thread."""
+        return inspect.iscoroutinefunction(self.handler)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceEntry:
+    """One line of a resource listing."""
+
+    uri: str
+    name: str
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    size: int | None = None
+
+
+ListHandler: TypeAlias = Callable[[int, int, Context], Awaitable[Sequence[ResourceEntry]] | Sequence[ResourceEntry]]
+
+
+@dataclass(frozen=True)
+class Resource:
+    """Resources below one URI or one RFC 6570 template. `list_entries(offset, limit, ctx)` pages a template's members."""
+
+    uri: str
+    name: str
+    title: str
+    description: str
+    mime_type: str
+    read: ReadHandler
+    scope: Scope = Scope.READER
+    list_entries: ListHandler | None = None
+    complete: Mapping[str, CompleteHandler] = field(default_factory=dict)
+    pack: str = ""
+
+    @property
+    def is_template(self) -> bool:
+        return "{" in self.uri
+
+
+@dataclass(frozen=True, slots=True)
+class PromptArgument:
+    """A named blank in a prompt."""
+
+    name: str
+    description: str
+    required: bool = False
+    complete: CompleteHandler | None = None
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt template that a person picks and a model receives."""
+
+    name: str
+    title: str
+    description: str
+    render: RenderHandler
+    arguments: tuple[PromptArgument, ...] = ()
+    scope: Scope = Scope.READER
+    pack: str = ""
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Pack:
+    """A named set of tools, resources and prompts, filled by its own decorators."""
+
+    def __init__(self, name: str, *, title: str, description: str) -> None:
+        self.name = name
+        self.title = title
+        self.description = description
+        self.tools: list[Tool] = []
+        self.resources: list[Resource] = []
+        self.prompts: list[Prompt] = []
+
+    def tool(
+        self,
+        name: str,
+        *,
+        title: str,
+        description: str,
+        scope: Scope = Scope.READER,
+        labels: Sequence[str] = (),
+        safety_notes: str = "",
+        invocation_hints: str = "",
+        annotations: Annotations | None = None,
+        output: type[BaseModel] | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> Callable[[F], F]:
+        """Declare the decorated `handler(input, ctx) -> output` as a tool; its annotations are the schemas.
+
+        A handler that returns a `Reply` names the model of `Reply.data` with `output`.
+        """
+        if not TOOL_NAME.match(name):
+            raise ValueError(f"{name!r} is not a tool name: letters, digits, '_', '-', '.', at most 128")
+
+        def declare(handler: F) -> F:
+            input_model, output_model = _models_of(handler)
+            self.tools.append(
+                Tool(
+                    name=name,
+                    title=title,
+                    description=description,
+                    input_model=input_model,
+                    output_model=output or output_model,
+                    handler=handler,
+                    scope=scope,
+                    labels=tuple(labels),
+                    safety_notes=safety_notes,
+                    invocation_hints=invocation_hints,
+                    annotations=annotations or Annotations(),
+                    meta=dict(meta or {}),
+                    pack=self.name,
+                )
+            )
+            return handler
+
+        return declare
+
+    def resource(
+        self,
+        uri: str,
+        *,
+        name: str,
+        title: str,
+        description: str,
+        mime_type: str = "application/json",
+        scope: Scope = Scope.READER,
+        list_entries: ListHandler | None = None,
+        complete: Mapping[str, CompleteHandler] | None = None,
+    ) -> Callable[[F], F]:
+        """Declare the decorated `read(variables, ctx)` as the resource at `uri`, which may be a template."""
+
+        def declare(read: F) -> F:
+            self.resources.append(
+                Resource(
+                    uri=uri,
+                    name=name,
+                    title=title,
+                    description=description,
+                    mime_type=mime_type,
+                    read=read,
+                    scope=scope,
+                    list_entries=list_entries,
+                    complete=dict(complete or {}),
+                    pack=self.name,
+                )
+            )
+            return read
+
+        return declare
+
+    def prompt(
+        self,
+        name: str,
+        *,
+        title: str,
+        description: str,
+        arguments: Sequence[PromptArgument] = (),
+        scope: Scope = Scope.READER,
+    ) -> Callable[[F], F]:
+        """Declare the decorated `render(arguments, ctx) -> messages` as a prompt."""
+
+        def declare(render: F) -> F:
+            self.prompts.append(
+                Prompt(
+                    name=name,
+                    title=title,
+                    description=description,
+                    render=render,
+                    arguments=tuple(arguments),
+                    scope=scope,
+                    pack=self.name,
+                )
+            )
+            return render
+
+        return declare
+
+
+def _models_of(handler: Callable[..., Any]) -> tuple[type[BaseModel], type[BaseModel] | None]:
+    """Input and output model, read from the annotations of `handler(input, ctx) -> output`."""
+    hints = get_type_hints(handler)
+    returns = hints.pop("return", None)
+    parameters = [name for name in inspect.signature(handler).parameters if name != "self"]
+    if len(parameters) != 2:
+        raise TypeError(f"{handler.__name__} must take (input, ctx)")
+    input_model = hints.get(parameters[0])
+    if not (isinstance(input_model, type) and issubclass(input_model, BaseModel)):
+        raise TypeError(f"{handler.__name__}: annotate the first parameter with a pydantic model")
+    if input_model.model_config.get("extra") != "forbid":
+        raise TypeError(f"{handler.__name__}: the input model must forbid unknown arguments (derive from ToolInput)")
+    if returns is Reply:
+        return input_model, None
+    if not (isinstance(returns, type) and issubclass(returns, BaseModel)):
+        raise TypeError(f"{handler.__name__}: annotate the result with a pydantic model or Reply")
+    return input_model, returns
+
+
+__all__ = [
+    "Annotations",
+    "NoInput",
+    "Pack",
+    "Prompt",
+    "PromptArgument",
+    "Resource",
+    "ResourceBody",
+    "ResourceEntry",
+    "Tool",
+    "ToolInput",
+    "ToolOutput",
+]

@@ -1,0 +1,141 @@
+"""All packs of one server, and the part of them that one caller of one profile is offered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+from contextive.errors import PromptNotFound, ResourceNotFound, ToolNotFound
+from contextive.registry.declaration import Pack, Prompt, Resource, Tool
+from contextive.registry.scopes import Scope
+from contextive.registry.uri import UriTemplate, bare_path_candidates
+
+Declared = TypeVar("Declared", Tool, Resource, Prompt)
+
+
+@dataclass(frozen=True, slots=True)
+class PackRules:
+    """What the configuration says about one pack."""
+
+    writes: bool = True
+    allowed: frozenset[str] | None = None
+    blocked: frozenset[str] = frozenset()
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    def admits(self, tool: Tool) -> bool:
+        if tool.name in self.blocked or (self.allowed is not None and tool.name not in self.allowed):
+            return False
+        return self.writes or tool.annotations.read_only
+
+
+@dataclass(frozen=True)
+class Surface:
+    """What one caller is offered: the same for every door, in a fixed order."""
+
+    tools: Mapping[str, Tool]
+    resources: tuple[Resource, ...]
+    prompts: Mapping[str, Prompt]
+
+    def tool(self, name: str) -> Tool:
+        found = self.tools.get(name)
+        if found is None:
+            raise ToolNotFound(f"Unknown tool: {shown(name)}.", hint=_nearest(name, self.tools))
+        return found
+
+    def prompt(self, name: str) -> Prompt:
+        found = self.prompts.get(name)
+        if found is None:
+            raise PromptNotFound(f"Unknown prompt: {shown(name)}.", hint=_nearest(name, self.prompts))
+        return found
+
+    def find_resource(self, uri: str) -> tuple[Resource, str, dict[str, str]]:
+        """The declaration that serves `uri`, its full URI, and the template's variables."""
+        for candidate in bare_path_candidates(uri, self._path_schemes):
+            for resource in self.resources:
+                if not resource.is_template and resource.uri == candidate:
+                    return resource, candidate, {}
+            for resource in self.resources:
+                if resource.is_template and (variables := UriTemplate(resource.uri).match(candidate)) is not None:
+                    return resource, candidate, variables
+        raise ResourceNotFound(
+            f"No resource stands at {shown(uri)}.",
+            hint="resources/list and resources/templates/list show what there is.",
+        )
+
+    def find_template(self, uri_template: str) -> Resource:
+        """The declaration whose URI is this very template (or this very URI)."""
+        for resource in self.resources:
+            if resource.uri == uri_template:
+                return resource
+        raise ResourceNotFound(f"No resource template {shown(uri_template)}.", hint="See resources/templates/list.")
+
+    @cached_property
+    def _path_schemes(self) -> tuple[str, ...]:
+        """Schemes whose resources have no authority, so that their path alone can address them."""
+        return tuple(dict.fromkeys(r.uri.split(":", 1)[0] for r in self.resources if ":///" in r.uri))
+
+
+class Registry:
+    """The packs that are switched on, under the rules of the configuration. Never changes once built."""
+
+    def __init__(self, packs: Iterable[Pack], rules: Mapping[str, PackRules] | None = None) -> None:
+        self.packs: Mapping[str, Pack] = {pack.name: pack for pack in packs}
+        self.rules: Mapping[str, PackRules] = dict(rules or {})
+        self._surfaces: dict[tuple[tuple[str, ...], Scope], Surface] = {}
+        _refuse_doubles(self.packs.values())
+
+    def surface(self, pack_names: Sequence[str], scope: Scope) -> Surface:
+        """What a caller of `scope` is offered by these packs; packs that are off are passed over."""
+        key = (tuple(pack_names), scope)
+        if key not in self._surfaces:
+            packs = [self.packs[name] for name in pack_names if name in self.packs]
+            self._surfaces[key] = Surface(
+                tools={t.name: t for p in packs for t in p.tools if scope.covers(t.scope) and self._rules(p).admits(t)},
+                resources=tuple(r for p in packs for r in p.resources if scope.covers(r.scope)),
+                prompts={m.name: m for p in packs for m in p.prompts if scope.covers(m.scope)},
+            )
+        return self._surfaces[key]
+
+    def settings_of(self, pack: str) -> Mapping[str, object]:
+        return self.rules[pack].settings if pack in self.rules else {}
+
+    def _rules(self, pack: Pack) -> PackRules:
+        return self.rules.get(pack.name, PackRules())
+
+
+def conflicts(pack: Pack, others: Iterable[Pack]) -> list[str]:
+    """The names in `pack` that another pack already took, in words."""
+    others = list(others)
+    taken = [f"pack {pack.name}"] if any(other.name == pack.name for other in others) else []
+    groups: tuple[tuple[str, Callable[[Pack], set[str]]], ...] = (
+        ("tool", lambda p: {tool.name for tool in p.tools}),
+        ("prompt", lambda p: {prompt.name for prompt in p.prompts}),
+        ("resource", lambda p: {resource.uri for resource in p.resources}),
+    )
+    for word, names_of in groups:
+        known = set().union(*(names_of(other) for other in others)) if others else set()
+        taken += [f"{word} {name}" for name in sorted(names_of(pack) & known)]
+    return taken
+
+
+def _refuse_doubles(packs: Iterable[Pack]) -> None:
+    seen: list[Pack] = []
+    for pack in packs:
+        if taken := conflicts(pack, seen):
+            raise ValueError(f"pack {pack.name!r} declares again: {', '.join(taken)}")
+        seen.append(pack)
+
+
+def shown(text: str, limit: int = 120) -> str:
+    """A caller's own word in an error text: quoted, cut, and without characters that could pass for something else."""
+    printable = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text[: limit + 1])
+    return repr(printable[:limit] + "…") if len(printable) > limit else f"'{printable}'"
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name[:128], list(known), n=1)
+    return f"Did you mean {close[0]}?" if close else "List what is offered and choose from it."

@@ -1,0 +1,28 @@
+"""Who calls, and how much that caller may do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Scope(StrEnum):
+    """What a credential allows. A maintainer may do all that a reader may."""
+
+    READER = "reader"
+    MAINTAINER = "maintainer"
+
+    def covers(self, needed: Scope) -> bool:
+        return self is needed or self is Scope.MAINTAINER
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """One authenticated party. `name` is safe to log: it never holds a credential."""
+
+    name: str
+    scope: Scope
+
+
+OWNER_AS_READER = Caller("owner", Scope.READER)
+OWNER_AS_MAINTAINER = Caller("owner", Scope.MAINTAINER)

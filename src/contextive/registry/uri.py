@@ -1,0 +1,55 @@
+"""Resource addresses: RFC 6570 templates of level 1 and 2, matched and filled.
+
+`{name}` stands for one path segment, `{+name}` for several. The SDK has a full matcher; importing it costs a second, and
+commands such as `tools` and `call` answer without the SDK.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import quote, unquote
+
+_VARIABLE = re.compile(r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+@dataclass(frozen=True)
+class UriTemplate:
+    """A URI with named blanks."""
+
+    text: str
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(match.group(2) for match in _VARIABLE.finditer(self.text))
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        pattern, end = "", 0
+        for match in _VARIABLE.finditer(self.text):
+            pattern += re.escape(self.text[end : match.start()])
+            pattern += f"(?P<{match.group(2)}>.+)" if match.group(1) else f"(?P<{match.group(2)}>[^/?#]+)"
+            end = match.end()
+        return re.compile(pattern + re.escape(self.text[end:]) + r"\Z", re.DOTALL)
+
+    def match(self, uri: str) -> dict[str, str] | None:
+        """The decoded variables, or None when `uri` is not of this form."""
+        found = self._pattern.match(uri)
+        return {name: unquote(value) for name, value in found.groupdict().items()} if found else None
+
+    def fill(self, variables: Mapping[str, str]) -> str:
+        """The URI with each blank filled and encoded."""
+
+        def encoded(match: re.Match[str]) -> str:
+            return quote(variables[match.group(2)], safe="/:@" if match.group(1) else ":@")
+
+        return _VARIABLE.sub(encoded, self.text)
+
+
+def bare_path_candidates(uri: str, schemes: tuple[str, ...]) -> tuple[str, ...]:
+    """The URIs that `uri` may stand for: itself, or a bare path below each scheme that has no authority."""
+    if uri.startswith("/") and not uri.startswith("//"):
+        return tuple(f"{scheme}://{uri}" for scheme in schemes)
+    return (uri,)

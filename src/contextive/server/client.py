@@ -1,0 +1,122 @@
+"""The MCP client at the other end, as handlers may talk to it: one interface over both protocol eras."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from contextive.errors import CapabilityMissing, InvalidRequest, UpstreamError
+from contextive.registry import InputNeeded, Question
+from contextive.registry.context import LogLevel
+from contextive.server.sdk import connection_of
+
+_LEVELS: tuple[str, ...] = get_args(types.LoggingLevel)
+_LEVEL_KEY = "contextive.log_level"
+_REQUESTS: TypeAdapter[types.CreateMessageRequest | types.ListRootsRequest | types.ElicitRequest] = TypeAdapter(
+    types.CreateMessageRequest | types.ListRootsRequest | types.ElicitRequest
+)
+_RESULTS: Mapping[str, type[BaseModel]] = {
+    "sampling/createMessage": types.CreateMessageResult,
+    "roots/list": types.ListRootsResult,
+    "elicitation/create": types.ElicitResult,
+}
+
+
+def remember_log_level(ctx: ServerRequestContext[Any, Any], level: str) -> None:
+    """Keep what `logging/setLevel` asked for with the connection that asked."""
+    connection_of(ctx).state[_LEVEL_KEY] = level
+
+
+class McpClient:
+    """Talks to the client behind one request.
+
+    A handshake client is asked in the middle of the call. A 2026-07-28 client cannot be: the call ends with what is
+    needed, and is made again with the answers. Earlier answers ride along in the sealed request state, so a handler that
+    asks twice reads the same on both.
+    """
+
+    def __init__(
+        self,
+        ctx: ServerRequestContext[Any, Any],
+        answers: Mapping[str, BaseModel] | None = None,
+        state: str | None = None,
+    ) -> None:
+        self._ctx = ctx
+        self._modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+        kept = _unpack(state)
+        self.state: str | None = kept.get("state")
+        given = {
+            key: answer.model_dump(by_alias=True, mode="json", exclude_none=True)
+            for key, answer in (answers or {}).items()
+        }
+        self.answers: Mapping[str, dict[str, Any]] = {**kept.get("answers", {}), **given}
+
+    async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        await self._ctx.session.report_progress(done, total, message)
+
+    async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
+        if self._modern:
+            asked = (self._ctx.meta or {}).get(types.LOG_LEVEL_META_KEY)
+        else:
+            asked = connection_of(self._ctx).state.get(_LEVEL_KEY, "info")
+        if asked not in _LEVELS or _LEVELS.index(level) < _LEVELS.index(str(asked)):
+            return
+        await self._ctx.session.send_notification(
+            types.LoggingMessageNotification(
+                params=types.LoggingMessageNotificationParams(level=level, data=data, logger=logger)
+            ),
+            related_request_id=self._ctx.request_id,
+        )
+
+    def offers(self, capability: str) -> bool:
+        capabilities = self._ctx.session.client_capabilities
+        return getattr(capabilities, capability, None) is not None
+
+    async def ask(self, questions: Mapping[str, Question], *, state: str | None = None) -> Mapping[str, dict[str, Any]]:
+        open_questions = {key: question for key, question in questions.items() if key not in self.answers}
+        missing = sorted({q.capability for q in open_questions.values() if not self.offers(q.capability)})
+        if missing:
+            raise CapabilityMissing(tuple(missing))
+        if open_questions and self._modern:
+            raise InputNeeded(open_questions, _pack(self.answers, state))
+        for key, question in open_questions.items():
+            self.answers = {**self.answers, key: await self._ask_now(question)}
+        return {key: self.answers[key] for key in questions}
+
+    async def _ask_now(self, question: Question) -> dict[str, Any]:
+        request = _REQUESTS.validate_python({"method": question.method, "params": dict(question.params)})
+        try:
+            result: BaseModel = await self._ctx.session.send_request(
+                request,
+                _RESULTS[question.method],
+                metadata=ServerMessageMetadata(related_request_id=self._ctx.request_id),
+            )
+        except (MCPError, ValidationError):
+            raise UpstreamError(
+                "The client could not answer.", hint="Try again, or call without the client's help."
+            ) from None
+        return result.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def _pack(answers: Mapping[str, dict[str, Any]], state: str | None) -> str:
+    return json.dumps({"answers": dict(answers), "state": state}, separators=(",", ":"))
+
+
+def _unpack(state: str | None) -> dict[str, Any]:
+    if state is None:
+        return {}
+    try:
+        kept = json.loads(state)
+    except ValueError:
+        kept = None
+    if not isinstance(kept, dict):
+        raise InvalidRequest("The request state is not one that this server gave out.", hint="Start the call again.")
+    return kept

@@ -1,0 +1,245 @@
+"""The outer wall of the HTTP door: what a request must be like before any route sees it.
+
+Plain ASGI, so that it holds for every route, mounted application and error page alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import logging
+import re
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from contextive.errors import ContextiveError, InternalError, InvalidRequest, RateLimited, TooLarge, Unauthorized
+from contextive.registry import Caller
+from contextive.server.auth import InvalidToken, TokenBook, is_loopback
+from contextive.server.limits import RateLimiter
+from contextive.server.protocol import CALLER_KEY, REQUEST_ID_KEY
+
+logger = logging.getLogger(__name__)
+
+_REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,64}\Z")
+_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+_BODY_SECONDS = 30.0
+_TOKEN_PARAMETERS = frozenset({"token", "access_token", "api_key", "apikey", "authorization"})
+
+
+@dataclass(frozen=True, slots=True)
+class DoorPolicy:
+    """Which Host and Origin headers belong to this server, and how large a body may be."""
+
+    bind_host: str
+    public_hosts: frozenset[str]
+    allowed_origins: frozenset[str]
+    max_body_bytes: int
+
+    def accepts_host(self, header: str | None) -> bool:
+        """A browser that was lured here by DNS rebinding still says the name that it believes to talk to."""
+        if header is None:
+            return False
+        host = header.lower()
+        name = _without_port(host)
+        if name in _LOOPBACK_NAMES or host in self.public_hosts or name in self.public_hosts:
+            return True
+        # An address cannot be rebound; on a bind that is open anyway it is a legitimate way to come.
+        return not is_loopback(self.bind_host) and _is_address(name)
+
+    def accepts_origin(self, header: str | None) -> bool:
+        if header is None:
+            return True
+        origin = header.lower()
+        if origin in self.allowed_origins:
+            return True
+        parts = urlsplit(origin)
+        if parts.scheme not in ("http", "https") or parts.path or parts.query or parts.fragment or "@" in parts.netloc:
+            return False
+        return _without_port(parts.netloc) in _LOOPBACK_NAMES
+
+
+class OuterWall:
+    """Request id, Host, Origin, method and body rules, credentials and rate; in that order, for every request."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        policy: DoorPolicy,
+        book: Callable[[], TokenBook],
+        requests: Callable[[], RateLimiter],
+        failures: Callable[[], RateLimiter],
+    ) -> None:
+        self._app = app
+        self._policy = policy
+        self._book = book
+        self._requests = requests
+        self._failures = failures
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        headers = Headers(scope=scope)
+        given = headers.get("x-request-id", "")
+        request_id = given if _REQUEST_ID.match(given) else uuid.uuid4().hex
+        scope[REQUEST_ID_KEY] = request_id
+        answer = _Answer(send, request_id)
+        try:
+            refusal = self._refuse_headers(headers, scope)
+            if refusal is not None:
+                await answer.refuse(*refusal)
+                return
+            caller = self._authenticate(headers, scope)
+            scope[CALLER_KEY] = caller
+            if self._book():
+                scope["user"] = _sdk_user(caller)
+            await self._app(scope, await self._limited(headers, receive), answer.send)
+        except ContextiveError as error:
+            await answer.refuse(error.http_status, error)
+        except Exception:
+            # The outermost handler of the HTTP door.
+            logger.exception("%s %s failed", scope["method"], scope["path"])
+            await answer.refuse(
+                500, InternalError("Internal error.", hint="The log has the details under this request's id.")
+            )
+
+    def _refuse_headers(self, headers: Headers, scope: Scope) -> tuple[int, ContextiveError] | None:
+        if not self._policy.accepts_host(headers.get("host")) or len(headers.getlist("host")) != 1:
+            return 421, InvalidRequest("The Host header is not one of this server's.", hint="See server.publicHosts.")
+        if not self._policy.accepts_origin(headers.get("origin")):
+            return 403, InvalidRequest("The Origin is not allowed here.", hint="See server.allowedOrigins.")
+        if scope["method"] in ("POST", "PUT", "PATCH"):
+            kind = headers.get("content-type", "").split(";")[0].strip().lower()
+            if kind != "application/json":
+                return 415, InvalidRequest("The body must be application/json.", hint="Set Content-Type.")
+        query = scope.get("query_string", b"").decode("latin-1")
+        if any(name.lower() in _TOKEN_PARAMETERS for name, _ in parse_qsl(query, keep_blank_values=True)):
+            return 400, InvalidRequest(
+                "Credentials do not belong in a URL.", hint="Send Authorization: Bearer, and change that token."
+            )
+        return None
+
+    def _authenticate(self, headers: Headers, scope: Scope) -> Caller:
+        address = (scope.get("client") or ("unknown",))[0]
+        if scope["path"] in _OPEN_PATHS:
+            self._requests().count(f"address:{address}")
+            return TokenBook(()).caller_for(None)
+        self._failures().check(address)
+        try:
+            caller = self._book().caller_for(headers.get("authorization"))
+        except InvalidToken:
+            self._failures().count(address)
+            raise
+        self._requests().count(f"caller:{caller.name}" if self._book() else f"address:{address}")
+        if self._book():
+            self._requests().count(f"address:{address}")
+        return caller
+
+    async def _limited(self, headers: Headers, receive: Receive) -> Receive:
+        """The body, read whole under the limits of size and time, then replayed."""
+        limit = self._policy.max_body_bytes
+        too_large = TooLarge(f"The body is over {limit} bytes.", hint="Send less; see limits.maxBodyBytes.")
+        declared = headers.get("content-length", "")
+        if declared.isdigit() and int(declared) > limit:
+            raise too_large
+        body = bytearray()
+        try:
+            async with asyncio.timeout(_BODY_SECONDS):
+                while True:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        return _replay([message], receive)
+                    body += message.get("body", b"")
+                    if len(body) > limit:
+                        raise too_large
+                    if not message.get("more_body", False):
+                        return replay_body(bytes(body), receive)
+        except TimeoutError:
+            raise InvalidRequest("The body did not arrive in time.", hint="Send it again, faster.") from None
+
+
+class _Answer:
+    """The way back: adds the request id, and can still refuse while nothing was sent."""
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send = send
+        self._request_id = request_id
+        self._started = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._started = True
+            MutableHeaders(scope=message).append("X-Request-ID", self._request_id)
+        await self._send(message)
+
+    async def refuse(self, status: int, error: ContextiveError) -> None:
+        if self._started:
+            return
+        body = json.dumps(error_body(error, self._request_id)).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        headers += [(name.lower().encode(), value.encode()) for name, value in error_headers(error)]
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body})
+
+
+def error_body(error: ContextiveError, request_id: str) -> dict[str, Any]:
+    """The one shape of an error on the HTTP door."""
+    return {"status": "error", "error": error.as_dict(), "detail": error.message, "request_id": request_id}
+
+
+def error_headers(error: ContextiveError) -> Iterable[tuple[str, str]]:
+    """What RFC 6750 and RFC 9110 want beside the body."""
+    match error:
+        case InvalidToken():
+            yield "WWW-Authenticate", 'Bearer realm="contextive", error="invalid_token"'
+        case Unauthorized():
+            yield "WWW-Authenticate", 'Bearer realm="contextive"'
+        case RateLimited():
+            yield "Retry-After", str(error.retry_after_seconds)
+        case _ if error.code == "forbidden":
+            yield "WWW-Authenticate", 'Bearer realm="contextive", error="insufficient_scope", scope="maintainer"'
+
+
+def replay_body(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives a body which was already read, then goes on with the real one."""
+    return _replay([{"type": "http.request", "body": body, "more_body": False}], receive)
+
+
+def _replay(pending: list[Message], receive: Receive) -> Receive:
+    async def replayed() -> Message:
+        return pending.pop(0) if pending else await receive()
+
+    return replayed
+
+
+def _sdk_user(caller: Caller) -> object:
+    """The caller in the form by which the SDK binds a session to the credential that opened it."""
+    from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+    from mcp.server.auth.provider import AccessToken
+
+    return AuthenticatedUser(AccessToken(token="", client_id=caller.name, scopes=[caller.scope.value]))
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host[: host.find("]") + 1]
+    return host.rsplit(":", 1)[0] if ":" in host else host
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True

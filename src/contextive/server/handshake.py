@@ -1,0 +1,52 @@
+"""What an `initialize` request must look like, said in words a client developer can act on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_REQUEST
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+
+_DATE = re.compile(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
+_FORMAT = "YYYY-MM-DD"
+
+
+def check_initialize(params: Mapping[str, Any] | None, pinned_version: str | None) -> None:
+    """Refuse a malformed `initialize` with what was received and what is expected.
+
+    A profile with a pinned version is strict about the version's form; the others leave any string to negotiation.
+    """
+    supported = [pinned_version] if pinned_version is not None else list(HANDSHAKE_PROTOCOL_VERSIONS)
+    if params is None:
+        raise _malformed("params must be an object", None, supported)
+    version = params.get("protocolVersion")
+    if not isinstance(version, str):
+        raise _malformed("protocolVersion must be a string", version, supported)
+    if pinned_version is not None and not _DATE.match(version):
+        raise _malformed("protocolVersion is not a date", version, supported)
+    client = params.get("clientInfo")
+    if not isinstance(client, Mapping):
+        raise _malformed("clientInfo must be an object with name and version", version, supported)
+    for field in ("name", "version"):
+        if not isinstance(client.get(field), str) or (pinned_version is not None and not client[field]):
+            raise _malformed(f"clientInfo.{field} must be a non-empty string", version, supported)
+    if not isinstance(params.get("capabilities"), Mapping) and isinstance(params, dict):
+        # Optional in older clients; what is not an object is taken as none declared.
+        params["capabilities"] = {}
+
+
+def _malformed(message: str, received: object, supported: list[str]) -> MCPError:
+    shown = received[:64] if isinstance(received, str) else None
+    return MCPError(
+        INVALID_REQUEST,
+        f"Malformed initialize: {message}.",
+        {
+            "code": "invalid_request",
+            "supported_versions": supported,
+            "received_version": shown,
+            "expected_format": _FORMAT,
+        },
+    )

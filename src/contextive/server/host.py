@@ -1,0 +1,244 @@
+"""The composition root: builds every part from the configuration, and builds them anew when it changes."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from contextive.config import Config, LoadedConfig
+from contextive.errors import ConfigError
+from contextive.packs import BUILTIN, OFF_BY_DEFAULT, load_builtin
+from contextive.packs.introspect import HealthCheck, ServerFacts
+from contextive.registry import (
+    OWNER_AS_MAINTAINER,
+    OWNER_AS_READER,
+    Caller,
+    Client,
+    Context,
+    Dispatcher,
+    Freshness,
+    Limits,
+    NoClient,
+    Pack,
+    PackRules,
+    Registry,
+    Scope,
+    Services,
+    Surface,
+)
+from contextive.registry.plugins import PluginProblem, load_plugins
+from contextive.server.profiles import PROFILES, Profile
+from contextive.server.telemetry import Metrics, log_call
+
+if TYPE_CHECKING:
+    from contextive.server.protocol import McpDoor
+
+logger = logging.getLogger(__name__)
+
+Mode = Literal["stdio", "http", "in-process"]
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """What one configuration comes to: a registry, and the plugins that had to be left out."""
+
+    registry: Registry
+    plugins: tuple[str, ...]
+    problems: tuple[PluginProblem, ...]
+
+
+class Host:
+    """One running server: its configuration, its registry, its dispatcher, and the doors that were opened on it."""
+
+    def __init__(self, loaded: LoadedConfig, *, mode: Mode, extra_packs: Sequence[Pack] = ()) -> None:
+        self.loaded = loaded
+        self.mode: Mode = mode
+        self.state_key = os.urandom(32)
+        self.generation = 1
+        self.metrics: Metrics | None = None
+        self._extra_packs = tuple(extra_packs)
+        self._doors: dict[str, McpDoor] = {}
+        self._on_adopt: list[Callable[[], None]] = []
+        self.services = Services()
+        self.assembly = assemble(loaded.config, self._extra_packs)
+        self.dispatcher = Dispatcher(
+            self.assembly.registry,
+            limits=limits_of(loaded.config),
+            observers=[log_call],
+            freshness=lambda: Freshness.now(self.generation),
+        )
+        self._publish_facts()
+
+    @property
+    def config(self) -> Config:
+        return self.loaded.config
+
+    @property
+    def limits(self) -> Limits:
+        return self.dispatcher.limits
+
+    @property
+    def profile(self) -> Profile:
+        return PROFILES[self.config.server.profile]
+
+    @property
+    def owner(self) -> Caller:
+        """Who sits at the other end of a pipe or a terminal."""
+        return OWNER_AS_MAINTAINER if self.config.auth.admin_token else OWNER_AS_READER
+
+    def surface(self, profile: Profile, scope: Scope) -> Surface:
+        return self.assembly.registry.surface(self.pack_names(profile), scope)
+
+    def widest_surface(self, profile: Profile) -> Surface:
+        return self.surface(profile, Scope.MAINTAINER)
+
+    def pack_names(self, profile: Profile) -> tuple[str, ...]:
+        """The packs that a profile shows; plugins and test fixtures join the default face only."""
+        extra = (*self.assembly.plugins, *(pack.name for pack in self._extra_packs)) if profile.with_plugins else ()
+        return tuple(name for name in (*profile.packs, *extra) if name in self.assembly.registry.packs)
+
+    def context(
+        self, caller: Caller, *, door: str, profile: Profile, request_id: str, client: Client | None = None
+    ) -> Context:
+        return Context(
+            caller=caller,
+            services=self.services,
+            request_id=request_id,
+            door=door,
+            profile=profile.name,
+            client=client or NoClient(),
+        )
+
+    def door(self, profile_name: str) -> McpDoor:
+        """The MCP door of a profile, opened when it is first asked for."""
+        if profile_name not in self._doors:
+            from contextive.server.protocol import McpDoor
+
+            self._doors[profile_name] = McpDoor(self, PROFILES[profile_name])
+        return self._doors[profile_name]
+
+    def enable_metrics(self) -> Metrics:
+        """Count calls from now on. Only worth its import where something can scrape it."""
+        if self.metrics is None:
+            self.metrics = Metrics(self._all_tool_names())
+            self.dispatcher.observers.append(self.metrics)
+        return self.metrics
+
+    def when_adopted(self, callback: Callable[[], None]) -> None:
+        """Have `callback` run after each change of the configuration."""
+        self._on_adopt.append(callback)
+
+    async def adopt(self, loaded: LoadedConfig) -> None:
+        """Go on with a new configuration: packs come and go, and every client that cares is told."""
+        before = {name: self._remembered(PROFILES[name]) for name in self._doors}
+        assembly = assemble(loaded.config, self._extra_packs)
+        self.loaded, self.assembly = loaded, assembly
+        self.dispatcher.registry, self.dispatcher.limits = assembly.registry, limits_of(loaded.config)
+        self.generation += 1
+        self._publish_facts()
+        if self.metrics is not None:
+            self.metrics.know(self._all_tool_names())
+        for callback in self._on_adopt:
+            callback()
+        from contextive.server.notifications import SurfaceChange
+
+        for name, door in list(self._doors.items()):
+            old, new = before[name], self._remembered(PROFILES[name])
+            await door.hub.announce(
+                SurfaceChange(tools=old[0] != new[0], resources=old[1] != new[1], prompts=old[2] != new[2])
+            )
+            await door.hub.announce_resource("contextive:///server")
+        logger.info("configuration adopted", extra={"contextive_fields": {"generation": self.generation}})
+
+    def checks(self) -> list[HealthCheck]:
+        """What can be said about this server's health without asking anybody outside it."""
+        problems = self.assembly.problems
+        return [
+            HealthCheck("config", True, f"{self.loaded.source}, generation {self.generation}"),
+            HealthCheck(
+                "plugins",
+                not problems,
+                "; ".join(f"{p.name} {p.reason}" for p in problems) or f"{len(self.assembly.plugins)} loaded",
+            ),
+        ]
+
+    def _remembered(self, profile: Profile) -> tuple[object, object, object]:
+        """What clients of a profile may have cached, per scope."""
+        surfaces = [self.surface(profile, scope) for scope in Scope]
+        return (
+            [[(t.name, t.description, t.input_schema) for t in s.tools.values()] for s in surfaces],
+            [[r.uri for r in s.resources] + list(s.tools) for s in surfaces],
+            [[(p.name, p.arguments) for p in s.prompts.values()] for s in surfaces],
+        )
+
+    def _all_tool_names(self) -> list[str]:
+        return [tool.name for pack in self.assembly.registry.packs.values() for tool in pack.tools]
+
+    def _publish_facts(self) -> None:
+        providers = self.config.providers
+        self.services.add(
+            ServerFacts(
+                name=self.profile.server_name,
+                version=self.profile.version,
+                mode=self.mode,
+                enabled_packs=self.pack_names(self.profile),
+                provider_count=sum(1 for provider in providers.values() if provider.enabled),
+                checks=self.checks,
+                surface_of=lambda ctx: self.surface(PROFILES[ctx.profile], ctx.caller.scope),
+            )
+        )
+
+
+def assemble(config: Config, extra_packs: Sequence[Pack] = ()) -> Assembly:
+    """Load the packs that a configuration switches on. A built-in pack that fails is a bug; a plugin that fails is news."""
+    wanted = [
+        name
+        for name in BUILTIN
+        if (config.tool_packs[name].enabled if name in config.tool_packs else name not in OFF_BY_DEFAULT)
+    ]
+    packs = [*map(load_builtin, wanted), *extra_packs]
+    plugin_names = [name for name, pack in config.tool_packs.items() if name not in BUILTIN and pack.enabled]
+    plugins = load_plugins(plugin_names, packs, config.limits.plugin_load_seconds)
+    for problem in plugins.problems:
+        logger.warning("the plugin %s was left out: it %s", problem.name, problem.reason)
+    rules = {
+        name: PackRules(
+            writes=(pack.mode == "read-write") if pack.mode is not None else name in BUILTIN,
+            allowed=frozenset(pack.allowed_tools) if pack.allowed_tools is not None else None,
+            blocked=frozenset(pack.blocked_tools),
+            settings=pack.settings,
+        )
+        for name, pack in config.tool_packs.items()
+    }
+    everything = [*packs, *plugins.packs]
+    _check_tool_names(everything, rules)
+    return Assembly(Registry(everything, rules), tuple(pack.name for pack in plugins.packs), tuple(plugins.problems))
+
+
+def limits_of(config: Config) -> Limits:
+    return Limits(
+        timeout_seconds=config.limits.tool_timeout_seconds,
+        result_bytes=config.limits.max_result_bytes,
+        page_size=config.limits.page_size,
+    )
+
+
+def _check_tool_names(packs: Sequence[Pack], rules: dict[str, PackRules]) -> None:
+    """A misspelt name in allowedTools or blockedTools would silently open or close the wrong thing."""
+    for pack in packs:
+        rule = rules.get(pack.name)
+        if rule is None:
+            continue
+        names = {tool.name for tool in pack.tools}
+        for key, listed in (("allowedTools", rule.allowed or frozenset()), ("blockedTools", rule.blocked)):
+            if unknown := sorted(listed - names):
+                raise ConfigError(
+                    f"toolPacks.{pack.name}.{key}: the pack has no tool {unknown[0]!r}.",
+                    hint=f"Its tools: {', '.join(sorted(names)) or 'none'}.",
+                )
+
+
+__all__ = ["Assembly", "Host", "Mode", "assemble", "limits_of"]

@@ -1,0 +1,220 @@
+"""Every HTTP door in one application: `/mcp`, `/mcp/{profile}`, `/api/mcp`, `/api/v1/*`, `/healthz`, `/readyz`, `/metrics`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import uvicorn
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from contextive.errors import ConfigError, ContextiveError, InvalidRequest, NotFound
+from contextive.server.auth import TokenBook, is_loopback, refuse_open_bind
+from contextive.server.batch import BatchSplitter
+from contextive.server.guard import DoorPolicy, OuterWall
+from contextive.server.host import Host
+from contextive.server.limits import RateLimiter
+from contextive.server.logs import FIELDS
+from contextive.server.nexus import NexusDoor
+from contextive.server.profiles import PROFILES
+from contextive.server.rest import RestDoor, error_response
+from contextive.server.sdk import open_transports
+
+logger = logging.getLogger(__name__)
+
+
+class HttpServer:
+    """The web application of one host, with what has to be exchanged when the configuration changes."""
+
+    def __init__(self, host: Host, bind_host: str) -> None:
+        self._host = host
+        self._bind_host = bind_host
+        self._adopt()
+        refuse_open_bind(bind_host, self._book)
+        host.when_adopted(self._adopt)
+        host.enable_metrics()
+        self._managers = {name: self._manager(name) for name in PROFILES}
+        self._mcp: dict[str, ASGIApp] = {
+            name: BatchSplitter(manager.asgi_app) for name, manager in self._managers.items()
+        }
+        self.app = self._build()
+
+    def _adopt(self) -> None:
+        config = self._host.config
+        book = TokenBook.of(config)
+        if not is_loopback(self._bind_host) and not book:
+            logger.error("the new configuration has no tokens for an open bind; the old ones stay")
+        else:
+            self._book = book
+        limits = config.limits
+        self._requests = RateLimiter(limits.rate_requests, limits.rate_window_seconds)
+        self._failures = RateLimiter(limits.auth_failures, limits.rate_window_seconds)
+
+    def _manager(self, profile: str) -> StreamableHTTPSessionManager:
+        config = self._host.config
+        return StreamableHTTPSessionManager(
+            self._host.door(profile).server,
+            json_response=config.server.json_response,
+            # The outer wall has checked Host, Origin and size for every route already.
+            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+            max_request_body_size=config.limits.max_body_bytes,
+            session_idle_timeout=config.server.session_idle_seconds,
+            max_sessions=config.server.max_sessions,
+        )
+
+    def _build(self) -> ASGIApp:
+        config = self._host.config
+        routes = [
+            Route("/mcp", _Endpoint(self._default)),
+            Route("/mcp/{profile}", _Endpoint(self._by_profile)),
+            Route("/api/mcp", _Endpoint(NexusDoor(self._host, self._mcp["nexus"]))),
+            *RestDoor(self._host).routes(),
+        ]
+        app = Starlette(
+            routes=routes,
+            lifespan=self._lifespan,
+            exception_handlers={HTTPException: _http_error},
+        )
+        app.router.redirect_slashes = False
+        policy = DoorPolicy(
+            bind_host=self._bind_host,
+            public_hosts=frozenset(name.lower() for name in config.server.public_hosts),
+            allowed_origins=frozenset(origin.lower() for origin in config.server.allowed_origins),
+            max_body_bytes=config.limits.max_body_bytes,
+        )
+        wall: ASGIApp = OuterWall(
+            app,
+            policy=policy,
+            book=lambda: self._book,
+            requests=lambda: self._requests,
+            failures=lambda: self._failures,
+        )
+        if policy.allowed_origins:
+            wall = CORSMiddleware(
+                wall,
+                allow_origins=list(config.server.allowed_origins),
+                allow_methods=["GET", "POST", "DELETE"],
+                allow_headers=["Authorization", "Content-Type", "Mcp-Session-Id", "Mcp-Protocol-Version", "Mcp-Method"],
+                expose_headers=["Mcp-Session-Id", "X-Request-ID"],
+            )
+        return wall
+
+    async def _default(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._mcp[self._host.profile.name](scope, receive, send)
+
+    async def _by_profile(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._mcp.get(scope["path_params"]["profile"])
+        if app is None:
+            unknown = NotFound("No such profile.", hint=f"Profiles: {', '.join(PROFILES)}.")
+            await error_response(unknown, Request(scope))(scope, receive, send)
+            return
+        await app(scope, receive, send)
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
+        async with contextlib.AsyncExitStack() as stack:
+            for manager in self._managers.values():
+                await stack.enter_async_context(manager.run())
+            yield
+
+    async def end_streams(self) -> None:
+        """Close what clients listen on, with its final frame, so that the web server has nothing to wait for."""
+        for name, manager in self._managers.items():
+            self._host.door(name).hub.close()
+            for transport in open_transports(manager):
+                await transport.terminate()
+
+
+class _Endpoint:
+    """Lets a route lead to a plain ASGI application."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+
+class _Uvicorn(uvicorn.Server):
+    """uvicorn without its signal handlers: the composition root has its own, for both transports."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def serve_http(host: Host, stop: asyncio.Event, *, bind_host: str, port: int) -> None:
+    """Serve until `stop` is set, then end open streams and leave."""
+    http = HttpServer(host, bind_host)
+    listener = _listen(bind_host, port)
+    config = uvicorn.Config(
+        http.app,
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        lifespan="on",
+        ws="none",
+        timeout_graceful_shutdown=max(1, round(host.config.server.shutdown_seconds)),
+    )
+    server = _Uvicorn(config)
+
+    async def end() -> None:
+        await stop.wait()
+        await http.end_streams()
+        server.should_exit = True
+
+    ending = asyncio.create_task(end())
+    url = f"http://{_in_url(bind_host)}:{listener.getsockname()[1]}"
+    logger.info("serving", extra={FIELDS: {"url": f"{url}/mcp", "profile": host.profile.name}})
+    try:
+        await server.serve(sockets=[listener])
+    finally:
+        ending.cancel()
+
+
+def _listen(bind_host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in bind_host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((bind_host.strip("[]"), port))
+        listener.listen(1024)
+    except OSError as failure:
+        listener.close()
+        raise ConfigError(
+            f"Cannot listen on {bind_host}:{port} ({failure.strerror or 'refused'}).",
+            hint="Choose another --port, or end the program that uses it.",
+        ) from None
+    listener.setblocking(False)
+    return listener
+
+
+def _in_url(bind_host: str) -> str:
+    return f"[{bind_host.strip('[]')}]" if ":" in bind_host else bind_host
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    wrapped: ContextiveError
+    if error.status_code == 404:
+        wrapped = NotFound("Nothing is served here.", hint="See docs/protocol.md for the paths.")
+    else:
+        wrapped = InvalidRequest(str(error.detail) + ".")
+    response = error_response(wrapped, request)
+    response.status_code = error.status_code
+    extra: dict[str, Any] = dict(error.headers or {})
+    response.headers.update(extra)
+    return response

@@ -1,0 +1,86 @@
+"""One line of a JSON-RPC pipe, judged: messages to serve, or the error that the peer is owed. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import mcp_types as types
+from mcp_types import INVALID_REQUEST, PARSE_ERROR
+from pydantic_core import from_json
+
+Message: TypeAlias = types.JSONRPCRequest | types.JSONRPCNotification | types.JSONRPCResponse | types.JSONRPCError
+
+_MAX_BATCH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Something that is not a JSON-RPC message, and the error with which it is answered."""
+
+    code: int
+    message: str
+    request_id: str | int | None = None
+
+    def body(self) -> dict[str, Any]:
+        return {"jsonrpc": "2.0", "id": self.request_id, "error": {"code": self.code, "message": self.message}}
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """An array of messages (protocol 2025-03-26), each judged on its own."""
+
+    items: tuple[Message | Refusal, ...]
+
+
+def parse_line(line: bytes) -> Message | Batch | Refusal | None:
+    """What one line holds; None for a blank one."""
+    if not line.strip():
+        return None
+    try:
+        value = from_json(line, allow_inf_nan=False)
+    except ValueError:
+        return Refusal(PARSE_ERROR, "Parse error: the line is not one JSON value.")
+    if not isinstance(value, list):
+        return parse_message(value)
+    if not value:
+        return Refusal(INVALID_REQUEST, "Invalid request: an empty batch.")
+    if len(value) > _MAX_BATCH:
+        return Refusal(INVALID_REQUEST, f"Invalid request: a batch of more than {_MAX_BATCH} messages.")
+    return Batch(tuple(parse_message(item) for item in value))
+
+
+def parse_message(value: Any) -> Message | Refusal:
+    """One decoded JSON value as a message."""
+    if not isinstance(value, dict):
+        return Refusal(INVALID_REQUEST, "Invalid request: a message is a JSON object.")
+    request_id = value.get("id")
+    usable_id = request_id if isinstance(request_id, str | int) and not isinstance(request_id, bool) else None
+    if value.get("jsonrpc") != "2.0":
+        return Refusal(INVALID_REQUEST, 'Invalid request: jsonrpc must be "2.0".', usable_id)
+    if "id" in value and usable_id is None and "method" in value:
+        return Refusal(INVALID_REQUEST, "Invalid request: id must be a string or an integer.")
+    if "method" not in value:
+        return _parse_reply(value, usable_id)
+    method, params = value["method"], value.get("params")
+    if not isinstance(method, str):
+        return Refusal(INVALID_REQUEST, "Invalid request: method must be a string.", usable_id)
+    if "params" in value and params is not None and not isinstance(params, dict):
+        return Refusal(INVALID_REQUEST, "Invalid request: params must be an object.", usable_id)
+    if "id" not in value:
+        return types.JSONRPCNotification(jsonrpc="2.0", method=method, params=params)
+    assert usable_id is not None
+    return types.JSONRPCRequest(jsonrpc="2.0", id=usable_id, method=method, params=params)
+
+
+def _parse_reply(value: dict[str, Any], request_id: str | int | None) -> Message | Refusal:
+    if isinstance(value.get("result"), dict) and request_id is not None:
+        return types.JSONRPCResponse(jsonrpc="2.0", id=request_id, result=value["result"])
+    error = value.get("error")
+    if isinstance(error, dict) and isinstance(error.get("code"), int) and isinstance(error.get("message"), str):
+        return types.JSONRPCError(
+            jsonrpc="2.0",
+            id=request_id,
+            error=types.ErrorData(code=error["code"], message=error["message"], data=error.get("data")),
+        )
+    return Refusal(INVALID_REQUEST, "Invalid request: neither a method nor a result.", request_id)

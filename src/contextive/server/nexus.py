@@ -1,0 +1,116 @@
+"""The NEXUS dialect at `/api/mcp`: a manifest, and `{tool, input}` answered with `{result}` or `{error}`.
+
+A body with `jsonrpc` on the same path is real MCP and goes to the `nexus` profile.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from contextive.errors import ContextiveError, InternalError, Unavailable
+from contextive.registry import InputNeeded, Surface, Tool
+from contextive.server.guard import replay_body
+from contextive.server.host import Host
+from contextive.server.profiles import PROFILES
+from contextive.server.protocol import REQUEST_ID_KEY
+from contextive.server.rest import caller_of
+
+_PROFILE = PROFILES["nexus"]
+
+
+class NexusDoor:
+    """One ASGI application for the whole path."""
+
+    def __init__(self, host: Host, mcp: ASGIApp) -> None:
+        self._host = host
+        self._mcp = mcp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        wants_stream = "text/event-stream" in request.headers.get("accept", "")
+        if request.method == "GET" and not wants_stream:
+            await self._manifest(request)(scope, receive, send)
+        elif request.method == "POST":
+            body = await request.body()
+            decoded = _decode(body)
+            if _is_rpc(decoded):
+                await self._mcp(scope, replay_body(body, receive), send)
+            else:
+                await (await self._invoke(request, decoded))(scope, receive, send)
+        elif request.method in ("GET", "DELETE"):
+            await self._mcp(scope, receive, send)
+        else:
+            await JSONResponse({"error": "Method not allowed"}, 405, {"Allow": "GET, POST, DELETE"})(
+                scope, receive, send
+            )
+
+    def _manifest(self, request: Request) -> Response:
+        surface = self._surface(request)
+        return JSONResponse(
+            {
+                "name": _PROFILE.server_name,
+                "version": _PROFILE.version,
+                "description": _PROFILE.purpose,
+                "tools": [
+                    {"name": tool.name, "description": tool.description, "inputSchema": _input_schema(tool)}
+                    for tool in surface.tools.values()
+                ],
+            }
+        )
+
+    async def _invoke(self, request: Request, body: Any) -> Response:
+        if not isinstance(body, dict):
+            return _error(400, "Invalid JSON body")
+        name, given = body.get("tool"), body.get("input", {})
+        if not isinstance(name, str) or not name:
+            return _error(400, "Missing 'tool' field")
+        surface = self._surface(request)
+        tool = surface.tools.get(name)
+        if tool is None:
+            return _error(400, f"Unknown tool: {name[:128]}")
+        if not isinstance(given, dict):
+            return _error(400, "The 'input' field must be an object")
+        for parameter in tool.input_schema.get("required", ()):
+            if not isinstance(given.get(parameter), str) or not given[parameter]:
+                return _error(400, f"Missing required parameter: {parameter}")
+        context = self._host.context(
+            caller_of(request), door="nexus", profile=_PROFILE, request_id=request.scope[REQUEST_ID_KEY]
+        )
+        try:
+            result = await self._host.dispatcher.call(surface, name, given, context)
+        except InputNeeded:
+            return _error(503, Unavailable("This tool needs an MCP client.").message)
+        except InternalError:
+            return _error(500, "Internal server error")
+        except ContextiveError as error:
+            return _error(error.http_status, error.message)
+        return JSONResponse({"result": result.data if result.data is not None else result.text})
+
+    def _surface(self, request: Request) -> Surface:
+        return self._host.surface(_PROFILE, caller_of(request).scope)
+
+
+def _input_schema(tool: Tool) -> dict[str, Any]:
+    schema = tool.input_schema
+    return {"type": "object", "properties": schema.get("properties", {}), "required": schema.get("required", [])}
+
+
+def _decode(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_rpc(body: Any) -> bool:
+    message = body[0] if isinstance(body, list) and body else body
+    return isinstance(message, dict) and "jsonrpc" in message
+
+
+def _error(status: int, message: str) -> Response:
+    return JSONResponse({"error": message}, status_code=status)

@@ -1,0 +1,107 @@
+"""Who has to be told when the lists or a resource change: handshake connections by name, newer ones by subscription."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+
+from mcp.server.connection import Connection
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+from mcp.shared.subscriptions import (
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
+
+logger = logging.getLogger(__name__)
+
+_SEND_SECONDS = 5.0
+_MAX_SUBSCRIPTIONS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SurfaceChange:
+    """Which of the three lists are no longer what a client may remember."""
+
+    tools: bool = False
+    resources: bool = False
+    prompts: bool = False
+
+    def __bool__(self) -> bool:
+        return self.tools or self.resources or self.prompts
+
+
+@dataclass(eq=False)
+class _Peer:
+    connection: Connection
+    subscriptions: dict[str, str] = field(default_factory=dict)
+    """Full URI → the spelling that the client used and expects to hear."""
+
+
+class NotificationHub:
+    """Fans changes out to every client of one profile, on both protocol eras."""
+
+    def __init__(self) -> None:
+        self.bus = InMemorySubscriptionBus()
+        self.listen = ListenHandler(self.bus, max_subscriptions=_MAX_SUBSCRIPTIONS)
+        self._peers: dict[int, _Peer] = {}
+
+    def join(self, connection: Connection) -> None:
+        """Remember a handshake connection until it closes."""
+        if id(connection) not in self._peers:
+            self._peers[id(connection)] = _Peer(connection)
+            connection.exit_stack.callback(self._peers.pop, id(connection), None)
+
+    def subscribe(self, connection: Connection, uri: str, spelling: str) -> None:
+        self.join(connection)
+        peer = self._peers[id(connection)]
+        if uri in peer.subscriptions or len(peer.subscriptions) < _MAX_SUBSCRIPTIONS:
+            peer.subscriptions[uri] = spelling
+
+    def unsubscribe(self, connection: Connection, uri: str) -> None:
+        if peer := self._peers.get(id(connection)):
+            peer.subscriptions.pop(uri, None)
+
+    async def announce(self, change: SurfaceChange) -> None:
+        """Tell every client which lists changed."""
+        wanted: list[tuple[bool, ServerEvent, Callable[[Connection], Awaitable[None]]]] = [
+            (change.tools, ToolsListChanged(), lambda c: c.send_tool_list_changed()),
+            (change.resources, ResourcesListChanged(), lambda c: c.send_resource_list_changed()),
+            (change.prompts, PromptsListChanged(), lambda c: c.send_prompt_list_changed()),
+        ]
+        for changed, event, send in wanted:
+            if changed:
+                await self.bus.publish(event)
+                await _send_to(send, [peer.connection for peer in self._peers.values()])
+
+    async def announce_resource(self, uri: str) -> None:
+        """Tell the subscribers of `uri` that its content changed, under the spelling that each of them used."""
+        await self.bus.publish(ResourceUpdated(uri))
+        if ":///" in uri:
+            await self.bus.publish(ResourceUpdated("/" + uri.split(":///", 1)[1]))
+        subscribed = [(p.connection, p.subscriptions[uri]) for p in self._peers.values() if uri in p.subscriptions]
+        for connection, spelling in subscribed:
+            await _send_to(lambda c, s=spelling: c.send_resource_updated(s), [connection])  # type: ignore[misc]
+
+    def close(self) -> None:
+        """End every open listen stream with its final frame."""
+        self.listen.close()
+
+
+async def _send_to(send: Callable[[Connection], Awaitable[None]], connections: Iterable[Connection]) -> None:
+    """Best effort and bounded: one client that does not read must not hold up the others."""
+
+    async def one(connection: Connection) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_SEND_SECONDS):
+                await send(connection)
+
+    results = await asyncio.gather(*(one(c) for c in connections if c.initialize_accepted), return_exceptions=True)
+    for result in results:
+        if isinstance(result, Exception):
+            logger.warning("a client could not be notified (%s)", type(result).__name__)

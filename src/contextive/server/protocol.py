@@ -1,0 +1,337 @@
+"""One profile as an MCP server: the SDK's low-level `Server`, its handlers turned into calls of our dispatcher.
+
+Everything that must hold on both eras and both transports stands in `_Frame`, the one middleware around every message.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import mcp_types as types
+from mcp.server.caching import CacheHint
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.lowlevel.server import NotificationOptions
+from mcp.server.models import InitializationOptions
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel, ValidationError
+
+from contextive.errors import CapabilityMissing, ContextiveError, InvalidRequest, ToolNotFound
+from contextive.registry import Caller, Context, InputNeeded, Surface
+from contextive.registry.paging import page_of
+from contextive.server.client import McpClient, remember_log_level
+from contextive.server.handshake import check_initialize
+from contextive.server.instructions import write_instructions
+from contextive.server.notifications import NotificationHub
+from contextive.server.profiles import Profile
+from contextive.server.sdk import connection_of, pin_requested_version
+from contextive.server.wire import (
+    body_to_wire,
+    failure_to_wire,
+    input_needed_to_wire,
+    message_to_wire,
+    prompt_to_wire,
+    protocol_error,
+    resource_to_wire,
+    result_to_wire,
+    template_to_wire,
+    tool_to_wire,
+)
+
+if TYPE_CHECKING:
+    from contextive.server.host import Host
+
+logger = logging.getLogger(__name__)
+
+RequestContext = ServerRequestContext[Any, Any]
+
+CALLER_KEY = "contextive.caller"
+"""Where the HTTP door leaves the authenticated caller in the ASGI scope."""
+REQUEST_ID_KEY = "contextive.request_id"
+
+_LIST_TTL_MS = 60_000
+_MAX_COMPLETIONS = 100
+
+
+class ProfileServer(Server[Any]):
+    """The SDK server of one profile, telling the truth about `listChanged` on every transport."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        everything = NotificationOptions(prompts_changed=True, resources_changed=True, tools_changed=True)
+        return super().create_initialization_options(everything, experimental_capabilities, extensions)
+
+
+class McpDoor:
+    """The handlers of one profile. Stateless but for the notification hub, so every transport can share it."""
+
+    def __init__(self, host: Host, profile: Profile) -> None:
+        self.host = host
+        self.profile = profile
+        self.hub = NotificationHub()
+        self.server = self._build()
+
+    def surface(self, caller: Caller) -> Surface:
+        return self.host.surface(self.profile, caller.scope)
+
+    def instructions(self, caller: Caller) -> str:
+        return write_instructions(self.profile, self.surface(caller))
+
+    def _build(self) -> ProfileServer:
+        server = ProfileServer(
+            self.profile.server_name,
+            version=self.profile.version,
+            title=self.profile.title,
+            cache_hints={
+                "tools/list": CacheHint(_LIST_TTL_MS, "private"),
+                "prompts/list": CacheHint(_LIST_TTL_MS, "private"),
+                "resources/templates/list": CacheHint(_LIST_TTL_MS, "private"),
+                # What files hold may change at any moment: these are stale at once.
+                "resources/list": CacheHint(0, "private"),
+                "resources/read": CacheHint(0, "private"),
+            },
+            get_tool_input_schema=self._input_schema,
+            on_list_tools=self.list_tools,
+            on_call_tool=self.call_tool,
+            on_list_resources=self.list_resources,
+            on_list_resource_templates=self.list_templates,
+            on_read_resource=self.read_resource,
+            on_subscribe_resource=self.subscribe,
+            on_unsubscribe_resource=self.unsubscribe,
+            on_subscriptions_listen=self.hub.listen,
+            on_list_prompts=self.list_prompts,
+            on_get_prompt=self.get_prompt,
+            on_completion=self.complete,
+        )
+        server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self.set_level)
+        tracing = server.middleware if self.host.config.server.tracing.enabled else []
+        server.middleware = [
+            *tracing,
+            _Frame(self),
+            RequestStateBoundary(RequestStateSecurity(keys=[self.host.state_key]), default_audience=self.profile.name),
+        ]
+        return server
+
+    def _input_schema(self, name: str) -> Mapping[str, Any] | None:
+        """For the `Mcp-Param-*` header check, which runs before the caller is known: any scope's tool will do."""
+        tool = self.host.widest_surface(self.profile).tools.get(name)
+        return tool.input_schema if tool else None
+
+    # -- lists ---------------------------------------------------------------------------------------------------------
+
+    async def list_tools(
+        self, ctx: RequestContext, params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        tools = list(self._surface_of(ctx).tools.values())
+        page = page_of("tools", tools, _cursor(params), self.host.limits.page_size)
+        return types.ListToolsResult(tools=[tool_to_wire(tool) for tool in page.items], next_cursor=page.next_cursor)
+
+    async def list_resources(
+        self, ctx: RequestContext, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        call = self._context(ctx)
+        page = await self.host.dispatcher.list_resources(self._surface_of(ctx), _cursor(params), call)
+        return types.ListResourcesResult(
+            resources=[resource_to_wire(entry) for entry in page.items], next_cursor=page.next_cursor
+        )
+
+    async def list_templates(
+        self, ctx: RequestContext, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        templates = [resource for resource in self._surface_of(ctx).resources if resource.is_template]
+        page = page_of("templates", templates, _cursor(params), self.host.limits.page_size)
+        return types.ListResourceTemplatesResult(
+            resource_templates=[template_to_wire(resource) for resource in page.items], next_cursor=page.next_cursor
+        )
+
+    async def list_prompts(
+        self, ctx: RequestContext, params: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
+        prompts = list(self._surface_of(ctx).prompts.values())
+        page = page_of("prompts", prompts, _cursor(params), self.host.limits.page_size)
+        return types.ListPromptsResult(
+            prompts=[prompt_to_wire(prompt) for prompt in page.items], next_cursor=page.next_cursor
+        )
+
+    # -- calls ---------------------------------------------------------------------------------------------------------
+
+    async def call_tool(self, ctx: RequestContext, params: types.CallToolRequestParams) -> Any:
+        call = self._context(ctx, McpClient(ctx, params.input_responses, params.request_state))
+        surface = self._surface_of(ctx)
+        try:
+            result = await self.host.dispatcher.call(surface, params.name, params.arguments or {}, call)
+        except InputNeeded as needed:
+            return input_needed_to_wire(needed)
+        except ToolNotFound:
+            raise
+        except CapabilityMissing as error:
+            if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                raise
+            return failure_to_wire(error)
+        except ContextiveError as error:
+            return failure_to_wire(error)
+        return result_to_wire(result)
+
+    async def read_resource(self, ctx: RequestContext, params: types.ReadResourceRequestParams) -> Any:
+        call = self._context(ctx, McpClient(ctx, params.input_responses, params.request_state))
+        try:
+            bodies = await self.host.dispatcher.read(self._surface_of(ctx), params.uri, call)
+        except InputNeeded as needed:
+            return input_needed_to_wire(needed)
+        except ContextiveError as error:
+            raise protocol_error(error, ctx.protocol_version, uri=params.uri) from None
+        return types.ReadResourceResult(contents=[body_to_wire(body) for body in bodies])
+
+    async def get_prompt(self, ctx: RequestContext, params: types.GetPromptRequestParams) -> Any:
+        call = self._context(ctx, McpClient(ctx, params.input_responses, params.request_state))
+        try:
+            prompt, messages = await self.host.dispatcher.render(
+                self._surface_of(ctx), params.name, params.arguments or {}, call
+            )
+        except InputNeeded as needed:
+            return input_needed_to_wire(needed)
+        return types.GetPromptResult(
+            description=prompt.description, messages=[message_to_wire(message) for message in messages]
+        )
+
+    async def complete(self, ctx: RequestContext, params: types.CompleteRequestParams) -> types.CompleteResult:
+        surface = self._surface_of(ctx)
+        name = params.argument.name
+        others = (params.context.arguments if params.context else None) or {}
+        if isinstance(params.ref, types.PromptReference):
+            arguments = {argument.name: argument for argument in surface.prompt(params.ref.name).arguments}
+            if name not in arguments:
+                raise InvalidRequest(f"The prompt {params.ref.name} has no argument of that name.")
+            handler = arguments[name].complete
+        else:
+            resource = surface.find_template(params.ref.uri)
+            handler = resource.complete.get(name)
+        values = (
+            await self.host.dispatcher.complete(handler, params.argument.value, others, self._context(ctx))
+            if handler
+            else []
+        )
+        return types.CompleteResult(
+            completion=types.Completion(
+                values=list(values[:_MAX_COMPLETIONS]), total=len(values), has_more=len(values) > _MAX_COMPLETIONS
+            )
+        )
+
+    # -- handshake-era subscriptions and logging -----------------------------------------------------------------------
+
+    async def subscribe(self, ctx: RequestContext, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        _, uri, _ = self._surface_of(ctx).find_resource(params.uri)
+        self.hub.subscribe(connection_of(ctx), uri, params.uri)
+        return types.EmptyResult()
+
+    async def unsubscribe(self, ctx: RequestContext, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        _, uri, _ = self._surface_of(ctx).find_resource(params.uri)
+        self.hub.unsubscribe(connection_of(ctx), uri)
+        return types.EmptyResult()
+
+    async def set_level(self, ctx: RequestContext, params: types.SetLevelRequestParams) -> types.EmptyResult:
+        remember_log_level(ctx, params.level)
+        return types.EmptyResult()
+
+    # -- who calls -----------------------------------------------------------------------------------------------------
+
+    def caller_of(self, ctx: RequestContext) -> Caller:
+        """The caller whom the HTTP door authenticated, or the owner of the pipe."""
+        scope = getattr(ctx.request, "scope", None)
+        if isinstance(scope, dict):
+            caller = scope.get(CALLER_KEY)
+            assert isinstance(caller, Caller), "the HTTP door lets nothing through without a caller"
+            return caller
+        return self.host.owner
+
+    def _surface_of(self, ctx: RequestContext) -> Surface:
+        return self.surface(self.caller_of(ctx))
+
+    def _context(self, ctx: RequestContext, client: McpClient | None = None) -> Context:
+        scope = getattr(ctx.request, "scope", None)
+        over_http = isinstance(scope, dict)
+        request_id = scope.get(REQUEST_ID_KEY) if isinstance(scope, dict) else None
+        return self.host.context(
+            self.caller_of(ctx),
+            door="mcp-http" if over_http else "mcp-stdio",
+            profile=self.profile,
+            request_id=request_id or uuid.uuid4().hex,
+            client=client or McpClient(ctx),
+        )
+
+
+class _Frame:
+    """Around every message of a profile: aliases, the pinned handshake, live instructions, and no leaking exception."""
+
+    def __init__(self, door: McpDoor) -> None:
+        self._door = door
+
+    async def __call__(self, ctx: RequestContext, call_next: CallNext) -> HandlerResult:
+        if ctx.method == "resources/get":
+            ctx = replace(ctx, method="resources/read")
+        try:
+            if ctx.method == "initialize" and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+                self._open(ctx)
+            result = await call_next(ctx)
+        except (MCPError, ValidationError) as error:
+            raise self._said_better(ctx, error) from None
+        except ContextiveError as error:
+            raise protocol_error(error, ctx.protocol_version) from None
+        except Exception:
+            # The outermost handler of a message. On the handshake era the SDK would send the exception's text.
+            logger.exception("%s failed", ctx.method)
+            raise MCPError(types.INTERNAL_ERROR, "Internal error", {"code": "internal_error"}) from None
+        if ctx.method in ("initialize", "server/discover"):
+            return self._with_instructions(ctx, result)
+        if ctx.method == "notifications/initialized":
+            self._door.hub.join(connection_of(ctx))
+        return result
+
+    def _open(self, ctx: RequestContext) -> None:
+        pinned = self._door.profile.pinned_version
+        check_initialize(ctx.params, pinned)
+        if pinned is not None:
+            pin_requested_version(ctx, pinned)
+
+    def _with_instructions(self, ctx: RequestContext, result: HandlerResult) -> HandlerResult:
+        body = (
+            result.model_dump(by_alias=True, mode="json", exclude_none=True)
+            if isinstance(result, BaseModel)
+            else result
+        )
+        assert isinstance(body, dict)
+        body["instructions"] = self._door.instructions(self._door.caller_of(ctx))
+        return body
+
+    def _said_better(self, ctx: RequestContext, error: MCPError | ValidationError) -> Exception:
+        """The SDK's two wordless answers, with words."""
+        wordless = isinstance(error, ValidationError) or (error.code == types.INVALID_PARAMS and error.data == "")
+        if not wordless:
+            return error
+        handshake_missing = (
+            ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS
+            and ctx.method != "initialize"
+            and not connection_of(ctx).initialize_accepted
+        )
+        if handshake_missing:
+            return MCPError(types.INVALID_REQUEST, "Send initialize first.", {"code": "invalid_request"})
+        fields = (
+            sorted({".".join(map(str, e["loc"])) for e in error.errors()}) if isinstance(error, ValidationError) else []
+        )
+        shown = ", ".join(field for field in fields[:5] if field.isprintable())
+        what = f"Invalid parameters for {ctx.method}" + (f": {shown}" if shown else "")
+        return MCPError(types.INVALID_PARAMS, what[:500], {"code": "invalid_request"})
+
+
+def _cursor(params: types.PaginatedRequestParams | None) -> str | None:
+    return params.cursor if params is not None else None

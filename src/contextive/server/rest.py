@@ -1,0 +1,109 @@
+"""The plain HTTP doors: tools by name, health, readiness and metrics. Each one only translates."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from contextive.errors import CapabilityMissing, ContextiveError, Forbidden, InvalidRequest, ToolNotFound
+from contextive.packs.introspect import health_report
+from contextive.registry import Caller, InputNeeded
+from contextive.server.description import describe_tool
+from contextive.server.guard import error_body, error_headers
+from contextive.server.host import Host
+from contextive.server.protocol import CALLER_KEY, REQUEST_ID_KEY
+
+
+class RestDoor:
+    """`/api/v1/tools`, `/healthz`, `/readyz` and `/metrics`."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route("/api/v1/tools", self.list_tools, methods=["GET"]),
+            Route("/api/v1/tools/{name}", self.call_tool, methods=["POST"]),
+            Route("/healthz", self.healthz, methods=["GET"]),
+            Route("/readyz", self.readyz, methods=["GET"]),
+            Route("/metrics", self.metrics, methods=["GET"]),
+        ]
+
+    async def list_tools(self, request: Request) -> Response:
+        surface = self._host.surface(self._host.profile, caller_of(request).scope)
+        return JSONResponse({"status": "success", "tools": [describe_tool(tool) for tool in surface.tools.values()]})
+
+    async def call_tool(self, request: Request) -> Response:
+        try:
+            return await self._call(request)
+        except ContextiveError as error:
+            return error_response(error, request)
+        except InputNeeded as needed:
+            missing = CapabilityMissing(tuple(sorted({q.capability for q in needed.questions.values()})))
+            return error_response(missing, request)
+
+    async def _call(self, request: Request) -> Response:
+        caller, name = caller_of(request), str(request.path_params["name"])
+        profile = self._host.profile
+        surface = self._host.surface(profile, caller.scope)
+        if name not in surface.tools and name in self._host.widest_surface(profile).tools:
+            raise Forbidden(f"{name} needs the maintainer scope.", hint="Use a maintainer token.")
+        arguments = _json_object(await request.body())
+        context = self._host.context(caller, door="rest", profile=profile, request_id=request.scope[REQUEST_ID_KEY])
+        result = await self._host.dispatcher.call(surface, name, arguments, context)
+        return JSONResponse(
+            {
+                "status": "error" if result.is_error else "success",
+                "result": result.data if result.data is not None else result.text,
+                "as_of": result.as_of.as_dict(),
+                "request_id": context.request_id,
+            }
+        )
+
+    async def healthz(self, _request: Request) -> Response:
+        report = health_report(self._host.checks())
+        return JSONResponse(
+            {
+                "status": "ok" if report.status == "healthy" else "degraded",
+                "checks": {check.name: {"ok": check.ok, "detail": check.detail} for check in report.checks},
+                "timestamp": report.timestamp,
+            }
+        )
+
+    async def readyz(self, _request: Request) -> Response:
+        return JSONResponse({"status": "ready", "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds")})
+
+    async def metrics(self, _request: Request) -> Response:
+        metrics = self._host.enable_metrics()
+        return Response(metrics.render(), headers={"content-type": metrics.content_type})
+
+
+def caller_of(request: Request) -> Caller:
+    caller = request.scope[CALLER_KEY]
+    assert isinstance(caller, Caller)
+    return caller
+
+
+def error_response(error: ContextiveError, request: Request) -> Response:
+    return JSONResponse(
+        error_body(error, request.scope[REQUEST_ID_KEY]),
+        status_code=404 if isinstance(error, ToolNotFound) else error.http_status,
+        headers=dict(error_headers(error)),
+    )
+
+
+def _json_object(body: bytes) -> dict[str, Any]:
+    if not body.strip():
+        return {}
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise InvalidRequest("The body must be one JSON object of arguments.", hint='Send {"argument": value}.')
+    return value

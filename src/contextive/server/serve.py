@@ -1,0 +1,123 @@
+"""Run a host on a transport: signals, reload, and an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Callable
+
+from contextive.config import LoadedConfig
+from contextive.config.discovery import FILE_NAMES
+from contextive.errors import ContextiveError
+from contextive.server.host import Host
+from contextive.server.logs import LogPipeline
+
+logger = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 0.5
+
+
+def serve(
+    host: Host,
+    *,
+    reload: Callable[[], LoadedConfig],
+    bind_host: str,
+    port: int,
+) -> None:
+    """Serve until the client leaves or a signal comes; then flush the logs. Blocks."""
+    logs = LogPipeline(host.config.server.log_level, secrets=secrets_of(host))
+
+    def follow() -> None:
+        logs.set_level(host.config.server.log_level)
+        logs.hide(secrets_of(host))
+
+    host.when_adopted(follow)
+    for ignored in host.loaded.ignored:
+        logger.warning("ignored %s: %s", ignored.key, ignored.reason)
+    try:
+        asyncio.run(_serve(host, reload, bind_host, port))
+    finally:
+        logs.close()
+
+
+async def _serve(host: Host, reload: Callable[[], LoadedConfig], bind_host: str, port: int) -> None:
+    stop = asyncio.Event()
+    changed = asyncio.Event()
+    _on_signals(stop, changed)
+    background = [asyncio.create_task(_reload_on(changed, host, reload))]
+    if host.config.server.reload:
+        background.append(asyncio.create_task(_watch_config(host, changed)))
+    try:
+        if host.mode == "http":
+            from contextive.server.http import serve_http
+
+            await serve_http(host, stop, bind_host=bind_host, port=port)
+        else:
+            from contextive.server.stdio import serve_stdio
+
+            await serve_stdio(host.door(host.profile.name), stop, host.config.limits.max_body_bytes)
+    finally:
+        for task in background:
+            task.cancel()
+        await asyncio.gather(*background, return_exceptions=True)
+
+
+def _on_signals(stop: asyncio.Event, changed: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+    if sys.platform == "win32":
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
+        return
+    loop.add_signal_handler(signal.SIGINT, stop.set)
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    loop.add_signal_handler(signal.SIGHUP, changed.set)
+
+
+async def _reload_on(changed: asyncio.Event, host: Host, reload: Callable[[], LoadedConfig]) -> None:
+    """Adopt the configuration anew whenever it may have changed. A bad one is refused and the old one stays."""
+    while True:
+        await changed.wait()
+        changed.clear()
+        try:
+            loaded = await asyncio.to_thread(reload)
+            await host.adopt(loaded)
+        except ContextiveError as error:
+            logger.error("the new configuration was refused, the old one stays: %s", error.sentence())
+
+
+async def _watch_config(host: Host, changed: asyncio.Event) -> None:
+    """Notice a configuration file that is written, replaced, added or removed.
+
+    Looked at twice a second: a handful of stat calls that work on every file system and miss nothing between load and watch.
+    """
+    seen = _signature(host.loaded)
+    while True:
+        await asyncio.sleep(_LOOK_SECONDS)
+        now = _signature(host.loaded)
+        if now != seen:
+            seen = now
+            changed.set()
+
+
+def _signature(loaded: LoadedConfig) -> list[tuple[int, int, int] | None]:
+    named = loaded.source in ("explicit", "environment")
+    paths = [loaded.path] if loaded.path and named else [loaded.project / name for name in FILE_NAMES]
+    found: list[tuple[int, int, int] | None] = []
+    for path in paths:
+        try:
+            stat = path.stat()
+        except OSError:
+            found.append(None)
+        else:
+            found.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
+    return found
+
+
+def secrets_of(host: Host) -> list[str]:
+    """Every value of the configuration that must never be printed."""
+    config = host.config
+    values = [config.auth.reader_token, config.auth.admin_token, config.store.dsn]
+    values += [provider.api_key for provider in config.providers.values()]
+    return [value for value in values if value]

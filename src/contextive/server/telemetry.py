@@ -1,0 +1,102 @@
+"""What every finished call leaves behind: one log line and, where somebody can scrape them, metrics."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from contextive.errors import all_error_types
+from contextive.registry import CallRecord
+from contextive.server.logs import FIELDS
+
+logger = logging.getLogger("contextive.call")
+
+_MAX_SUMMARY_KEYS = 20
+_NOT_FAILURES = frozenset({"input_required", "cancelled"})
+
+
+def log_call(record: CallRecord) -> None:
+    """One line a call: what, how long, how it ended, and the shape of its parameters, never their content."""
+    if not logger.isEnabledFor(logging.INFO):
+        return
+    fields = {
+        "requestId": record.request_id,
+        "tool": record.tool,
+        "caller": record.caller,
+        "door": record.door,
+        "durationMs": round(record.duration_seconds * 1000, 3),
+        "status": record.error or "success",
+        "parameters": summarise(record.arguments),
+    }
+    logger.info("call", extra={FIELDS: fields})
+
+
+def summarise(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Names, types and sizes of the arguments. Values stay out: they may hold anything."""
+    summary = {}
+    for name, value in list(arguments.items())[:_MAX_SUMMARY_KEYS]:
+        shown = "".join(c if c.isprintable() else "?" for c in str(name)[:64])
+        summary[shown] = _shape(value)
+    if len(arguments) > _MAX_SUMMARY_KEYS:
+        summary["…"] = f"{len(arguments) - _MAX_SUMMARY_KEYS} more"
+    return summary
+
+
+def _shape(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool() | int() | float():
+            return type(value).__name__
+        case str() | list() | dict():
+            return f"{type(value).__name__}[{len(value)}]"
+        case _:
+            return type(value).__name__
+
+
+class Metrics:
+    """Prometheus metrics under the names of the gateway contract, every series there from the start."""
+
+    content_type = "text/plain; version=0.0.4; charset=utf-8"
+
+    def __init__(self, tools: Iterable[str]) -> None:
+        from prometheus_client import CollectorRegistry, Counter, Histogram
+
+        self._registry = CollectorRegistry(auto_describe=True)
+        self._requests = Counter(
+            "km_mcp_requests_total", "Tool calls by result", ["tool", "result"], registry=self._registry
+        )
+        self._seconds = Histogram(
+            "km_mcp_request_seconds", "Time of a tool call in seconds", ["tool"], registry=self._registry
+        )
+        self._failures = Counter(
+            "km_mcp_failures_total", "Failed tool calls by error code", ["tool", "error"], registry=self._registry
+        )
+        self._codes = frozenset(kind.code for kind in all_error_types())
+        self._tools: set[str] = set()
+        self.know([*tools, "unknown"])
+
+    def know(self, tools: Iterable[str]) -> None:
+        """Have a series for each of these tools; every other name counts as `unknown`."""
+        for tool in tools:
+            if tool not in self._tools:
+                self._tools.add(tool)
+                for result in ("success", "error"):
+                    self._requests.labels(tool, result)
+                self._seconds.labels(tool)
+                self._failures.labels(tool, "internal_error")
+
+    def __call__(self, record: CallRecord) -> None:
+        if record.error in _NOT_FAILURES:
+            return
+        tool = record.tool if record.tool in self._tools else "unknown"
+        self._requests.labels(tool, "error" if record.error else "success").inc()
+        self._seconds.labels(tool).observe(record.duration_seconds)
+        if record.error:
+            self._failures.labels(tool, record.error if record.error in self._codes else "internal_error").inc()
+
+    def render(self) -> bytes:
+        from prometheus_client import generate_latest
+
+        return generate_latest(self._registry)

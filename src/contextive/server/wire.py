@@ -1,0 +1,173 @@
+"""Between our values and the SDK's wire models. Pure translation: nothing here decides anything."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from contextive.errors import (
+    CapabilityMissing,
+    ContextiveError,
+    InternalError,
+    InvalidRequest,
+    NotFound,
+    ResourceNotFound,
+)
+from contextive.registry import (
+    Audio,
+    Content,
+    Image,
+    InputNeeded,
+    Prompt,
+    PromptMessage,
+    Question,
+    Resource,
+    ResourceBody,
+    ResourceEntry,
+    ResourceLink,
+    Text,
+    Tool,
+    ToolResult,
+)
+
+AS_OF_META_KEY = "contextive/as_of"
+LEGACY_RESOURCE_NOT_FOUND = -32002
+
+
+def tool_to_wire(tool: Tool) -> types.Tool:
+    annotations = tool.annotations
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.input_schema,
+        output_schema=tool.output_schema,
+        annotations=types.ToolAnnotations(
+            read_only_hint=annotations.read_only,
+            destructive_hint=annotations.destructive,
+            idempotent_hint=annotations.idempotent,
+            open_world_hint=annotations.open_world,
+        ),
+        _meta=dict(tool.meta) or None,
+    )
+
+
+def resource_to_wire(entry: ResourceEntry) -> types.Resource:
+    return types.Resource(
+        uri=entry.uri,
+        name=entry.name,
+        title=entry.title,
+        description=entry.description,
+        mime_type=entry.mime_type,
+        size=entry.size,
+    )
+
+
+def template_to_wire(resource: Resource) -> types.ResourceTemplate:
+    return types.ResourceTemplate(
+        uri_template=resource.uri,
+        name=resource.name,
+        title=resource.title,
+        description=resource.description,
+        mime_type=resource.mime_type,
+    )
+
+
+def prompt_to_wire(prompt: Prompt) -> types.Prompt:
+    return types.Prompt(
+        name=prompt.name,
+        title=prompt.title,
+        description=prompt.description,
+        arguments=[
+            types.PromptArgument(name=argument.name, description=argument.description, required=argument.required)
+            for argument in prompt.arguments
+        ],
+    )
+
+
+def message_to_wire(message: PromptMessage) -> types.PromptMessage:
+    return types.PromptMessage(role=message.role, content=content_to_wire(message.content))
+
+
+def content_to_wire(content: Content) -> types.ContentBlock:
+    match content:
+        case Text(text):
+            return types.TextContent(text=text)
+        case Image(data, mime_type):
+            return types.ImageContent(data=_base64(data), mime_type=mime_type)
+        case Audio(data, mime_type):
+            return types.AudioContent(data=_base64(data), mime_type=mime_type)
+        case ResourceLink(uri, name, mime_type, description):
+            return types.ResourceLink(uri=uri, name=name, mime_type=mime_type, description=description)
+        case ResourceBody():
+            return types.EmbeddedResource(resource=body_to_wire(content))
+
+
+def body_to_wire(body: ResourceBody) -> types.TextResourceContents | types.BlobResourceContents:
+    if isinstance(body.body, bytes):
+        return types.BlobResourceContents(uri=body.uri, mime_type=body.mime_type, blob=_base64(body.body))
+    return types.TextResourceContents(uri=body.uri, mime_type=body.mime_type, text=body.body)
+
+
+def result_to_wire(result: ToolResult) -> types.CallToolResult:
+    return types.CallToolResult(
+        content=[content_to_wire(block) for block in result.content],
+        structured_content=result.data if not result.is_error else None,
+        is_error=result.is_error,
+        _meta={AS_OF_META_KEY: result.as_of.as_dict(), **result.meta},
+    )
+
+
+def failure_to_wire(error: ContextiveError) -> types.CallToolResult:
+    """A failed tool call as its caller sees it. No structured content: clients check that against the output schema."""
+    return types.CallToolResult(content=[types.TextContent(text=failure_text(error))], is_error=True)
+
+
+def failure_text(error: ContextiveError) -> str:
+    from pydantic_core import to_json
+
+    return to_json({"status": "error", "error": error.as_dict()}).decode()
+
+
+def question_to_wire(question: Question) -> dict[str, Any]:
+    return {"method": question.method, "params": dict(question.params)}
+
+
+def input_needed_to_wire(needed: InputNeeded) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "resultType": "input_required",
+        "inputRequests": {key: question_to_wire(question) for key, question in needed.questions.items()},
+    }
+    if needed.state is not None:
+        result["requestState"] = needed.state
+    return result
+
+
+def protocol_error(error: ContextiveError, version: str, *, uri: str | None = None) -> MCPError:
+    """An error outside a tool call as the JSON-RPC error of the era that the client speaks."""
+    modern = version in MODERN_PROTOCOL_VERSIONS
+    data: dict[str, Any] = {"code": error.code}
+    if error.hint:
+        data["hint"] = error.hint
+    if uri is not None:
+        data["uri"] = uri
+    match error:
+        case CapabilityMissing() if modern:
+            data["requiredCapabilities"] = {name: {} for name in error.capabilities}
+            return MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, error.message, data)
+        case ResourceNotFound() if not modern:
+            return MCPError(LEGACY_RESOURCE_NOT_FOUND, error.message, data)
+        case NotFound() | InvalidRequest():
+            return MCPError(types.INVALID_PARAMS, error.message, data)
+        case InternalError():
+            return MCPError(types.INTERNAL_ERROR, error.message, data)
+        case _:
+            return MCPError(types.INTERNAL_ERROR, error.message, data)
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")

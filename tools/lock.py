@@ -1,0 +1,40 @@
+"""`make lock`: resolve the newest versions inside the bounds of pyproject.toml into requirements.lock, with hashes.
+
+The result names no index; where packages come from is the business of the machine that installs them. For the same reason
+the index that pip is set up with here is asked for at run time.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+HEADER = "# Exact versions with hashes. Written by `make lock` from pyproject.toml; do not edit.\n"
+
+
+def main() -> None:
+    index = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "get", "global.index-url"], capture_output=True, text=True
+    ).stdout.strip()
+    environment = {**os.environ, **({"UV_DEFAULT_INDEX": index} if index else {})}
+    with tempfile.TemporaryDirectory() as folder:
+        venv.create(folder, with_pip=True)
+        python = Path(folder) / "bin" / "python"
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", "uv"], check=True)
+        compiled = subprocess.run(
+            [
+                str(Path(folder) / "bin" / "uv"), "pip", "compile", "pyproject.toml", "--group", "dev", "--universal",
+                "--python-version", "3.11", "--generate-hashes", "--no-header", "--no-annotate", "--quiet", "--upgrade",
+            ],
+            cwd=ROOT, env=environment, check=True, capture_output=True, text=True,
+        ).stdout  # fmt: skip
+    (ROOT / "requirements.lock").write_text(HEADER + compiled, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
