@@ -28,8 +28,9 @@ class ToolPack(Section):
     """A set of tools, on or off."""
 
     enabled: bool = Field(True, description="Offer the tools of this pack.")
-    mode: Literal["read-only", "read-write"] = Field(
-        "read-only", description="Whether tools that change something are offered."
+    mode: Literal["read-only", "read-write"] | None = Field(
+        None,
+        description="Whether tools that change something are offered; unset means yes for built-in packs, no for plugins.",
     )
     allowed_tools: Texts | None = Field(None, description="The only tools to offer; unset means all.")
     blocked_tools: Texts = Field((), description="Tools that are never offered; wins over allowedTools.")

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contextive.config import Config
+from contextive.errors import ConfigError
+
+from .conftest import Project
+
+OUTSIDE = ["/etc", "~/notes", "~other/x", "..", "../x", "a/../../b", "a\\..\\b", "\\\\host\\x", "C:\\x", "file:///etc"]
+
+
+@pytest.mark.parametrize(
+    ("values", "key"),
+    [
+        ({"providers": {"openai": {"apiKey": "k"}}}, "providers"),
+        ({"auth": {"readerToken": "q7f0-Zx81-mmA2-pp"}}, "auth"),
+        ({"store": {"dsn": "postgresql:///x"}}, "store.dsn"),
+        ({"knowledge": {"gatewayUrl": "http://a"}}, "knowledge.gatewayUrl"),
+        ({"knowledge": {"uploadRoots": ["docs"]}}, "knowledge.uploadRoots"),
+        ({"server": {"tracing": {"endpoint": "http://a"}}}, "server.tracing.endpoint"),
+        ({"server": {"publicHosts": ["a"]}}, "server.publicHosts"),
+        ({"server": {"allowedOrigins": ["https://a"]}}, "server.allowedOrigins"),
+        ({"server": {"host": "0.0.0.0"}}, "server.host"),
+        ({"server": {"host": "::"}}, "server.host"),
+        ({"server": {"host": "example.org"}}, "server.host"),
+        ({"trace": {"fetch": True}}, "trace.fetch"),
+        ({"toolPacks": {"evil": {}}}, "toolPacks.evil"),
+        *[({"notes": {"paths": ["a", path]}}, "notes.paths") for path in OUTSIDE],
+        ({"notes": {"paths": ["{a,..}/*.md"]}}, "notes.paths"),
+        ({"notes": {"paths": ["!../a"]}}, "notes.paths"),
+        ({"trace": {"specifications": ["/a"]}}, "trace.specifications"),
+        ({"trace": {"sources": ["../a"]}}, "trace.sources"),
+        ({"knowledge": {"include": ["~"]}}, "knowledge.include"),
+        ({"knowledge": {"exclude": ["../a"]}}, "knowledge.exclude"),
+        ({"knowledge": {"contentRoot": "/"}}, "knowledge.contentRoot"),
+        ({"knowledge": {"docsSubdir": "../docs"}}, "knowledge.docsSubdir"),
+        ({"store": {"statePath": "/var/lib"}}, "store.statePath"),
+    ],
+)
+def test_an_untrusted_file_may_not_set(project: Project, values: dict[str, Any], key: str) -> None:
+    loaded = project.load_untrusted(values)
+    assert [setting.key for setting in loaded.ignored] == [key]
+    assert loaded.ignored[0].reason.startswith("the file is not trusted, and ")
+    assert loaded.config == Config()
+    assert not loaded.trusted
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"server": {"port": 4000, "mode": "http", "tracing": {"enabled": True}}},
+        {"server": {"host": "127.8.9.1"}},
+        {"server": {"host": "::1"}},
+        {"server": {"host": "localhost"}},
+        {"toolPacks": {"fs": {"enabled": False}}},
+        {"notes": {"paths": ["..notes/*.md", "a..b/*", "./a"]}},
+        {"trace": {"specifications": ["https://example.org/a/../b"]}},
+        {"store": {"statePath": "state"}},
+        {"workflows": {"w": {"steps": [{"tool": "t"}]}}},
+        {"limits": {"pageSize": 5}},
+    ],
+)
+def test_an_untrusted_file_may_set_what_stays_inside(project: Project, values: dict[str, Any]) -> None:
+    loaded = project.load_untrusted(values)
+    assert loaded.ignored == ()
+    assert loaded.config == project.load_json(values).config
+
+
+def test_what_is_withheld_leaves_the_rest_in_force(project: Project) -> None:
+    values = {"server": {"host": "0.0.0.0", "port": 4000}, "auth": {}, "limits": {"pageSize": 5}}
+    loaded = project.load_untrusted(values)
+    assert [setting.key for setting in loaded.ignored] == ["auth", "server.host"]
+    assert (loaded.config.server.port, loaded.config.limits.page_size) == (4000, 5)
+
+
+@pytest.mark.parametrize(
+    ("values", "key"),
+    [
+        ({"server": {"tracing": {"serviceName": "x-$HOME"}}}, "server.tracing.serviceName"),
+        ({"server": {"port": "${PORT:-1}"}}, "server.port"),
+        ({"notes": {"paths": ["a", "$HOME"]}}, "notes.paths"),
+        ({"toolPacks": {"fs": {"settings": {"a": [{"b": "$HOME"}]}}}}, "toolPacks.fs"),
+        ({"workflows": {"w": {"steps": [{"tool": "t", "params": {"p": "$HOME"}}]}}}, "workflows.w"),
+        ({"routing": {"r": {"model": "$HOME"}}}, "routing.r"),
+    ],
+)
+def test_an_untrusted_file_may_not_read_the_environment(project: Project, values: dict[str, Any], key: str) -> None:
+    loaded = project.load_untrusted(values, {"HOME": "hunter2"})
+    assert [setting.key for setting in loaded.ignored] == [key]
+    assert "CONTEXTIVE_PUBLIC_" in loaded.ignored[0].reason
+    assert loaded.config == Config()
+
+
+def test_an_untrusted_file_may_read_public_variables(project: Project) -> None:
+    values = {"server": {"port": "$CONTEXTIVE_PUBLIC_PORT"}, "notes": {"paths": ["$$HOME"]}}
+    loaded = project.load_untrusted(values, {"CONTEXTIVE_PUBLIC_PORT": "4000"})
+    assert (loaded.config.server.port, loaded.config.notes.paths, loaded.ignored) == (4000, ("$HOME",), ())
+
+
+def test_a_public_variable_cannot_lead_outside(project: Project) -> None:
+    values = {"server": {"host": "$CONTEXTIVE_PUBLIC_A"}, "notes": {"paths": ["${CONTEXTIVE_PUBLIC_B}/x"]}}
+    loaded = project.load_untrusted(values, {"CONTEXTIVE_PUBLIC_A": "0.0.0.0", "CONTEXTIVE_PUBLIC_B": ".."})
+    assert [setting.key for setting in loaded.ignored] == ["server.host", "notes.paths"]
+
+
+def test_a_withheld_value_is_neither_expanded_nor_checked(project: Project) -> None:
+    loaded = project.load_untrusted({"providers": {"a": {"apiKey": "$UNDEFINED", "timeoutSeconds": -1}}})
+    assert [setting.key for setting in loaded.ignored] == ["providers"]
+
+
+def test_an_unknown_key_is_an_error_even_where_it_is_withheld(project: Project) -> None:
+    with pytest.raises(ConfigError, match=r'providers\.a\.apiKe: unknown key; did you mean "apiKey"'):
+        project.load_untrusted({"providers": {"a": {"apiKe": "k"}}})
+
+
+@pytest.mark.parametrize(
+    "values", [{"server": 5}, {"server": {"host": 5}}, {"toolPacks": []}, {"notes": {"paths": 5}}, {"trace": None}]
+)
+def test_a_wrong_type_in_an_untrusted_file_is_an_error(project: Project, values: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="allowed: "):
+        project.load_untrusted(values)
+
+
+def test_what_the_user_sets_in_the_environment_is_trusted(project: Project) -> None:
+    environ = {"CONTEXTIVE_SERVER__HOST": "0.0.0.0", "KM_GATEWAY_URL": "http://a", "KM_STATE_PATH": "/var"}
+    loaded = project.load_untrusted({"server": {"host": "10.0.0.1"}}, environ)
+    assert (loaded.config.server.host, loaded.config.store.state_path) == ("0.0.0.0", "/var")
+    assert loaded.config.knowledge.gateway_url == "http://a"
+
+
+def test_the_reason_never_holds_the_value(project: Project) -> None:
+    values = {"auth": {"readerToken": "hunter2"}, "server": {"host": "hunter2"}, "notes": {"paths": ["/hunter2"]}}
+    assert "hunter2" not in repr(project.load_untrusted(values).ignored)
