@@ -1,0 +1,285 @@
+"""Citations in comments: which text of which specification a piece of code implements, tests, excuses or leaves open.
+
+The grammar knows no programming language. A citation is a run of consecutive lines: meta lines (`//= …`), then quoted lines
+(`//# …`), each behind optional white space.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from contextive.trace.level import CitationType, Level
+from contextive.trace.specification import Format
+from contextive.trace.text import WHITESPACE, trim, trim_end, trim_start
+
+_INDENT = f"[{WHITESPACE.replace(chr(10), '')}]*"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A position in a file, 1-based."""
+
+    path: str
+    line: int
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that cannot be accepted, where it stands, and, where known, how to mend it."""
+
+    code: str
+    message: str
+    place: Place
+    label: str = ""
+    help: str = ""
+    fatal: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CommentStyle:
+    """The two prefixes that make a line part of a citation."""
+
+    meta: str = "//="
+    content: str = "//#"
+
+
+DEFAULT_STYLE = CommentStyle()
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """One citation, as written. `type=spec` ones are the requirements themselves."""
+
+    source: str
+    line: int
+    type: CitationType
+    target: str
+    quote: str
+    level: Level = Level.AUTO
+    format: Format = Format.AUTO
+    comment: str = ""
+    feature: str = ""
+    tracking_issue: str = ""
+    tags: tuple[str, ...] = ()
+    blob_link: str | None = None
+    base: str | None = None
+    """The file whose directories are searched for a relative target; None means the project directory."""
+    target_place: Place = field(default=Place("", 0), compare=False)
+    quote_place: Place = field(default=Place("", 0), compare=False)
+    text: str = field(default="", compare=False)
+    """The first line of the citation as it stands in the file."""
+    end_line: int = field(default=0, compare=False)
+
+    @property
+    def id(self) -> str:
+        return f"{self.source}:{self.line}"
+
+    @property
+    def target_path(self) -> str:
+        return self.target.partition("#")[0]
+
+    @property
+    def section_id(self) -> str | None:
+        _, mark, section = self.target.partition("#")
+        return section if mark else None
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedFile:
+    """What one file holds: its citations, and what is wrong in it."""
+
+    citations: tuple[Citation, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(slots=True)
+class _Line:
+    number: int
+    text: str
+    is_meta: bool
+    value: str
+    """What follows the prefix, trimmed at its start."""
+    column: int
+
+
+@lru_cache(maxsize=64)
+def _pattern(style: CommentStyle) -> re.Pattern[str]:
+    return re.compile(f"^{_INDENT}(?:({re.escape(style.meta)})|{re.escape(style.content)})", re.MULTILINE)
+
+
+def parse_citations(
+    text: str,
+    path: str,
+    style: CommentStyle = DEFAULT_STYLE,
+    default_type: CitationType = CitationType.CITATION,
+    blob_link: str | None = None,
+) -> ParsedFile:
+    """Every citation in a source file, and every one that cannot be understood."""
+    if style.meta not in text:
+        return ParsedFile(())
+    reader = _Reader(path, default_type, blob_link)
+    for line in _citation_lines(text, style):
+        reader.take(line)
+    reader.close()
+    return ParsedFile(tuple(reader.citations), tuple(reader.problems))
+
+
+def _citation_lines(text: str, style: CommentStyle) -> Iterator[_Line]:
+    number, counted = 1, 0
+    for match in _pattern(style).finditer(text):
+        start = match.start()
+        number += text.count("\n", counted, start)
+        counted = start
+        end = text.find("\n", start)
+        line = text[start:end] if end >= 0 else text[start:]
+        rest = line[match.end() - start :]
+        value = trim_start(rest)
+        yield _Line(number, line, match.group(1) is not None, value, len(line) - len(value) + 1)
+
+
+@dataclass(slots=True)
+class _Meta:
+    first: _Line
+    target: str | None = None
+    target_place: Place | None = None
+    type: CitationType | None = None
+    level: Level | None = None
+    format: Format | None = None
+    reasons: list[tuple[str, Place]] = field(default_factory=list)
+    feature: tuple[str, Place] | None = None
+    tracking_issue: tuple[str, Place] | None = None
+    seen: set[str] = field(default_factory=set)
+
+
+class _Reader:
+    """Puts lines together into citations; an error costs one citation, never the file."""
+
+    def __init__(self, path: str, default_type: CitationType, blob_link: str | None) -> None:
+        self.citations: list[Citation] = []
+        self.problems: list[Problem] = []
+        self._path = path
+        self._default_type = default_type
+        self._blob_link = blob_link
+        self._meta: _Meta | None = None
+        self._quote: list[tuple[str, Place]] = []
+        self._last = 0
+
+    def take(self, line: _Line) -> None:
+        if line.number > self._last + 1 or (line.is_meta and self._quote):
+            self.close()
+        self._last = line.number
+        if not line.is_meta:
+            value = trim(line.value)
+            if value:
+                self._quote.append((value, self._place(line)))
+            return
+        if self._meta is None:
+            self._meta = _Meta(line)
+        self._set(self._meta, line)
+
+    def close(self) -> None:
+        """End the citation that is open, if there is one. Quoted lines without a meta line before them mean nothing."""
+        meta, quote = self._meta, self._quote
+        self._meta, self._quote = None, []
+        if meta is not None:
+            self._build(meta, quote)
+
+    def _place(self, line: _Line) -> Place:
+        return Place(self._path, line.number, line.column)
+
+    def _set(self, meta: _Meta, line: _Line) -> None:
+        key, equals, value = line.value.partition("=")
+        key, place = trim_end(key), self._place(line)
+        if not equals:
+            key, value = "source", trim_end(line.value)
+        else:
+            place = Place(self._path, line.number, line.column + len(line.value) - len(trim_start(value)))
+            value = trim(value)
+        match key:
+            case "source":
+                meta.target, meta.target_place = value, place
+            case "type":
+                meta.type = CitationType.parse(value)
+                if meta.type is None:
+                    self._fail("invalid_type", _not_one_of("annotation type", value, _TYPES), place)
+            case "level":
+                meta.level = Level[value] if value in Level.__members__ else None
+                if meta.level is None:
+                    self._fail("invalid_level", _not_one_of("annotation level", value, _LEVELS), place)
+            case "format":
+                meta.format = Format.parse(value)
+                if meta.format is None:
+                    self._fail("invalid_format", _not_one_of("spec type", value, _FORMATS), place)
+            case "reason":
+                meta.reasons.append((value, place))
+                return
+            case "feature":
+                meta.feature = (value, place)
+            case "tracking-issue":
+                meta.tracking_issue = (value, place)
+            case _:
+                self._fail("invalid_field", "invalid metadata field", self._place(line))
+                return
+        if key in meta.seen:
+            self._fail("repeated_field", f'"{key}" already specified', place, "redefined here")
+        meta.seen.add(key)
+
+    def _build(self, meta: _Meta, quote: list[tuple[str, Place]]) -> None:
+        first = self._place(meta.first)
+        if meta.target is None or meta.target_place is None:
+            self._fail("missing_target", "comment is missing source specification", first)
+            return
+        kind = meta.type or self._default_type
+        if misplaced := _misplaced(kind, meta):
+            self._fail("misplaced_field", f"invalid key for type {kind.value.upper()}", misplaced)
+            return
+        self.citations.append(
+            Citation(
+                source=self._path,
+                line=meta.first.number,
+                type=kind,
+                target=meta.target,
+                quote=" ".join(text for text, _ in quote),
+                level=meta.level if meta.level is not None else Level.AUTO,
+                format=meta.format or Format.AUTO,
+                comment=" ".join(text for text, _ in meta.reasons),
+                feature=meta.feature[0] if meta.feature else "",
+                tracking_issue=meta.tracking_issue[0] if meta.tracking_issue else "",
+                blob_link=self._blob_link,
+                target_place=meta.target_place,
+                quote_place=quote[0][1] if quote else first,
+                text=trim(meta.first.text),
+                end_line=self._last,
+            )
+        )
+
+    def _fail(self, code: str, message: str, place: Place, label: str = "defined here") -> None:
+        self.problems.append(Problem(code, message, place, label))
+
+
+_TYPES = ("spec", "test", "implementation", "exception", "todo", "implication")
+_LEVELS = ("AUTO", "MUST", "SHOULD", "MAY")
+_FORMATS = ("auto", "ietf", "markdown")
+_WITH_REASON = frozenset({CitationType.EXCEPTION, CitationType.IMPLICATION, CitationType.CITATION, CitationType.TEST})
+
+
+def _not_one_of(what: str, found: str, allowed: tuple[str, ...]) -> str:
+    words = ", ".join(f'"{word}"' for word in allowed)
+    return f'Invalid {what} "{found}", expected one of [{words}]'
+
+
+def _misplaced(kind: CitationType, meta: _Meta) -> Place | None:
+    if meta.reasons and kind not in _WITH_REASON:
+        return meta.reasons[0][1]
+    if kind is not CitationType.TODO:
+        for value in (meta.tracking_issue, meta.feature):
+            if value is not None:
+                return value[1]
+    return None

@@ -1,0 +1,188 @@
+"""`.duvet/config.toml`: which specifications, which sources, which reports."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from contextive.errors import ConfigError
+from contextive.trace.citation import DEFAULT_STYLE, CommentStyle
+from contextive.trace.level import CitationType
+from contextive.trace.specification import Format
+
+SCHEMA = "https://awslabs.github.io/duvet/config/v0.4.0.json"
+_SCHEMAS = frozenset(
+    url + ending for url in (SCHEMA, "https://awslabs.github.io/duvet/config/v0.4.json") for ending in ("", "#")
+)
+_SOURCE_TYPES = {
+    "implementation": CitationType.CITATION,
+    **{kind.value: kind for kind in CitationType if kind is not CitationType.CITATION},
+}
+_FORMATS = {"ietf": Format.IETF, "IETF": Format.IETF, "markdown": Format.MARKDOWN, "md": Format.MARKDOWN}
+REQUIREMENT_PATTERNS = tuple(f".duvet/{folder}/**/*.toml" for folder in ("requirements", "todos", "exceptions"))
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePattern:
+    """Files that hold citations, and how citations look there."""
+
+    pattern: str
+    style: CommentStyle = DEFAULT_STYLE
+    type: CitationType = CitationType.CITATION
+    blob_link: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SpecificationSource:
+    """A specification whose requirements are extracted."""
+
+    source: str
+    format: Format = Format.AUTO
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFile:
+    """Whether a report is written, and where."""
+
+    enabled: bool
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSettings:
+    """What a project traces. Paths are relative to the project directory."""
+
+    sources: tuple[SourcePattern, ...] = ()
+    specifications: tuple[SpecificationSource, ...] = ()
+    requirement_patterns: tuple[str, ...] = REQUIREMENT_PATTERNS
+    download_dir: str = ".duvet/specifications"
+    requirements_dir: str = ".duvet/requirements"
+    html: ReportFile = ReportFile(True, ".duvet/reports/report.html")
+    json: ReportFile = ReportFile(False, ".duvet/reports/report.json")
+    snapshot: ReportFile = ReportFile(False, ".duvet/snapshot.txt")
+    blob_link: str | None = None
+    issue_link: str | None = None
+    config_path: str | None = field(default=None, compare=False)
+
+
+def parse_duvet_config(text: str, config_path: str, environ: Mapping[str, str]) -> TraceSettings:
+    """The settings in a config file. Raises `ConfigError` with what is wrong and what is allowed."""
+    try:
+        document = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as failure:
+        raise ConfigError(f"{config_path}: {failure}") from None
+    reader = _Reader(config_path, environ)
+    schema = document.pop("$schema", None)
+    if schema is None:
+        raise reader.error("missing field `$schema`", f"Add: '$schema' = \"{SCHEMA}\"")
+    if schema not in _SCHEMAS:
+        raise reader.error(f"unknown $schema {schema!r}", f"Known: {SCHEMA}")
+    reader.close(document, "", {"source", "specification", "requirement", "report"})
+    folder = config_path.rpartition("/")[0]
+    report = reader.table(document, "report")
+    reader.close(report, "report.", {"html", "json", "snapshot"})
+    html = reader.table(report, "html", "report.")
+    reader.close(html, "report.html.", {"enabled", "path", "blob-link", "issue-link"})
+    patterns = []
+    for entry in reader.tables(document, "requirement"):
+        reader.close(entry, "requirement.", {"pattern"})
+        patterns.append(reader.required(entry, "pattern", "requirement."))
+    return TraceSettings(
+        sources=tuple(reader.source(entry) for entry in reader.tables(document, "source")),
+        specifications=tuple(reader.specification(entry) for entry in reader.tables(document, "specification")),
+        requirement_patterns=(*REQUIREMENT_PATTERNS, *patterns),
+        download_dir=f"{folder}/specifications" if folder else "specifications",
+        requirements_dir=f"{folder}/requirements" if folder else "requirements",
+        html=reader.report(html, "html", True, ".duvet/reports/report.html"),
+        json=reader.report(reader.table(report, "json", "report."), "json", False, ".duvet/reports/report.json"),
+        snapshot=reader.report(reader.table(report, "snapshot", "report."), "snapshot", False, ".duvet/snapshot.txt"),
+        blob_link=reader.template(html, "blob-link"),
+        issue_link=reader.template(html, "issue-link"),
+        config_path=config_path,
+    )
+
+
+class _Reader:
+    def __init__(self, path: str, environ: Mapping[str, str]) -> None:
+        self._path = path
+        self._environ = environ
+
+    def error(self, message: str, hint: str | None = None) -> ConfigError:
+        return ConfigError(f"{self._path}: {message}.", hint=hint)
+
+    def close(self, table: Mapping[str, Any], prefix: str, known: set[str]) -> None:
+        if unknown := sorted(set(table) - known):
+            raise self.error(f"unknown field `{prefix}{unknown[0]}`", f"Known: {', '.join(sorted(known))}.")
+
+    def table(self, parent: Mapping[str, Any], key: str, prefix: str = "") -> dict[str, Any]:
+        value = parent.get(key, {})
+        if not isinstance(value, dict):
+            raise self.error(f"`{prefix}{key}` must be a table")
+        return value
+
+    def tables(self, parent: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+        value = parent.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+            raise self.error(f"`{key}` must be written as [[{key}]]")
+        return value
+
+    def text(self, table: Mapping[str, Any], key: str, default: str, prefix: str = "") -> str:
+        value = table.get(key, default)
+        if not isinstance(value, str):
+            raise self.error(f"`{prefix}{key}` must be a string")
+        return value
+
+    def required(self, table: Mapping[str, Any], key: str, prefix: str) -> str:
+        if key not in table:
+            raise self.error(f"missing field `{prefix}{key}`")
+        return self.text(table, key, "", prefix)
+
+    def source(self, entry: dict[str, Any]) -> SourcePattern:
+        self.close(entry, "source.", {"pattern", "comment-style", "type", "blob-link"})
+        style = self.table(entry, "comment-style", "source.")
+        self.close(style, "source.comment-style.", {"meta", "content"})
+        kind = self.text(entry, "type", "implementation", "source.")
+        if kind not in _SOURCE_TYPES:
+            raise self.error(f"unknown source type {kind!r}", f"Known: {', '.join(_SOURCE_TYPES)}.")
+        return SourcePattern(
+            pattern=self.required(entry, "pattern", "source."),
+            style=CommentStyle(self.text(style, "meta", "//="), self.text(style, "content", "//#")),
+            type=_SOURCE_TYPES[kind],
+            blob_link=self.template(entry, "blob-link"),
+        )
+
+    def specification(self, entry: dict[str, Any]) -> SpecificationSource:
+        self.close(entry, "specification.", {"source", "format"})
+        word = self.text(entry, "format", "", "specification.")
+        if word and word not in _FORMATS:
+            raise self.error(f"unknown specification format {word!r}", f"Known: {', '.join(_FORMATS)}.")
+        return SpecificationSource(self.text(entry, "source", ""), _FORMATS[word] if word else Format.AUTO)
+
+    def report(self, table: dict[str, Any], name: str, enabled: bool, path: str) -> ReportFile:
+        if name != "html":
+            self.close(table, f"report.{name}.", {"enabled", "path"})
+        value = table.get("enabled", enabled)
+        if not isinstance(value, bool):
+            raise self.error(f"`report.{name}.enabled` must be true or false")
+        return ReportFile(value, self.text(table, "path", path, f"report.{name}."))
+
+    def template(self, table: Mapping[str, Any], key: str) -> str | None:
+        if key not in table:
+            return None
+        text = self.text(table, key, "")
+        return _EXPRESSION.sub(self._evaluate, text)
+
+    def _evaluate(self, expression: re.Match[str]) -> str:
+        for choice in expression.group(1).split("||"):
+            word = choice.strip()
+            if word.startswith("'"):
+                return word[1:].rstrip("'")
+            if word in self._environ:
+                return self._environ[word]
+        raise self.error(f"failed to evaluate expression: {expression.group(1)!r}", "Set one of its variables.")
+
+
+_EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)

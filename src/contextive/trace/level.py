@@ -1,0 +1,36 @@
+"""How binding a requirement is, and what a citation says about the text that it quotes."""
+
+from __future__ import annotations
+
+from enum import IntEnum, StrEnum
+
+
+class Level(IntEnum):
+    """RFC 2119 levels, in rising order. AUTO says nothing."""
+
+    AUTO = 0
+    MAY = 1
+    SHOULD = 2
+    MUST = 3
+
+
+class CitationType(StrEnum):
+    """What a citation claims. Only `SPEC` makes a requirement; `TODO` covers nothing."""
+
+    SPEC = "spec"
+    TEST = "test"
+    CITATION = "citation"
+    EXCEPTION = "exception"
+    TODO = "todo"
+    IMPLICATION = "implication"
+
+    @staticmethod
+    def parse(word: str) -> CitationType | None:
+        return _TYPE_WORDS.get(word)
+
+
+_TYPE_WORDS = {kind.value: kind for kind in CitationType} | {kind.value.upper(): kind for kind in CitationType}
+_TYPE_WORDS |= {"implementation": CitationType.CITATION, "IMPLEMENTATION": CitationType.CITATION}
+
+TYPE_ORDER = {kind: index for index, kind in enumerate(CitationType)}
+"""The order in which duvet sorts types; ids in its reports depend on it."""

@@ -1,0 +1,170 @@
+"""Where a quote stands in a section: exactly, up to white space, or with one byte of difference."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from contextive.trace.specification import Section
+from contextive.trace.text import Normalised, normalise, normalise_mapped, trim, trim_end
+
+
+class MatchKind(StrEnum):
+    """How much had to be forgiven."""
+
+    EXACT = "exact"
+    NORMALISED = "normalised"
+    FUZZY = "fuzzy"
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A quote found: the pieces of the specification's text that it covers, one a line, as offsets."""
+
+    kind: MatchKind
+    spans: tuple[tuple[int, int], ...]
+    repeated: bool = False
+    """Whether the same words stand in the section once more; only the first place counts."""
+
+
+@dataclass(slots=True)
+class Haystack:
+    """A section's text in one line: trimmed lines joined with one space, and the way back to the file."""
+
+    text: str
+    _starts: list[int]
+    _offsets: list[int]
+    _lengths: list[int]
+    _normalised: Normalised | None = field(default=None)
+
+    @staticmethod
+    def of(section: Section) -> Haystack:
+        pieces: list[str] = []
+        starts: list[int] = []
+        offsets: list[int] = []
+        position = 0
+        for line in section.lines:
+            if line is None:
+                continue
+            piece = trim(line.text)
+            if not piece:
+                continue
+            starts.append(position)
+            offsets.append(line.start + line.text.index(piece[0]))
+            pieces.append(piece)
+            position += len(piece) + 1
+        return Haystack(" ".join(pieces), starts, offsets, [len(piece) for piece in pieces])
+
+    @property
+    def normalised(self) -> Normalised:
+        if self._normalised is None:
+            self._normalised = normalise_mapped(self.text)
+        return self._normalised
+
+    def spans(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """The file ranges behind a range of this text, one for each line that it touches.
+
+        A piece of a single byte gives an empty range: committed snapshots of real projects depend on it.
+        """
+        index = bisect_right(self._starts, start) - 1
+        while index < len(self._starts) and self._starts[index] < end:
+            first = max(start - self._starts[index], 0)
+            last = min(end - self._starts[index], self._lengths[index])
+            if last > first:
+                offset = self._offsets[index]
+                piece = self.text[self._starts[index] + first : self._starts[index] + last]
+                length = last - first if len(piece) > 1 or not piece.isascii() else 0
+                yield offset + first, offset + first + length
+            index += 1
+
+
+def match_quote(quote: str, haystack: Haystack) -> Match | None:
+    """The first place of the quote, by the mildest rule that finds one."""
+    if not quote:
+        return None
+    start = haystack.text.find(quote)
+    if start >= 0:
+        end = start + len(quote)
+        repeated = haystack.text.find(quote, end) >= 0
+        return Match(MatchKind.EXACT, tuple(haystack.spans(start, end)), repeated)
+    needle = normalise(quote)
+    if not needle:
+        return None
+    start = haystack.normalised.text.find(needle)
+    if start >= 0:
+        return Match(MatchKind.NORMALISED, tuple(_original_spans(haystack, start, start + len(needle))))
+    found = find_within_one_edit(
+        needle.encode("utf-8", "surrogatepass"), haystack.normalised.text.encode("utf-8", "surrogatepass")
+    )
+    if found is None:
+        return None
+    first, last = _characters(haystack.normalised.text, found)
+    return Match(MatchKind.FUZZY, tuple(_original_spans(haystack, first, last)))
+
+
+def _original_spans(haystack: Haystack, start: int, end: int) -> Iterator[tuple[int, int]]:
+    first = haystack.normalised.original_offset(start)
+    last = haystack.normalised.original_offset(end)
+    last = first + len(trim_end(haystack.text[first:last]))
+    return haystack.spans(first, last)
+
+
+def _characters(text: str, span: tuple[int, int]) -> tuple[int, int]:
+    """A byte range as a character range."""
+    if text.isascii():
+        return span
+    data = text.encode("utf-8", "surrogatepass")
+    start = len(data[: span[0]].decode("utf-8", "ignore"))
+    return start, start + len(data[span[0] : span[1]].decode("utf-8", "ignore"))
+
+
+def find_within_one_edit(needle: bytes, haystack: bytes) -> tuple[int, int] | None:
+    """The first place where the needle stands with one byte changed, missing or too many.
+
+    With one error, one half of the needle still stands there unchanged: finding it is a search in C, and only around its
+    places is anything compared. Of alignments that overlap, the longest counts, then the earliest.
+    """
+    if len(needle) < 2:
+        return None
+    best: tuple[int, int] | None = None
+    for start, end in sorted(_alignments(needle, haystack), key=lambda span: (span[0], -span[1])):
+        if best is None:
+            best = (start, end)
+        elif start >= best[1]:
+            break
+        elif end - start > best[1] - best[0]:
+            best = (start, end)
+    return best
+
+
+def _alignments(needle: bytes, haystack: bytes) -> Iterator[tuple[int, int]]:
+    middle = len(needle) // 2
+    head, tail = needle[:middle], needle[middle:]
+    position = haystack.find(head)
+    while position >= 0:
+        for length in _aligned_prefixes(tail, haystack[position + middle : position + len(needle) + 1]):
+            yield position, position + middle + length
+        position = haystack.find(head, position + 1)
+    position = haystack.find(tail)
+    while position >= 0:
+        before = haystack[max(0, position - middle - 1) : position]
+        for length in _aligned_prefixes(head[::-1], before[::-1]):
+            yield position - length, position + len(tail)
+        position = haystack.find(tail, position + 1)
+
+
+def _aligned_prefixes(pattern: bytes, text: bytes) -> Iterator[int]:
+    """The lengths of those prefixes of `text` that are one edit away from `pattern`."""
+    same = 0
+    limit = min(len(pattern), len(text))
+    while same < limit and pattern[same] == text[same]:
+        same += 1
+    size = len(pattern)
+    if size < len(text) and (pattern[same:] == text[same + 1 : size + 1]):
+        yield size + 1
+    if same < size and len(text) >= size and pattern[same + 1 :] == text[same + 1 : size]:
+        yield size
+    if same < size and pattern[same + 1 :] == text[same : size - 1] and len(text) >= size - 1:
+        yield size - 1

@@ -1,0 +1,100 @@
+"""The coverage snapshot: what each cited piece of each specification is covered by, as text that diffs well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from contextive.trace.analysis import Reference, TargetReport
+from contextive.trace.level import CitationType, Level
+from contextive.trace.specification import SpecLine
+from contextive.trace.text import trim_end
+
+_SHOWN = {
+    CitationType.CITATION: "implementation",
+    CitationType.IMPLICATION: "implication",
+    CitationType.TEST: "test",
+    CitationType.EXCEPTION: "exception",
+    CitationType.TODO: "todo",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A piece of a line that the same references cover."""
+
+    start: int
+    end: int
+    references: tuple[Reference, ...]
+
+    @property
+    def level(self) -> Level:
+        return max((reference.citation.level for reference in self.references), default=Level.AUTO)
+
+    def status(self) -> str:
+        types = {reference.citation.type for reference in self.references}
+        words = [f"!{self.level.name}"] if self.level is not Level.AUTO else []
+        return ",".join(words + [word for kind, word in _SHOWN.items() if kind in types])
+
+
+def runs_of(line: SpecLine, references: Sequence[Reference]) -> Iterator[Run]:
+    """A line cut wherever a reference begins or ends; offsets are counted from the start of the line."""
+    position, end = line.start, line.end
+    while position < end:
+        stop = end
+        current = []
+        for reference in references:
+            if reference.start <= position:
+                if position < reference.end:
+                    stop = min(stop, reference.end)
+                    current.append(reference)
+            else:
+                stop = min(stop, reference.start)
+        yield Run(position - line.start, stop - line.start, tuple(current))
+        position = stop
+
+
+def write_snapshot(reports: Iterable[TargetReport]) -> str:
+    """The snapshot of all targets, in the order given."""
+    return "\n".join("".join(f"{line}\n" for line in _target_lines(report)) for report in reports)
+
+
+def _target_lines(report: TargetReport) -> Iterator[str]:
+    specification, path = report.specification, report.target.path
+    titled = separated = False
+    for section in specification.sections:
+        opened = False
+        for line in section.text_lines:
+            references = report.by_line.get(specification.source.line_of(line.start))
+            if references is None:
+                continue
+            if not titled:
+                titled = True
+                yield (
+                    f"SPECIFICATION: [{specification.title}]({path})"
+                    if specification.title
+                    else f"SPECIFICATION: {path}"
+                )
+            if not opened:
+                opened = True
+                if separated:
+                    yield ""
+                separated = True
+                yield f"  SECTION: [{section.title}](#{section.id})"
+            yield from _text_lines(line, references)
+
+
+def _text_lines(line: SpecLine, references: Sequence[Reference]) -> Iterator[str]:
+    pending_start: int | None = None
+    open_start, open_end, open_status = 0, 0, ""
+    for run in [*runs_of(line, references), None]:
+        if run is not None and run.status() == open_status:
+            open_end = max(open_end, run.end)
+            continue
+        text = trim_end(line.text[open_start:open_end])
+        pending_start = open_start if not text and open_end > open_start and open_start == 0 else None
+        if text and open_status:
+            yield f"    TEXT[{open_status}]: {text}"
+        if run is not None:
+            open_start = run.start if pending_start is None else pending_start
+            open_end, open_status = run.end, run.status()

@@ -1,0 +1,142 @@
+"""What a specification is: sections in the order of the file, each with its lines and where they stand in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+from contextive.trace.text import SourceText, trim
+
+
+class Format(StrEnum):
+    """How a specification's text is to be read."""
+
+    AUTO = "auto"
+    IETF = "ietf"
+    MARKDOWN = "markdown"
+
+    @staticmethod
+    def parse(word: str) -> Format | None:
+        return _FORMAT_WORDS.get(word)
+
+
+_FORMAT_WORDS = {
+    "AUTO": Format.AUTO,
+    "auto": Format.AUTO,
+    "IETF": Format.IETF,
+    "ietf": Format.IETF,
+    "MARKDOWN": Format.MARKDOWN,
+    "markdown": Format.MARKDOWN,
+    "md": Format.MARKDOWN,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SpecLine:
+    """One line of a section: its text as written and its offset in the file."""
+
+    start: int
+    text: str
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One section. A `None` among the lines separates list items: it ends sentences and has no text."""
+
+    id: str
+    title: str
+    title_start: int
+    title_text: str
+    lines: tuple[SpecLine | None, ...]
+    level: int = 1
+
+    @property
+    def text_lines(self) -> list[SpecLine]:
+        return [line for line in self.lines if line is not None]
+
+    @property
+    def title_end(self) -> int:
+        return self.title_start + len(self.title_text)
+
+    def content(self) -> str:
+        """The section's text as a reader sees it."""
+        return "\n".join(line.text for line in self.text_lines)
+
+
+@dataclass(frozen=True)
+class Specification:
+    """A parsed specification. Equal content gives an equal value; matching keeps its memory beside it."""
+
+    source: SourceText
+    format: Format
+    title: str | None
+    sections: tuple[Section, ...]
+    duplicates: tuple[str, ...] = ()
+    """Section ids that stand more than once in the file, where only one of them can be reached."""
+    _memory: dict[object, object] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Section]:
+        return {section.id: section for section in self.sections}
+
+    def section(self, section_id: str) -> Section | None:
+        """The section of that id. In IETF texts the prefixes `section-` and `appendix-` may be left out or mixed up."""
+        found = self.by_id.get(section_id)
+        if found is None and self.format is Format.IETF:
+            number = _without_prefixes(section_id)
+            found = self.by_id.get(f"section-{number}") or self.by_id.get(f"appendix-{number}")
+        return found
+
+
+def _without_prefixes(section_id: str) -> str:
+    for prefix in ("section-", "appendix-"):
+        while section_id.startswith(prefix):
+            section_id = section_id[len(prefix) :]
+    return section_id
+
+
+def parse_specification(text: str, format: Format, name: str) -> Specification:  # noqa: A002 - the domain's word
+    """The specification in a text. `name` is its path or URL: the ending decides where the format is open."""
+    from contextive.trace.ietf import parse_ietf
+    from contextive.trace.markdown import parse_markdown
+
+    if format is Format.AUTO:
+        format = Format.MARKDOWN if _looks_like_markdown(text, name) else Format.IETF  # noqa: A001
+    return parse_markdown(text) if format is Format.MARKDOWN else parse_ietf(text)
+
+
+def _looks_like_markdown(text: str, name: str) -> bool:
+    if name.rsplit("/", 1)[-1].rpartition(".")[0] and name.endswith((".md", ".markdown")):
+        return True
+    return trim(text).startswith(("#", "[//]:"))
+
+
+def slug(text: str) -> str:
+    """Letters and digits in lower case, everything else one dash: how Markdown titles become section ids."""
+    words: list[str] = []
+    current: list[str] = []
+    for character in text:
+        for letter in _ascii_of(character).lower():
+            if letter.isascii() and letter.isalnum():
+                current.append(letter)
+            elif current:
+                words.append("".join(current))
+                current = []
+    if current:
+        words.append("".join(current))
+    return "-".join(words)
+
+
+def _ascii_of(character: str) -> str:
+    """A character in ASCII: accents dropped, the common ligatures and foreign letters spelled out."""
+    if character.isascii():
+        return character
+    from anyascii import anyascii
+
+    return anyascii(character)

@@ -1,0 +1,79 @@
+"""What a citation points at: a specification by URL or path, and a section in it."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit, urlunsplit
+
+from contextive.trace.specification import Format
+
+_RFC = re.compile(
+    r"https?://(?:www\.rfc-editor\.org/rfc|tools\.ietf\.org/rfc|datatracker\.ietf\.org/doc/html)/rfc(.*)\Z", re.DOTALL
+)
+_RFC_HOME = "https://www.rfc-editor.org/rfc/rfc"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One specification as citations name it. Two spellings of one document are two targets, as they are in duvet."""
+
+    path: str
+    format: Format = Format.AUTO
+
+    @property
+    def is_url(self) -> bool:
+        return "://" in self.path
+
+    def sort_key(self) -> tuple[int, tuple[str, ...], int]:
+        """URLs first, then paths, each in order."""
+        parts = (self.path,) if self.is_url else tuple(self.path.split("/"))
+        return (0 if self.is_url else 1, parts, list(Format).index(self.format))
+
+    @property
+    def canonical(self) -> str:
+        """The one name of the document behind the spelling."""
+        return canonical_url(self.path) if self.is_url else posixpath.normpath(self.path)
+
+
+def canonical_url(url: str) -> str:
+    """The address from which a URL's document is loaded: every way to name an RFC leads to its text."""
+    found = _RFC.match(url)
+    if found is None:
+        return url
+    number = found.group(1).rstrip("/")
+    for ending in (".txt", ".html", ".xml", ".pdf"):
+        while number.endswith(ending):
+            number = number.removesuffix(ending)
+    return f"{_RFC_HOME}{number}.txt"
+
+
+def normalise_url(url: str) -> str:
+    """A URL as URL parsers print it: scheme and host in lower case, never without a path."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme.lower(), parts.netloc.lower(), parts.path or "/", parts.query, parts.fragment))
+
+
+def cached_path(url: str, download_dir: str) -> str:
+    """Where the text of a URL is kept below the download directory. Its ending becomes `.txt`."""
+    parts = urlsplit(canonical_url(url))
+    segments = [segment for segment in parts.path.split("/") if segment not in ("", ".", "..")]
+    path = "/".join([download_dir, parts.hostname or "", *segments])
+    folder, _, name = path.rpartition("/")
+    stem = name.rpartition(".")[0] or name
+    return f"{folder}/{stem}.txt"
+
+
+def requirements_dir(target: Target, download_dir: str, requirements_root: str) -> str:
+    """The directory for a specification's extracted requirements."""
+    local = cached_path(target.path, download_dir) if target.is_url else target.path
+    if target.is_url:
+        local = local.removeprefix(download_dir).lstrip("/")
+    elif local.startswith(requirements_root.rstrip("/") + "/"):
+        local = local.removeprefix(requirements_root).lstrip("/")
+    parts = [part for part in local.split("/") if part not in ("", ".", "..")]
+    if parts:
+        stem = parts[-1].rpartition(".")[0]
+        parts[-1] = stem or parts[-1]
+    return "/".join([requirements_root.rstrip("/"), *parts])

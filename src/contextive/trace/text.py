@@ -1,0 +1,132 @@
+"""Text as the duvet format sees it: lines end at LF alone, and white space is Unicode's White_Space property.
+
+Python's own `str.split`, `str.splitlines` and `str.strip` draw these borders elsewhere (form feed, U+001C, U+2028 …), and one
+character's difference moves a quote.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+WHITESPACE = (
+    "\t\n\x0b\x0c\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
+)
+_SPACES = f"[{WHITESPACE}]"
+_RUN = re.compile(f"{_SPACES}+")
+
+
+def trim(text: str) -> str:
+    return text.strip(WHITESPACE)
+
+
+def trim_start(text: str) -> str:
+    return text.lstrip(WHITESPACE)
+
+
+def trim_end(text: str) -> str:
+    return text.rstrip(WHITESPACE)
+
+
+def iter_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Start offset and content of each line, without its LF or CRLF. A trailing LF opens no further line."""
+    start, size = 0, len(text)
+    while start < size:
+        end = text.find("\n", start)
+        if end < 0:
+            yield start, text[start:]
+            return
+        stop = end - 1 if end > start and text[end - 1] == "\r" else end
+        yield start, text[start:stop]
+        start = end + 1
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """A file's text with the way from offsets to lines, columns and bytes."""
+
+    text: str
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(match.end() for match in re.finditer("\n", self.text))]
+
+    def line_of(self, offset: int) -> int:
+        """The 1-based line that holds an offset."""
+        return bisect_right(self._line_starts, offset)
+
+    def column_of(self, offset: int) -> int:
+        """The 1-based column of an offset in its line."""
+        return offset - self._line_starts[self.line_of(offset) - 1] + 1
+
+    def line_range(self, start: int, end: int) -> range:
+        """The lines that a slice touches; an empty slice touches the one it stands in."""
+        first = self.line_of(start)
+        return range(first, (self.line_of(end - 1) if end > start else first) + 1)
+
+    @cached_property
+    def _byte_starts(self) -> list[int] | None:
+        if self.text.isascii():
+            return None
+        offsets, total = [0], 0
+        for character in self.text:
+            total += len(character.encode("utf-8", "surrogatepass"))
+            offsets.append(total)
+        return offsets
+
+    def byte_of(self, offset: int) -> int:
+        """The offset counted in UTF-8 bytes."""
+        return offset if self._byte_starts is None else self._byte_starts[offset]
+
+    @cached_property
+    def byte_length(self) -> int:
+        return self.byte_of(len(self.text))
+
+
+@dataclass(frozen=True, slots=True)
+class Normalised:
+    """A text without the white space that carries no meaning, and the way back to the text it was made from."""
+
+    text: str
+    original: str
+    _breaks: list[int]
+    """Positions in `text` from which on more white space is missing …"""
+    _shifts: list[int]
+    """… and how far the original is ahead there."""
+    _end: int
+
+    def original_offset(self, position: int) -> int:
+        if position >= len(self.text):
+            return self._end
+        return position + self._shifts[bisect_right(self._breaks, position) - 1]
+
+
+def normalise(text: str) -> str:
+    """White space next to punctuation or an edge goes; a run between two letters or digits shrinks to its first character."""
+    return normalise_mapped(text).text
+
+
+def normalise_mapped(text: str) -> Normalised:
+    pieces: list[str] = []
+    breaks, shifts = [0], [0]
+    length = end = start = 0
+    for run in _RUN.finditer(text):
+        before, after = run.start(), run.end()
+        pieces.append(text[start:before])
+        length += before - start
+        kept = 1 if before > 0 and after < len(text) and text[before - 1].isalnum() and text[after].isalnum() else 0
+        if kept:
+            pieces.append(text[before])
+            length += 1
+        if before > start:
+            end = before
+        breaks.append(length)
+        shifts.append(after - length)
+        start = after
+    if start < len(text):
+        pieces.append(text[start:])
+        end = len(text)
+    return Normalised("".join(pieces), text, breaks, shifts, end)
