@@ -1,0 +1,429 @@
+"""The report that a person reads: one HTML file that needs nothing but itself.
+
+No data stands in the script; all of it is escaped text in the page, which therefore reads the same where scripts are off. The
+content security policy names the one style and the one script by their hashes and allows nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TypeAlias
+from urllib.parse import quote, urlencode
+
+from contextive import __version__
+from contextive.trace.analysis import Analysis, TargetReport
+from contextive.trace.citation import Citation, Place, Problem
+from contextive.trace.level import CitationType, Level
+from contextive.trace.reports.assets.script import SCRIPT
+from contextive.trace.reports.assets.style import STYLE
+from contextive.trace.reports.marks import requirement_pieces, section_pieces
+from contextive.trace.reports.markup import GROUPS, bar, escaped, escaped_attribute, link_out, marked, percent
+from contextive.trace.reports.visible import one_line, shorten, uri_of_path, web_link
+from contextive.trace.requirement import Requirement, Status, Summary, requirements_of
+from contextive.trace.specification import Format, Section
+
+CodeOf: TypeAlias = Callable[[Citation], Sequence[tuple[int, str]]]
+"""The lines of code around a citation, each with its number."""
+
+_OPEN_UP_TO = 400
+"""So many requirements are shown unfolded; more begin folded by section."""
+_OPEN_NOTES_UP_TO = 20
+_MAX_CITATIONS = 50
+_MAX_CODE_LINES = 40
+_MAX_LINE_LENGTH = 400
+
+_STATUS_WORDS = {status: status.value.replace("_", " ").capitalize() for status in Status}
+_KIND_WORDS = {
+    CitationType.CITATION: "Implementation",
+    CitationType.IMPLICATION: "Implication",
+    CitationType.TEST: "Test",
+    CitationType.EXCEPTION: "Exception",
+    CitationType.TODO: "Todo",
+    CitationType.SPEC: "Requirement",
+}
+_KIND_ORDER = {kind: index for index, kind in enumerate(_KIND_WORDS)}
+_CITED_LINES = ' class="on"'
+_KEY = (
+    ("both", "implemented + tested"),
+    ("impl", "implemented"),
+    ("test", "tested"),
+    ("exception", "exception"),
+    ("todo", "todo"),
+    ("open", "not covered"),
+)
+
+
+def write_html(
+    analysis: Analysis,
+    *,
+    project: str,
+    date: str,
+    code_of: CodeOf = lambda _: (),
+    problems: Sequence[Problem] = (),
+    warnings: Sequence[Problem] = (),
+    blob_link: str | None = None,
+    issue_link: str | None = None,
+) -> str:
+    """The whole page. `problems` and `warnings` are shown as given; those of a citation come with its code."""
+    page = _Page(analysis, code_of, web_link(blob_link), web_link(issue_link))
+    return "\n".join(page.lines(project, date, problems, warnings)) + "\n"
+
+
+def _hash(content: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+
+
+@dataclass
+class _Page:
+    analysis: Analysis
+    code_of: CodeOf
+    blob_link: str | None
+    issue_link: str | None
+    _requirements: list[tuple[TargetReport, tuple[Requirement, ...]]] = field(init=False)
+    _anchors: dict[str, int] = field(default_factory=dict)
+    _shown_code: dict[Citation, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._requirements = [(report, requirements_of(report)) for report in self.analysis.reports.values()]
+
+    def lines(self, project: str, date: str, problems: Sequence[Problem], warnings: Sequence[Problem]) -> Iterator[str]:
+        everything = [requirement for _, requirements in self._requirements for requirement in requirements]
+        policy = (
+            f"default-src 'none'; style-src '{_hash(STYLE)}'; script-src '{_hash(SCRIPT)}'; "
+            "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
+        )
+        yield "<!DOCTYPE html>"
+        yield '<html lang="en"><head><meta charset="utf-8">'
+        yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        yield '<meta name="referrer" content="no-referrer"><meta name="robots" content="noindex">'
+        yield f"<title>{escaped_attribute(project)}: requirements</title>"
+        yield f"<style>{STYLE}</style></head><body>"
+        yield '<a class="skip" href="#main">Skip to the requirements</a>'
+        yield from self._top(project, date, everything)
+        if everything:
+            yield from _tools(everything)
+        with_contents = " with-contents" if self._requirements else ""
+        yield f'<div class="wide page{with_contents}">'
+        if self._requirements:
+            yield from self._contents()
+        yield '<main id="main">'
+        yield from self._notes("errors", "invalid citation", problems, opened=len(problems) <= _OPEN_NOTES_UP_TO)
+        yield from self._notes("warnings", "warning", warnings, opened=False)
+        if everything:
+            marks = "".join(f'<li><mark class="{css}" data-label="{words}">text</mark></li>' for css, words in _KEY)
+            yield f'<ul class="key" aria-label="How text is marked">{marks}</ul>'
+        yield '<p class="none card" id="none" hidden>No requirement matches. Press <kbd>Esc</kbd> in the search field.</p>'
+        if not everything:
+            yield '<p class="none card">No requirements were found.</p>'
+        if len(self._requirements) > 1:
+            yield from self._overview()
+        opened = len(everything) <= _OPEN_UP_TO
+        for number, (report, requirements) in enumerate(self._requirements, 1):
+            yield from self._specification(number, report, requirements, opened)
+        yield "</main></div>"
+        yield f'<footer><div class="wide">Written by Contextive {__version__}. '
+        yield "Keys: <kbd>/</kbd> search, <kbd>j</kbd> and <kbd>k</kbd> next and previous requirement, "
+        yield "<kbd>Enter</kbd> open, <kbd>Esc</kbd> clear.</div></footer>"
+        yield f"<script>{SCRIPT}</script></body></html>"
+
+    def _top(self, project: str, date: str, everything: Sequence[Requirement]) -> Iterator[str]:
+        summary = Summary.of(everything)
+        yield '<header class="top"><div class="wide">'
+        yield f'<div class="title"><h1><bdi>{escaped(project)}</bdi></h1><span class="muted">{escaped(date)}</span></div>'
+        yield f'<div class="score"><div class="big">{percent(summary)}'
+        yield f"<small>{summary.done} of {summary.total} requirements done</small></div><div>{bar(summary)}"
+        yield '<ul class="legend">'
+        for css, word, statuses in GROUPS:
+            count = sum(summary.by_status[status] for status in statuses)
+            yield f'<li class="{css}">{word.capitalize()} <b>{count}</b></li>'
+        yield "</ul></div></div>"
+        by_level = [(level, [r for r in everything if r.level is level]) for level in sorted(Level, reverse=True)]
+        if sum(1 for _, some in by_level if some) > 1:
+            yield '<ul class="levels">'
+            for level, some in by_level:
+                if some:
+                    part = Summary.of(some)
+                    yield f'<li><span class="name">{_level_word(level)}</span>{bar(part)}'
+                    yield f'<span class="muted"><b>{percent(part)}</b> of {part.total}</span></li>'
+            yield "</ul>"
+        yield "</div></header>"
+
+    def _contents(self) -> Iterator[str]:
+        yield '<nav class="contents" aria-label="Sections">'
+        for number, (report, requirements) in enumerate(self._requirements, 1):
+            yield f"<h2><bdi>{escaped(_spec_title(report))}</bdi></h2><ol>"
+            for index, section, own in _sections(report, requirements):
+                part = Summary.of(own)
+                done = f"{part.done}/{part.total}" if own else ""
+                css = ' class="all"' if own and part.done == part.total else ""
+                title = escaped(shorten(_section_title(report, section), 80))
+                yield f'<li><a href="#s{number}-{index}"><bdi>{title}</bdi><b{css}>{done}</b></a></li>'
+            yield "</ol>"
+        yield "</nav>"
+
+    def _overview(self) -> Iterator[str]:
+        yield '<ul class="overview card" aria-label="Specifications">'
+        for number, (report, requirements) in enumerate(self._requirements, 1):
+            part = Summary.of(requirements)
+            title = f'<a href="#t{number}"><bdi>{escaped(_spec_title(report))}</bdi></a>'
+            yield f'<li>{title}{bar(part)}<span class="n">{part.done} of {part.total} done</span></li>'
+        yield "</ul>"
+
+    def _specification(
+        self, number: int, report: TargetReport, requirements: Sequence[Requirement], opened: bool
+    ) -> Iterator[str]:
+        summary = Summary.of(requirements)
+        yield f'<section class="spec" aria-labelledby="t{number}"><header>'
+        yield f'<h2 id="t{number}"><bdi>{escaped(_spec_title(report))}</bdi></h2>'
+        address = link_out(web_link(report.target.path), escaped(report.target.shown), "path")
+        yield f'<p class="muted">{address} · {summary.done} of {summary.total} done ({percent(summary)})</p>'
+        yield f"{bar(summary)}</header>"
+        others = self._other_citations(report, requirements)
+        for index, section, own in _sections(report, requirements):
+            yield from self._section(f"s{number}-{index}", report, section, own, others.get(section.id, []), opened)
+        yield "</section>"
+
+    def _section(
+        self,
+        anchor: str,
+        report: TargetReport,
+        section: Section,
+        requirements: Sequence[Requirement],
+        others: Sequence[Citation],
+        opened: bool,
+    ) -> Iterator[str]:
+        part = Summary.of(requirements)
+        target = f"{report.target.shown}#{section.id}"
+        yield f'<details class="s card" id="{anchor}" data-target="{escaped_attribute(target)}"{" open" if opened else ""}>'
+        identifier = f'<span class="path">#{escaped(section.id)}</span>'
+        yield f"<summary><h3><bdi>{escaped(_section_title(report, section))}</bdi>{identifier}</h3>"
+        yield f'{bar(part)}<span class="n">{f"{part.done} of {part.total} done" if part.total else "cited"}</span></summary>'
+        for requirement in requirements:
+            yield from self._requirement(report, requirement)
+        yield '<details class="full"><summary>Full text of this section, with marks</summary>'
+        yield f'<pre dir="auto">{marked(section_pieces(report, section))}</pre></details>'
+        if others:
+            plural = "citation" if len(others) == 1 else "citations"
+            yield f'<details class="other"><summary>{len(others)} {plural} beside the requirements</summary>'
+            yield from self._citations(others)
+            yield "</details>"
+        yield "</details>"
+
+    def _requirement(self, report: TargetReport, requirement: Requirement) -> Iterator[str]:
+        anchor = self._anchor(requirement)
+        status, level = requirement.status, requirement.level
+        yield f'<details class="r" id="{anchor}" data-status="{status.value}" data-level="{level.name}">'
+        yield f'<summary><span class="level {level.name.lower()}">{_level_word(level)}</span>'
+        # Where nothing is covered, the status says it all.
+        words = marked(requirement_pieces(report, requirement)) if requirement.covered else escaped(requirement.text)
+        yield f'<span class="text" dir="auto">{words}</span>'
+        yield f'<span class="status {status.value}">{_STATUS_WORDS[status]}</span></summary>'
+        yield f'<div class="body"><div class="facts">{" ".join(self._facts(report, requirement, anchor))}</div>'
+        if requirement.related:
+            yield from self._citations(requirement.related)
+        else:
+            yield '<p class="muted">Nothing cites this requirement.</p>'
+        yield "</div></details>"
+
+    def _facts(self, report: TargetReport, requirement: Requirement, anchor: str) -> Iterator[str]:
+        yield f'<a href="#{anchor}">Link to this requirement</a>'
+        target = web_link(report.target.path)
+        if target is not None:
+            yield link_out(
+                f"{target}#{quote(requirement.section.id.encode('utf-8', 'replace'))}", "Read it at its source"
+            )
+        if requirement.spans:
+            yield f"<span>Line {report.specification.source.line_of(requirement.spans[0][0])} of the specification</span>"
+        if self.issue_link is not None and not requirement.status.is_done:
+            yield link_out(_new_issue(self.issue_link, requirement), "Open an issue")
+
+    def _anchor(self, requirement: Requirement) -> str:
+        """The same for the same requirement in every report; one text in two sections is told apart by a number."""
+        base = f"r-{requirement.identifier[:16]}"
+        count = self._anchors[base] = self._anchors.get(base, 0) + 1
+        return base if count == 1 else f"{base}-{count}"
+
+    def _other_citations(self, report: TargetReport, requirements: Sequence[Requirement]) -> dict[str, list[Citation]]:
+        related = {citation for requirement in requirements for citation in requirement.related}
+        others: dict[str, dict[Citation, None]] = {}
+        for reference in report.references:
+            citation = reference.citation
+            if citation.type is not CitationType.SPEC and citation not in related:
+                section = report.specification.section(citation.section_id or "")
+                if section is not None:
+                    others.setdefault(section.id, {})[citation] = None
+        return {section_id: list(citations) for section_id, citations in others.items()}
+
+    def _citations(self, citations: Sequence[Citation]) -> Iterator[str]:
+        ordered = sorted(citations, key=lambda citation: _KIND_ORDER[citation.type])
+        yield '<ul class="cites">'
+        for citation in ordered[:_MAX_CITATIONS]:
+            yield from self._citation(citation)
+        if len(ordered) > _MAX_CITATIONS:
+            yield f'<li class="muted">and {len(ordered) - _MAX_CITATIONS} more</li>'
+        yield "</ul>"
+
+    def _citation(self, citation: Citation) -> Iterator[str]:
+        known = self._shown_code.get(citation)
+        anchor = "" if known else f' id="c{len(self._shown_code) + 1}"'
+        yield f'<li{anchor}><div class="head"><span class="kind {citation.type.value}">{_KIND_WORDS[citation.type]}</span>'
+        yield self._place(citation.source, citation.line, blob_link=citation.blob_link)
+        yield "".join(self._extras(citation)) + "</div>"
+        if citation.comment:
+            yield f'<p class="reason" dir="auto">{escaped(citation.comment)}</p>'
+        if known:
+            yield f'<a class="same" href="#{known}">The code is shown here</a>'
+        else:
+            self._shown_code[citation] = f"c{len(self._shown_code) + 1}"
+            yield self._code(citation)
+        yield "</li>"
+
+    def _extras(self, citation: Citation) -> Iterator[str]:
+        if citation.feature:
+            yield f"<span>Feature: <bdi>{escaped(citation.feature)}</bdi></span>"
+        if citation.tracking_issue:
+            address = _issue_address(citation.tracking_issue, self.issue_link)
+            yield f"<span>Issue: {link_out(address, f'<bdi>{escaped(citation.tracking_issue)}</bdi>')}</span>"
+        if citation.tags:
+            yield f'<span class="muted"><bdi>{escaped(", ".join(citation.tags))}</bdi></span>'
+
+    def _code(self, citation: Citation) -> str:
+        lines = self.code_of(citation)[:_MAX_CODE_LINES]
+        if not lines:
+            return ""
+        last = max(citation.end_line, citation.line)
+        numbers = "\n".join(str(number) for number, _ in lines)
+        runs = "".join(
+            f"<span{_CITED_LINES if cited else ''}>{''.join(_code_line(text) for _, text in run)}</span>"
+            for cited, run in groupby(lines, key=lambda line: citation.line <= line[0] <= last)
+        )
+        return (
+            '<pre class="code" tabindex="0" aria-label="Code">'
+            f'<span class="numbers" aria-hidden="true">{numbers}</span><span class="lines">{runs}</span></pre>'
+        )
+
+    def _place(self, path: str, line: int, column: int = 0, blob_link: str | None = None) -> str:
+        where = f"{path}:{line}" if line > 0 else path
+        if column > 1:
+            where += f":{column}"
+        base = web_link(blob_link) if blob_link is not None else self.blob_link
+        encoded = uri_of_path(path)
+        address = web_link(path)
+        if (
+            address is None
+            and base is not None
+            and path
+            and not encoded.startswith("file:")
+            and ".." not in path.split("/")
+        ):
+            address = f"{base.rstrip('/')}/{encoded}" + (f"#L{line}" if line > 0 else "")
+        return link_out(address, f"<bdi>{escaped(where)}</bdi>", "path")
+
+    def _notes(self, css: str, word: str, problems: Sequence[Problem], opened: bool) -> Iterator[str]:
+        if not problems:
+            return
+        cited: dict[tuple[str, Place], Citation] = {
+            (problem.code, problem.place): self.analysis.citations[number]
+            for number, problem in self.analysis.invalid.items()
+        }
+        plural = word if len(problems) == 1 else f"{word}s"
+        yield f'<details class="notes {css} card"{" open" if opened else ""}><summary>{len(problems)} {plural}</summary><ol>'
+        for problem in problems:
+            citation = cited.get((problem.code, problem.place))
+            yield f'<li><p dir="auto">{escaped(problem.message)}</p><div class="where">'
+            if problem.place.path:
+                blob_link = citation.blob_link if citation else None
+                yield self._place(problem.place.path, problem.place.line, problem.place.column, blob_link)
+            yield f"<span>{escaped(problem.code)}</span></div>"
+            if citation is not None:
+                yield self._code(citation)
+            if problem.help:
+                yield f'<div class="hint" dir="auto">{escaped(problem.help)}</div>'
+            yield "</li>"
+        yield "</ol></details>"
+
+
+def _code_line(text: str) -> str:
+    return escaped(shorten(text.rstrip("\r\n"), _MAX_LINE_LENGTH).replace("\n", " ")) + "\n"
+
+
+def _level_word(level: Level) -> str:
+    return level.name if level is not Level.AUTO else "no level"
+
+
+def _spec_title(report: TargetReport) -> str:
+    path = report.target.shown
+    return report.specification.title or path.rstrip("/").rpartition("/")[2] or path
+
+
+def _section_title(report: TargetReport, section: Section) -> str:
+    """The title as a reader knows it: in RFCs with the number, which the parsed title lacks."""
+    _, dash, number = section.id.partition("-")
+    if report.specification.format is Format.IETF and dash and not section.id.startswith("name-"):
+        return f"{number} {section.title}".rstrip()
+    return section.title or section.id
+
+
+def _sections(
+    report: TargetReport, requirements: Sequence[Requirement]
+) -> Iterator[tuple[int, Section, list[Requirement]]]:
+    """The sections that hold a requirement or that something cites, numbered, each with its requirements."""
+    own: dict[str, list[Requirement]] = {}
+    for requirement in requirements:
+        own.setdefault(requirement.section.id, []).append(requirement)
+    find = report.specification.section
+    named = {reference.citation.section_id or "" for reference in report.references}
+    cited = {section.id for name in named if (section := find(name)) is not None}
+    shown = set()
+    for index, section in enumerate(report.specification.sections, 1):
+        if section.id in cited and section.id not in shown:
+            shown.add(section.id)
+            yield index, report.specification.by_id[section.id], own.get(section.id, [])
+
+
+def _tools(everything: Sequence[Requirement]) -> Iterator[str]:
+    summary = Summary.of(everything)
+    yield '<div id="tools" role="search" hidden><div class="wide">'
+    yield '<input id="search" type="search" placeholder="Search  ( / )" aria-label="Search the requirements" autocomplete="off">'
+    yield "<fieldset><legend>Status</legend>"
+    for status, count in summary.by_status.items():
+        if count:
+            yield _chip("status", status.value, _STATUS_WORDS[status], count)
+    yield "</fieldset><fieldset><legend>Level</legend>"
+    for level in sorted(Level, reverse=True):
+        count = sum(1 for requirement in everything if requirement.level is level)
+        if count:
+            yield _chip("level", level.name, _level_word(level), count)
+    yield "</fieldset>"
+    yield '<button type="button" data-do="open">Unfold all</button><button type="button" data-do="close">Fold all</button>'
+    yield '<button type="button" data-do="clear" hidden>Clear</button>'
+    yield f'<span id="shown" role="status">{summary.total} requirements</span></div></div>'
+
+
+def _chip(name: str, value: str, words: str, count: int) -> str:
+    box = f'<input type="checkbox" name="{name}" value="{value}" autocomplete="off">'
+    return f'<label class="chip">{box}{words} <span class="muted">{count}</span></label>'
+
+
+def _issue_address(issue: str, issue_link: str | None) -> str | None:
+    """A tracking issue is an address of its own, or a number below the project's issues."""
+    if (address := web_link(issue)) is not None:
+        return address
+    number = issue.removeprefix("#")
+    if issue_link is not None and number.isascii() and number.isdigit():
+        return f"{issue_link.rstrip('/')}/{number}"
+    return None
+
+
+def _new_issue(issue_link: str, requirement: Requirement) -> str:
+    target = f"{requirement.target.shown}#{requirement.section.id}"
+    words = {
+        "title": shorten(one_line(requirement.text), 100),
+        "body": f"> {shorten(one_line(requirement.text), 600)}\n\n{one_line(target)}\n{requirement.identifier}",
+    }
+    return f"{issue_link.rstrip('/')}/new?{urlencode(words)}"

@@ -1,0 +1,226 @@
+"""The JSON report, version 2: everything under an id that is the same in every run, so that reports can be merged.
+
+Offsets are counted in bytes of the specification's text. Collections are keyed by the URL of their own schema.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from contextive.trace.analysis import Analysis, Reference, TargetReport
+from contextive.trace.citation import Citation
+from contextive.trace.level import CitationType
+from contextive.trace.reports.identity import (
+    cite_id,
+    inline_source_id,
+    linked_source_id,
+    repository_id,
+    requirement_id,
+    section_id,
+    specification_id,
+)
+from contextive.trace.specification import Section
+from contextive.trace.target import cached_path, canonical_url
+
+VERSION = "2.0"
+_SOURCES = "https://awslabs.github.io/duvet/v2/sources.json"
+_ANNOTATIONS = "https://awslabs.github.io/duvet/v2/annotations.json"
+INLINE, LINKED = f"{_SOURCES}#inline", f"{_SOURCES}#linked"
+SPECIFICATION, SECTION = f"{_ANNOTATIONS}#specification", f"{_ANNOTATIONS}#section"
+REQUIREMENT, CITE = f"{_ANNOTATIONS}#requirement", f"{_ANNOTATIONS}#cite"
+
+_Entry = dict[str, Any]
+_Span = tuple[int, int]
+
+
+def write_json_v2(
+    analysis: Analysis, *, download_dir: str, blob_link: str | None = None, issue_link: str | None = None
+) -> str:
+    """The report as duvet's `--json-v2` writes it. `download_dir` is where the texts of URLs are kept."""
+    builder = _Builder(blob_link, download_dir)
+    for citation in analysis.citations:
+        builder.add_source(citation)
+    if blob_link is not None:
+        builder.repository(blob_link)
+    reports = [report for report in analysis.reports.values() if report.specification.sections]
+    for report in reports:
+        builder.add_specification(report)
+    for report in reports:
+        builder.add_cites(report)
+    for report in reports:
+        builder.add_requirements(report)
+    return print_report(builder.document(issue_link))
+
+
+def print_report(document: _Entry) -> str:
+    return json.dumps(document, ensure_ascii=False, indent=2)
+
+
+def _in_order(entries: dict[str, _Entry]) -> dict[str, _Entry]:
+    return dict(sorted(entries.items()))
+
+
+def _ranges(spans: Iterable[_Span]) -> list[dict[str, int]]:
+    return [{"start": start, "end": end} for start, end in sorted(set(spans))]
+
+
+@dataclass(slots=True)
+class _Builder:
+    blob_link: str | None
+    download_dir: str
+    repositories: dict[str, _Entry] = field(default_factory=dict)
+    inline: dict[str, _Entry] = field(default_factory=dict)
+    linked: dict[str, _Entry] = field(default_factory=dict)
+    specifications: dict[str, _Entry] = field(default_factory=dict)
+    sections: dict[str, _Entry] = field(default_factory=dict)
+    requirements: dict[str, _Entry] = field(default_factory=dict)
+    cites: dict[str, _Entry] = field(default_factory=dict)
+    _source_ids: dict[str, str] = field(default_factory=dict)
+    """Specification as it is shown → id of its text."""
+    _linked_ids: dict[tuple[str, str | None], str] = field(default_factory=dict)
+    _claims: dict[str, list[tuple[int, int, str]]] = field(default_factory=dict)
+    """Specification as it is shown → start, end and id of every citation in it."""
+    _cited: dict[str, list[_Span]] = field(default_factory=dict)
+
+    def document(self, issue_link: str | None) -> _Entry:
+        for key, spans in self._cited.items():
+            self.cites[key]["target"]["ranges"] = _ranges(spans)
+        document: _Entry = {"version": VERSION}
+        if issue_link is not None:
+            document["issue_links"] = [issue_link]
+        if self.repositories:
+            document["repositories"] = _in_order(self.repositories)
+        document["sources"] = {INLINE: _in_order(self.inline), LINKED: _in_order(self.linked)}
+        document["annotations"] = {
+            SPECIFICATION: _in_order(self.specifications),
+            SECTION: _in_order(self.sections),
+            REQUIREMENT: _in_order(self.requirements),
+            CITE: _in_order(self.cites),
+        }
+        return document
+
+    def repository(self, blob_link: str) -> str:
+        key = repository_id(blob_link)
+        self.repositories[key] = {"blob_link": blob_link}
+        return key
+
+    def add_source(self, citation: Citation) -> str:
+        """The id of the file that a citation stands in."""
+        link = citation.blob_link if citation.blob_link is not None else self.blob_link
+        place = (citation.source, link)
+        if place not in self._linked_ids:
+            repository = self.repository(link) if link is not None else ""
+            key = self._linked_ids[place] = linked_source_id(citation.source, repository)
+            self.linked[key] = {"file_name": citation.source} | ({"repository": repository} if repository else {})
+        return self._linked_ids[place]
+
+    def add_specification(self, report: TargetReport) -> None:
+        target, specification = report.target, report.specification
+        text = specification.source.text
+        key = inline_source_id(text)
+        self._source_ids[target.shown] = key
+        path = cached_path(target.path, self.download_dir) if target.is_url else target.shown
+        self.inline.setdefault(key, {"file_name": path, "contents": text})
+        end = specification.source.byte_length
+        entry: _Entry = {"source": {"src": key, "start": 0, "end": end}}
+        if specification.title is not None:
+            entry["title"] = specification.title
+        entry["format"] = specification.format.value
+        if target.is_url:
+            entry["url"] = canonical_url(target.path)
+        self.specifications.setdefault(specification_id(key, 0, end), entry)
+        for section in specification.sections:
+            self._add_section(report, section, key)
+
+    def _add_section(self, report: TargetReport, section: Section, source: str) -> None:
+        byte_of = report.specification.source.byte_of
+        start = byte_of(section.title_start)
+        end = byte_of(max((line.end for line in section.text_lines), default=section.title_end))
+        entry = {
+            "source": {"src": source, "start": start, "end": end},
+            "short_name": section.id,
+            "long_name": section.title,
+        }
+        self.sections.setdefault(section_id(source, start, end), entry)
+
+    def add_cites(self, report: TargetReport) -> None:
+        """What is not a requirement. All of it comes first: requirements say which of it covers them."""
+        source = self._source_ids[report.target.shown]
+        claims = self._claims.setdefault(report.target.shown, [])
+        for reference in report.references:
+            citation = reference.citation
+            if citation.type is CitationType.SPEC:
+                continue
+            linked = self.add_source(citation)
+            key = cite_id(linked, citation.line, source)
+            start, end = _byte_span(report, reference)
+            claims.append((start, end, key))
+            self.cites.setdefault(key, _cite(citation, linked, source))
+            self._cited.setdefault(key, []).append((start, end))
+
+    def add_requirements(self, report: TargetReport) -> None:
+        source = self._source_ids[report.target.shown]
+        found: dict[tuple[str, int], tuple[Citation, list[_Span]]] = {}
+        for reference in report.references:
+            citation = reference.citation
+            if citation.type is CitationType.SPEC:
+                place = (self.add_source(citation), citation.line)
+                found.setdefault(place, (citation, []))[1].append(_byte_span(report, reference))
+        claims = _Claims(self._claims[report.target.shown])
+        for (linked, line), (citation, spans) in found.items():
+            entry = {
+                "source": _location(linked, line),
+                "origin": {"src": source, "ranges": _ranges(spans)},
+                "level": citation.level.name,
+            }
+            if coverage := claims.coverage(set(spans)):
+                entry["coverage"] = coverage
+            self.requirements[requirement_id(source, set(spans), linked, line)] = entry
+
+
+class _Claims:
+    """All ranges that citations claim in one specification, by where they start."""
+
+    def __init__(self, claims: list[tuple[int, int, str]]) -> None:
+        self._claims = sorted(claims)
+        self._longest = max((end - start for start, end, _ in claims), default=0)
+
+    def coverage(self, spans: Iterable[_Span]) -> dict[str, list[dict[str, int]]]:
+        """What of a requirement each citation covers."""
+        covered: dict[str, list[_Span]] = {}
+        for first, last in spans:
+            low = bisect_left(self._claims, (first - self._longest, 0, ""))
+            high = bisect_left(self._claims, (last, 0, ""))
+            for start, end, key in self._claims[low:high]:
+                overlap = (max(start, first), min(end, last))
+                if overlap[0] < overlap[1]:
+                    covered.setdefault(key, []).append(overlap)
+        return {key: _ranges(found) for key, found in sorted(covered.items())}
+
+
+def _byte_span(report: TargetReport, reference: Reference) -> _Span:
+    byte_of = report.specification.source.byte_of
+    return byte_of(reference.start), byte_of(reference.end)
+
+
+def _location(linked: str, line: int) -> _Entry:
+    return {"src": linked} | ({"line": line} if line else {})
+
+
+def _cite(citation: Citation, linked: str, source: str) -> _Entry:
+    optional = {
+        "comment": citation.comment,
+        "feature": citation.feature,
+        "tracking_issue": citation.tracking_issue,
+        "tags": list(citation.tags),
+    }
+    return {
+        "source": _location(linked, citation.line),
+        "target": {"src": source, "ranges": []},
+        "type": citation.type.value.upper(),
+        "level": citation.level.name,
+    } | {name: value for name, value in optional.items() if value}

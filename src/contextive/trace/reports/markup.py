@@ -1,0 +1,85 @@
+"""The pieces that the HTML report is made of. Whatever comes from a project passes through `escaped` or `escaped_attribute`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+from contextive.trace.level import CitationType
+from contextive.trace.reports.marks import Kinds, Piece
+from contextive.trace.reports.visible import one_line, spell_hidden
+from contextive.trace.requirement import Status, Summary
+
+GROUPS = (
+    ("complete", "complete", (Status.COMPLETE,)),
+    ("exception", "exception", (Status.EXCEPTION,)),
+    ("partial", "partial", (Status.MISSING_TEST, Status.MISSING_CITATION, Status.PARTIAL)),
+    ("todo", "todo", (Status.TODO,)),
+    ("open", "not started", (Status.NOT_STARTED,)),
+)
+MARK_WORDS = {
+    CitationType.CITATION: "implemented",
+    CitationType.IMPLICATION: "implied",
+    CitationType.TEST: "tested",
+    CitationType.EXCEPTION: "exception",
+    CitationType.TODO: "todo",
+}
+
+
+def escaped(text: str) -> str:
+    """Text as HTML, hidden characters spelled out in a frame of their own."""
+    return spell_hidden(escape(text), lambda name: f'<span class="hidden-char">{name}</span>')
+
+
+def escaped_attribute(text: str) -> str:
+    return escape(one_line(text))
+
+
+def link_out(address: str | None, inner: str, css: str = "") -> str:
+    """A link out of the page, or the bare text where there is no address that may be followed."""
+    named = f' class="{css}"' if css else ""
+    if address is None:
+        return f"<span{named}>{inner}</span>"
+    return f'<a{named} href="{escape(address)}" rel="noopener noreferrer" target="_blank">{inner}</a>'
+
+
+def percent(summary: Summary) -> str:
+    """Rounded down: 100% means all."""
+    return f"{100 * summary.done // summary.total}%" if summary.total else "none"
+
+
+def bar(summary: Summary) -> str:
+    """The shares of each group. SVG, because the page's policy allows no style attributes."""
+    counts = [(css, word, sum(summary.by_status[status] for status in statuses)) for css, word, statuses in GROUPS]
+    spoken = ", ".join(f"{count} {word}" for _, word, count in counts if count) or "no requirements"
+    parts, position = [], 0
+    for css, _, count in counts:
+        if count:
+            parts.append(f'<rect class="{css}" x="{position}" width="{count}" height="1"/>')
+            position += count
+    view = f'viewBox="0 0 {max(position, 1)} 1" preserveAspectRatio="none"'
+    return f'<svg class="bar" role="img" aria-label="{spoken}" {view}>{"".join(parts)}</svg>'
+
+
+def _look(kinds: Kinds) -> str:
+    if CitationType.EXCEPTION in kinds:
+        return "exception"
+    if CitationType.IMPLICATION in kinds or {CitationType.CITATION, CitationType.TEST} <= kinds:
+        return "both"
+    for kind, look in ((CitationType.CITATION, "impl"), (CitationType.TEST, "test"), (CitationType.TODO, "todo")):
+        if kind in kinds:
+            return look
+    return "open"
+
+
+def marked(pieces: Iterable[Piece]) -> str:
+    """Pieces with their marks. A mark is labelled once, at the end of a run of equal ones."""
+    return "".join(_mark(piece) if piece.is_marked else escaped(piece.text) for piece in pieces)
+
+
+def _mark(piece: Piece) -> str:
+    words = " + ".join(word for kind, word in MARK_WORDS.items() if kind in piece.kinds) or "not covered"
+    label = "" if piece.continues else f' data-label="{words}"'
+    inner = piece.text.strip(" ")
+    before, _, after = piece.text.partition(inner)
+    return f'{before}<mark class="{_look(piece.kinds)}"{label}>{escaped(inner)}</mark>{after}'

@@ -1,0 +1,302 @@
+"""Merging v2 reports: the union of what they hold, refused wherever they contradict each other.
+
+Ids are hashes of what makes a thing what it is, so two entries with one id must agree on everything that carries meaning.
+Only the words that people write beside a citation may differ between checkouts; those are settled the same way in every order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from contextive.errors import Conflict, InvalidRequest
+from contextive.trace.level import CitationType, Level
+from contextive.trace.reports.json_v2 import (
+    CITE,
+    INLINE,
+    LINKED,
+    REQUIREMENT,
+    SECTION,
+    SPECIFICATION,
+    VERSION,
+    print_report,
+)
+
+_Entry = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A merged report, and where the inputs told different stories beside the same citation."""
+
+    text: str
+    warnings: tuple[str, ...]
+
+
+def merge_reports(texts: Iterable[str]) -> str:
+    """One v2 report with everything that stands in the given ones. Raises `InvalidRequest` or `Conflict`."""
+    return merge(texts).text
+
+
+def merge(texts: Iterable[str]) -> Merged:
+    """Like `merge_reports`, with the warnings."""
+    reports = [_read(text, f"report {number}") for number, text in enumerate(texts, 1)]
+    if not reports:
+        raise InvalidRequest("There is nothing to merge.", hint="Name at least one v2 report.")
+    _refuse_shared_files(reports)
+    merger = _Merger(reports[0])
+    for number, report in enumerate(reports[1:], 2):
+        merger.add(report, f"report {number}")
+    return Merged(print_report(merger.finish()), tuple(merger.warnings))
+
+
+# What a report looks like. A name with `?` may be missing; every entry is printed in this order.
+
+
+@dataclass(frozen=True, slots=True)
+class _List:
+    of: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Map:
+    of: Any
+
+
+_RANGE = {"start": int, "end": int}
+_SOURCE = {"src": str, "start": int, "end": int}
+_RANGES = {"src": str, "ranges": _List(_RANGE)}
+_LOCATION = {"src": str, "line?": int}
+_LEVELS = frozenset(level.name for level in Level)
+_TYPES = frozenset(kind.name for kind in CitationType if kind is not CitationType.SPEC)
+_SOURCES_SHAPE = {
+    INLINE: {"file_name": str, "contents": str},
+    LINKED: {"file_name": str, "repository?": str},
+}
+_ANNOTATIONS_SHAPE = {
+    SPECIFICATION: {"source": _SOURCE, "title?": str, "format": str, "url?": str},
+    SECTION: {"source": _SOURCE, "short_name": str, "long_name?": str},
+    REQUIREMENT: {"source": _LOCATION, "origin": _RANGES, "level": _LEVELS, "coverage?": _Map(_List(_RANGE))},
+    CITE: {
+        "source": _LOCATION,
+        "target": _RANGES,
+        "type": _TYPES,
+        "level?": _LEVELS,
+        "comment?": str,
+        "feature?": str,
+        "tracking_issue?": str,
+        "tags?": _List(str),
+    },
+}
+_REPORT_SHAPE = {
+    "version": str,
+    "issue_links?": _List(str),
+    "repositories?": _Map({"blob_link": str}),
+    "sources": dict,
+    "annotations": dict,
+}
+
+
+def _read(text: str, name: str) -> _Entry:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as failure:
+        raise InvalidRequest(f"{name} is not JSON: {failure}.") from None
+    version = document.get("version") if isinstance(document, dict) else None
+    if version != VERSION:
+        raise InvalidRequest(
+            f"{name} is of version {version!r}, not {VERSION!r}.", hint="Write it with `report --json-v2`."
+        )
+    report = _checked(document, _REPORT_SHAPE, name)
+    for part, shape in (("sources", _SOURCES_SHAPE), ("annotations", _ANNOTATIONS_SHAPE)):
+        report[part] = _buckets(report[part], shape, f"{name}, {part}")
+    for cite in report["annotations"][CITE].values():
+        cite.setdefault("level", Level.AUTO.name)
+    return report
+
+
+def _buckets(found: _Entry, shapes: Mapping[str, Any], where: str) -> _Entry:
+    """The known collections, checked; unknown ones as they are: they belong to somebody else."""
+    known = {url: _checked(found.get(url, {}), _Map(shape), f"{where}, {url}") for url, shape in shapes.items()}
+    return known | {url: _sorted(found[url]) for url in sorted(found.keys() - shapes.keys())}
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
+
+
+def _checked(value: Any, shape: Any, where: str) -> Any:
+    match shape:
+        case dict():
+            return _checked_fields(value, shape, where)
+        case _Map(of):
+            _require(isinstance(value, dict), where, "must be an object")
+            return {key: _checked(item, of, f"{where}, {key}") for key, item in value.items()}
+        case _List(of):
+            _require(isinstance(value, list), where, "must be a list")
+            return [_checked(item, of, where) for item in value]
+        case frozenset():
+            _require(isinstance(value, str) and value in shape, where, f"must be one of {', '.join(sorted(shape))}")
+        case type():
+            right = isinstance(value, shape) and not (shape is int and (isinstance(value, bool) or value < 0))
+            _require(right, where, f"must be {_TYPE_WORDS[shape]}")
+    return value
+
+
+_TYPE_WORDS = {str: "a string", int: "a whole number", dict: "an object"}
+
+
+def _checked_fields(value: Any, shape: Mapping[str, Any], where: str) -> _Entry:
+    _require(isinstance(value, dict), where, "must be an object")
+    names = {name.removesuffix("?") for name in shape}
+    for unknown in sorted(value.keys() - names):
+        raise InvalidRequest(f"{where}: unknown field {unknown!r}.")
+    entry: _Entry = {}
+    for marked, inner in shape.items():
+        name = marked.removesuffix("?")
+        if name != marked and (name not in value or value[name] is None):
+            continue
+        _require(name in value, where, f"has no {name!r}")
+        entry[name] = _checked(value[name], inner, f"{where}, {name}")
+    return entry
+
+
+def _require(condition: bool, where: str, what: str) -> None:
+    if not condition:
+        raise InvalidRequest(f"{where} {what}.")
+
+
+def _refuse_shared_files(reports: list[_Entry]) -> None:
+    """A file without a repository has only its name, and two projects can each have a file of that name."""
+    seen: dict[str, int] = {}
+    for number, report in enumerate(reports, 1):
+        for key, source in report["sources"][LINKED].items():
+            if "repository" in source:
+                continue
+            if key in seen:
+                raise Conflict(
+                    f"{source['file_name']} stands without a repository in report {seen[key]} and in report {number}, and "
+                    "nothing says that it is the same file.",
+                    hint="Set a blob-link for the sources of each project.",
+                )
+            seen[key] = number
+
+
+_Settle = Callable[[_Entry, _Entry, str], None]
+
+
+class _Merger:
+    def __init__(self, first: _Entry) -> None:
+        self.report = first
+        self.warnings: list[str] = []
+
+    def add(self, other: _Entry, name: str) -> None:
+        report = self.report
+        links = {*report.get("issue_links", ()), *other.get("issue_links", ())}
+        report["issue_links"] = sorted(links)
+        repositories = report.setdefault("repositories", {})
+        self._unite(repositories, other.get("repositories", {}), name, "repository", _agree("blob_link"))
+        self._add_sources(report["sources"], other["sources"], name)
+        self._add_annotations(report["annotations"], other["annotations"], name)
+
+    def finish(self) -> _Entry:
+        report = self.report
+        shown: _Entry = {"version": report["version"]}
+        if report.get("issue_links"):
+            shown["issue_links"] = report["issue_links"]
+        if report.get("repositories"):
+            shown["repositories"] = dict(sorted(report["repositories"].items()))
+        for requirement in report["annotations"][REQUIREMENT].values():
+            if coverage := requirement.pop("coverage", None):
+                requirement["coverage"] = {key: _without_repeats(coverage[key]) for key in sorted(coverage)}
+        for cite in report["annotations"][CITE].values():
+            # The entries of the first report have not gone through any settlement.
+            if not cite.get("tags", True):
+                del cite["tags"]
+        for part, shapes in (("sources", _SOURCES_SHAPE), ("annotations", _ANNOTATIONS_SHAPE)):
+            buckets = report[part]
+            known = {url: dict(sorted(buckets[url].items())) for url in shapes}
+            shown[part] = known | {url: buckets[url] for url in sorted(buckets.keys() - shapes.keys())}
+        _order_fields(shown["annotations"])
+        return shown
+
+    def _add_sources(self, ours: _Entry, theirs: _Entry, name: str) -> None:
+        self._unite(ours[INLINE], theirs[INLINE], name, "source", _agree("contents", "file_name"))
+        self._unite(ours[LINKED], theirs[LINKED], name, "source", _agree("file_name", "repository"))
+        _unite_unknown(ours, theirs, _SOURCES_SHAPE, name)
+
+    def _add_annotations(self, ours: _Entry, theirs: _Entry, name: str) -> None:
+        self._unite(ours[SPECIFICATION], theirs[SPECIFICATION], name, "specification", _settle_specification)
+        self._unite(ours[SECTION], theirs[SECTION], name, "section", _agree("short_name", "long_name", "source"))
+        self._unite(ours[REQUIREMENT], theirs[REQUIREMENT], name, "requirement", _settle_requirement)
+        self._unite(ours[CITE], theirs[CITE], name, "citation", self._settle_cite)
+        _unite_unknown(ours, theirs, _ANNOTATIONS_SHAPE, name)
+
+    def _unite(self, ours: _Entry, theirs: _Entry, name: str, kind: str, settle: _Settle) -> None:
+        for key, entry in theirs.items():
+            if key in ours:
+                settle(ours[key], entry, f"{name}, {kind} {key}")
+            else:
+                ours[key] = entry
+
+    def _settle_cite(self, ours: _Entry, theirs: _Entry, where: str) -> None:
+        _agree("type", "level", "target", "source")(ours, theirs, where)
+        drifted = []
+        for field in ("comment", "feature", "tracking_issue"):
+            values = [entry[field] for entry in (ours, theirs) if field in entry]
+            if len(values) == 1 or len(set(values)) > 1:
+                drifted.append(field)
+            if values:
+                ours[field] = min(values)
+        if ours.get("tags", []) != theirs.get("tags", []):
+            drifted.append("tags")
+        ours["tags"] = sorted({*ours.get("tags", ()), *theirs.get("tags", ())})
+        if drifted:
+            self.warnings.append(f"{where} differs from an earlier report in {', '.join(drifted)}.")
+
+
+def _agree(*fields: str) -> _Settle:
+    """Both entries must hold the same in these fields."""
+
+    def settle(ours: _Entry, theirs: _Entry, where: str) -> None:
+        for field in fields:
+            if ours.get(field) != theirs.get(field):
+                raise Conflict(f"{where}: its {field} is not what an earlier report says.")
+
+    return settle
+
+
+def _settle_specification(ours: _Entry, theirs: _Entry, where: str) -> None:
+    _agree("title", "format", "source")(ours, theirs, where)
+    if "url" in theirs and ours.setdefault("url", theirs["url"]) != theirs["url"]:
+        raise Conflict(f"{where}: its url is not what an earlier report says.")
+
+
+def _settle_requirement(ours: _Entry, theirs: _Entry, where: str) -> None:
+    _agree("level", "source", "origin")(ours, theirs, where)
+    coverage = ours.setdefault("coverage", {})
+    for key, ranges in theirs.get("coverage", {}).items():
+        coverage[key] = coverage.get(key, []) + ranges
+
+
+def _unite_unknown(ours: _Entry, theirs: _Entry, known: Mapping[str, Any], name: str) -> None:
+    for url in theirs.keys() - known.keys():
+        if ours.setdefault(url, theirs[url]) != theirs[url]:
+            raise Conflict(f"{name}: {url} is not what an earlier report says.")
+
+
+def _without_repeats(ranges: list[dict[str, int]]) -> list[dict[str, int]]:
+    spans = {(item["start"], item["end"]) for item in ranges}
+    return [{"start": start, "end": end} for start, end in sorted(spans)]
+
+
+def _order_fields(annotations: _Entry) -> None:
+    for url, shape in _ANNOTATIONS_SHAPE.items():
+        names = [name.removesuffix("?") for name in shape]
+        annotations[url] = {
+            key: {name: entry[name] for name in names if name in entry} for key, entry in annotations[url].items()
+        }

@@ -1,0 +1,98 @@
+"""Annotations for GitHub: one line each, and no text can end a line or begin another command."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from contextive.trace.citation import Place, Problem
+from contextive.trace.level import Level
+from contextive.trace.reports.github import annotation, write_github
+
+from .samples import HIDDEN, HOSTILE, Sample, usual
+
+_COMMAND = re.compile(r"::(error|warning|notice)(?: ((?:[a-z]+=[^,:\r\n]*)(?:,[a-z]+=[^,:\r\n]*)*))?::([^\r\n]*)")
+
+
+def understood(line: str) -> tuple[str, dict[str, str], str]:
+    """A command as the runner reads it."""
+    found = _COMMAND.fullmatch(line)
+    assert found, line
+    properties = dict(part.split("=", 1) for part in (found[2] or "").split(",") if part)
+    return found[1], {name: _unescaped(value) for name, value in properties.items()}, _unescaped(found[3])
+
+
+def _unescaped(text: str) -> str:
+    for code, character in (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%")):
+        text = text.replace(code, character)
+    return text
+
+
+def test_an_annotation_has_the_form_that_the_runner_reads() -> None:
+    assert (
+        annotation("error", "It is gone.", Place("src/a.rs", 3, 5), "quote not found")
+        == "::error file=src/a.rs,line=3,col=5,title=quote not found::It is gone."
+    )
+
+
+def test_an_annotation_without_place_and_title_is_bare() -> None:
+    assert annotation("notice", "Hello") == "::notice::Hello"
+
+
+def test_properties_escape_colons_and_commas_and_messages_do_not() -> None:
+    line = annotation("warning", "100%, a: b\r\nnext", Place("a,b:c%.rs", 1), "x:y,z")
+    assert line == "::warning file=a%2Cb%3Ac%25.rs,line=1,col=1,title=x%3Ay%2Cz::100%25, a: b%0Anext"
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, HIDDEN, "%0A", "%250A", "::set-output name=x::y"])
+def test_hostile_text_stays_one_command(text: str) -> None:
+    line = annotation("error", text, Place(text, 1), text)
+    line.encode("utf-8")
+    assert len(line.splitlines()) == 1
+    kind, properties, message = understood(line)
+    assert kind == "error"
+    assert set(properties) == {"file", "line", "col", "title"}
+    if text.isprintable():
+        assert message == properties["file"] == properties["title"] == text
+
+
+def test_an_unknown_line_is_left_out() -> None:
+    assert annotation("error", "m", Place("a.rs", 0)) == "::error file=a.rs::m"
+
+
+def test_problems_are_errors_and_warnings_are_warnings() -> None:
+    problem = Problem("quote_not_found", "It is gone.", Place("a.rs", 2, 5), help="Copy it anew.")
+    lines = write_github([problem], [problem]).splitlines()
+    assert [understood(line)[0] for line in lines] == ["error", "warning"]
+    assert understood(lines[0])[2] == "It is gone.\nCopy it anew."
+    assert understood(lines[0])[1]["title"] == "quote not found"
+
+
+def test_open_musts_point_into_the_specification() -> None:
+    lines = write_github(reports=usual().analysis.reports.values()).splitlines()
+    found = [understood(line) for line in lines]
+    assert [(kind, place["file"], place["line"]) for kind, place, _ in found] == [
+        ("notice", "spec.md", "6"),
+        ("warning", "spec.md", "9"),
+        ("warning", "spec.md", "10"),
+    ]
+    assert "has no test" in found[0][2]
+
+
+def test_lower_levels_are_reported_when_asked_for() -> None:
+    reports = usual().analysis.reports.values()
+    assert len(write_github(reports=reports, least=Level.MAY).splitlines()) == 4
+
+
+def test_a_specification_from_the_web_points_to_its_file_in_the_project() -> None:
+    url = "https://www.rfc-editor.org/rfc/rfc9999"
+    sample = Sample({url: "1. Title\n\n   It MUST work.\n"}, {})
+    problem = Problem("duplicate_section", "Twice.", Place(url, 7))
+    lines = write_github([problem], reports=sample.analysis.reports.values()).splitlines()
+    files = {understood(line)[1]["file"] for line in lines}
+    assert files == {".duvet/specifications/www.rfc-editor.org/rfc/rfc9999.txt"}
+
+
+def test_a_project_with_nothing_to_say_gives_no_line() -> None:
+    assert write_github() == ""

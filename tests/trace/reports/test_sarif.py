@@ -1,0 +1,174 @@
+"""SARIF 2.1.0: whole, with stable rules, and with places that a code scanner finds in the repository."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from contextive.trace.citation import Place, Problem
+from contextive.trace.level import Level
+from contextive.trace.reports.sarif import write_sarif
+
+from .samples import HIDDEN, HOSTILE, Sample, hostile, usual
+
+_URI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*")
+_LEVELS = {"none", "note", "warning", "error"}
+
+_TEXT = {"text": str}
+_RULE = {"id": str, "shortDescription": _TEXT, "fullDescription": _TEXT, "defaultConfiguration": {"level": str}}
+_ARTIFACT = {"uri": str, "uriBaseId?": str}
+_REGION = {"startLine": int, "startColumn?": int, "endLine?": int, "endColumn?": int}
+_LOCATION = {"physicalLocation": {"artifactLocation": _ARTIFACT, "region?": _REGION}}
+_RESULT = {
+    "ruleId": str,
+    "ruleIndex": int,
+    "level": str,
+    "message": _TEXT,
+    "locations": [_LOCATION],
+    "partialFingerprints?": dict,
+}
+_RUN = {
+    "tool": {"driver": {"name": str, "version": str, "rules": [_RULE]}},
+    "columnKind": str,
+    "originalUriBaseIds": {"SRCROOT": {"description": _TEXT}},
+    "results": [_RESULT],
+}
+_LOG = {"$schema": str, "version": str, "runs": [_RUN]}
+
+
+def check(value: object, shape: object, path: str = "log") -> None:
+    """That a value has the shape: every field that is required, none that the format does not know."""
+    match shape:
+        case type():
+            assert type(value) is shape, path
+        case [item]:
+            assert isinstance(value, list), path
+            for index, element in enumerate(value):
+                check(element, item, f"{path}[{index}]")
+        case dict():
+            assert isinstance(value, dict), path
+            required = {name for name in shape if not name.endswith("?")}
+            known = {name.rstrip("?"): inner for name, inner in shape.items()}
+            assert required <= value.keys() <= known.keys(), f"{path}: {sorted(value)}"
+            for name, element in value.items():
+                check(element, known[name], f"{path}.{name}")
+        case _:
+            raise AssertionError(shape)
+
+
+def run_of(text: str) -> dict[str, Any]:
+    """The one run of a log that has been checked."""
+    log = json.loads(text)
+    check(log, _LOG)
+    assert log["version"] == "2.1.0"
+    [run] = log["runs"]
+    assert run["columnKind"] in ("utf16CodeUnits", "unicodeCodePoints")
+    rules = run["tool"]["driver"]["rules"]
+    assert len({rule["id"] for rule in rules}) == len(rules)
+    for rule in rules:
+        assert rule["defaultConfiguration"]["level"] in _LEVELS
+        assert rule["shortDescription"]["text"]
+    for result in run["results"]:
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+        assert result["level"] in _LEVELS
+        assert result["message"]["text"]
+        for location in result["locations"]:
+            artifact = location["physicalLocation"]["artifactLocation"]
+            assert _URI.fullmatch(artifact["uri"]), artifact
+            assert (":" in artifact["uri"].split("/")[0]) != ("uriBaseId" in artifact)
+            assert all(number >= 1 for number in location["physicalLocation"].get("region", {}).values())
+    assert isinstance(run, dict)
+    return run
+
+
+def test_a_project_without_findings_is_a_valid_log() -> None:
+    assert run_of(write_sarif())["results"] == []
+
+
+def test_an_invalid_citation_is_an_error_with_its_place() -> None:
+    problem = Problem("quote_not_found", "It is gone.", Place("src/a.rs", 3, 5), help="Copy it anew.")
+    run = run_of(write_sarif([problem]))
+    [result] = run["results"]
+    assert (result["ruleId"], result["level"]) == ("quote_not_found", "error")
+    assert result["message"]["text"] == "It is gone.\nCopy it anew."
+    physical = result["locations"][0]["physicalLocation"]
+    assert physical["artifactLocation"] == {"uri": "src/a.rs", "uriBaseId": "SRCROOT"}
+    assert physical["region"] == {"startLine": 3, "startColumn": 5}
+    [rule] = run["tool"]["driver"]["rules"]
+    assert rule["shortDescription"]["text"] == "The quoted text does not stand in the cited section."
+
+
+def test_a_warning_is_a_warning_and_an_unknown_code_has_words_too() -> None:
+    run = run_of(write_sarif(warnings=[Problem("some_new_code", "m", Place("a", 1))]))
+    assert run["results"][0]["level"] == "warning"
+    assert run["tool"]["driver"]["rules"][0]["shortDescription"]["text"] == "Some new code."
+
+
+def test_open_musts_are_reported_where_they_stand() -> None:
+    sample = usual()
+    run = run_of(write_sarif(reports=sample.analysis.reports.values()))
+    found = [(r["ruleId"], r["level"], r["locations"][0]["physicalLocation"]["region"]) for r in run["results"]]
+    assert found == [
+        ("requirement_untested", "note", {"startLine": 6, "startColumn": 1}),
+        ("requirement_partial", "warning", {"startLine": 9, "startColumn": 1}),
+        ("requirement_not_started", "warning", {"startLine": 10, "startColumn": 1}),
+    ]
+    open_musts = [r for r in sample.requirements if r.level is Level.MUST and not r.status.is_done]
+    assert [r["partialFingerprints"]["requirement/v1"] for r in run["results"]] == [r.identifier for r in open_musts]
+
+
+def test_a_requirement_over_several_lines_says_where_it_ends() -> None:
+    sample = Sample({"s.md": "# T\n\n## S\n\nIt MUST\nwork\nwell.\n"}, {})
+    [result] = run_of(write_sarif(reports=sample.analysis.reports.values()))["results"]
+    assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 5, "startColumn": 1, "endLine": 7}
+
+
+def test_lower_levels_are_reported_when_asked_for() -> None:
+    run = run_of(write_sarif(reports=usual().analysis.reports.values(), least=Level.MAY))
+    assert "requirement_todo" in {result["ruleId"] for result in run["results"]}
+
+
+def test_one_rule_serves_all_its_results() -> None:
+    problems = [Problem("quote_not_found", str(n), Place("a.rs", n)) for n in range(1, 4)]
+    run = run_of(write_sarif(problems))
+    assert len(run["results"]) == 3
+    assert len(run["tool"]["driver"]["rules"]) == 1
+
+
+@pytest.mark.parametrize(
+    "path", ["a b.rs", "a#b?c.rs", "c:/x.rs", "ä/ü.rs", "<evil>\u202e.rs", "100%.rs", "a\\b.rs", "\udcff"]
+)
+def test_paths_are_percent_encoded(path: str) -> None:
+    [result] = run_of(write_sarif([Problem("x", "m", Place(path, 1))]))["results"]
+    uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert unquote(uri, errors="surrogateescape") == path
+
+
+def test_a_place_without_a_line_or_a_path_is_left_out() -> None:
+    problems = [Problem("x", "m", Place("a.rs", 0)), Problem("x", "m", Place("", 0))]
+    first, second = run_of(write_sarif(problems))["results"]
+    assert "region" not in first["locations"][0]["physicalLocation"]
+    assert second["locations"] == []
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, HIDDEN])
+def test_hostile_text_stays_text_and_hidden_characters_are_spelled_out(text: str) -> None:
+    written = write_sarif([Problem(text, text, Place(text, 1), help=text)])
+    assert written.isascii()
+    [result] = run_of(written)["results"]
+    assert not set(result["message"]["text"]) & set(HIDDEN)
+
+
+def test_a_hostile_project_gives_a_valid_log() -> None:
+    sample = hostile()
+    run = run_of(write_sarif(sample.problems, reports=sample.analysis.reports.values()))
+    assert len(run["results"]) > len(HOSTILE) // 2
+
+
+def test_the_same_project_gives_the_same_bytes() -> None:
+    first, second = usual(), usual()
+    assert write_sarif(reports=first.analysis.reports.values()) == write_sarif(reports=second.analysis.reports.values())
