@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test lint fix bench conformance schema golden lock clean
+.PHONY: help setup demo test lint fix bench blackbox differential conformance schema golden lock clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -21,7 +21,7 @@ setup: $(STAMP)  ## Make .venv with the exact versions of requirements.lock
 demo: $(STAMP)  ## See the main job done on the embedded default
 	$(BIN)/contextive-mcp demo
 
-test: $(STAMP) lint  ## Lint, types and all tests
+test: $(STAMP) lint  ## Lint, types, all tests, and this project's own requirements
 	$(BIN)/python -m pytest
 
 lint: $(STAMP)  ## Format check, lint and strict types
@@ -35,6 +35,12 @@ fix: $(STAMP)  ## Format and mend what can be mended
 
 bench: $(STAMP)  ## Measure, each figure beside its anchor
 	$(BIN)/python -m benchmarks
+
+blackbox: $(STAMP)  ## Run the cases of real systems that stand in ../shared, where they are there
+	$(BIN)/python -m pytest tests/blackbox
+
+differential: $(STAMP)  ## Compare with the real duvet at $$DUVET_RS on generated projects
+	$(BIN)/python -m tests.differential
 
 conformance: $(STAMP)  ## Run the official MCP conformance suite (needs npm)
 	$(BIN)/python -m tests.conformance

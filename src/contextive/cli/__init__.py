@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 
@@ -43,6 +44,10 @@ def run(arguments: list[str], program: str = "contextive-mcp") -> int:
     except BrokenPipeError:
         # The reader of our output has gone. Point standard output away so that the interpreter's last flush is quiet.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    except OSError as error:
+        about = f"{Path(error.filename).name}: " if isinstance(error.filename, str) else ""
+        print(f"{program}: {about}{error.strerror or 'the system refused'}.", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

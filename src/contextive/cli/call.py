@@ -13,6 +13,7 @@ from contextive.cli.parser import add_project_options
 from contextive.cli.roots import open_host
 from contextive.errors import CapabilityMissing, UsageError
 from contextive.registry import InputNeeded, Tool
+from contextive.server.pipes import output_diverted
 
 
 def configure_call(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +34,8 @@ def run_call(options: argparse.Namespace) -> int:
     arguments = parse_tool_arguments(surface.tool(options.tool), options.arguments)
     context = host.context(host.owner, door="cli", profile=host.profile, request_id=uuid.uuid4().hex)
     try:
-        result = asyncio.run(host.dispatcher.call(surface, options.tool, arguments, context))
+        with output_diverted():
+            result = asyncio.run(host.dispatcher.call(surface, options.tool, arguments, context))
     except InputNeeded as needed:
         raise CapabilityMissing(tuple(q.capability for q in needed.questions.values())) from None
     shown = json.dumps(result.data, indent=2, ensure_ascii=False) if result.data is not None else result.text

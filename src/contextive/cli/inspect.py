@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +56,7 @@ def _print_check(report: dict[str, Any]) -> None:
     for item in report["ignored"]:
         print(f"ignored        {item['key']}: {item['reason']} (contextive-mcp trust accepts this file)")
     for name, reason in report["plugins"]["left_out"].items():
-        print(f"left out       plugin {name} {reason}", file=sys.stderr)
+        print(f"left out       plugin {name} {reason}")
     print("The configuration is valid.")
 
 

@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "describe": ("contextive.cli.inspect", "Print the server's description as JSON"),
     "tools": ("contextive.cli.inspect", "List the tools"),
     "call": ("contextive.cli.call", "Call one tool in this process"),
+    "report": ("contextive.cli.duvet", "Report how far the code keeps the project's requirements"),
     "schema": ("contextive.cli.inspect", "Print the JSON Schema of the configuration"),
     "init": ("contextive.cli.project", "Write a commented configuration and show how to attach clients"),
     "trust": ("contextive.cli.project", "Trust this project's configuration file, as it is now"),
@@ -25,6 +26,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("contextive.cli.care", "Play a short MCP session and show what an agent sees"),
 }
 DUVET_COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("contextive.cli.duvet", "Write a first .duvet/config.toml"),
+    "extract": ("contextive.cli.duvet", "Extract the requirements of a specification into files"),
+    "report": ("contextive.cli.duvet", "Match citations against specifications and write reports"),
+    "merge": ("contextive.cli.duvet", "Merge JSON v2 reports into one"),
+    "query": ("contextive.cli.duvet", "Check quickly what is implemented, tested or cited twice"),
     "mcp": ("contextive.cli.serve", "Serve this project's requirements to an MCP client over stdio"),
 }
 PROFILE_NAMES = ("contextive", "duvet", "spexus", "nexus", "duskmantle")
@@ -43,7 +49,7 @@ def build_parser(program: str = "contextive-mcp") -> Parser:
     parser = Parser(
         prog=program,
         description="One MCP server for what a project promised, where the code keeps it, and what its people know.",
-        epilog="With no command and a pipe on standard input it serves stdio.",
+        epilog="With no command and a pipe on standard input it serves stdio." if program == "contextive-mcp" else None,
         allow_abbrev=False,
     )
     parser.add_argument("-v", "--version", action="version", version=f"{program} {__version__}")

@@ -52,5 +52,10 @@ def config_loader(options: argparse.Namespace) -> Callable[[], LoadedConfig]:
 def open_host(options: argparse.Namespace, mode: Mode = "in-process") -> Host:
     """The composed server that the options describe."""
     from contextive.server.host import Host
+    from contextive.server.pipes import output_diverted
 
-    return Host(config_loader(options)(), mode=mode)
+    loaded = config_loader(options)()
+    with output_diverted():
+        host = Host(loaded, mode=mode)
+    host.report_problems()
+    return host

@@ -29,17 +29,20 @@ def configure_mcp(parser: argparse.ArgumentParser) -> None:
 
 def run_serve(options: argparse.Namespace) -> int:
     from contextive.server.host import Host
+    from contextive.server.pipes import claim_stdio
     from contextive.server.serve import serve
 
     reload = config_loader(options)
     loaded = reload()
     settings = loaded.config.server
-    host = Host(loaded, mode=options.mode or settings.mode)
+    mode = options.mode or settings.mode
+    pipe = claim_stdio() if mode == "stdio" else None  # before a plugin that is loaded can write to it
     serve(
-        host,
+        Host(loaded, mode=mode),
         reload=reload,
         bind_host=options.host or settings.host,
         port=settings.port if options.port is None else options.port,
+        pipe=pipe,
     )
     return 0
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from contextive.errors import ConfigError
 from contextive.trace.analysis import Analysis, analyse
 from contextive.trace.citation import Citation, ParsedFile, Place, Problem, parse_citations
 from contextive.trace.duvet_config import SourcePattern, SpecificationSource, TraceSettings
@@ -14,8 +15,9 @@ from contextive.trace.level import CitationType
 from contextive.trace.requirement_file import parse_requirement_file
 from contextive.trace.specification import Format, Section, Specification, parse_specification
 from contextive.trace.target import Target, cached_path, normalise_url, requirements_dir
+from contextive.trace.text import quoted
 from contextive.workspace.files import FileText, ProjectFiles, Unreadable, ancestors
-from contextive.workspace.globs import Glob
+from contextive.workspace.globs import Glob, walk_by_ending
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,41 +63,68 @@ class TracedProject:
     settings: TraceSettings
     extracts: bool = True
     """Whether requirements are extracted in memory; the command line writes them to disk first and reads them back."""
+    unify_aliases: bool = False
+    """Whether two spellings of one document count as one. duvet's reports keep them apart."""
     _sources: dict[SourceKey, tuple[FileText | Unreadable, ParsedFile]] = field(default_factory=dict)
     _specifications: dict[Target, tuple[FileText | Unreadable, Specification | str]] = field(default_factory=dict)
-    _generated: dict[tuple[Target, int], list[GeneratedFile]] = field(default_factory=dict)
+    _generated: dict[Target, tuple[Specification, list[GeneratedFile]]] = field(default_factory=dict)
+    _probed: dict[str, bool] = field(default_factory=dict)
+    """Each place where the last analysis looked for a file, and whether one was there."""
+    _spellings: dict[tuple[str, Format], Target] = field(default_factory=dict)
+    _last: tuple[list[object], TraceState] | None = None
 
     def read(self) -> TraceState:
+        """The state of the files now: the very same object as long as nothing changed."""
         generated = self.extract() if self.extracts else []
-        generated_by_path = {file.path: file for file in generated}
-        keys = list(self._source_keys(set(generated_by_path)))
+        keys = list(self._source_keys({file.path for file in generated}))
+        parsed = [self._parse(key) for key in keys]
+        now: list[object] = [self.settings, *generated, *parsed, *self._specifications_now()]
+        if self._last is not None and _same(self._last[0], now):
+            return self._last[1]
+        self._probed.clear()
+        self._spellings.clear()
+        state = self._analyse(generated, parsed, len(keys) + len(generated))
+        self._forget(set(keys), state)
+        # What the analysis saw, not what a second look would show: a file may have changed meanwhile.
+        seen = [*(outcome for _, outcome in self._specifications.values()), *self._probed.values()]
+        self._last = ([self.settings, *generated, *parsed, *seen], state)
+        return state
+
+    def _specifications_now(self) -> Iterator[object]:
+        """What is found now at each place where the last analysis looked for a specification."""
+        for target in list(self._specifications):
+            yield self.specification(target)
+        for path in self._probed:
+            yield self.files.is_file(path)
+
+    def _analyse(self, generated: list[GeneratedFile], parsed: list[ParsedFile], source_count: int) -> TraceState:
         citations: list[Citation] = []
-        problems: list[Problem] = []
-        for parsed in [*(file.parsed for file in generated), *(self._parse(key) for key in keys)]:
-            citations += parsed.citations
-            problems += parsed.problems
-        self._forget(set(keys))
+        problems: list[Problem] = [] if self.settings.automatic else list(self._pattern_problems())
+        for file in [*(file.parsed for file in generated), *parsed]:
+            citations += file.citations
+            problems += file.problems
         loaded: dict[Target, Specification] = {}
         failed: dict[Target, str] = {}
 
         def load(target: Target) -> Specification | str:
-            if target not in loaded and target not in failed:
-                outcome = self.specification(target)
-                if isinstance(outcome, str):
-                    failed[target] = outcome
-                else:
-                    loaded[target] = outcome
-            return loaded[target] if target in loaded else failed[target]
+            if target in loaded:
+                return loaded[target]
+            outcome = failed.get(target) or self.specification(target)
+            if isinstance(outcome, str):
+                failed[target] = outcome
+            else:
+                loaded[target] = outcome
+            return outcome
 
         for source in self.settings.specifications:
-            load(self._configured_target(source))
+            load(self._one_spelling(self.configured_target(source)))
         analysis = analyse(citations, self._resolve, load)
         return TraceState(
             settings=self.settings,
             analysis=analysis,
             file_problems=tuple(problems),
             generated=tuple(generated),
-            source_count=len(keys) + len(generated),
+            source_count=source_count,
             specifications=loaded,
             specification_problems=failed,
         )
@@ -104,19 +133,19 @@ class TracedProject:
         """The requirement files of all configured specifications, made in memory."""
         files: list[GeneratedFile] = []
         for source in self.settings.specifications:
-            target = self._configured_target(source)
+            target = self.configured_target(source)
             specification = self.specification(Target(target.path, source.format))
             if isinstance(specification, str):
                 continue
-            key = (target, id(specification))
-            if key not in self._generated:
-                self._generated[key] = list(self._generate(target, specification))
-            files += self._generated[key]
+            known = self._generated.get(target)
+            if known is None or known[0] is not specification:
+                known = self._generated[target] = (specification, list(self._generate(target, specification)))
+            files += known[1]
         return files
 
     def specification(self, target: Target) -> Specification | str:
         """The specification behind a target, parsed anew only when its text changed; or why there is none."""
-        path = cached_path(target.path, self.settings.download_dir) if target.is_url else target.path
+        path = self._path(target)
         content = self.files.read(path)
         known = self._specifications.get(target)
         if known is not None and known[0] is content:
@@ -131,8 +160,16 @@ class TracedProject:
         self._specifications[target] = (content, outcome)
         return outcome
 
-    def _configured_target(self, source: SpecificationSource) -> Target:
-        return Target(normalise_url(source.source) if "://" in source.source else source.source)
+    def _path(self, target: Target) -> str:
+        return cached_path(target.path, self.settings.download_dir) if target.is_url else target.path
+
+    def configured_target(self, source: SpecificationSource) -> Target:
+        if "://" not in source.source:
+            return Target(source.source)
+        url = _url(source.source)
+        if url is None:
+            raise ConfigError(f"The specification {source.source!r} is not a URL.", hint="Correct it.")
+        return Target(url)
 
     def _generate(self, target: Target, specification: Specification) -> Iterator[GeneratedFile]:
         folder = requirements_dir(target, self.settings.download_dir, self.settings.requirements_dir)
@@ -143,18 +180,41 @@ class TracedProject:
 
     def _source_keys(self, generated: set[str]) -> Iterator[SourceKey]:
         seen: set[SourceKey] = set()
-        patterns: list[tuple[str, SourcePattern | None]] = [
-            *((source.pattern, source) for source in self.settings.sources),
-            *((pattern, None) for pattern in self.settings.requirement_patterns),
-        ]
-        for pattern, source in patterns:
-            for path in Glob(pattern).walk(str(self.files.root)):
-                # Two blocks with equal settings and different patterns read a file once.
-                kept = SourcePattern("", source.style, source.type, source.blob_link) if source else None
-                key = SourceKey(path, kept)
-                if key not in seen and not (source is None and path in generated):
-                    seen.add(key)
-                    yield key
+        for path, source in self._matching_files():
+            # Two blocks with equal settings and different patterns read a file once.
+            kept = SourcePattern("", source.style, source.type, source.blob_link) if source else None
+            key = SourceKey(path, kept)
+            if key not in seen and not (source is None and path in generated):
+                seen.add(key)
+                yield key
+
+    def _matching_files(self) -> Iterator[tuple[str, SourcePattern | None]]:
+        root = str(self.files.root)
+        if self.settings.automatic:
+            by_ending: dict[str, list[SourcePattern]] = {}
+            for source in self.settings.sources:
+                by_ending.setdefault(source.pattern.rpartition(".")[2], []).append(source)
+            for path, ending in walk_by_ending(root, by_ending.keys()):
+                for source in by_ending[ending]:
+                    yield path, source
+        else:
+            for source in self.settings.sources:
+                for path in self._matches(source.pattern):
+                    yield path, source
+        for pattern in self.settings.requirement_patterns:
+            for path in self._matches(pattern):
+                yield path, None
+
+    def _matches(self, pattern: str) -> Iterator[str]:
+        glob = Glob(pattern)
+        return glob.walk(str(self.files.root), self.files.allows) if self.files.allows(glob.base) else iter(())
+
+    def _pattern_problems(self) -> Iterator[Problem]:
+        """The patterns that would leave the project: nothing is looked for there."""
+        for pattern in (*(source.pattern for source in self.settings.sources), *self.settings.requirement_patterns):
+            if not self.files.allows(Glob(pattern).base):
+                message = f"The pattern {pattern!r} is skipped: it leads outside the project"
+                yield Problem("outside_project", message, Place(self.settings.config_path or "", 1))
 
     def _parse(self, key: SourceKey) -> ParsedFile:
         content = self.files.read(key.path)
@@ -171,24 +231,68 @@ class TracedProject:
         self._sources[key] = (content, parsed)
         return parsed
 
-    def _forget(self, keys: set[SourceKey]) -> None:
+    def _forget(self, keys: set[SourceKey], state: TraceState) -> None:
+        """Let go of what files said that are no longer part of the project."""
         for key in self._sources.keys() - keys:
             del self._sources[key]
+        configured = {source: self.configured_target(source) for source in self.settings.specifications}
+        used = {Target(target.path, source.format) for source, target in configured.items()}
+        used |= state.specifications.keys() | state.specification_problems.keys()
+        for target in self._specifications.keys() - used:
+            del self._specifications[target]
+        for target in self._generated.keys() - set(configured.values()):
+            del self._generated[target]
+        self.files.keep_only({key.path for key in keys} | {self._path(target) for target in self._specifications})
+
+    def _is_file(self, path: str) -> bool:
+        if path not in self._probed:
+            self._probed[path] = self.files.is_file(path)
+        return self._probed[path]
 
     def _resolve(self, citation: Citation) -> Target | Problem:
         path = citation.target_path
         if path.startswith("/"):
-            return Target(path, citation.format)
+            return self._one_spelling(Target(path, citation.format))
         if "://" in path:
-            return Target(normalise_url(path), citation.format)
-        if self.files.is_file(path):
-            return Target(path, citation.format)
+            url = _url(path)
+            if url is None:
+                message = f'"{path}" is not a URL'
+                return Problem("specification_not_found", message, citation.target_place, "referenced here")
+            return self._one_spelling(Target(url, citation.format))
+        if self._is_file(path):
+            return self._one_spelling(Target(path, citation.format))
         for folder in ancestors(citation.base or ""):
             candidate = f"{folder}/{path}" if folder else path
-            if self.files.is_file(candidate):
-                return Target(candidate, citation.format)
-        message = f'Could not resolve file "{path}"'
+            if self._is_file(candidate):
+                return self._one_spelling(Target(candidate, citation.format))
+        message = f"Could not resolve file {quoted(path)}"
         return Problem("specification_not_found", message, citation.target_place, "referenced here")
+
+    def _one_spelling(self, target: Target) -> Target:
+        """The first spelling under which a document was met, where aliases are unified."""
+        if not self.unify_aliases:
+            return target
+        if target.format is not Format.AUTO:
+            # A format that is spelled out and is the document's own anyway names no other document.
+            plain = self._one_spelling(Target(target.path))
+            known = self.specification(plain)
+            if isinstance(known, Specification) and known.format is target.format:
+                return plain
+        return self._spellings.setdefault((target.canonical, target.format), target)
+
+
+def _url(text: str) -> str | None:
+    """A URL in its normal form; None for what no URL parser accepts."""
+    try:
+        url = normalise_url(text)
+        cached_path(url, "")
+    except ValueError:
+        return None
+    return url
+
+
+def _same(before: list[object], now: list[object]) -> bool:
+    return len(before) == len(now) and all(a is b for a, b in zip(before, now, strict=True))
 
 
 def _parsed(

@@ -104,7 +104,7 @@ def _port(loaded: LoadedConfig) -> Finding:
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((server.host, server.port))
+            probe.bind((server.host.strip("[]"), server.port))
         except OSError as failure:
             reason = failure.strerror or os.strerror(failure.errno or 0)
             return Finding(

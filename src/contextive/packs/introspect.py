@@ -29,14 +29,21 @@ class HealthCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class ServerFacts:
-    """What the composition root tells about the running server. Replaced as a whole when the configuration changes."""
+class Identity:
+    """Who the server says it is to one caller: a profile has a name and packs of its own."""
 
     name: str
     version: str
+    packs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What the composition root tells about the running server. Replaced as a whole when the configuration changes."""
+
     mode: Literal["stdio", "http", "in-process"]
-    enabled_packs: tuple[str, ...]
     provider_count: int
+    identity_of: Callable[[Context], Identity]
     checks: Callable[[], Sequence[HealthCheck]]
     surface_of: Callable[[Context], Surface]
 
@@ -78,13 +85,14 @@ class Health(ToolOutput):
 )
 async def server_info(_input: NoInput, ctx: Context) -> ServerInfo:
     facts = ctx.service(ServerFacts)
+    identity = facts.identity_of(ctx)
     return ServerInfo(
-        name=facts.name,
-        version=facts.version,
+        name=identity.name,
+        version=identity.version,
         mode=facts.mode,
         profile=ctx.profile,
         scope="maintainer" if ctx.caller.scope == "maintainer" else "reader",
-        enabledToolPacks=list(facts.enabled_packs),
+        enabledToolPacks=list(identity.packs),
         providerCount=facts.provider_count,
     )
 
@@ -108,12 +116,12 @@ async def health(_input: NoInput, ctx: Context) -> Health:
 )
 async def read_server(_variables: Mapping[str, str], ctx: Context) -> dict[str, Any]:
     facts = ctx.service(ServerFacts)
-    surface = facts.surface_of(ctx)
+    identity, surface = facts.identity_of(ctx), facts.surface_of(ctx)
     return {
-        "name": facts.name,
-        "version": facts.version,
+        "name": identity.name,
+        "version": identity.version,
         "mode": facts.mode,
-        "packs": list(facts.enabled_packs),
+        "packs": list(identity.packs),
         "tools": {tool.name: tool.title for tool in surface.tools.values()},
         "prompts": {prompt.name: prompt.title for prompt in surface.prompts.values()},
     }

@@ -12,6 +12,7 @@ from contextive.trace.level import TYPE_ORDER
 from contextive.trace.matching import Haystack, Match, MatchKind, match_quote
 from contextive.trace.specification import Section, Specification
 from contextive.trace.target import Target
+from contextive.trace.text import quoted
 
 Resolve: TypeAlias = Callable[[Citation], Target | Problem]
 Load: TypeAlias = Callable[[Target], Specification | str]
@@ -50,6 +51,7 @@ class TargetReport:
 class Matched:
     """A citation that stands on firm ground: its section and, unless it quotes nothing, its place there."""
 
+    number: int
     citation: Citation
     target: Target
     section: Section
@@ -84,9 +86,14 @@ def _order(citation: Citation) -> tuple[object, ...]:
         citation.line,
         place.line,
         place.column,
+        citation.end_line,
+        citation.quote_place.line,
+        citation.quote_place.column,
         TYPE_ORDER[citation.type],
         citation.target,
         citation.quote,
+        citation.blob_link is not None,
+        citation.blob_link or "",
     )
 
 
@@ -98,7 +105,7 @@ def analyse(citations: Sequence[Citation], resolve: Resolve, load: Load) -> Anal
     matched: list[Matched] = []
     invalid: dict[int, Problem] = {}
     for number, citation in enumerate(ordered):
-        outcome = _place(citation, resolve, load)
+        outcome = _place(number, citation, resolve, load)
         if isinstance(outcome, Problem):
             invalid[number] = outcome
             continue
@@ -115,7 +122,7 @@ def analyse(citations: Sequence[Citation], resolve: Resolve, load: Load) -> Anal
     return Analysis(tuple(ordered), reports, tuple(matched), tuple(invalid.values()), invalid)
 
 
-def _place(citation: Citation, resolve: Resolve, load: Load) -> tuple[Matched, Specification] | Problem:
+def _place(number: int, citation: Citation, resolve: Resolve, load: Load) -> tuple[Matched, Specification] | Problem:
     target = resolve(citation)
     if isinstance(target, Problem):
         return target
@@ -124,20 +131,20 @@ def _place(citation: Citation, resolve: Resolve, load: Load) -> tuple[Matched, S
         return Problem("specification_not_found", specification, citation.target_place, "referenced here")
     section_id = citation.section_id
     if section_id is None:
-        message = f"reference to {target.path} is missing a section"
+        message = f"reference to {target.shown} is missing a section"
         return Problem("section_missing", message, citation.target_place, "referenced here")
     section = specification.section(section_id)
     if section is None:
-        message = f'missing section "{section_id}" in {target.path}'
+        message = f'missing section {quoted(section_id)} in {target.shown}'
         return Problem("section_not_found", message, citation.target_place, "referenced here")
     if not citation.quote:
-        return Matched(citation, target, section, None), specification
+        return Matched(number, citation, target, section, None), specification
     match = find_match(specification, section, citation.quote)
     if match is None:
-        message = f'could not find text in section "{section_id}" of {target.path}'
+        message = f'could not find text in section {quoted(section_id)} of {target.shown}'
         label = "text here" if section.text_lines else "section is empty"
         return Problem("quote_not_found", message, citation.quote_place, label)
-    return Matched(citation, target, section, match), specification
+    return Matched(number, citation, target, section, match), specification
 
 
 def find_match(specification: Specification, section: Section, quote: str) -> Match | None:

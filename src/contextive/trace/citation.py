@@ -13,9 +13,10 @@ from functools import lru_cache
 
 from contextive.trace.level import CitationType, Level
 from contextive.trace.specification import Format
-from contextive.trace.text import WHITESPACE, trim, trim_end, trim_start
+from contextive.trace.text import WHITESPACE, quoted, trim, trim_end, trim_start
 
-_INDENT = f"[{WHITESPACE.replace(chr(10), '')}]*"
+_SPACE = f"[{WHITESPACE.replace(chr(10), '')}]"
+_INDENT = f"{_SPACE}*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ class _Line:
 
 @lru_cache(maxsize=64)
 def _pattern(style: CommentStyle) -> re.Pattern[str]:
-    return re.compile(f"^{_INDENT}(?:({re.escape(style.meta)})|{re.escape(style.content)})", re.MULTILINE)
+    return re.compile(f"^{_INDENT}(?!{_SPACE})(?:({re.escape(style.meta)})|{re.escape(style.content)})", re.MULTILINE)
 
 
 def parse_citations(
@@ -138,15 +139,24 @@ def _citation_lines(text: str, style: CommentStyle) -> Iterator[_Line]:
         number += text.count("\n", counted, start)
         counted = start
         end = text.find("\n", start)
-        line = text[start:end] if end >= 0 else text[start:]
+        line = text[start:end].removesuffix("\r") if end >= 0 else text[start:]
         rest = line[match.end() - start :]
         value = trim_start(rest)
-        yield _Line(number, line, match.group(1) is not None, value, len(line) - len(value) + 1)
+        yield _Line(number, line, match.group(1) is not None, value, _column(line, len(line) - len(value)))
+
+
+def _column(line: str, offset: int) -> int:
+    """Columns are counted in bytes."""
+    return len(line[:offset].encode("utf-8", "surrogatepass")) + 1
 
 
 @dataclass(slots=True)
 class _Meta:
-    first: _Line
+    line: int
+    """Of the first meta line …"""
+    place: Place
+    """… and where its value stands."""
+    text: str
     target: str | None = None
     target_place: Place | None = None
     type: CitationType | None = None
@@ -155,7 +165,8 @@ class _Meta:
     reasons: list[tuple[str, Place]] = field(default_factory=list)
     feature: tuple[str, Place] | None = None
     tracking_issue: tuple[str, Place] | None = None
-    seen: set[str] = field(default_factory=set)
+    seen: dict[str, Place] = field(default_factory=dict)
+    """Each field that was given, and where."""
 
 
 class _Reader:
@@ -180,9 +191,7 @@ class _Reader:
             if value:
                 self._quote.append((value, self._place(line)))
             return
-        if self._meta is None:
-            self._meta = _Meta(line)
-        self._set(self._meta, line)
+        self._set(line)
 
     def close(self) -> None:
         """End the citation that is open, if there is one. Quoted lines without a meta line before them mean nothing."""
@@ -194,29 +203,37 @@ class _Reader:
     def _place(self, line: _Line) -> Place:
         return Place(self._path, line.number, line.column)
 
-    def _set(self, meta: _Meta, line: _Line) -> None:
+    def _set(self, line: _Line) -> None:
         key, equals, value = line.value.partition("=")
         key, place = trim_end(key), self._place(line)
         if not equals:
             key, value = "source", trim_end(line.value)
         else:
-            place = Place(self._path, line.number, line.column + len(line.value) - len(trim_start(value)))
+            # An empty value stands right behind the `=`.
+            offset = len(line.text) - len(trim_start(value) or value)
+            place = Place(self._path, line.number, _column(line.text, offset))
             value = trim(value)
+        if self._meta is None:
+            self._meta = _Meta(line.number, place, line.text)
+        meta = self._meta
         match key:
             case "source":
                 meta.target, meta.target_place = value, place
             case "type":
-                meta.type = CitationType.parse(value)
-                if meta.type is None:
-                    self._fail("invalid_type", _not_one_of("annotation type", value, _TYPES), place)
+                if (kind := CitationType.parse(value)) is None:
+                    self._fail("invalid_type", _not_one_of("annotation type", value, _TYPES), place, "error here")
+                    return
+                meta.type = kind
             case "level":
-                meta.level = Level[value] if value in Level.__members__ else None
-                if meta.level is None:
-                    self._fail("invalid_level", _not_one_of("annotation level", value, _LEVELS), place)
+                if value not in Level.__members__:
+                    self._fail("invalid_level", _not_one_of("annotation level", value, _LEVELS), place, "error here")
+                    return
+                meta.level = Level[value]
             case "format":
-                meta.format = Format.parse(value)
-                if meta.format is None:
-                    self._fail("invalid_format", _not_one_of("spec type", value, _FORMATS), place)
+                if (form := Format.parse(value)) is None:
+                    self._fail("invalid_format", _not_one_of("spec type", value, _FORMATS), place, "error here")
+                    return
+                meta.format = form
             case "reason":
                 meta.reasons.append((value, place))
                 return
@@ -228,13 +245,12 @@ class _Reader:
                 self._fail("invalid_field", "invalid metadata field", self._place(line))
                 return
         if key in meta.seen:
-            self._fail("repeated_field", f'"{key}" already specified', place, "redefined here")
-        meta.seen.add(key)
+            self._fail("repeated_field", f'"{key}" already specified', meta.seen[key], "already defined here")
+        meta.seen[key] = place
 
     def _build(self, meta: _Meta, quote: list[tuple[str, Place]]) -> None:
-        first = self._place(meta.first)
         if meta.target is None or meta.target_place is None:
-            self._fail("missing_target", "comment is missing source specification", first)
+            self._fail("missing_target", "comment is missing source specification", meta.place)
             return
         kind = meta.type or self._default_type
         if misplaced := _misplaced(kind, meta):
@@ -243,7 +259,7 @@ class _Reader:
         self.citations.append(
             Citation(
                 source=self._path,
-                line=meta.first.number,
+                line=meta.line,
                 type=kind,
                 target=meta.target,
                 quote=" ".join(text for text, _ in quote),
@@ -254,8 +270,8 @@ class _Reader:
                 tracking_issue=meta.tracking_issue[0] if meta.tracking_issue else "",
                 blob_link=self._blob_link,
                 target_place=meta.target_place,
-                quote_place=quote[0][1] if quote else first,
-                text=trim(meta.first.text),
+                quote_place=quote[0][1] if quote else meta.place,
+                text=trim(meta.text),
                 end_line=self._last,
             )
         )
@@ -272,7 +288,7 @@ _WITH_REASON = frozenset({CitationType.EXCEPTION, CitationType.IMPLICATION, Cita
 
 def _not_one_of(what: str, found: str, allowed: tuple[str, ...]) -> str:
     words = ", ".join(f'"{word}"' for word in allowed)
-    return f'Invalid {what} "{found}", expected one of [{words}]'
+    return f'Invalid {what} {quoted(found)}, expected one of [{words}]'
 
 
 def _misplaced(kind: CitationType, meta: _Meta) -> Place | None:

@@ -66,6 +66,8 @@ class TraceSettings:
     blob_link: str | None = None
     issue_link: str | None = None
     config_path: str | None = field(default=None, compare=False)
+    automatic: bool = False
+    """Whether the sources were guessed; then vendored and generated directories are left out, and one walk finds all."""
 
 
 def parse_duvet_config(text: str, config_path: str, environ: Mapping[str, str]) -> TraceSettings:

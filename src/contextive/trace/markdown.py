@@ -6,31 +6,32 @@ Only block structure is parsed, and the inline structure of headings: requiremen
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from functools import cache
-from itertools import pairwise
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from contextive.trace.specification import Format, Section, Specification, SpecLine, slug
-from contextive.trace.text import SourceText, iter_lines, trim
+from contextive.trace.text import WHITESPACE, SourceText, iter_lines, trim
 
-_ATTRIBUTES = re.compile(r"[ \t]*\{([^{}\n]*)\}[ \t]*\Z")
-_LONE_CARRIAGE_RETURN = re.compile(r"\r(?!\n)")
+_MARKDOWN_LINE_END = re.compile(r"\r\n?|\n")
+_ATTRIBUTES = re.compile(r"\{([^{}<>\\\n\r]*)\}[ \t\r\n]*\Z")
+_BRACKET_AND_TAB = re.compile(r"\][\t\x0b\x0c][ \t\x0b\x0c]*\Z")
+_ASCII_SPACES = " \t\x0b\x0c"
+_NOT_MARKDOWN_SPACES = "".join(sorted(set(WHITESPACE) - set(_ASCII_SPACES)))
 
 
 def parse_markdown(text: str) -> Specification:
     """The sections of a Markdown document. Text before the first heading belongs to none."""
-    lines = [SpecLine(start, line) for start, line in iter_lines(text)]
-    tokens = _block_parser().parse(_LONE_CARRIAGE_RETURN.sub(" ", text))
-    headings = _headings(tokens, lines)
-    breaks = _item_borders(tokens, lines)
     sections: dict[str, Section] = {}
     title: str | None = None
     duplicates: list[str] = []
-    ends = [heading.first_line for heading in headings[1:]] + [len(lines)]
-    for heading, end in zip(headings, ends, strict=True):
+    for heading, body in _sections(_Document.parse(text)):
         shown = heading.title.replace("\n", " ")
         if title is None and heading.level == 1:
             title = shown
@@ -38,144 +39,9 @@ def parse_markdown(text: str) -> Specification:
         unique = _unique(section_id, sections)
         if unique != section_id:
             duplicates.append(section_id)
-        body = _body(lines, breaks, heading.end_line, end)
         sections[unique] = Section(unique, shown, heading.title_start, heading.title, body, heading.level)
     ordered = tuple(sections.values())
     return Specification(SourceText(text), Format.MARKDOWN, title, ordered, tuple(dict.fromkeys(duplicates)))
-
-
-@cache
-def _block_parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"maxNesting": 100})
-    parser.core.ruler.disable(["inline", "text_join"])
-    return parser
-
-
-@cache
-def _inline_parser() -> MarkdownIt:
-    return MarkdownIt("commonmark")
-
-
-@dataclass(frozen=True, slots=True)
-class _Heading:
-    first_line: int
-    end_line: int
-    level: int
-    title: str
-    title_start: int
-    custom_id: str | None
-
-
-def _headings(tokens: list[Token], lines: list[SpecLine]) -> list[_Heading]:
-    found = []
-    for token, inline in pairwise(tokens):
-        if token.type == "heading_open" and token.map is not None:
-            first, end = token.map[0], min(token.map[1], len(lines))
-            found.append(_heading(first, end, int(token.tag[1:]), inline.content, lines))
-    return found
-
-
-def _heading(first: int, end: int, level: int, content: str, lines: list[SpecLine]) -> _Heading:
-    attributes = _ATTRIBUTES.search(content)
-    custom_id: str | None = None
-    if attributes is not None:
-        ids = [word[1:] for word in attributes.group(1).split() if word.startswith("#") and len(word) > 1]
-        custom_id = ids[-1] if ids else None
-        content = content[: attributes.start()]
-    content_lines = content.split("\n") if content else []
-    start = _text_start(content)
-    if start is None:
-        # Nothing but markup: the whole line stands in for the title.
-        line = lines[first]
-        return _Heading(first, end, level, line.text, line.start, custom_id)
-    skipped_lines = content.count("\n", 0, start)
-    column = start - (content.rfind("\n", 0, start) + 1)
-    first_piece, last_piece = content_lines[skipped_lines], content_lines[-1]
-    opening, closing = lines[first + skipped_lines], lines[first + len(content_lines) - 1]
-    title_start = opening.start + max(opening.text.find(first_piece), 0) + column
-    title_end = closing.start + closing.text.rfind(last_piece) + len(last_piece)
-    raw = "\n".join(line.text for line in lines[first + skipped_lines : first + len(content_lines)])
-    offset = title_start - opening.start
-    length = title_end - title_start
-    return _Heading(first, end, level, raw[offset : offset + length], title_start, custom_id)
-
-
-def _text_start(content: str) -> int | None:
-    """Where the first plain text of a heading begins, after any markup in front of it."""
-    position = 0
-    children = _inline_parser().parseInline(content)[0].children or []
-    for child in children:
-        match child.type:
-            case "text" if child.content:
-                found = content.find(child.content, position)
-                return found if found >= 0 else position
-            case "text_special":
-                return position + 1
-            case "code_inline":
-                closing = content.find(child.markup, position + len(child.markup) + len(child.content))
-                position = closing + len(child.markup) if closing >= 0 else position
-            case "image":
-                return position + 2 if child.content else None
-            case "link_open" | "html_inline":
-                position += len(child.content) or 1
-            case _:
-                position += len(child.markup)
-    return None
-
-
-def _item_borders(tokens: list[Token], lines: list[SpecLine]) -> tuple[set[int], set[int]]:
-    """The lines before which and after which a list item's border runs."""
-    before: set[int] = set()
-    after: set[int] = set()
-    open_items: list[int] = []
-    last_line: list[int] = []
-    for token in tokens:
-        if token.type == "list_item_open" and token.map is not None:
-            before.add(token.map[0])
-            open_items.append(token.map[0])
-            last_line.append(token.map[0])
-        elif token.type == "list_item_close" and open_items:
-            open_items.pop()
-            end = last_line.pop()
-            after.add(end)
-            if last_line:
-                last_line[-1] = max(last_line[-1], end)
-        elif open_items and token.map is not None and token.nesting >= 0 and not token.type.endswith("list_open"):
-            last_line[-1] = max(last_line[-1], _last_text_line(token, lines))
-    return before, after
-
-
-def _last_text_line(token: Token, lines: list[SpecLine]) -> int:
-    assert token.map is not None
-    first, end = token.map[0], min(token.map[1], len(lines))
-    if token.type == "fence":
-        return first + len(token.content.splitlines())
-    last = end - 1
-    while last > first and not trim(lines[last].text):
-        last -= 1
-    return last
-
-
-def _body(
-    lines: list[SpecLine], breaks: tuple[set[int], set[int]], first: int, end: int
-) -> tuple[SpecLine | None, ...]:
-    before, after = breaks
-    body: list[SpecLine | None] = []
-
-    def separate() -> None:
-        if body and body[-1] is not None:
-            body.append(None)
-
-    for index in range(first, end):
-        if index in before:
-            separate()
-        if body or trim(lines[index].text):
-            body.append(lines[index])
-        if index in after:
-            separate()
-    while body and (body[-1] is None or not trim(body[-1].text)):
-        body.pop()
-    return tuple(body)
 
 
 def _unique(section_id: str, taken: dict[str, Section]) -> str:
@@ -185,3 +51,350 @@ def _unique(section_id: str, taken: dict[str, Section]) -> str:
     while f"{section_id}-{counter}" in taken:
         counter += 1
     return f"{section_id}-{counter}"
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"maxNesting": 100})
+    parser.core.ruler.disable(["inline", "text_join"])
+    return parser
+
+
+@dataclass(slots=True)
+class _Document:
+    """A text in both of its line structures: Markdown ends lines at a lone CR too, a specification does not."""
+
+    text: str
+    lines: list[SpecLine]
+    tokens: list[Token]
+    environment: dict[str, Any]
+    _markdown_starts: list[int]
+    _starts: list[int]
+
+    @staticmethod
+    def parse(text: str) -> _Document:
+        lines = [SpecLine(start, line) for start, line in iter_lines(text)]
+        markdown_starts = [0, *(end.end() for end in _MARKDOWN_LINE_END.finditer(text))]
+        environment: dict[str, Any] = {}
+        tokens = _parser().parse(text, environment)
+        return _Document(text, lines, tokens, environment, markdown_starts, [line.start for line in lines])
+
+    def markdown_line(self, number: int) -> tuple[int, str]:
+        """Start and text of a line as Markdown counts them."""
+        start = self._markdown_starts[number]
+        end = self._markdown_starts[number + 1] if number + 1 < len(self._markdown_starts) else len(self.text)
+        return start, self.text[start:end].rstrip("\r\n")
+
+    def ends_with_crlf(self, number: int) -> bool:
+        """Whether a line of code ends in CRLF: its LF is a piece of its own then, and comes into view with the next line."""
+        start, line = self.markdown_line(number)
+        return self.text.startswith("\r\n", start + len(line))
+
+    def line_at(self, offset: int) -> int:
+        return bisect_right(self._starts, offset) - 1
+
+    def line_reached(self, offset: int) -> int:
+        """The line with which something that starts at an offset comes into view. The end of a line belongs to the next."""
+        line = self.line_at(offset)
+        return line if offset < self.lines[line].end else line + 1
+
+    def line_of(self, markdown_line: int) -> int:
+        if markdown_line >= len(self._markdown_starts) or self._markdown_starts[markdown_line] >= len(self.text):
+            return len(self.lines)
+        return self.line_at(self._markdown_starts[markdown_line])
+
+
+@dataclass(frozen=True, slots=True)
+class _Heading:
+    level: int
+    title_start: int
+    title: str
+    custom_id: str | None
+    last_line: int
+    """The last line with text of it."""
+    end_line: int
+    """The first line behind it."""
+
+
+class _Kind(Enum):
+    HEADING = auto()
+    ITEM = auto()
+    ITEM_END = auto()
+    OTHER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """A piece of block structure, and the line with which it comes into view."""
+
+    kind: _Kind
+    line: int = 0
+    heading: _Heading | None = None
+
+
+@dataclass(slots=True)
+class _Body:
+    """The lines of a section as they come: no empty ones at either end, no two breaks in a row."""
+
+    lines: list[SpecLine | None] = field(default_factory=list)
+
+    def add(self, line: SpecLine) -> None:
+        if self.lines or trim(line.text):
+            self.lines.append(line)
+
+    def separate(self) -> None:
+        if self.lines and self.lines[-1] is not None:
+            self.lines.append(None)
+
+    def close(self) -> tuple[SpecLine | None, ...]:
+        while self.lines and ((last := self.lines[-1]) is None or not trim(last.text)):
+            self.lines.pop()
+        return tuple(self.lines)
+
+
+def _sections(document: _Document) -> Iterator[tuple[_Heading, tuple[SpecLine | None, ...]]]:
+    """Headings with their lines. A border runs before the first line of a list item and after its last one with anything on it."""
+    events = list(_events(document))
+    position = line = 0
+    heading: _Heading | None = None
+    body = _Body()
+    while line < len(document.lines):
+        ends_item = False
+        found: _Heading | None = None
+        while position < len(events) and events[position].line <= line and found is None:
+            event = events[position]
+            position += 1
+            if event.kind is _Kind.ITEM:
+                body.separate()
+            if event.kind in (_Kind.ITEM, _Kind.ITEM_END):
+                ends_item = event.kind is _Kind.ITEM_END
+            found = event.heading
+        if found is not None:
+            if ends_item and found.last_line > line:
+                body.separate()
+                for between in document.lines[line + 1 : found.last_line]:
+                    body.add(between)
+                found = _cut_heading(document, found)
+            if heading is not None:
+                yield heading, body.close()
+            heading, body = found, _Body()
+            line = found.end_line
+            continue
+        body.add(document.lines[line])
+        line += 1
+        if ends_item:
+            body.separate()
+    if heading is not None:
+        yield heading, body.close()
+
+
+def _cut_heading(document: _Document, heading: _Heading) -> _Heading:
+    """What duvet keeps of a heading of several lines that begins where it closes a list item: the last line alone."""
+    line = document.lines[heading.last_line]
+    return replace(heading, title_start=line.start, title=line.text, custom_id=None)
+
+
+def _events(document: _Document) -> Iterator[_Event]:
+    depth = 0
+    tokens = document.tokens
+    for index, token in enumerate(tokens):
+        if token.type == "heading_open":
+            heading = _heading(document, token, tokens[index + 1])
+            yield _Event(_Kind.HEADING, _first_line(document, token), heading)
+        elif token.type == "list_item_open":
+            depth += 1
+            yield _Event(_Kind.ITEM, _first_line(document, token))
+        elif token.type == "list_item_close":
+            depth -= 1
+            yield _Event(_Kind.ITEM_END)
+        elif depth and token.map is not None and token.type != "inline":
+            inline = tokens[index + 1] if token.type == "paragraph_open" else None
+            yield _Event(_Kind.OTHER, _last_seen_line(document, token, inline))
+
+
+def _first_line(document: _Document, token: Token) -> int:
+    assert token.map is not None
+    return document.line_of(token.map[0])
+
+
+def _last_seen_line(document: _Document, token: Token, inline: Token | None) -> int:
+    """The line with which the last piece of a block comes into view."""
+    assert token.map is not None
+    first, end = token.map
+    if inline is not None:
+        # A code span or a tag that runs over several lines comes into view with its first one.
+        return document.line_of(end - 1 - _lines_of_last_piece(inline.content, document.environment))
+    if token.type == "fence":
+        return _last_line_of_fence(document, token)
+    if token.type in ("code_block", "html_block"):
+        last = end - 1
+        while last > first and not trim(document.markdown_line(last)[1]):
+            last -= 1
+        return document.line_of(last) + document.ends_with_crlf(last)
+    return document.line_of(first)
+
+
+def _last_line_of_fence(document: _Document, token: Token) -> int:
+    """Code comes in pieces: a line whose indent is cut starts a new one, others continue the one before."""
+    assert token.map is not None
+    seen = document.line_of(token.map[0])
+    continues = False
+    for number, code in enumerate(token.content.splitlines(keepends=True), token.map[0] + 1):
+        start, line = document.markdown_line(number)
+        cut = len(line) - len(code.rstrip("\r\n"))
+        if cut > 0 or not continues:
+            seen = max(seen, document.line_reached(start + max(cut, 0)))
+        if document.ends_with_crlf(number):
+            seen = document.line_of(number) + 1
+        continues = True
+    return seen
+
+
+@cache
+def _inline_parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark")
+    # Escapes and `&names;` stay apart from the text around them.
+    parser.core.ruler.disable("text_join")
+    return parser
+
+
+def _inline(content: str, environment: dict[str, Any]) -> list[Token]:
+    return _inline_parser().parseInline(content, dict(environment))[0].children or []
+
+
+def _lines_of_last_piece(content: str, environment: dict[str, Any]) -> int:
+    """How many line ends the last code span or tag of a paragraph has inside."""
+    if "\n" not in content or not content.rstrip().endswith(("`", ">")):
+        return 0
+    last = _inline(content, environment)[-1]
+    if last.type == "html_inline":
+        return last.content.count("\n")
+    if last.type != "code_inline":
+        return 0
+    span = content.rstrip().removesuffix(last.markup)
+    return span[span.rfind(last.markup) :].count("\n")
+
+
+def _heading(document: _Document, token: Token, inline: Token) -> _Heading:
+    assert token.map is not None
+    first = token.map[0]
+    level = int(token.tag[1:])
+    end_line = document.line_of(token.map[1])
+    if token.markup.startswith("#"):
+        start, content, custom_id = _atx_content(document, first, level)
+        pieces = [(start, content)] if content else []
+    else:
+        pieces, custom_id = _setext_content(document, first, inline.content)
+    content = "\n".join(piece for _, piece in pieces)
+    # `[name]` before a last tab is no link, whatever the name is defined as.
+    environment = {} if _BRACKET_AND_TAB.search(content) else document.environment
+    borders = _title_borders(content, environment)
+    if borders is None:
+        # Nothing but markup: the whole lines stand in for the title.
+        line, last = document.line_at(document.markdown_line(first)[0]), max(len(pieces), 1) - 1
+        title_start = document.lines[line].start
+        title_end = document.lines[min(line + last, len(document.lines) - 1)].end
+    else:
+        title_start, title_end = (_offset(pieces, border) for border in borders)
+    last_line = document.line_of(first + max(len(pieces), 1) - 1)
+    return _Heading(level, title_start, document.text[title_start:title_end], custom_id, last_line, max(end_line, 1))
+
+
+def _atx_content(document: _Document, number: int, level: int) -> tuple[int, str, str | None]:
+    """Start and text of what stands between `##` and the closing `##`, and the id behind it."""
+    line_start, line = document.markdown_line(number)
+    after_mark = line[line.index("#") + level :]
+    content = after_mark.lstrip(_ASCII_SPACES)
+    start = line_start + len(line) - len(content)
+    content, custom_id = _without_attributes(content)
+    content = content.rstrip(" ")
+    unclosed = content.rstrip("#")
+    if not unclosed:
+        content = ""
+    elif unclosed.endswith(" "):
+        content = unclosed.rstrip(" ")
+    return start, content, custom_id
+
+
+def _setext_content(document: _Document, first: int, content: str) -> tuple[list[tuple[int, str]], str | None]:
+    """Start and text of each line of an underlined heading, and the id behind the last one."""
+    pieces = []
+    for number, piece in enumerate(content.split("\n"), first):
+        line_start, line = document.markdown_line(number)
+        # The parser strips more than Markdown's own white space.
+        start = len(line[: max(line.find(piece.strip()), 0)].rstrip(_NOT_MARKDOWN_SPACES))
+        pieces.append((line_start + start, line[start:]))
+    joined, custom_id = _without_attributes("\n".join(piece for _, piece in pieces))
+    texts = joined.rstrip(_ASCII_SPACES).split("\n")
+    return [(start, text) for (start, _), text in zip(pieces, texts, strict=False)], custom_id
+
+
+def _without_attributes(content: str) -> tuple[str, str | None]:
+    found = _ATTRIBUTES.search(content)
+    if found is None:
+        return content, None
+    ids = [word[1:] for word in re.split(r"[ \t\n\r\x0c]+", found.group(1)) if word.startswith("#") and len(word) > 1]
+    return content[: found.start()], ids[-1] if ids else None
+
+
+def _offset(pieces: list[tuple[int, str]], position: int) -> int:
+    """Where a position in the joined pieces stands in the document."""
+    for start, piece in pieces:
+        if position <= len(piece):
+            return start + position
+        position -= len(piece) + 1
+    start, piece = pieces[-1]
+    return start + len(piece)
+
+
+def _title_borders(content: str, environment: dict[str, Any]) -> tuple[int, int] | None:
+    """From the first plain text, after any markup in front of it, to the end; a last character written as `&name;` is cut."""
+    children = _inline(content, environment)
+    start = _text_start(content, children, 0)
+    if start is None:
+        return None
+    end = len(content)
+    for child in reversed(children):
+        if child.type != "text_special" or child.info != "entity":
+            break
+        end -= len(child.markup)
+    return start, end
+
+
+def _text_start(content: str, children: list[Token], position: int) -> int | None:
+    for child in children:
+        match child.type:
+            case "text" if child.content:
+                return position
+            case "text_special" if child.info == "escape":
+                return position + 1
+            case "text_special":
+                position += len(child.markup)
+            case "code_inline":
+                closing = content.find(child.markup, position + len(child.markup) + len(child.content))
+                position = closing + len(child.markup)
+            case "html_inline":
+                position += len(child.content)
+            case "image":
+                inner = _text_start(content, child.children or [], position + 2)
+                if inner is not None:
+                    return inner
+                position = _after_link(content, position + 2)
+            case "link_open":
+                position += 1
+            case "link_close":
+                position = _after_link(content, position)
+            case "softbreak" | "hardbreak":
+                position = content.index("\n", position) + 1
+            case _:
+                position += len(child.markup)
+    return None
+
+
+_LINK_TAIL = re.compile(r">|\]\([^)]*\)|\]\[[^\]]*\]|\]")
+
+
+def _after_link(content: str, position: int) -> int:
+    """The end of a link whose text ends at or after a position."""
+    found = _LINK_TAIL.search(content, position)
+    return found.end() if found else position

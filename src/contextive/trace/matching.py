@@ -112,34 +112,36 @@ def _original_spans(haystack: Haystack, start: int, end: int) -> Iterator[tuple[
 
 
 def _characters(text: str, span: tuple[int, int]) -> tuple[int, int]:
-    """A byte range as a character range."""
+    """A byte range as a character range; a border inside a character moves in front of it."""
     if text.isascii():
         return span
     data = text.encode("utf-8", "surrogatepass")
-    start = len(data[: span[0]].decode("utf-8", "ignore"))
-    return start, start + len(data[span[0] : span[1]].decode("utf-8", "ignore"))
+    return len(data[: span[0]].decode("utf-8", "ignore")), len(data[: span[1]].decode("utf-8", "ignore"))
 
 
 def find_within_one_edit(needle: bytes, haystack: bytes) -> tuple[int, int] | None:
-    """The first place where the needle stands with one byte changed, missing or too many.
+    """The first place where the needle, which does not stand there unchanged, has one byte changed, missing or too many.
 
-    With one error, one half of the needle still stands there unchanged: finding it is a search in C, and only around its
-    places is anything compared. Of alignments that overlap, the longest counts, then the earliest.
+    Of the alignments that end at one place the longest counts. The first end wins, unless the next one reaches as far back.
     """
-    if len(needle) < 2:
-        return None
+    if len(needle) == 1:
+        return (0, min(1, len(haystack)))
+    starts: dict[int, int] = {}
+    for start, end in _alignments(needle, haystack):
+        starts[end] = min(start, starts.get(end, start))
     best: tuple[int, int] | None = None
-    for start, end in sorted(_alignments(needle, haystack), key=lambda span: (span[0], -span[1])):
-        if best is None:
-            best = (start, end)
-        elif start >= best[1]:
+    for end, start in sorted(starts.items()):
+        if best is not None and start > best[0]:
             break
-        elif end - start > best[1] - best[0]:
-            best = (start, end)
+        best = (start, end)
     return best
 
 
 def _alignments(needle: bytes, haystack: bytes) -> Iterator[tuple[int, int]]:
+    """Every place where the needle stands with one error.
+
+    One half of it is unchanged then: finding that is a search in C, and only around its places is anything compared.
+    """
     middle = len(needle) // 2
     head, tail = needle[:middle], needle[middle:]
     position = haystack.find(head)

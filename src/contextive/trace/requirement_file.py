@@ -10,12 +10,12 @@ from typing import Any
 from contextive.trace.citation import Citation, ParsedFile, Place, Problem
 from contextive.trace.level import CitationType, Level
 from contextive.trace.specification import Format
-from contextive.trace.text import trim
+from contextive.trace.text import SourceText, quoted, trim
+from contextive.trace.toml_places import TablePlace, TomlPlaces, find_places
 
-_HEADER = re.compile(r"^\s*\[\[\s*([A-Za-z0-9_-]+)\s*\]\]")
-_KEY = re.compile(r"^\s*([A-Za-z0-9_-]+)\s*=\s*")
 _ERROR_PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
-_MULTILINE = ("'''", '"""')
+_LEVELS = '"AUTO", "MUST", "SHOULD", "MAY"'
+_FORMATS = '"auto", "ietf", "markdown"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,80 +45,18 @@ _KIND_OF = {name: kind for kind in _KINDS for name in kind.names}
 
 
 def parse_requirement_file(text: str, path: str) -> ParsedFile:
-    """The requirements, exceptions and todos of one TOML file. One problem spoils the file, as it does in duvet."""
+    """The requirements, exceptions and todos of one TOML file. A wrong form spoils the file, a wrong value its entry."""
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as failure:
         return ParsedFile((), (_syntax_problem(str(failure), path),))
-    positions = _positions(text)
-    unknown = sorted(set(document) - _KIND_OF.keys() - {"target"})
-    if unknown:
-        line = positions.keys.get(unknown[0], 1)
-        return _refused("unknown_key", f"unknown field `{unknown[0]}`", Place(path, line))
-    default = document.get("target")
-    if default is not None and not isinstance(default, str):
-        return _refused("invalid_value", "target must be a string", Place(path, positions.keys.get("target", 1)))
-    citations: list[Citation] = []
-    for name, kind in _KIND_OF.items():
-        entries = document.get(name, [])
-        if not isinstance(entries, list):
-            return _refused(
-                "invalid_value", f"{name} must be a list of tables", Place(path, positions.keys.get(name, 1))
-            )
-        for index, entry in enumerate(entries):
-            place = positions.entry(name, index)
-            outcome = _entry(kind, entry, default, path, place, positions.keys.get("target", 1))
-            if isinstance(outcome, Problem):
-                return ParsedFile((), (outcome,))
-            citations.append(outcome)
-    return ParsedFile(tuple(citations))
-
-
-def _entry(
-    kind: _Kind, entry: Any, default: str | None, path: str, place: _EntryPlace, target_line: int
-) -> Citation | Problem:
-    here = Place(path, place.line)
-    if not isinstance(entry, dict):
-        return Problem("invalid_value", "an entry must be a table", here)
-    for key, value in entry.items():
-        if key not in kind.keys:
-            return Problem("unknown_key", f"unknown field `{key}`", Place(path, place.keys.get(key, place.line)))
-        wanted = list if key == "tags" else str
-        if not isinstance(value, wanted):
-            return Problem("invalid_value", f"{key} has the wrong type", Place(path, place.keys.get(key, place.line)))
-    for key in kind.required:
-        if key not in entry:
-            return Problem("missing_field", f"missing field `{key}`", here)
-    target = entry.get("target", default)
-    if target is None:
-        return Problem("missing_target", "missing target", here)
-    level = Level[entry["level"]] if entry.get("level") in Level.__members__ else None
-    if "level" in entry and level is None:
-        words = '"AUTO", "MUST", "SHOULD", "MAY"'
-        message = f'Invalid annotation level "{entry["level"]}", expected one of [{words}]'
-        return Problem("invalid_level", message, Place(path, place.keys.get("level", place.line)), "defined here")
-    format_ = Format.parse(entry["format"]) if "format" in entry else Format.AUTO
-    if format_ is None:
-        message = f'Invalid spec type "{entry["format"]}", expected one of ["auto", "ietf", "markdown"]'
-        return Problem("invalid_format", message, Place(path, place.keys.get("format", place.line)), "defined here")
-    raw = entry["quote"]
-    return Citation(
-        source=path,
-        line=place.line,
-        type=kind.type,
-        target=target,
-        quote=normalise_quote(raw),
-        level=level if level is not None else Level.AUTO,
-        format=format_,
-        comment=raw if kind.type is CitationType.SPEC else entry.get("reason", ""),
-        feature=entry.get("feature", ""),
-        tracking_issue=str(entry.get("tracking-issue", entry.get("tracking_issue", ""))),
-        tags=tuple(sorted({str(tag) for tag in entry.get("tags", ())})),
-        base=path,
-        target_place=Place(path, place.keys.get("target", target_line), 10),
-        quote_place=Place(path, place.keys.get("quote", place.line), 9),
-        text=f"[[{kind.type.value}]]",
-        end_line=place.line,
+    reader = _Reader(document, SourceText(text), path, find_places(text))
+    if problem := reader.wrong_form():
+        return ParsedFile((), (problem,))
+    outcomes = list(reader.entries())
+    return ParsedFile(
+        tuple(outcome for outcome in outcomes if isinstance(outcome, Citation)),
+        tuple(outcome for outcome in outcomes if isinstance(outcome, Problem)),
     )
 
 
@@ -128,41 +66,93 @@ def normalise_quote(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _EntryPlace:
-    line: int
-    keys: dict[str, int]
+class _Reader:
+    document: dict[str, Any]
+    source: SourceText
+    path: str
+    places: TomlPlaces
 
+    def wrong_form(self) -> Problem | None:
+        """The first key that is unknown, missing, given twice, or of the wrong type."""
+        for name, value in self.document.items():
+            here = self._place(self.places.values.get(name, self.places.entry(name, 0).start))
+            if name == "target":
+                if not isinstance(value, str):
+                    return Problem("invalid_value", "target must be a string", here)
+            elif name not in _KIND_OF:
+                return Problem("unknown_key", f"unknown field `{name}`", here)
+            elif not isinstance(value, list):
+                return Problem("invalid_value", f"{name} must be a list of tables", here)
+            elif any(other in self.document for other in _KIND_OF[name].names if other != name):
+                return Problem("repeated_key", f"`{name}` is given under two names", here)
+            else:
+                for index, entry in enumerate(value):
+                    if problem := self._wrong_entry(_KIND_OF[name], entry, self.places.entry(name, index)):
+                        return problem
+        return None
 
-@dataclass(slots=True)
-class _Positions:
-    keys: dict[str, int]
-    entries: dict[str, list[_EntryPlace]]
+    def _wrong_entry(self, kind: _Kind, entry: Any, place: TablePlace) -> Problem | None:
+        here = self._place(place.start)
+        if not isinstance(entry, dict):
+            return Problem("invalid_value", "an entry must be a table", here)
+        for key, value in entry.items():
+            at = self._place(place.values.get(key, place.start))
+            if key not in kind.keys:
+                return Problem("unknown_key", f"unknown field `{key}`", at)
+            if not isinstance(value, list if key == "tags" else str):
+                return Problem("invalid_value", f"{key} has the wrong type", at)
+        if not all(isinstance(tag, str) for tag in entry.get("tags", ())):
+            return Problem("invalid_value", "tags must be strings", self._place(place.values.get("tags", place.start)))
+        if "tracking-issue" in entry and "tracking_issue" in entry:
+            return Problem("repeated_key", "`tracking-issue` is given under two names", here)
+        for key in kind.required:
+            if key not in entry:
+                return Problem("missing_field", f"missing field `{key}`", here)
+        return None
 
-    def entry(self, name: str, index: int) -> _EntryPlace:
-        known = self.entries.get(name, [])
-        return known[index] if index < len(known) else _EntryPlace(self.keys.get(name, 1), {})
+    def entries(self) -> list[Citation | Problem]:
+        return [
+            self._entry(_KIND_OF[name], entry, self.places.entry(name, index))
+            for name, value in self.document.items()
+            if name != "target"
+            for index, entry in enumerate(value)
+        ]
 
+    def _entry(self, kind: _Kind, entry: dict[str, Any], place: TablePlace) -> Citation | Problem:
+        here = self._place(place.start)
+        target = entry.get("target", self.document.get("target"))
+        if target is None:
+            return Problem("missing_target", "missing target", here)
+        level = entry.get("level", Level.AUTO.name)
+        if level not in Level.__members__:
+            message = f'Invalid annotation level {quoted(level)}, expected one of [{_LEVELS}]'
+            return Problem("invalid_level", message, self._place(place.values["level"]), "defined here")
+        form = Format.parse(entry.get("format", "auto"))
+        if form is None:
+            message = f'Invalid spec type {quoted(entry["format"])}, expected one of [{_FORMATS}]'
+            return Problem("invalid_format", message, self._place(place.values["format"]), "defined here")
+        raw = entry["quote"]
+        return Citation(
+            source=self.path,
+            line=here.line,
+            type=kind.type,
+            target=target,
+            quote=normalise_quote(raw),
+            level=Level[level],
+            format=form,
+            comment=raw if kind.type is CitationType.SPEC else entry.get("reason", ""),
+            feature=entry.get("feature", ""),
+            tracking_issue=entry.get("tracking-issue", entry.get("tracking_issue", "")),
+            tags=tuple(sorted(set(entry.get("tags", ())))),
+            base=self.path,
+            target_place=self._place(place.values.get("target", self.places.values.get("target", 0))),
+            quote_place=self._place(place.values.get("quote", place.start)),
+            text=f"[[{kind.type.value}]]",
+            end_line=here.line,
+        )
 
-def _positions(text: str) -> _Positions:
-    """On which line each table and key stands. Strings over several lines are stepped over."""
-    found = _Positions({}, {})
-    current: _EntryPlace | None = None
-    inside: str | None = None
-    for number, line in enumerate(text.split("\n"), 1):
-        if inside is not None:
-            if inside in line:
-                inside = None
-            continue
-        if header := _HEADER.match(line):
-            current = _EntryPlace(number, {})
-            found.entries.setdefault(header.group(1), []).append(current)
-        elif key := _KEY.match(line):
-            (found.keys if current is None else current.keys).setdefault(key.group(1), number)
-            rest = line[key.end() :]
-            for mark in _MULTILINE:
-                if rest.startswith(mark) and mark not in rest[3:]:
-                    inside = mark
-    return found
+    def _place(self, offset: int) -> Place:
+        return Place(self.path, self.source.line_of(offset), self.source.byte_column_of(offset))
 
 
 def _syntax_problem(message: str, path: str) -> Problem:
@@ -171,7 +161,3 @@ def _syntax_problem(message: str, path: str) -> Problem:
     return Problem(
         "invalid_toml", f"not a TOML file: {_ERROR_PLACE.sub('', message).strip()}", Place(path, line, column)
     )
-
-
-def _refused(code: str, message: str, place: Place) -> ParsedFile:
-    return ParsedFile((), (Problem(code, message, place),))

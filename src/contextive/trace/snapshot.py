@@ -60,7 +60,7 @@ def write_snapshot(reports: Iterable[TargetReport]) -> str:
 
 
 def _target_lines(report: TargetReport) -> Iterator[str]:
-    specification, path = report.specification, report.target.path
+    specification, path = report.specification, report.target.shown
     titled = separated = False
     for section in specification.sections:
         opened = False

@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from contextive.trace.text import SourceText, trim
+from contextive.trace.transliteration import to_ascii
 
 
 class Format(StrEnum):
@@ -122,7 +123,7 @@ def slug(text: str) -> str:
     words: list[str] = []
     current: list[str] = []
     for character in text:
-        for letter in _ascii_of(character).lower():
+        for letter in to_ascii(character).lower():
             if letter.isascii() and letter.isalnum():
                 current.append(letter)
             elif current:
@@ -131,12 +132,3 @@ def slug(text: str) -> str:
     if current:
         words.append("".join(current))
     return "-".join(words)
-
-
-def _ascii_of(character: str) -> str:
-    """A character in ASCII: accents dropped, the common ligatures and foreign letters spelled out."""
-    if character.isascii():
-        return character
-    from anyascii import anyascii
-
-    return anyascii(character)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
-from urllib.parse import urlsplit, urlunsplit
+from dataclasses import dataclass, field
+from urllib.parse import quote, urlsplit
 
 from contextive.trace.specification import Format
 
@@ -21,6 +21,13 @@ class Target:
 
     path: str
     format: Format = Format.AUTO
+    path_in_project: str | None = field(default=None, compare=False)
+    """The path from the project directory, where an absolute one was written."""
+
+    @property
+    def shown(self) -> str:
+        """The name in reports."""
+        return self.path if self.path_in_project is None else self.path_in_project
 
     @property
     def is_url(self) -> bool:
@@ -50,9 +57,48 @@ def canonical_url(url: str) -> str:
 
 
 def normalise_url(url: str) -> str:
-    """A URL as URL parsers print it: scheme and host in lower case, never without a path."""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme.lower(), parts.netloc.lower(), parts.path or "/", parts.query, parts.fragment))
+    """A URL as URL parsers print it: lower case where case means nothing, dots resolved, the rest escaped."""
+    scheme, mark, rest = url.strip(_CONTROLS).translate(_NEVER_IN_URLS).partition("://")
+    if not mark or scheme.lower() not in _DEFAULT_PORTS:
+        return url
+    rest = rest.partition("#")[0].lstrip("/\\")
+    authority_end = next((index for index, character in enumerate(rest) if character in "/\\?"), len(rest))
+    user, at, host = rest[:authority_end].rpartition("@")
+    path, question, query = rest[authority_end:].partition("?")
+    host = _host(host).removesuffix(f":{_DEFAULT_PORTS[scheme.lower()]}").removesuffix(":")
+    shown = quote(_without_dots(path.replace("\\", "/")), safe=_SAFE_IN_PATH)
+    return f"{scheme.lower()}://{user}{at}{host}{shown}{question}{quote(query, safe=_SAFE_IN_QUERY)}"
+
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_CONTROLS = "".join(map(chr, range(0x21)))
+_NEVER_IN_URLS = dict.fromkeys(map(ord, "\t\r\n"))
+_SAFE_IN_PATH = "%/!$&'()*+,;=:@[]^|~\\"
+_SAFE_IN_QUERY = "%/?!$&()*+,;=:@[]^|~`{}\\"
+
+
+def _host(host: str) -> str:
+    if host.isascii():
+        return host.lower()
+    try:
+        return host.encode("idna").decode("ascii").lower()
+    except UnicodeError:
+        return host.lower()
+
+
+def _without_dots(path: str) -> str:
+    """A path without `.` and `..`, and never empty."""
+    kept: list[str] = []
+    segments = path.split("/")[1:]
+    for index, segment in enumerate(segments):
+        plain = segment.lower().replace("%2e", ".")
+        if plain == "..":
+            del kept[-1:]
+        elif plain != ".":
+            kept.append(segment)
+        if plain in (".", "..") and index == len(segments) - 1:
+            kept.append("")
+    return "/" + "/".join(kept)
 
 
 def cached_path(url: str, download_dir: str) -> str:

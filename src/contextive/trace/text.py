@@ -7,6 +7,7 @@ character's difference moves a quote.
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,6 +32,21 @@ def trim_end(text: str) -> str:
     return text.rstrip(WHITESPACE)
 
 
+_ESCAPES = {"\0": "\\0", "\t": "\\t", "\r": "\\r", "\n": "\\n", '"': '\\"', "\\": "\\\\"}
+
+
+def quoted(text: str) -> str:
+    """A text between quotation marks with everything invisible in it spelled out, as duvet's messages show it."""
+    return '"' + "".join(map(_spelled_out, text)) + '"'
+
+
+def _spelled_out(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    is_visible = character.isprintable() and unicodedata.category(character) not in ("Mn", "Me")
+    return character if is_visible else f"\\u{{{ord(character):x}}}"
+
+
 def iter_lines(text: str) -> Iterator[tuple[int, str]]:
     """Start offset and content of each line, without its LF or CRLF. A trailing LF opens no further line."""
     start, size = 0, len(text)
@@ -52,7 +68,8 @@ class SourceText:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        return [0, *(match.end() for match in re.finditer("\n", self.text))]
+        # A line feed at the very end opens no line.
+        return [0, *(match.end() for match in re.finditer("\n(?!\\Z)", self.text))]
 
     def line_of(self, offset: int) -> int:
         """The 1-based line that holds an offset."""
@@ -62,10 +79,13 @@ class SourceText:
         """The 1-based column of an offset in its line."""
         return offset - self._line_starts[self.line_of(offset) - 1] + 1
 
+    def byte_column_of(self, offset: int) -> int:
+        """The 1-based column, counted in bytes, as duvet's messages give it."""
+        return self.byte_of(offset) - self.byte_of(self._line_starts[self.line_of(offset) - 1]) + 1
+
     def line_range(self, start: int, end: int) -> range:
-        """The lines that a slice touches; an empty slice touches the one it stands in."""
-        first = self.line_of(start)
-        return range(first, (self.line_of(end - 1) if end > start else first) + 1)
+        """The lines from where a slice begins to where it ends, both included."""
+        return range(self.line_of(start), self.line_of(end) + 1)
 
     @cached_property
     def _byte_starts(self) -> list[int] | None:

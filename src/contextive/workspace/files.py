@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 MAX_TEXT_BYTES = 16 * 1024 * 1024
+_SETTLING_NS = 50_000_000
+_COARSE_SETTLING_NS = 2_100_000_000
 
 
 class Fingerprint(NamedTuple):
@@ -19,6 +22,15 @@ class Fingerprint(NamedTuple):
     changed_ns: int
     size: int
     inode: int
+
+    @staticmethod
+    def of(found: os.stat_result) -> Fingerprint:
+        return Fingerprint(found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
+
+    def is_settled(self, now_ns: int) -> bool:
+        """Whether a change after `now_ns` would show: the file system's clock has moved on since the last one."""
+        coarse = self.changed_ns % 1_000_000_000 == 0
+        return now_ns - self.changed_ns > (_COARSE_SETTLING_NS if coarse else _SETTLING_NS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +57,8 @@ class ProjectFiles:
     boundary: Path | None = None
     max_bytes: int = MAX_TEXT_BYTES
     _cache: dict[str, FileText | Unreadable] = field(default_factory=dict)
+    _unsettled: set[str] = field(default_factory=set)
+    """Files that were read so soon after a change that another one could have left the same fingerprint."""
 
     @staticmethod
     def bounded(root: Path) -> ProjectFiles:
@@ -57,17 +71,24 @@ class ProjectFiles:
         """The text of a file. Asks the file system whether it changed, and reads it again only then."""
         known = self._cache.get(path)
         fingerprint = self.fingerprint(path)
-        if known is not None and known.fingerprint is not None and known.fingerprint == fingerprint:
+        if known is not None and known.fingerprint == fingerprint and path not in self._unsettled:
             return known
-        self._cache[path] = fresh = self._read(path)
+        now = time.time_ns()
+        fresh = self._read(path)
+        if fresh.fingerprint is None or fresh.fingerprint.is_settled(now):
+            self._unsettled.discard(path)
+        else:
+            self._unsettled.add(path)
+        if known is not None and known == fresh:
+            return known
+        self._cache[path] = fresh
         return fresh
 
     def fingerprint(self, path: str) -> Fingerprint | None:
         try:
-            found = os.stat(self._absolute(path))  # noqa: PTH116 - strings, for speed
+            return Fingerprint.of(os.stat(self._absolute(path)))  # noqa: PTH116 - strings, for speed
         except (OSError, ValueError):
             return None
-        return Fingerprint(found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
 
     def is_file(self, path: str) -> bool:
         try:
@@ -86,8 +107,9 @@ class ProjectFiles:
 
     def keep_only(self, paths: set[str]) -> None:
         """Forget the texts of files that are no longer of interest."""
-        for path in self._cache.keys() - paths:
-            del self._cache[path]
+        for path in set(self._cache) - paths:
+            self._cache.pop(path, None)
+        self._unsettled &= paths
 
     def _absolute(self, path: str) -> str:
         return os.path.join(self.root, path)  # noqa: PTH118
@@ -96,24 +118,48 @@ class ProjectFiles:
         absolute = self._absolute(path)
         return os.path.realpath(absolute) != absolute
 
-    def _read(self, path: str) -> FileText | Unreadable:
+    def _is_inside(self, path: str, handle: int) -> bool:
+        """Whether an open file lies inside the boundary. Its name is asked of the handle: a path can change meanwhile."""
+        if self.boundary is None:
+            return True
         try:
-            # Non-blocking, so that a pipe in the place of a file cannot hold us up before we see that it is one.
+            real = os.readlink(f"/proc/self/fd/{handle}")  # noqa: PTH115
+        except OSError:
+            return self.allows(path)  # a system that does not tell
+        return Path(real).is_relative_to(self.boundary)
+
+    def _read(self, path: str) -> FileText | Unreadable:
+        found: os.stat_result | None = None
+        try:
+            found = os.stat(self._absolute(path))  # noqa: PTH116
+            if not stat.S_ISREG(found.st_mode):
+                return Unreadable("it is not a regular file", Fingerprint.of(found))
+            # Non-blocking, so that a pipe that takes the file's place this very moment cannot hold us up.
             handle = os.open(self._absolute(path), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | os.O_CLOEXEC)
         except (OSError, ValueError):
-            return Unreadable("the file cannot be opened")
-        with os.fdopen(handle, "rb") as file:
-            found = os.fstat(handle)
-            fingerprint = Fingerprint(found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
-            if not stat.S_ISREG(found.st_mode):
-                return Unreadable("it is not a regular file", fingerprint)
-            if not self.allows(path):
-                return Unreadable("it lies outside the project", fingerprint)
-            if found.st_size > self.max_bytes:
-                return Unreadable(f"it is larger than {self.max_bytes // (1024 * 1024)} MiB", fingerprint)
-            data = file.read(self.max_bytes + 1)
+            return Unreadable("the file cannot be opened", Fingerprint.of(found) if found else None)
+        try:
+            return self._read_open(path, handle)
+        finally:
+            os.close(handle)
+
+    def _read_open(self, path: str, handle: int) -> FileText | Unreadable:
+        found = os.fstat(handle)
+        fingerprint = Fingerprint.of(found)
+        if not stat.S_ISREG(found.st_mode):
+            return Unreadable("it is not a regular file", fingerprint)
+        if not self._is_inside(path, handle):
+            return Unreadable("it lies outside the project", fingerprint)
+        too_large = Unreadable(f"it is larger than {self.max_bytes // (1024 * 1024)} MiB", fingerprint)
+        if found.st_size > self.max_bytes:
+            return too_large
+        try:
+            with open(handle, "rb", closefd=False) as file:
+                data = file.read(self.max_bytes + 1)
+        except OSError:
+            return Unreadable("the file cannot be read", fingerprint)
         if len(data) > self.max_bytes:
-            return Unreadable(f"it is larger than {self.max_bytes // (1024 * 1024)} MiB", fingerprint)
+            return too_large
         try:
             return FileText(data.decode("utf-8"), fingerprint)
         except UnicodeDecodeError as failure:

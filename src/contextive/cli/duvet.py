@@ -1,0 +1,227 @@
+"""`duvet init | extract | report | merge | query`, and `contextive-mcp report`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contextive.errors import InvalidRequest, UsageError
+
+if TYPE_CHECKING:
+    from contextive.ops.duvet_report import DuvetProject, ReportOptions
+
+_NO_OPS = ("--package", "--features", "--exclude", "--target", "--target-dir", "--manifest-path")
+_NO_OP_FLAGS = ("--workspace", "--all-features", "--no-default-features", "--no-cargo")
+
+
+def _project() -> DuvetProject:
+    from contextive.ops.duvet_report import DuvetProject
+
+    return DuvetProject(
+        Path.cwd(), os.environ, lambda line: print(line, file=sys.stderr), lambda text: print(text, end="")
+    )
+
+
+def _add_project_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config-path", metavar="FILE", help="configuration file (default: .duvet/config.toml)")
+    for flag in ("--source-pattern", "--spec-pattern"):
+        parser.add_argument(flag, action="append", default=[], help=argparse.SUPPRESS)
+    parser.add_argument("--spec-path", help=argparse.SUPPRESS)
+    for flag in _NO_OPS:
+        parser.add_argument(flag, *(["-p"] if flag == "--package" else []), dest="ignored", help=argparse.SUPPRESS)
+    for flag in _NO_OP_FLAGS:
+        parser.add_argument(flag, action="store_true", dest="ignored_flag", help=argparse.SUPPRESS)
+
+
+def _add_switch(parser: argparse.ArgumentParser, flag: str, help_: str) -> None:
+    """A flag that may carry `=true` or `=false`."""
+    parser.add_argument(flag, nargs="?", const=True, default=None, type=_truth, metavar="BOOL", help=help_)
+
+
+def _truth(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} is neither true nor false")
+    return text == "true"
+
+
+# -- report ------------------------------------------------------------------------------------------------------------
+
+
+def configure_report(parser: argparse.ArgumentParser) -> None:
+    _add_project_options(parser)
+    for flag, help_ in (
+        ("--json", "write the JSON report (v1) here"),
+        ("--json-v2", "write the JSON report (v2) here"),
+        ("--html", "write the HTML report here"),
+        ("--lcov", "write LCOV records into this directory"),
+        ("--sarif", "write a SARIF report here, for code scanning"),
+        ("--junit", "write a JUnit report here, one case a requirement"),
+        ("--badge", "write a coverage badge (SVG) here"),
+    ):
+        parser.add_argument(flag, metavar="PATH", help=help_)
+    parser.add_argument("--format", choices=["github"], help="also print findings as workflow annotations")
+    _add_switch(parser, "--ci", "fail on what is not covered, or on a snapshot that differs")
+    _add_switch(parser, "--require-citations", "with --ci: every requirement must be cited (default: true)")
+    _add_switch(parser, "--require-tests", "with --ci: every citation must be tested (default: true)")
+    parser.add_argument("--blob-link", metavar="URL", help="where source files are shown on the web")
+    parser.add_argument("--issue-link", metavar="URL", help="where issues are kept on the web")
+    parser.add_argument("--fetch", action="store_true", help="download specifications that are not stored yet")
+    parser.set_defaults(run=run_report)
+
+
+def report_options(options: argparse.Namespace) -> ReportOptions:
+    from contextive.ops.duvet_report import ReportOptions
+
+    return ReportOptions(
+        config_path=options.config_path,
+        json=options.json,
+        json_v2=options.json_v2,
+        html=options.html,
+        lcov=options.lcov,
+        sarif=options.sarif,
+        junit=options.junit,
+        badge=options.badge,
+        github=options.format == "github",
+        ci=options.ci,
+        require_citations=options.require_citations is not False,
+        require_tests=options.require_tests is not False,
+        blob_link=options.blob_link,
+        issue_link=options.issue_link,
+        fetch=options.fetch,
+        source_patterns=tuple(options.source_pattern),
+        spec_patterns=tuple(options.spec_pattern),
+        spec_path=options.spec_path,
+    )
+
+
+def run_report(options: argparse.Namespace) -> int:
+    return _project().report(report_options(options))
+
+
+# -- init --------------------------------------------------------------------------------------------------------------
+
+
+def configure_init(parser: argparse.ArgumentParser) -> None:
+    from contextive.ops.duvet_init import LANGUAGES
+
+    parser.add_argument("--specification", action="append", default=[], metavar="URL", help="include a specification")
+    for language in LANGUAGES:
+        parser.add_argument(
+            f"--lang-{language}", action="append_const", dest="languages", const=language, help=argparse.SUPPRESS
+        )
+    parser.set_defaults(run=run_init)
+
+
+def run_init(options: argparse.Namespace) -> int:
+    from contextive.ops.duvet_init import initialise
+
+    project = _project()
+    initialise(Path.cwd(), options.specification, options.languages or [], project.progress)
+    return 0
+
+
+# -- extract -----------------------------------------------------------------------------------------------------------
+
+
+def configure_extract(parser: argparse.ArgumentParser) -> None:
+    _add_project_options(parser)
+    parser.add_argument("target_path", metavar="TARGET", help="path or URL of the specification")
+    parser.add_argument("-f", "--format", default="IETF", help="IETF, markdown or auto (default: IETF)")
+    parser.add_argument("-e", "--extension", default="toml", help="toml or rs (default: toml)")
+    parser.add_argument("-o", "--out", default=".", help="directory to write to (default: .)")
+    parser.add_argument("--fetch", action="store_true", help="download the specification if it is not stored yet")
+    parser.set_defaults(run=run_extract)
+
+
+def run_extract(options: argparse.Namespace) -> int:
+    from contextive.ops.duvet_extract import extract_to
+    from contextive.ops.duvet_report import ReportOptions
+
+    project = _project()
+    settings, _ = project.settings(
+        ReportOptions(
+            config_path=options.config_path,
+            spec_path=options.spec_path,
+            source_patterns=("",) if options.spec_path else (),
+        )
+    )
+    extract_to(
+        project,
+        options.target_path,
+        options.format,
+        options.extension,
+        options.out,
+        settings.download_dir if settings.config_path or options.spec_path else "specs",
+        fetch=options.fetch,
+    )
+    return 0
+
+
+# -- merge -------------------------------------------------------------------------------------------------------------
+
+
+def configure_merge(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--input", action="append", required=True, metavar="PATH", help="a v2 report; repeat it")
+    parser.add_argument("--output", required=True, metavar="PATH", help="where the union goes")
+    parser.set_defaults(run=run_merge)
+
+
+def run_merge(options: argparse.Namespace) -> int:
+    from contextive.trace.reports.merge import merge_reports
+
+    texts = []
+    for path in options.input:
+        try:
+            texts.append(Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeError):
+            raise InvalidRequest(f"{path} cannot be read.", hint="Give the JSON v2 reports with --input.") from None
+    Path(options.output).parent.mkdir(parents=True, exist_ok=True)
+    Path(options.output).write_text(merge_reports(texts), encoding="utf-8")
+    return 0
+
+
+# -- query -------------------------------------------------------------------------------------------------------------
+
+
+def configure_query(parser: argparse.ArgumentParser) -> None:
+    _add_project_options(parser)
+    parser.add_argument("-c", "--check", default="implementation,test,duplicates", metavar="CHECKS",
+                        help="implementation, test, duplicates; separated by commas")  # fmt: skip
+    parser.add_argument("-s", "--section", action="append", default=[], metavar="PATH[#SECTION]", help="only these")
+    parser.add_argument("-q", "--quote", metavar="TEXT", help="only requirements that hold this text, in any case")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show the comment that mends each finding")
+    parser.set_defaults(run=run_query)
+
+
+def run_query(options: argparse.Namespace) -> int:
+    from contextive.ops.duvet_report import ReportOptions, all_requirements
+    from contextive.trace.checks import CHECKS, run_checks
+
+    wanted = [word.strip() for word in options.check.split(",") if word.strip()]
+    unknown = [word for word in wanted if word not in CHECKS]
+    if unknown:
+        supported = ", ".join(CHECKS)
+        reason = " needs execution data of a JVM and is not supported" if "coverage" in unknown[0] else " is no check"
+        raise UsageError(f"{unknown[0][:40]!r}{reason}.", hint=f"Checks: {supported}.")
+    state = _project().analyse(ReportOptions(config_path=options.config_path))
+    if state is None:
+        return 1
+    chosen = [r for r in all_requirements(state) if _selected(f"{r.target.path}#{r.section.id}", r.text, options)]
+    failed = False
+    for check, findings in run_checks([c for c in CHECKS if c in wanted], state.analysis, chosen).items():
+        print(f"{check}: {'ok' if not findings else f'{len(findings)} findings'}")
+        failed |= bool(findings)
+        for finding in findings:
+            print(f"  {finding.kind}: {finding.where}\n    {finding.text}")
+            if options.verbose and finding.help:
+                print("\n".join(f"      {line}" for line in finding.help.splitlines()))
+    return 1 if failed else 0
+
+
+def _selected(where: str, text: str, options: argparse.Namespace) -> bool:
+    sections = options.section
+    in_section = not sections or any(where == s or where.startswith(f"{s}#") for s in sections)
+    return in_section and (not options.quote or options.quote.lower() in text.lower())

@@ -1,0 +1,116 @@
+"""One project's requirements for everybody who asks: fresh at every question, and equal for all who ask at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from contextive.errors import ConfigError
+from contextive.ingest.trace_defaults import settings_for
+from contextive.ingest.traced_project import TracedProject, TraceState
+from contextive.trace.advice import STYLES, problem_text
+from contextive.trace.catalog import TraceCatalog
+from contextive.trace.citation import Citation, CommentStyle
+from contextive.trace.duvet_config import TraceSettings, parse_duvet_config
+from contextive.workspace.files import FileText, ProjectFiles
+
+CONFIG_PATH = ".duvet/config.toml"
+
+
+@dataclass(frozen=True)
+class TraceView:
+    """A project at one moment: its files' state and the catalog made from it."""
+
+    state: TraceState
+    catalog: TraceCatalog
+    generation: int
+
+
+class TraceService:
+    """Answers from the files as they are. One refresh at a time; who comes meanwhile waits for it and shares it."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        specifications: tuple[str, ...] = (),
+        sources: tuple[str, ...] = (),
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self.files = ProjectFiles.bounded(root)
+        self._wanted = (specifications, sources)
+        self._environ = dict(environ or {})
+        self._lock = threading.Lock()
+        self._config: tuple[FileText, TraceSettings] | None = None
+        self._project: TracedProject | None = None
+        self._view: TraceView | None = None
+        self._statuses: dict[str, str] | None = None
+
+    def view(self) -> TraceView:
+        """The project now. Cheap when nothing changed: a look at every file's fingerprint."""
+        with self._lock:
+            project = self._current_project()
+            state = project.read()
+            if self._view is None or self._view.state is not state:
+                generation = self._view.generation + 1 if self._view else 1
+                self._view = TraceView(state, TraceCatalog(state.analysis, state.specifications), generation)
+            return self._view
+
+    def remember_statuses(self) -> None:
+        """Take the statuses of now as those from which changes are told, unless there are such already."""
+        if self._statuses is None:
+            self._statuses = self._current_statuses()
+
+    def changed_resources(self) -> list[str]:
+        """The URIs of requirements whose status is no longer what it was at the last call."""
+        now = self._current_statuses()
+        before, self._statuses = self._statuses, now
+        if before is None or before == now:
+            return []
+        changed = [uri for uri in now.keys() | before.keys() if now.get(uri) != before.get(uri)]
+        return sorted([*changed, "duvet:///requirements", "duvet:///citations"])
+
+    def _current_statuses(self) -> dict[str, str]:
+        catalog = self.view().catalog
+        return {f"duvet://{catalog.full_path(r)}": r.status.value for r in catalog.requirements}
+
+    def lines_of(self, path: str) -> list[str] | None:
+        """The lines of a file that holds citations."""
+        content = self.files.read(path)
+        return content.text.split("\n") if isinstance(content, FileText) else None
+
+    def comment_of(self, citation: Citation) -> str:
+        """A citation's comment as it stands in its file."""
+        lines = self.lines_of(citation.source)
+        if lines is None or citation.base is not None:
+            return problem_text(citation, STYLES[0])
+        return "\n".join(line.strip() for line in lines[citation.line - 1 : max(citation.end_line, citation.line)])
+
+    def style_for(self, view: TraceView, near: Citation | None = None) -> CommentStyle:
+        """The comment style to propose: that of a neighbour, else the project's first."""
+        if near is not None and near.base is None:
+            for style in STYLES:
+                if near.text.startswith(style.meta):
+                    return style
+        sources = view.state.settings.sources
+        return sources[0].style if sources else STYLES[0]
+
+    def _current_project(self) -> TracedProject:
+        settings = self._settings()
+        if self._project is None:
+            self._project = TracedProject(self.files, settings, unify_aliases=True)
+        elif settings != self._project.settings:
+            self._project.settings = settings
+        return self._project
+
+    def _settings(self) -> TraceSettings:
+        content = self.files.read(CONFIG_PATH)
+        if isinstance(content, FileText):
+            if self._config is None or self._config[0] != content:
+                self._config = (content, parse_duvet_config(content.text, CONFIG_PATH, self._environ))
+            return self._config[1]
+        if content.fingerprint is not None:
+            raise ConfigError(f"{CONFIG_PATH} cannot be read: {content.reason}.")
+        return settings_for(str(self.files.root), *self._wanted, self.files.allows)

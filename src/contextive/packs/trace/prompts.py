@@ -1,0 +1,101 @@
+"""The prompts of the trace pack: work on one requirement, cite one, review them all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from contextive.errors import InvalidRequest
+from contextive.ingest.trace_service import TraceService
+from contextive.packs.trace.pack import pack, view_of
+from contextive.packs.trace.resources import _complete_requirement, _complete_spec
+from contextive.registry import Context, PromptArgument, PromptMessage, Text
+from contextive.trace.advice import what_is_missing
+from contextive.trace.ranking import SIMPLE_STATUS, level_word, prioritise
+from contextive.trace.requirement import Requirement
+
+_REQUIREMENT = PromptArgument(
+    "req_identifier", "Requirement identifier (8 or more digits suffice)", required=True, complete=_complete_requirement
+)
+
+
+def _user(text: str) -> list[PromptMessage]:
+    return [PromptMessage("user", Text(text))]
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}" for line in text.splitlines())
+
+
+def _one(arguments: Mapping[str, str], ctx: Context) -> Requirement:
+    found = view_of(ctx).catalog.find(arguments["req_identifier"])
+    if not found:
+        raise InvalidRequest("Requirement not found.", hint="search_requirements finds identifiers.")
+    return found[0]
+
+
+def _missing_comments(requirement: Requirement, ctx: Context) -> str:
+    service = ctx.service(TraceService)
+    style = service.style_for(view_of(ctx), next((c for c in requirement.related if c.base is None), None))
+    return "\n\n".join(f"{m.what}:\n{m.citation}" for m in what_is_missing(requirement, style))
+
+
+@pack.prompt(
+    "implement_requirement",
+    title="Implement a requirement",
+    description="Implement and test one requirement, and cite it where the code keeps it.",
+    arguments=(_REQUIREMENT,),
+)
+def implement_requirement(arguments: Mapping[str, str], ctx: Context) -> list[PromptMessage]:
+    requirement = _one(arguments, ctx)
+    return _user(
+        f"Implement this requirement of level {level_word(requirement.level)}. It is quoted from section "
+        f"{requirement.section.id} of {requirement.target.path}:\n\n{_quoted(requirement.text)}\n\n"
+        f"Its status is: {SIMPLE_STATUS[requirement.status]}. Read explain_requirement {requirement.identifier[:16]} and the "
+        "section first. Write the code, then a test that fails without it. Put the citation comments where the code and the "
+        f"test are; check each with validate_citation.\n\n{_missing_comments(requirement, ctx)}"
+    )
+
+
+@pack.prompt(
+    "cite_requirement",
+    title="Cite a requirement",
+    description="Find the code that already keeps a requirement, and cite it.",
+    arguments=(_REQUIREMENT, PromptArgument("file", "Where to look first")),
+)
+def cite_requirement(arguments: Mapping[str, str], ctx: Context) -> list[PromptMessage]:
+    requirement = _one(arguments, ctx)
+    where = f"Look first in this file: {arguments['file']}\n" if arguments.get("file") else ""
+    return _user(
+        f"Find the code that already keeps this requirement, and the test that shows it:\n\n{_quoted(requirement.text)}\n\n"
+        f"{where}Change no behaviour. Add the citation comment directly above the lines that do it; if nothing does, say so "
+        f"and add none.\n\n{_missing_comments(requirement, ctx)}"
+    )
+
+
+@pack.prompt(
+    "review_coverage",
+    title="Review coverage",
+    description="How far the requirements are, what is wrong, and what to do next.",
+    arguments=(PromptArgument("spec", "Only this specification", complete=_complete_spec),),
+)
+def review_coverage(arguments: Mapping[str, str], ctx: Context) -> list[PromptMessage]:
+    view = view_of(ctx)
+    requirements = list(view.catalog.requirements)
+    if arguments.get("spec"):
+        entry = view.catalog.resolve(arguments["spec"])
+        if entry is None:
+            raise InvalidRequest("Specification not found.", hint="resolve_spec_id lists what is known.")
+        requirements = [r for r in requirements if r.target == entry.target]
+    counts = Counter(SIMPLE_STATUS[r.status] for r in requirements)
+    summary = ", ".join(f"{counts[word]} {word}" for word in dict.fromkeys(SIMPLE_STATUS.values()))
+    first = "\n".join(
+        f"> {r.identifier[:16]} [{level_word(r.level)}] {r.text}"
+        for r in prioritise([r for r in requirements if not r.status.is_done])[:10]
+    )
+    return _user(
+        f"Review how far this project keeps its requirements: {len(requirements)} in all, {summary}; "
+        f"{len(view.state.problems)} invalid citations.\n\nThe first open ones, quoted:\n{first or '> none'}\n\n"
+        "Check list_invalid_citations and mend what is broken. Then say which three requirements to work on next and why, "
+        "which exceptions have no good reason, and which citations do not do what they claim."
+    )

@@ -1,0 +1,314 @@
+"""The resources of the trace pack: specifications, sections, requirements and citations, each level under its path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from contextive.errors import ResourceNotFound
+from contextive.ingest.trace_service import TraceService
+from contextive.packs.trace.pack import pack, view_of
+from contextive.packs.trace.tools import code_around
+from contextive.registry import Context, ResourceEntry
+from contextive.trace.catalog import CitationEntry, SpecificationEntry, TraceCatalog
+from contextive.trace.ranking import SIMPLE_STATUS, level_word
+from contextive.trace.requirement import Requirement
+from contextive.trace.specification import Section
+
+SCHEME = "duvet://"
+_SPEC = "duvet:///specifications/{spec_id}"
+_SECTION = _SPEC + "/sections/{section_id}"
+_REQUIREMENT = _SECTION + "/requirements/{req_identifier}"
+_CONTEXT_LINES = 3
+
+Variables = Mapping[str, str]
+JSON = "application/json"
+
+
+def _entries(
+    make: Callable[[TraceCatalog], Sequence[ResourceEntry]],
+) -> Callable[[int, int, Context], list[ResourceEntry]]:
+    """A page of what a template has to offer."""
+
+    def listed(offset: int, limit: int, ctx: Context) -> list[ResourceEntry]:
+        return list(make(view_of(ctx).catalog)[offset : offset + limit])
+
+    return listed
+
+
+def _entry(path: str, name: str, title: str) -> ResourceEntry:
+    return ResourceEntry(SCHEME + path, name, title[:120], None, JSON)
+
+
+def _specification(variables: Variables, ctx: Context) -> tuple[TraceCatalog, SpecificationEntry]:
+    catalog = view_of(ctx).catalog
+    entry = catalog.specifications.get(variables["spec_id"]) or catalog.resolve(variables["spec_id"])
+    if entry is None:
+        known = ", ".join(list(catalog.specifications)[:20]) or "none"
+        raise ResourceNotFound("No such specification.", hint=f"Known: {known}.")
+    return catalog, entry
+
+
+def _section(variables: Variables, ctx: Context) -> tuple[TraceCatalog, SpecificationEntry, Section]:
+    catalog, entry = _specification(variables, ctx)
+    section = entry.specification.section(variables["section_id"])
+    if section is None:
+        raise ResourceNotFound("No such section.", hint=f"Read {entry.path}/sections.")
+    return catalog, entry, section
+
+
+def _requirement(variables: Variables, ctx: Context) -> tuple[TraceCatalog, Requirement]:
+    catalog, entry, section = _section(variables, ctx)
+    for requirement in catalog.find(variables["req_identifier"]):
+        if requirement.target == entry.target and requirement.section.id == section.id:
+            return catalog, requirement
+    raise ResourceNotFound(
+        "No such requirement in that section.", hint=f"Read {entry.section_path(section)}/requirements."
+    )
+
+
+# -- completion: values for each blank, in the light of those already filled -------------------------------------------
+
+
+def _complete_spec(prefix: str, _others: Variables, ctx: Context) -> list[str]:
+    return [spec_id for spec_id in view_of(ctx).catalog.specifications if spec_id.startswith(prefix)]
+
+
+def _complete_section(prefix: str, others: Variables, ctx: Context) -> list[str]:
+    catalog = view_of(ctx).catalog
+    entries = [catalog.specifications[others["spec_id"]]] if others.get("spec_id") in catalog.specifications else None
+    chosen = entries or list(catalog.specifications.values())
+    return list(dict.fromkeys(s.id for e in chosen for s in e.specification.sections if s.id.startswith(prefix)))
+
+
+def _complete_requirement(prefix: str, others: Variables, ctx: Context) -> list[str]:
+    catalog = view_of(ctx).catalog
+    return list(
+        dict.fromkeys(
+            r.identifier
+            for r in catalog.requirements
+            if r.identifier.startswith(prefix)
+            and others.get("section_id") in (None, r.section.id)
+            and others.get("spec_id") in (None, catalog.entry_of(r.target).id)
+        )
+    )
+
+
+def _complete_citation(prefix: str, others: Variables, ctx: Context) -> list[str]:
+    wanted = others.get("req_identifier")
+    found = (
+        e.citation.id
+        for e in view_of(ctx).catalog.citations
+        if e.citation.id.startswith(prefix) and wanted in (None, e.requirement.identifier)
+    )
+    return list(dict.fromkeys(found))
+
+
+_COMPLETE = {
+    "spec_id": _complete_spec,
+    "section_id": _complete_section,
+    "req_identifier": _complete_requirement,
+    "citation_id": _complete_citation,
+}
+
+
+# -- the levels --------------------------------------------------------------------------------------------------------
+
+
+@pack.resource(
+    "duvet:///specifications",
+    name="specifications",
+    title="Specifications",
+    description="All specifications: id, name, url, description.",
+)
+def read_specifications(_variables: Variables, ctx: Context) -> list[dict[str, Any]]:
+    return [_describe(entry) for entry in view_of(ctx).catalog.specifications.values()]
+
+
+def _describe(entry: SpecificationEntry) -> dict[str, Any]:
+    return {"id": entry.id, "name": entry.name, "url": entry.url, "description": entry.description}
+
+
+@pack.resource(
+    _SPEC,
+    name="specification",
+    title="A specification",
+    description="One specification, with its format and how far its requirements are.",
+    list_entries=_entries(lambda c: [_entry(e.path, e.id, e.name) for e in c.specifications.values()]),
+    complete=_COMPLETE,
+)
+def read_specification(variables: Variables, ctx: Context) -> dict[str, Any]:
+    catalog, entry = _specification(variables, ctx)
+    own = [r for r in catalog.requirements if r.target == entry.target]
+    counts = dict.fromkeys(SIMPLE_STATUS.values(), 0)
+    for requirement in own:
+        counts[SIMPLE_STATUS[requirement.status]] += 1
+    return {
+        **_describe(entry),
+        "format": entry.specification.format.value,
+        "sections": len(entry.specification.sections),
+        "requirements": len(own),
+        "statuses": counts,
+    }
+
+
+@pack.resource(
+    _SPEC + "/sections",
+    name="sections",
+    title="Sections of a specification",
+    description="All sections of one specification: id and title.",
+    list_entries=_entries(
+        lambda c: [_entry(f"{e.path}/sections", f"{e.id}/sections", e.name) for e in c.specifications.values()]
+    ),
+    complete=_COMPLETE,
+)
+def read_sections(variables: Variables, ctx: Context) -> list[dict[str, Any]]:
+    _, entry = _specification(variables, ctx)
+    return [{"id": section.id, "title": section.title} for section in entry.specification.sections]
+
+
+def _all_sections(catalog: TraceCatalog) -> list[tuple[SpecificationEntry, Section]]:
+    return [(e, s) for e in catalog.specifications.values() for s in e.specification.sections]
+
+
+@pack.resource(
+    _SECTION,
+    name="section",
+    title="A section",
+    description="One section: id, title and full text.",
+    list_entries=_entries(
+        lambda c: [_entry(e.section_path(s), f"{e.id}#{s.id}", s.title) for e, s in _all_sections(c)]
+    ),
+    complete=_COMPLETE,
+)
+def read_section(variables: Variables, ctx: Context) -> dict[str, Any]:
+    _, _, section = _section(variables, ctx)
+    return {"id": section.id, "title": section.title, "content": section.content()}
+
+
+def _sections_with_requirements(catalog: TraceCatalog) -> list[ResourceEntry]:
+    return [
+        _entry(f"{e.section_path(s)}/requirements", f"{e.id}#{s.id}/requirements", s.title)
+        for e, s in _all_sections(catalog)
+        if (e.id, s.id) in catalog.by_section
+    ]
+
+
+@pack.resource(
+    _SECTION + "/requirements",
+    name="section-requirements",
+    title="Requirements of a section",
+    description="All requirements of one section: identifier and text.",
+    list_entries=_entries(_sections_with_requirements),
+    complete=_COMPLETE,
+)
+def read_section_requirements(variables: Variables, ctx: Context) -> list[dict[str, Any]]:
+    catalog, entry, section = _section(variables, ctx)
+    found = catalog.by_section.get((entry.id, section.id), [])
+    return [{"identifier": r.identifier, "text": r.text} for r in found]
+
+
+@pack.resource(
+    _REQUIREMENT,
+    name="requirement",
+    title="A requirement",
+    description="One requirement: text, level and status. Subscribe to hear when its status changes.",
+    list_entries=_entries(lambda c: [_entry(c.full_path(r), r.identifier[:16], r.text) for r in c.requirements]),
+    complete=_COMPLETE,
+)
+def read_requirement(variables: Variables, ctx: Context) -> dict[str, Any]:
+    _, requirement = _requirement(variables, ctx)
+    return {
+        "identifier": requirement.identifier,
+        "text": requirement.text,
+        "status": SIMPLE_STATUS[requirement.status],
+        "level": level_word(requirement.level),
+        "detail": requirement.status.value,
+        "todo_count": requirement.todo_count,
+    }
+
+
+@pack.resource(
+    _REQUIREMENT + "/citations",
+    name="requirement-citations",
+    title="Citations of a requirement",
+    description="All citations of one requirement.",
+    list_entries=_entries(
+        lambda c: [
+            _entry(f"{c.full_path(r)}/citations", f"{r.identifier[:16]}/citations", r.text)
+            for r in c.requirements
+            if r.related
+        ]
+    ),
+    complete=_COMPLETE,
+)
+def read_requirement_citations(variables: Variables, ctx: Context) -> list[dict[str, Any]]:
+    _, requirement = _requirement(variables, ctx)
+    return [{"id": c.id, "type": _type_word(c.type.value)} for c in requirement.related]
+
+
+def _type_word(value: str) -> str:
+    return "implementation" if value == "citation" else value
+
+
+@pack.resource(
+    _REQUIREMENT + "/citations/{+citation_id}",
+    name="citation",
+    title="A citation",
+    description="One citation: file, line, comment and the code around it.",
+    list_entries=_entries(lambda c: [_entry(e.path, e.citation.id, e.requirement.text) for e in c.citations]),
+    complete=_COMPLETE,
+)
+def read_citation(variables: Variables, ctx: Context) -> dict[str, Any]:
+    catalog, requirement = _requirement(variables, ctx)
+    citation = next((c for c in requirement.related if c.id == variables["citation_id"]), None)
+    if citation is None:
+        raise ResourceNotFound(
+            "No such citation of that requirement.", hint=f"Read {catalog.full_path(requirement)}/citations."
+        )
+    service = ctx.service(TraceService)
+    return {
+        "file_path": citation.source,
+        "line_number": citation.line,
+        "comment_text": service.comment_of(citation),
+        "context_lines": code_around(service, citation, _CONTEXT_LINES),
+        "type": _type_word(citation.type.value),
+    }
+
+
+# -- the whole project -------------------------------------------------------------------------------------------------
+
+
+@pack.resource(
+    "duvet:///requirements",
+    name="requirements",
+    title="All requirements",
+    description="Every requirement of the project: full_path, identifier, text. Large projects: page with ?offset=&limit=.",
+)
+def read_requirements(variables: Variables, ctx: Context) -> list[dict[str, Any]]:
+    catalog = view_of(ctx).catalog
+    return [
+        {"full_path": catalog.full_path(r), "identifier": r.identifier, "text": r.text}
+        for r in _sliced(catalog.requirements, variables)
+    ]
+
+
+@pack.resource(
+    "duvet:///citations",
+    name="citations",
+    title="All citations",
+    description="Every citation of the project: full_path and id. Large projects: page with ?offset=&limit=.",
+)
+def read_citations(variables: Variables, ctx: Context) -> list[dict[str, Any]]:
+    entries: Sequence[CitationEntry] = _sliced(view_of(ctx).catalog.citations, variables)
+    return [{"full_path": entry.path, "id": entry.citation.id} for entry in entries]
+
+
+def _sliced(items: Sequence[Any], variables: Variables) -> Sequence[Any]:
+    offset, limit = _number(variables, "offset", 0), _number(variables, "limit", len(items))
+    return items[offset : offset + limit]
+
+
+def _number(variables: Variables, name: str, default: int) -> int:
+    text = variables.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else default

@@ -1,0 +1,174 @@
+"""What the trace tools take and give. Names and meanings are those of the Duvet MCP specification."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from contextive.errors import InvalidRequest
+from contextive.ingest.trace_service import TraceView
+from contextive.registry import Reply, Text, ToolInput
+from contextive.registry.paging import encode_cursor, offset_of
+from contextive.registry.registry import shown
+from contextive.trace.catalog import TraceCatalog
+from contextive.trace.ranking import PRIORITY_STATUS, SIMPLE_STATUS, level_word
+from contextive.trace.requirement import Requirement
+
+T = TypeVar("T")
+
+Level = Literal["MUST", "SHOULD", "MAY", "unspecified"]
+SimpleStatus = Literal["done", "needs tests", "in progress", "not started"]
+PriorityStatus = Literal["not_started", "partially_implemented", "fully_implemented"]
+Identifier = Annotated[
+    str, Field(min_length=1, max_length=200, description="Requirement identifier; 8 or more digits suffice")
+]
+
+
+class Shape(BaseModel):
+    """A result; fields that say nothing are left out of the answer."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ListInput(ToolInput):
+    """Filters and paging, the same for every tool that lists requirements."""
+
+    spec: str | None = Field(None, description="Only this specification: id, URL or path")
+    section: str | None = Field(None, description="Only this section id")
+    level: Level | None = None
+    status: SimpleStatus | None = None
+    limit: int = Field(50, ge=1, le=1000)
+    cursor: str | None = Field(None, description="next_cursor of the page before")
+
+
+class RequirementItem(Shape):
+    """A requirement in a list."""
+
+    identifier: str
+    full_path: str
+    text: str
+    level: Level
+    status: SimpleStatus
+
+
+class PriorityItem(Shape):
+    """A requirement in the order of work."""
+
+    full_path: str
+    level: Level
+    status: PriorityStatus
+    todo_count: int
+    identifier: str
+    text: str
+
+
+class InvalidItem(Shape):
+    """A citation that points at nothing, with help."""
+
+    file_path: str
+    line_number: int
+    comment_text: str
+    error: str
+    part: str | None = None
+    nearest: str | None = None
+    suggestion: str | None = Field(None, description="Corrected citation, ready to paste")
+
+
+class RequirementPage(Shape):
+    result: list[RequirementItem]
+    total: int
+    next_cursor: str | None = None
+
+
+class PriorityPage(Shape):
+    result: list[PriorityItem]
+    total: int
+    next_cursor: str | None = None
+
+
+class InvalidPage(Shape):
+    result: list[InvalidItem]
+    total: int
+    next_cursor: str | None = None
+
+
+Item = TypeVar("Item", bound=Shape)
+
+
+class _Paging(Generic[Item]):
+    """One page of items as a reply: the bare array as text, then how to get the rest."""
+
+    @staticmethod
+    def reply(kind: str, items: Sequence[T], show: Callable[[T], Item], limit: int, cursor: str | None) -> Reply:
+        start = offset_of(kind, cursor)
+        page = [without_none(show(item)) for item in items[start : start + limit]]
+        end = start + len(page)
+        following = encode_cursor(kind, str(end)) if end < len(items) else None
+        data: dict[str, Any] = {"result": page, "total": len(items)}
+        note = f"{len(page)} of {len(items)}"
+        if following:
+            data["next_cursor"] = following
+            note += f"; for the next ones call again with cursor={following}"
+        return Reply(data=data, content=[Text(json.dumps(page, ensure_ascii=False)), Text(note + ".")])
+
+
+page_reply = _Paging.reply
+
+
+def without_none(shape: Shape) -> dict[str, Any]:
+    return shape.model_dump(mode="json", exclude_none=True)
+
+
+def data_reply(shape: Shape) -> Reply:
+    return Reply(data=without_none(shape))
+
+
+def requirement_item(catalog: TraceCatalog) -> Callable[[Requirement], RequirementItem]:
+    def show(requirement: Requirement) -> RequirementItem:
+        return RequirementItem(
+            identifier=requirement.identifier,
+            full_path=catalog.full_path(requirement),
+            text=requirement.text,
+            level=level_word(requirement.level),
+            status=SIMPLE_STATUS[requirement.status],
+        )
+
+    return show
+
+
+def priority_item(catalog: TraceCatalog) -> Callable[[Requirement], PriorityItem]:
+    def show(requirement: Requirement) -> PriorityItem:
+        return PriorityItem(
+            full_path=catalog.full_path(requirement),
+            level=level_word(requirement.level),
+            status=PRIORITY_STATUS[requirement.status],
+            todo_count=requirement.todo_count,
+            identifier=requirement.identifier,
+            text=requirement.text,
+        )
+
+    return show
+
+
+def filtered(view: TraceView, given: ListInput, requirements: Sequence[Requirement]) -> list[Requirement]:
+    """The requirements that pass the filters. An unknown specification or section is an error, not an empty list."""
+    catalog = view.catalog
+    chosen = list(requirements)
+    if given.spec is not None:
+        entry = catalog.resolve(given.spec)
+        if entry is None:
+            known = ", ".join(list(catalog.specifications)[:20]) or "none"
+            raise InvalidRequest(f"No specification {shown(given.spec)}.", hint=f"Known: {known}.")
+        chosen = [r for r in chosen if r.target == entry.target]
+    if given.section is not None:
+        if not any(e.specification.section(given.section) for e in catalog.specifications.values()):
+            raise InvalidRequest(f"No section {shown(given.section)}.", hint="Read /specifications/{spec_id}/sections.")
+        chosen = [r for r in chosen if r.section.id == given.section]
+    if given.level is not None:
+        chosen = [r for r in chosen if level_word(r.level) == given.level]
+    if given.status is not None:
+        chosen = [r for r in chosen if SIMPLE_STATUS[r.status] == given.status]
+    return chosen

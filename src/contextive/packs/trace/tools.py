@@ -1,0 +1,402 @@
+"""The tools of the trace pack: each one a question to the catalog."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from pydantic import Field
+
+from contextive.ingest.trace_service import TraceService, TraceView
+from contextive.packs.trace.pack import pack, view_of
+from contextive.packs.trace.shapes import (
+    Identifier,
+    InvalidItem,
+    InvalidPage,
+    Level,
+    ListInput,
+    PriorityPage,
+    RequirementPage,
+    Shape,
+    SimpleStatus,
+    data_reply,
+    filtered,
+    page_reply,
+    priority_item,
+    requirement_item,
+)
+from contextive.registry import Context, Reply, ToolInput
+from contextive.trace.advice import STYLES, judge, judge_citation, problem_text, what_is_missing
+from contextive.trace.citation import Citation, Problem
+from contextive.trace.level import CitationType
+from contextive.trace.ranking import SIMPLE_STATUS, level_word, prioritise, search, similar
+from contextive.trace.requirement import Requirement, Status
+
+_CITATION_ID = re.compile(r"(.+):([1-9][0-9]{0,8})\Z", re.DOTALL)
+_CODE_LINES = 6
+_MAX_SHOWN_CITATIONS = 20
+_LABELS = ("requirements",)
+
+
+class CitationInput(ToolInput):
+    citation: str = Field(min_length=1, max_length=20_000, description="Citation comment, one or more lines")
+
+
+class Validity(Shape):
+    valid: bool
+    error: str | None = None
+    part: Literal["format", "specification", "section", "quote"] | None = Field(None, description="Which part fails")
+    nearest: str | None = Field(None, description="Nearest specification, section or sentence")
+    suggestion: str | None = Field(None, description="Corrected citation, ready to paste")
+    requirements: list[str] | None = Field(None, description="Identifiers of the requirements it covers")
+    match: Literal["exact", "normalised", "fuzzy"] | None = None
+
+
+@pack.tool(
+    "validate_citation",
+    title="Validate a citation",
+    description="Check that a citation names an existing specification, section and text. Accepts what you would paste, "
+    "with or without comment prefix. Says which part fails and gives a corrected citation.",
+    labels=_LABELS,
+    invocation_hints="before or after writing a citation comment",
+    output=Validity,
+)
+def validate_citation(given: CitationInput, ctx: Context) -> Reply:
+    verdict = judge(given.citation, view_of(ctx).catalog)
+    return data_reply(
+        Validity(
+            valid=verdict.valid,
+            error=verdict.error or None,
+            part=verdict.part,
+            nearest=verdict.nearest or None,
+            suggestion=verdict.suggestion or None,
+            requirements=[r.identifier for r in verdict.requirements] or None,
+            match=verdict.kind.value if verdict.kind else None,
+        )
+    )
+
+
+class SearchInput(ListInput):
+    query: str = Field(min_length=1, max_length=1000, description='Words, "quoted phrases" or an identifier')
+
+
+@pack.tool(
+    "search_requirements",
+    title="Search requirements",
+    description='Find requirements by words, "quoted phrases" or identifier, best match first. Returns identifier, path, '
+    "text, level and status of each.",
+    labels=_LABELS,
+    invocation_hints="to find which requirement a piece of work is about",
+    output=RequirementPage,
+)
+def search_requirements(given: SearchInput, ctx: Context) -> Reply:
+    view = view_of(ctx)
+    found = filtered(view, given, search(view.catalog, given.query))
+    return page_reply("search_requirements", found, requirement_item(view.catalog), given.limit, given.cursor)
+
+
+class IdentifierInput(ToolInput):
+    req_identifier: Identifier
+
+
+class StatusOf(Shape):
+    full_path: str
+    status: SimpleStatus
+
+
+class RequirementStatus(Shape):
+    status: SimpleStatus | None = None
+    error: str | None = None
+    detail: str | None = Field(None, description="Finer word: complete, exception, missing_test, partial, todo, …")
+    requirements: list[StatusOf] | None = Field(None, description="Each place where this text stands")
+
+
+@pack.tool(
+    "get_requirement_status",
+    title="Requirement status",
+    description="Status of one requirement: done, needs tests, in progress or not started. A text that stands in several "
+    "sections answers for all; the least finished one counts.",
+    labels=_LABELS,
+    invocation_hints="to see whether a requirement still needs work",
+    output=RequirementStatus,
+)
+def get_requirement_status(given: IdentifierInput, ctx: Context) -> Reply:
+    view = view_of(ctx)
+    found = view.catalog.find(given.req_identifier)
+    if not found:
+        return data_reply(RequirementStatus(error=_not_found(view, given.req_identifier)))
+    worst = max(found, key=lambda requirement: list(Status).index(requirement.status))
+    places = [StatusOf(full_path=view.catalog.full_path(r), status=SIMPLE_STATUS[r.status]) for r in found]
+    return data_reply(
+        RequirementStatus(
+            status=SIMPLE_STATUS[worst.status],
+            detail=worst.status.value,
+            requirements=places,
+        )
+    )
+
+
+@pack.tool(
+    "list_uncited_requirements",
+    title="Uncited requirements",
+    description="Requirements that no code cites: neither implemented, implied nor excepted. A test or todo alone does not "
+    "count. Filter by spec, section, level; page with cursor.",
+    labels=_LABELS,
+    invocation_hints="to see what is still to be built",
+    output=RequirementPage,
+)
+def list_uncited_requirements(given: ListInput, ctx: Context) -> Reply:
+    view = view_of(ctx)
+    found = filtered(view, given, [r for r in view.catalog.requirements if not r.is_cited])
+    return page_reply("list_uncited_requirements", found, requirement_item(view.catalog), given.limit, given.cursor)
+
+
+class InvalidInput(ToolInput):
+    limit: int = Field(50, ge=1, le=1000)
+    cursor: str | None = Field(None, description="next_cursor of the page before")
+
+
+@pack.tool(
+    "list_invalid_citations",
+    title="Invalid citations",
+    description="Citations in the code that name no existing specification, section or text, or cannot be parsed, each with "
+    "the reason, the nearest match and a corrected citation.",
+    labels=_LABELS,
+    invocation_hints="after a specification or citations changed",
+    output=InvalidPage,
+)
+def list_invalid_citations(given: InvalidInput, ctx: Context) -> Reply:
+    view, service = view_of(ctx), ctx.service(TraceService)
+    entries: list[tuple[Citation | None, Problem]] = [(None, problem) for problem in view.state.file_problems]
+    entries += view.catalog.invalid
+
+    def show(entry: tuple[Citation | None, Problem]) -> InvalidItem:
+        citation, problem = entry
+        if citation is None:
+            return _unparsed(service, problem)
+        style = service.style_for(view, citation)
+        text = service.comment_of(citation) if citation.base is None else problem_text(citation, STYLES[0])
+        verdict = judge_citation(citation, view.catalog, style)
+        return InvalidItem(
+            file_path=citation.source,
+            line_number=citation.line,
+            comment_text=text,
+            error=problem.message,
+            part=verdict.part,
+            nearest=verdict.nearest or None,
+            suggestion=verdict.suggestion or None,
+        )
+
+    return page_reply("list_invalid_citations", entries, show, given.limit, given.cursor)
+
+
+def _unparsed(service: TraceService, problem: Problem) -> InvalidItem:
+    lines = service.lines_of(problem.place.path) or []
+    number = problem.place.line
+    text = lines[number - 1].strip() if 0 < number <= len(lines) else ""
+    return InvalidItem(
+        file_path=problem.place.path, line_number=number, comment_text=text, error=problem.message, part="format"
+    )
+
+
+class ContextInput(ToolInput):
+    citation_id: str = Field(min_length=1, max_length=4096, description="path:line, such as src/main.rs:42")
+    context_lines: int = Field(3, ge=0, le=500, description="Lines before and after")
+
+
+class CitationContext(Shape):
+    file_path: str | None = None
+    line_number: int | None = None
+    context: list[str] | None = None
+    comment_text: str | None = None
+    error: str | None = None
+
+
+@pack.tool(
+    "get_citation_context",
+    title="Citation context",
+    description="The code around one citation.",
+    labels=_LABELS,
+    invocation_hints="to read the code that claims a requirement",
+    output=CitationContext,
+)
+def get_citation_context(given: ContextInput, ctx: Context) -> Reply:
+    view, service = view_of(ctx), ctx.service(TraceService)
+    if _CITATION_ID.match(given.citation_id) is None:
+        return data_reply(CitationContext(error="Invalid citation ID format: expected path:line"))
+    citation = view.catalog.citations_by_id.get(given.citation_id)
+    if citation is None:
+        return data_reply(CitationContext(error="Citation not found"))
+    return data_reply(
+        CitationContext(
+            file_path=citation.source,
+            line_number=citation.line,
+            context=code_around(service, citation, given.context_lines),
+            comment_text=service.comment_of(citation),
+        )
+    )
+
+
+def code_around(service: TraceService, citation: Citation, lines_each_way: int) -> list[str]:
+    lines = service.lines_of(citation.source) or []
+    first = max(citation.line - 1 - lines_each_way, 0)
+    return [line.rstrip("\r") for line in lines[first : citation.line + lines_each_way]]
+
+
+class UrlInput(ToolInput):
+    url: str = Field(min_length=1, max_length=4096, description="URL or path of a specification")
+
+
+class SpecId(Shape):
+    spec_id: str | None = None
+    error: str | None = None
+    known: list[str] | None = Field(None, description="The ids that exist, when the URL names none")
+
+
+@pack.tool(
+    "resolve_spec_id",
+    title="Resolve a specification",
+    description="The specification id for a URL or path, in any of its spellings.",
+    labels=_LABELS,
+    invocation_hints="before reading resources of a specification known by its URL",
+    output=SpecId,
+)
+def resolve_spec_id(given: UrlInput, ctx: Context) -> Reply:
+    catalog = view_of(ctx).catalog
+    entry = catalog.resolve(given.url)
+    if entry is None:
+        return data_reply(SpecId(error="Specification not found", known=list(catalog.specifications)[:50]))
+    return data_reply(SpecId(spec_id=entry.id))
+
+
+@pack.tool(
+    "get_prioritized_requirements",
+    title="Prioritized requirements",
+    description="All requirements in the order of work: MUST before SHOULD before MAY; begun before not begun before done; "
+    "more todos first.",
+    labels=_LABELS,
+    invocation_hints="to plan what to do next",
+    output=PriorityPage,
+)
+def get_prioritized_requirements(given: ListInput, ctx: Context) -> Reply:
+    view = view_of(ctx)
+    ordered = prioritise(filtered(view, given, view.catalog.requirements))
+    return page_reply("get_prioritized_requirements", ordered, priority_item(view.catalog), given.limit, given.cursor)
+
+
+class CitedCode(Shape):
+    id: str
+    type: str
+    comment_text: str
+    code: list[str]
+    reason: str | None = None
+
+
+class MissingPiece(Shape):
+    what: str
+    citation: str = Field(description="The comment to add")
+
+
+class Explanation(Shape):
+    error: str | None = None
+    identifier: str | None = None
+    full_path: str | None = None
+    text: str | None = None
+    level: Level | None = None
+    status: SimpleStatus | None = None
+    detail: str | None = None
+    why_next: str | None = None
+    section_title: str | None = None
+    citations: list[CitedCode] | None = None
+    missing: list[MissingPiece] | None = None
+    similar: list[str] | None = Field(None, description="Citations of requirements in much the same words")
+    more_citations: int | None = None
+
+
+@pack.tool(
+    "explain_requirement",
+    title="Explain a requirement",
+    description="Everything about one requirement: text, level, status, each citation with its code, what is missing, and the "
+    "exact comment to add.",
+    labels=_LABELS,
+    invocation_hints="when you start to work on a requirement",
+    output=Explanation,
+)
+def explain_requirement(given: IdentifierInput, ctx: Context) -> Reply:
+    view = view_of(ctx)
+    found = view.catalog.find(given.req_identifier)
+    if not found:
+        return data_reply(Explanation(error=_not_found(view, given.req_identifier)))
+    return data_reply(_explain(found[0], view, ctx.service(TraceService)))
+
+
+class NextInput(ToolInput):
+    spec: str | None = Field(None, description="Only this specification: id, URL or path")
+    section: str | None = Field(None, description="Only this section id")
+    level: Level | None = None
+
+
+@pack.tool(
+    "next_requirement",
+    title="Next requirement",
+    description="The one requirement to work on next, why it is next, what is missing, and where similar ones are cited.",
+    labels=_LABELS,
+    invocation_hints="when asked to continue implementing a specification",
+    output=Explanation,
+)
+def next_requirement(given: NextInput, ctx: Context) -> Reply:
+    view = view_of(ctx)
+    wanted = ListInput(spec=given.spec, section=given.section, level=given.level)
+    open_ones = [r for r in filtered(view, wanted, view.catalog.requirements) if not r.status.is_done]
+    if not open_ones:
+        return data_reply(Explanation(error="No open requirement", detail="everything that was asked for is done"))
+    chosen = prioritise(open_ones)[0]
+    return data_reply(_explain(chosen, view, ctx.service(TraceService), why=_why(chosen, len(open_ones))))
+
+
+def _explain(requirement: Requirement, view: TraceView, service: TraceService, why: str | None = None) -> Explanation:
+    neighbours = [c for c in requirement.related if c.base is None]
+    alike = similar(requirement, [r for r in view.catalog.requirements if r.related])
+    near_code = [c for other in alike for c in other.citations_of(CitationType.CITATION) if c.base is None]
+    style = service.style_for(view, next(iter([*neighbours, *near_code]), None))
+    shown = requirement.related[:_MAX_SHOWN_CITATIONS]
+    return Explanation(
+        identifier=requirement.identifier,
+        full_path=view.catalog.full_path(requirement),
+        text=requirement.text,
+        level=level_word(requirement.level),
+        status=SIMPLE_STATUS[requirement.status],
+        detail=requirement.status.value,
+        why_next=why,
+        section_title=requirement.section.title,
+        citations=[
+            CitedCode(
+                id=citation.id,
+                type="implementation" if citation.type is CitationType.CITATION else citation.type.value,
+                comment_text=service.comment_of(citation),
+                code=code_around(service, citation, _CODE_LINES),
+                reason=citation.comment or None,
+            )
+            for citation in shown
+        ],
+        missing=[MissingPiece(what=m.what, citation=m.citation) for m in what_is_missing(requirement, style)],
+        similar=[citation.id for citation in near_code[:5]] or None,
+        more_citations=len(requirement.related) - len(shown) or None,
+    )
+
+
+def _why(requirement: Requirement, open_count: int) -> str:
+    begun = {
+        Status.MISSING_TEST: "it is implemented and lacks only a test",
+        Status.MISSING_CITATION: "it is tested and lacks the citation of its implementation",
+        Status.PARTIAL: "it is begun and not finished",
+        Status.TODO: f"it is marked as todo ({requirement.todo_count})",
+    }.get(requirement.status, "it is not started")
+    return f"The first of {open_count} open: level {level_word(requirement.level)}, and {begun}."
+
+
+def _not_found(view: TraceView, identifier: str) -> str:
+    candidates = view.catalog.ambiguous(identifier)
+    if candidates:
+        return f"Requirement not found: {len(candidates)} identifiers begin so; give more digits"
+    return "Requirement not found"

@@ -1,0 +1,263 @@
+"""Help with citations: is this one right, what did it mean, and what would be right in its place."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher, get_close_matches
+from typing import Literal
+
+from contextive.trace.analysis import find_match
+from contextive.trace.catalog import SpecificationEntry, TraceCatalog
+from contextive.trace.citation import Citation, CommentStyle, parse_citations
+from contextive.trace.level import CitationType
+from contextive.trace.matching import MatchKind
+from contextive.trace.requirement import Requirement, Status
+from contextive.trace.specification import Section
+from contextive.trace.text import normalise, trim
+
+Part = Literal["format", "specification", "section", "quote"]
+
+STYLES = (
+    CommentStyle("//=", "//#"),
+    CommentStyle("*=", "*#"),
+    CommentStyle("##=", "##%"),
+    CommentStyle("#=", "#%"),
+    CommentStyle("--=", "--#"),
+    CommentStyle(";=", ";#"),
+    CommentStyle("%=", "%#"),
+)
+"""Every comment style that a pasted citation may be written in."""
+
+_FIELD = re.compile(r"(source|type|level|format|reason|feature|tracking-issue)\s*=")
+_COMMENT_EDGE = re.compile(r"^(?:/\*+|\(\*|<!--|\"\"\"|''')?\s*|\s*(?:\*/|\*\)|-->)?\s*\Z")
+_WORD = re.compile(r"\w+")
+_WIDTH = 78
+_CLOSE_ENOUGH = 0.55
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is to be said about a citation."""
+
+    valid: bool
+    error: str = ""
+    part: Part | None = None
+    nearest: str = ""
+    suggestion: str = ""
+    requirements: tuple[Requirement, ...] = ()
+    kind: MatchKind | None = None
+
+
+def read_citation(text: str, styles: Sequence[CommentStyle] = STYLES) -> tuple[Citation | None, str, CommentStyle]:
+    """A citation as a person pastes it, with or without comment prefixes; or why it is none. And the style it was in."""
+    style, lines = _unprefixed(text, styles)
+    if not lines:
+        return None, "The citation is empty", style
+    parsed = parse_citations("\n".join(lines), "citation", CommentStyle("//=", "//#"))
+    if parsed.problems:
+        return None, f"Invalid citation: {parsed.problems[0].message}", style
+    if len(parsed.citations) != 1:
+        return None, "Expected one citation", style
+    return parsed.citations[0], "", style
+
+
+def _unprefixed(text: str, styles: Sequence[CommentStyle]) -> tuple[CommentStyle, list[str]]:
+    found = styles[0]
+    lines: list[str] = []
+    for raw in text.replace("\\n", "\n").split("\n"):
+        line = trim(raw)
+        style = next((s for s in styles if line.startswith((s.meta, s.content))), None)
+        if style is not None:
+            found = style
+            is_meta = line.startswith(style.meta)
+            body = line[len(style.meta if is_meta else style.content) :]
+        else:
+            body = _COMMENT_EDGE.sub("", line)
+            is_meta = not lines or bool(_FIELD.match(body))
+        if trim(body):
+            lines.append(("//= " if is_meta else "//# ") + trim(body))
+    return found, lines
+
+
+def judge(text: str, catalog: TraceCatalog) -> Verdict:
+    """Whether a pasted citation points at something that exists; if not, which part fails and what was probably meant."""
+    citation, error, style = read_citation(text)
+    if citation is None:
+        return Verdict(False, error, "format")
+    return judge_citation(citation, catalog, style)
+
+
+def judge_citation(citation: Citation, catalog: TraceCatalog, style: CommentStyle) -> Verdict:
+    path, section_id = citation.target_path, citation.section_id
+    if section_id is None:
+        entry = catalog.resolve(path)
+        suggestion = _paste(style, f"{path}#{_likely_section(entry, citation.quote)}", citation) if entry else ""
+        return Verdict(False, "Invalid URL format: missing section anchor (…#section)", "format", "", suggestion)
+    if not section_id or re.search(r"\s", section_id):
+        return Verdict(False, "Invalid section anchor: it must not be empty or hold white space", "section")
+    entry = catalog.resolve(path)
+    if entry is None:
+        return _unknown_specification(citation, catalog, style)
+    section = entry.specification.section(section_id)
+    if section is None:
+        return _unknown_section(citation, entry, section_id, style)
+    if not citation.quote:
+        return Verdict(True)
+    match = find_match(entry.specification, section, citation.quote)
+    if match is None:
+        return _unknown_quote(citation, entry, section, style)
+    touched = tuple(
+        requirement
+        for requirement in catalog.by_section.get((entry.id, section.id), ())
+        if any(a < d and c < b for a, b in requirement.spans for c, d in match.spans)
+    )
+    return Verdict(True, requirements=touched, kind=match.kind)
+
+
+def _unknown_specification(citation: Citation, catalog: TraceCatalog, style: CommentStyle) -> Verdict:
+    known = [entry.target.path for entry in catalog.specifications.values()]
+    nearest = next(iter(get_close_matches(citation.target_path, known, n=1, cutoff=0.5)), "")
+    suggestion = _paste(style, f"{nearest}#{citation.section_id}", citation) if nearest else ""
+    return Verdict(False, "Specification not found", "specification", nearest, suggestion)
+
+
+def _unknown_section(citation: Citation, entry: SpecificationEntry, wanted: str, style: CommentStyle) -> Verdict:
+    nearest = ""
+    if citation.quote:
+        nearest = _likely_section(entry, citation.quote)
+    if not nearest:
+        by_title = {section.title.lower(): section.id for section in entry.specification.sections}
+        ids = list(entry.specification.by_id)
+        close = get_close_matches(wanted, ids, n=1, cutoff=0.5)
+        titles = get_close_matches(wanted.replace("-", " ").lower(), by_title, n=1, cutoff=0.6)
+        nearest = close[0] if close else (by_title[titles[0]] if titles else "")
+    suggestion = _paste(style, f"{citation.target_path}#{nearest}", citation) if nearest else ""
+    return Verdict(False, "Section not found", "section", nearest, suggestion)
+
+
+def _unknown_quote(citation: Citation, entry: SpecificationEntry, section: Section, style: CommentStyle) -> Verdict:
+    elsewhere = _section_with(entry, citation.quote)
+    if elsewhere is not None:
+        suggestion = _paste(style, f"{citation.target_path}#{elsewhere.id}", citation)
+        error = f"Requirement not found: the quote stands in section {elsewhere.id}, not in {section.id}"
+        return Verdict(False, error, "section", elsewhere.id, suggestion)
+    nearest, home = _nearest_sentence(citation.quote, entry, section)
+    suggestion = _paste(style, f"{citation.target_path}#{home.id}", citation, nearest) if nearest else ""
+    error = "Requirement not found: the quote does not stand in that section"
+    return Verdict(False, error, "quote", nearest, suggestion)
+
+
+def _section_with(entry: SpecificationEntry, quote: str) -> Section | None:
+    needle = normalise(quote)
+    for section in entry.specification.sections:
+        if needle and needle in normalise(section.content()):
+            return section
+    return None
+
+
+def _likely_section(entry: SpecificationEntry | None, quote: str) -> str:
+    found = _section_with(entry, quote) if entry is not None and quote else None
+    return found.id if found is not None else ""
+
+
+def _nearest_sentence(quote: str, entry: SpecificationEntry, section: Section) -> tuple[str, Section]:
+    """The sentence that a mistaken quote most resembles, looked for in its own section first."""
+    words = set(_WORD.findall(quote.lower()))
+    best, best_score, home = "", 0.0, section
+    for candidate_section in (section, *entry.specification.sections):
+        for sentence in sentences_of(candidate_section):
+            other = set(_WORD.findall(sentence.lower()))
+            overlap = len(words & other) / (len(words | other) or 1)
+            if overlap * 1.5 <= best_score:
+                continue
+            score = (overlap + SequenceMatcher(None, quote, sentence, autojunk=False).ratio()) / 2
+            if score > best_score:
+                best, best_score, home = sentence, score, candidate_section
+        if candidate_section is section and best_score >= _CLOSE_ENOUGH:
+            break
+    return (best, home) if best_score >= _CLOSE_ENOUGH else ("", section)
+
+
+def sentences_of(section: Section) -> Iterable[str]:
+    """The sentences of a section, one paragraph or list item at a time."""
+    paragraph: list[str] = []
+    for line in [*section.lines, None]:
+        if line is not None and trim(line.text):
+            paragraph.append(trim(line.text))
+            continue
+        if paragraph:
+            yield from (trim(part) for part in re.split(r"(?<=\.)\s+", " ".join(paragraph)) if trim(part))
+            paragraph = []
+
+
+def _paste(style: CommentStyle, target: str, citation: Citation, quote: str | None = None) -> str:
+    kind = citation.type if citation.type is not CitationType.CITATION else None
+    return write_citation(style, target, citation.quote if quote is None else quote, kind, citation.comment)
+
+
+def write_citation(
+    style: CommentStyle, target: str, quote: str, kind: CitationType | None = None, reason: str = ""
+) -> str:
+    """A citation ready to paste into code."""
+    lines = [f"{style.meta} {target}"]
+    if kind is not None and kind is not CitationType.CITATION:
+        lines.append(f"{style.meta} type={kind.value}")
+    if reason:
+        lines.append(f"{style.meta} reason={reason}")
+    wrapped = textwrap.wrap(quote, _WIDTH, break_long_words=False, break_on_hyphens=False) if quote else []
+    lines += [f"{style.content} {line}" for line in wrapped]
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What a requirement still lacks, and the citation that would say that it is there."""
+
+    what: str
+    citation: str
+
+
+def what_is_missing(requirement: Requirement, style: CommentStyle) -> list[Missing]:
+    """The steps from a requirement's status to done."""
+    target = f"{requirement.target.path}#{requirement.section.id}"
+    implement = Missing(
+        "an implementation: put this above the code that does it", write_citation(style, target, requirement.text)
+    )
+    test = Missing(
+        "a test: put this above the test that would fail without it",
+        write_citation(style, target, requirement.text, CitationType.TEST),
+    )
+    match requirement.status:
+        case Status.COMPLETE | Status.EXCEPTION:
+            return []
+        case Status.MISSING_TEST:
+            return [test]
+        case Status.MISSING_CITATION:
+            return [implement]
+        case Status.PARTIAL:
+            whole = "the rest of the sentence: its citations cover only a part"
+            return [Missing(whole, write_citation(style, target, requirement.text)), test]
+        case _:
+            return [implement, test]
+
+
+def problem_text(citation: Citation, style: CommentStyle) -> str:
+    """A citation that has no comment of its own, such as an entry of a requirement file, in comment form."""
+    return write_citation(style, citation.target, citation.quote, citation.type)
+
+
+__all__ = [
+    "STYLES",
+    "Missing",
+    "Verdict",
+    "judge",
+    "judge_citation",
+    "problem_text",
+    "read_citation",
+    "sentences_of",
+    "what_is_missing",
+    "write_citation",
+]

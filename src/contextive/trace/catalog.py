@@ -1,0 +1,249 @@
+"""A project's traceability as one catalog: specifications by short ids, requirements, citations, each under its own path."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import quote, urlsplit
+
+from contextive.trace.analysis import Analysis, Matched
+from contextive.trace.citation import Citation, Problem
+from contextive.trace.level import CitationType
+from contextive.trace.requirement import Requirement, requirements_of
+from contextive.trace.specification import Section, Specification, slug
+from contextive.trace.target import Target, normalise_url
+
+_RFC_NUMBER = re.compile(r"/rfc(\d+)(?:\.\w+)?/?\Z")
+MIN_PREFIX = 8
+
+
+@dataclass(frozen=True)
+class SpecificationEntry:
+    """A specification under its id."""
+
+    id: str
+    target: Target
+    specification: Specification
+
+    @property
+    def name(self) -> str:
+        number = _RFC_NUMBER.search(self.target.path) if self.target.is_url else None
+        return self.specification.title or (f"RFC {number.group(1)}" if number else self.target.path)
+
+    @property
+    def url(self) -> str:
+        return self.target.path
+
+    @cached_property
+    def description(self) -> str:
+        """The first sentence or two of the document, or its first titles."""
+        for section in self.specification.sections:
+            if section.id not in _BOILERPLATE:
+                text = " ".join(line.text.strip() for line in section.text_lines[:8] if line.text.strip())
+                if text:
+                    return text if len(text) <= 200 else text[:199].rsplit(" ", 1)[0] + "…"
+        return self.name
+
+    @property
+    def path(self) -> str:
+        return f"/specifications/{segment(self.id)}"
+
+    def section_path(self, section: Section) -> str:
+        return f"{self.path}/sections/{segment(section.id)}"
+
+
+_BOILERPLATE = frozenset({"name-copyright-notice", "name-status-of-this-memo", "name-table-of-contents"})
+
+
+@dataclass(frozen=True, slots=True)
+class CitationEntry:
+    """A citation with the requirements whose text it touches."""
+
+    citation: Citation
+    requirement: Requirement
+    path: str
+
+
+class TraceCatalog:
+    """Everything that can be asked about a project's requirements, from one analysis."""
+
+    def __init__(
+        self,
+        analysis: Analysis,
+        specifications: Mapping[Target, Specification],
+        known: Mapping[Target, object] | None = None,
+    ) -> None:
+        self.analysis = analysis
+        wanted = sorted({*specifications, *analysis.reports}, key=Target.sort_key)
+        ids = assign_ids(wanted)
+        self.specifications: dict[str, SpecificationEntry] = {
+            ids[target]: SpecificationEntry(
+                ids[target],
+                target,
+                specifications[target] if target in specifications else analysis.reports[target].specification,
+            )
+            for target in wanted
+        }
+        self._by_target = {entry.target: entry for entry in self.specifications.values()}
+
+    @cached_property
+    def requirements(self) -> tuple[Requirement, ...]:
+        """All requirements, specification by specification, in the order of the text."""
+        return tuple(requirement for report in self.analysis.reports.values() for requirement in _remembered(report))
+
+    @cached_property
+    def by_identifier(self) -> dict[str, list[Requirement]]:
+        found: dict[str, list[Requirement]] = {}
+        for requirement in self.requirements:
+            found.setdefault(requirement.identifier, []).append(requirement)
+        return found
+
+    @cached_property
+    def by_section(self) -> dict[tuple[str, str], list[Requirement]]:
+        found: dict[tuple[str, str], list[Requirement]] = {}
+        for requirement in self.requirements:
+            key = (self.entry_of(requirement.target).id, requirement.section.id)
+            found.setdefault(key, []).append(requirement)
+        return found
+
+    @cached_property
+    def citations(self) -> tuple[CitationEntry, ...]:
+        """Every citation of every requirement; one that touches two requirements stands under both."""
+        return tuple(
+            CitationEntry(citation, requirement, self.citation_path(requirement, citation))
+            for requirement in self.requirements
+            for citation in requirement.related
+        )
+
+    @cached_property
+    def citations_by_id(self) -> dict[str, Citation]:
+        """The citations in code and in requirement files, the requirements themselves left out."""
+        return {c.id: c for c in self.analysis.citations if c.type is not CitationType.SPEC}
+
+    @cached_property
+    def matched_by_id(self) -> dict[str, Matched]:
+        return {item.citation.id: item for item in self.analysis.matched}
+
+    @property
+    def invalid(self) -> list[tuple[Citation, Problem]]:
+        return [(self.analysis.citations[number], problem) for number, problem in self.analysis.invalid.items()]
+
+    def entry_of(self, target: Target) -> SpecificationEntry:
+        return self._by_target[target]
+
+    def find(self, identifier: str) -> list[Requirement]:
+        """The requirements of an identifier, which may be shortened to eight or more digits while it stays unique."""
+        identifier = identifier.strip().lower()
+        if identifier in self.by_identifier:
+            return self.by_identifier[identifier]
+        if len(identifier) < MIN_PREFIX:
+            return []
+        matching = [key for key in self.by_identifier if key.startswith(identifier)]
+        return self.by_identifier[matching[0]] if len(matching) == 1 else []
+
+    def ambiguous(self, identifier: str) -> list[str]:
+        """The identifiers that a too short one could stand for."""
+        identifier = identifier.strip().lower()
+        if not identifier or identifier in self.by_identifier:
+            return []
+        matching = [key for key in self.by_identifier if key.startswith(identifier)]
+        return matching if len(matching) > 1 or (matching and len(identifier) < MIN_PREFIX) else []
+
+    def full_path(self, requirement: Requirement) -> str:
+        section = self.entry_of(requirement.target).section_path(requirement.section)
+        return f"{section}/requirements/{requirement.identifier}"
+
+    def citation_path(self, requirement: Requirement, citation: Citation) -> str:
+        return f"{self.full_path(requirement)}/citations/{segments(citation.id)}"
+
+    def resolve(self, name: str) -> SpecificationEntry | None:
+        """The specification that a URL, a path or an id names, however it is spelled."""
+        wanted = _canonical(name)
+        if name in self.specifications:
+            return self.specifications[name]
+        for entry in self.specifications.values():
+            if entry.target.path == name or entry.target.canonical == wanted:
+                return entry
+        return None
+
+
+def _remembered(report: object) -> tuple[Requirement, ...]:
+    from contextive.trace.analysis import TargetReport
+
+    assert isinstance(report, TargetReport)
+    memory = report.specification._memory
+    known = memory.get("requirements")
+    if isinstance(known, tuple) and known[0] == report.references:
+        return known[1]  # type: ignore[no-any-return]
+    fresh = requirements_of(report)
+    memory["requirements"] = (report.references, fresh)
+    return fresh
+
+
+def _canonical(name: str) -> str:
+    name = name.strip().partition("#")[0]
+    if name.startswith("file://"):
+        name = name.removeprefix("file://")
+    return Target(normalise_url(name) if "://" in name else name).canonical
+
+
+def segment(text: str) -> str:
+    """Text as one path segment."""
+    return quote(text, safe="-._~!$&'()*+,;=:@")
+
+
+def segments(text: str) -> str:
+    """Text that may hold slashes as the rest of a path."""
+    return quote(text, safe="-._~!$&'()*+,;=:@/")
+
+
+def assign_ids(targets: Sequence[Target]) -> dict[Target, str]:
+    """A short, readable, unique id for each specification. A name that two would share is spelled out for both."""
+    ids: dict[Target, str] = {}
+    for candidates in (_short_id, _long_id, _numbered_ids(targets)):
+        open_targets = [target for target in targets if target not in ids]
+        names: dict[str, list[Target]] = {}
+        for target in open_targets:
+            names.setdefault(candidates(target), []).append(target)
+        taken = set(ids.values())
+        ids |= {owners[0]: name for name, owners in names.items() if len(owners) == 1 and name not in taken}
+    return ids
+
+
+def _short_id(target: Target) -> str:
+    if not target.is_url:
+        return _without_extension(posixpath.normpath(target.path))
+    number = _RFC_NUMBER.search(target.path)
+    if number:
+        return f"rfc{number.group(1)}"
+    parts = urlsplit(target.path)
+    last = parts.path.rstrip("/").rpartition("/")[2]
+    return _without_extension(last) or slug(parts.netloc) or "specification"
+
+
+def _long_id(target: Target) -> str:
+    parts = urlsplit(target.path)
+    name = f"{parts.netloc}{parts.path}" if target.is_url else target.path
+    suffix = "" if target.format.value == "auto" else f"-{target.format.value}"
+    return slug(name) + suffix
+
+
+def _numbered_ids(targets: Iterable[Target]) -> _Numbering:
+    return _Numbering({target: index for index, target in enumerate(targets, 1)})
+
+
+@dataclass(frozen=True)
+class _Numbering:
+    numbers: dict[Target, int]
+
+    def __call__(self, target: Target) -> str:
+        return f"{_long_id(target)}-{self.numbers[target]}"
+
+
+def _without_extension(path: str) -> str:
+    folder, slash, name = path.rpartition("/")
+    stem = name.rpartition(".")[0] or name
+    return slug(folder + slash + stem)

@@ -1,0 +1,113 @@
+"""What is allowed and probably not meant: said as warnings, where duvet says nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from contextive.trace.analysis import Analysis, Matched
+from contextive.trace.citation import Citation, Place, Problem
+from contextive.trace.level import CitationType
+from contextive.trace.matching import MatchKind
+from contextive.trace.specification import Format, Specification
+from contextive.trace.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a run knows besides its citations."""
+
+    specifications: dict[Target, Specification]
+    requirement_counts: dict[Target, int]
+    source_count: int
+    stale_files: tuple[str, ...] = ()
+    config_path: str | None = None
+
+
+def cautions(analysis: Analysis, around: Surroundings) -> list[Problem]:
+    """Every warning, grouped by kind."""
+    return [
+        *_nothing_found(analysis, around),
+        *_aliases(analysis, around),
+        *_duplicate_sections(around),
+        *_empty_specifications(around),
+        *_stale_files(around),
+        *_inexact(analysis.matched),
+        *_duplicate_citations(analysis.matched),
+    ]
+
+
+def _nothing_found(analysis: Analysis, around: Surroundings) -> Iterator[Problem]:
+    place = Place(around.config_path or ".duvet/config.toml", 1)
+    if not around.specifications and not analysis.citations:
+        message = "nothing found: no specification and no citation"
+        help_ = "Run in the project's directory, or name specifications and sources in .duvet/config.toml (duvet init)."
+        yield Problem("nothing_found", message, place, help=help_, fatal=False)
+    elif around.source_count == 0:
+        message = "no source file matches the configured patterns"
+        yield Problem("no_sources", message, place, help="Patterns are relative to the current directory.", fatal=False)
+
+
+def _aliases(analysis: Analysis, around: Surroundings) -> Iterator[Problem]:
+    by_document: dict[str, list[Target]] = {}
+    for target in {*around.specifications, *analysis.reports}:
+        by_document.setdefault(target.canonical, []).append(target)
+    for targets in by_document.values():
+        spellings = sorted({target.path for target in targets})
+        if len(spellings) > 1:
+            first = next((c for c in analysis.citations if c.target_path == spellings[1]), None)
+            message = f"one document under several names, counted apart: {', '.join(spellings)}"
+            place = first.target_place if first else Place(around.config_path or spellings[0], 1)
+            yield Problem("spec_aliases", message, place, help=f"Write {spellings[0]} everywhere.", fatal=False)
+
+
+def _duplicate_sections(around: Surroundings) -> Iterator[Problem]:
+    for target, specification in around.specifications.items():
+        if specification.format is Format.IETF:
+            for section_id in specification.duplicates:
+                section = specification.by_id[section_id]
+                message = (
+                    f'section "{section_id}" stands more than once in {target.path}; only the last one can be cited'
+                )
+                line = specification.source.line_of(section.title_start)
+                yield Problem("duplicate_section", message, Place(target.path, line), fatal=False)
+
+
+def _empty_specifications(around: Surroundings) -> Iterator[Problem]:
+    for target, count in around.requirement_counts.items():
+        if count == 0:
+            message = f"no requirement found in {target.path}"
+            help_ = "Is the format right? Requirements are sentences with MUST, SHOULD, MAY and the like, in capitals."
+            yield Problem("no_requirements", message, Place(target.path, 1), help=help_, fatal=False)
+
+
+def _stale_files(around: Surroundings) -> Iterator[Problem]:
+    for path in around.stale_files:
+        message = "a generated requirement file whose section no longer has requirements"
+        yield Problem("stale_requirements", message, Place(path, 1), help="Delete it.", fatal=False)
+
+
+def _inexact(matched: Iterable[Matched]) -> Iterator[Problem]:
+    for item in matched:
+        citation, match = item.citation, item.match
+        if match is None or citation.type is CitationType.SPEC:
+            continue
+        if match.kind is MatchKind.FUZZY:
+            message = "the quote differs from the specification in one character"
+            yield Problem("fuzzy_quote", message, citation.quote_place, help="Copy the sentence anew.", fatal=False)
+        elif match.repeated:
+            message = "the quote stands more than once in its section; only the first place counts"
+            yield Problem("ambiguous_quote", message, citation.quote_place, help="Quote more of it.", fatal=False)
+
+
+def _duplicate_citations(matched: Iterable[Matched]) -> Iterator[Problem]:
+    seen: dict[tuple[object, ...], Citation] = {}
+    for item in matched:
+        citation = item.citation
+        if item.match is None or citation.type is CitationType.SPEC:
+            continue
+        key = (citation.source, citation.type, item.target, item.match.spans)
+        first = seen.setdefault(key, citation)
+        if first is not citation:
+            message = f"the same text is cited twice in this file, first on line {first.line}"
+            yield Problem("duplicate_citation", message, citation.target_place, help="Keep one of them.", fatal=False)

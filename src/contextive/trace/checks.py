@@ -1,0 +1,79 @@
+"""`duvet query`: quick checks of what is implemented, tested and cited twice, each finding with the comment that mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from contextive.trace.advice import STYLES, write_citation
+from contextive.trace.analysis import Analysis
+from contextive.trace.citation import Citation
+from contextive.trace.level import CitationType
+from contextive.trace.requirement import Requirement, is_covered, merge_spans
+
+Check = Literal["implementation", "test", "duplicates"]
+CHECKS: tuple[Check, ...] = ("implementation", "test", "duplicates")
+_COUNTING = (CitationType.CITATION, CitationType.IMPLICATION, CitationType.EXCEPTION)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a check does not accept."""
+
+    check: Check
+    kind: str
+    where: str
+    text: str
+    help: str = ""
+
+
+def run_checks(
+    checks: Iterable[Check], analysis: Analysis, requirements: Sequence[Requirement]
+) -> dict[Check, list[Finding]]:
+    """The findings of each check; a check without findings passes."""
+    runners = {
+        "implementation": lambda: _implementation(requirements),
+        "test": lambda: _tests(requirements),
+        "duplicates": lambda: _duplicates(analysis),
+    }
+    return {check: list(runners[check]()) for check in checks}
+
+
+def _implementation(requirements: Iterable[Requirement]) -> Iterator[Finding]:
+    for requirement in requirements:
+        spans = merge_spans(span for kind in _COUNTING for span in requirement.covered.get(kind, ()))
+        if is_covered(requirement.spans, spans):
+            continue
+        todos = bool(requirement.covered.get(CitationType.TODO))
+        kind = ("mixed" if todos else "incomplete") if spans else ("TODO only" if todos else "missing")
+        yield _finding("implementation", kind, requirement, None)
+
+
+def _tests(requirements: Iterable[Requirement]) -> Iterator[Finding]:
+    for requirement in requirements:
+        implemented = requirement.covered.get(CitationType.CITATION, ())
+        tested = merge_spans(
+            span
+            for kind in (CitationType.TEST, CitationType.IMPLICATION, CitationType.EXCEPTION)
+            for span in requirement.covered.get(kind, ())
+        )
+        if implemented and not is_covered(implemented, tested):
+            yield _finding("test", "untested", requirement, CitationType.TEST)
+
+
+def _finding(check: Check, kind: str, requirement: Requirement, type_: CitationType | None) -> Finding:
+    target = f"{requirement.target.path}#{requirement.section.id}"
+    return Finding(check, kind, target, requirement.text, write_citation(STYLES[0], target, requirement.text, type_))
+
+
+def _duplicates(analysis: Analysis) -> Iterator[Finding]:
+    seen: dict[tuple[object, ...], Citation] = {}
+    for item in analysis.matched:
+        citation = item.citation
+        if item.match is None or citation.type is CitationType.SPEC:
+            continue
+        key = (citation.type, item.target, item.match.spans)
+        first = seen.setdefault(key, citation)
+        if first is not citation:
+            yield Finding("duplicates", citation.type.value, citation.id, citation.quote, f"first cited at {first.id}")

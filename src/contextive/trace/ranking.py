@@ -1,0 +1,94 @@
+"""Finding requirements by words, and choosing which one to work on next."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from contextive.trace.catalog import MIN_PREFIX, TraceCatalog
+from contextive.trace.level import Level
+from contextive.trace.requirement import Requirement, Status
+
+_TERM = re.compile(r'"([^"]+)"|(\S+)')
+_WORD = re.compile(r"\w+")
+_HEX = re.compile(rf"[0-9a-f]{{{MIN_PREFIX},64}}\Z")
+
+PRIORITY_STATUS = {
+    Status.COMPLETE: "fully_implemented",
+    Status.EXCEPTION: "fully_implemented",
+    Status.MISSING_TEST: "partially_implemented",
+    Status.MISSING_CITATION: "partially_implemented",
+    Status.PARTIAL: "partially_implemented",
+    Status.TODO: "not_started",
+    Status.NOT_STARTED: "not_started",
+}
+SIMPLE_STATUS = {
+    Status.COMPLETE: "done",
+    Status.EXCEPTION: "done",
+    Status.MISSING_TEST: "needs tests",
+    Status.MISSING_CITATION: "in progress",
+    Status.PARTIAL: "in progress",
+    Status.TODO: "not started",
+    Status.NOT_STARTED: "not started",
+}
+_STATUS_ORDER = ("partially_implemented", "not_started", "fully_implemented")
+
+
+def level_word(level: Level) -> str:
+    return "unspecified" if level is Level.AUTO else level.name
+
+
+def prioritise(requirements: Sequence[Requirement]) -> list[Requirement]:
+    """By level, then begun before not begun before done, then by open todos; ties keep the order of the text."""
+    return sorted(
+        requirements,
+        key=lambda r: (-r.level, _STATUS_ORDER.index(PRIORITY_STATUS[r.status]), -r.todo_count),
+    )
+
+
+def search(catalog: TraceCatalog, query: str) -> list[Requirement]:
+    """Requirements that hold all words and "quoted phrases" of the query, best first; failing that, the most of them."""
+    phrases = [(quoted or word).lower() for quoted, word in _TERM.findall(query)]
+    if not phrases:
+        return []
+    exact = [r for phrase in phrases if _HEX.match(phrase) for r in catalog.find(phrase)]
+    if exact:
+        return list(dict.fromkeys(exact))
+    texts = [(requirement, requirement.text.lower()) for requirement in catalog.requirements]
+    weights = {phrase: _weight(sum(phrase in text for _, text in texts), len(texts)) for phrase in set(phrases)}
+    scored = []
+    for requirement, text in texts:
+        present = [phrase for phrase in weights if phrase in text]
+        if present:
+            scored.append((len(present) == len(weights), _score(present, text, weights, query), requirement))
+    complete = [item for item in scored if item[0]]
+    ranked = sorted(complete or scored, key=lambda item: -item[1])
+    return [requirement for _, _, requirement in ranked]
+
+
+def _weight(hits: int, total: int) -> float:
+    return math.log(1 + (total - hits + 0.5) / (hits + 0.5)) + 0.1
+
+
+def _score(present: Sequence[str], text: str, weights: dict[str, float], query: str) -> float:
+    words = set(_WORD.findall(text))
+    score = sum(weights[phrase] * (1.5 if phrase in words else 1.0) for phrase in present)
+    if query.strip('" ').lower() in text:
+        score *= 1.5
+    return score / (1 + 0.15 * math.log(1 + len(text) / 100))
+
+
+def similar(requirement: Requirement, among: Sequence[Requirement], limit: int = 3) -> list[Requirement]:
+    """Requirements in much the same words, most alike first."""
+    words = Counter(_WORD.findall(requirement.text.lower()))
+    scored = []
+    for other in among:
+        if other.identifier != requirement.identifier:
+            theirs = Counter(_WORD.findall(other.text.lower()))
+            common = sum((words & theirs).values())
+            bonus = 0.2 if other.section.id == requirement.section.id else 0.0
+            scored.append((common / (len(words) + len(theirs) or 1) + bonus, other))
+    scored.sort(key=lambda item: -item[0])
+    return [other for score, other in scored[:limit] if score > 0.15]

@@ -1,0 +1,194 @@
+"""Requirements with what the project has done about them: cited, tested, excused, left open."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from typing import TypeAlias
+
+from blake3 import blake3
+
+from contextive.trace.analysis import Reference, TargetReport
+from contextive.trace.citation import Citation
+from contextive.trace.level import CitationType, Level
+from contextive.trace.specification import Section
+from contextive.trace.target import Target
+
+Span: TypeAlias = tuple[int, int]
+
+
+class Status(StrEnum):
+    """How far a requirement is. A todo is a promise and covers nothing."""
+
+    COMPLETE = "complete"
+    EXCEPTION = "exception"
+    MISSING_TEST = "missing_test"
+    MISSING_CITATION = "missing_citation"
+    PARTIAL = "partial"
+    TODO = "todo"
+    NOT_STARTED = "not_started"
+
+    @property
+    def is_done(self) -> bool:
+        return self in (Status.COMPLETE, Status.EXCEPTION)
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One requirement in its section, and every citation that touches its text."""
+
+    identifier: str
+    target: Target
+    section: Section
+    text: str
+    level: Level
+    status: Status
+    spans: tuple[Span, ...]
+    citation: Citation
+    related: tuple[Citation, ...]
+    covered: dict[CitationType, tuple[Span, ...]] = field(compare=False)
+
+    def citations_of(self, *types: CitationType) -> list[Citation]:
+        return [citation for citation in self.related if citation.type in types]
+
+    @property
+    def is_cited(self) -> bool:
+        """Whether the code says anything that counts: a test or a todo alone does not."""
+        return bool(self.citations_of(CitationType.CITATION, CitationType.IMPLICATION, CitationType.EXCEPTION))
+
+    @property
+    def todo_count(self) -> int:
+        return len(self.citations_of(CitationType.TODO))
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How many requirements there are of each status."""
+
+    by_status: dict[Status, int]
+
+    @staticmethod
+    def of(requirements: Iterable[Requirement]) -> Summary:
+        counted = Counter(requirement.status for requirement in requirements)
+        return Summary({status: counted.get(status, 0) for status in Status})
+
+    @property
+    def total(self) -> int:
+        return sum(self.by_status.values())
+
+    @property
+    def done(self) -> int:
+        return sum(count for status, count in self.by_status.items() if status.is_done)
+
+    @property
+    def percent(self) -> float:
+        return 100.0 * self.done / self.total if self.total else 100.0
+
+
+@cache
+def identify(text: str) -> str:
+    """A requirement's identifier: the hex BLAKE3 hash of its normalised text."""
+    return blake3(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def requirements_of(report: TargetReport) -> tuple[Requirement, ...]:
+    """The requirements of one specification, in the order of its text, each text once a section."""
+    source = report.specification.source
+    pieces: dict[int, list[Reference]] = {}
+    others: dict[int, list[Reference]] = {}
+    for reference in report.references:
+        if reference.citation.type is CitationType.SPEC:
+            if reference.citation.quote:
+                pieces.setdefault(reference.number, []).append(reference)
+        elif reference.citation.quote:
+            others.setdefault(source.line_of(reference.start), []).append(reference)
+    found: dict[tuple[str, str], Requirement] = {}
+    for references in pieces.values():
+        citation = references[0].citation
+        section = report.specification.section(citation.section_id or "")
+        assert section is not None
+        identifier = identify(citation.quote)
+        key = (section.id, identifier)
+        if key in found:
+            if citation.level > found[key].level:
+                found[key] = _raised(found[key], citation.level)
+            continue
+        spans = tuple((reference.start, reference.end) for reference in references)
+        touching = [
+            other
+            for start, end in spans
+            for other in others.get(source.line_of(start), ())
+            if other.start < end and start < other.end
+        ]
+        found[key] = _requirement(identifier, report, section, citation, spans, touching)
+    return tuple(sorted(found.values(), key=lambda requirement: requirement.spans))
+
+
+def _raised(requirement: Requirement, level: Level) -> Requirement:
+    from dataclasses import replace
+
+    return replace(requirement, level=level)
+
+
+def _requirement(
+    identifier: str,
+    report: TargetReport,
+    section: Section,
+    citation: Citation,
+    spans: tuple[Span, ...],
+    touching: Sequence[Reference],
+) -> Requirement:
+    text = report.specification.source.text
+    covered: dict[CitationType, tuple[Span, ...]] = {}
+    for kind in {reference.citation.type for reference in touching}:
+        covered[kind] = merge_spans((r.start, r.end) for r in touching if r.citation.type is kind)
+    related = {reference.number: reference.citation for reference in touching}
+    return Requirement(
+        identifier=identifier,
+        target=report.target,
+        section=section,
+        text=citation.quote,
+        level=citation.level,
+        status=_status(spans, covered, text),
+        spans=spans,
+        citation=citation,
+        related=tuple(related[number] for number in sorted(related)),
+        covered=covered,
+    )
+
+
+def _status(spans: tuple[Span, ...], covered: dict[CitationType, tuple[Span, ...]], text: str) -> Status:
+    def covers(*types: CitationType) -> bool:
+        ground = merge_spans((span for kind in types for span in covered.get(kind, ())), text)
+        return is_covered(spans, ground)
+
+    cited = covers(CitationType.CITATION, CitationType.IMPLICATION, CitationType.EXCEPTION)
+    tested = covers(CitationType.TEST, CitationType.IMPLICATION, CitationType.EXCEPTION)
+    if cited and tested:
+        return Status.EXCEPTION if covers(CitationType.EXCEPTION) else Status.COMPLETE
+    if cited:
+        return Status.MISSING_TEST
+    if tested:
+        return Status.MISSING_CITATION
+    if any(kind is not CitationType.TODO for kind in covered):
+        return Status.PARTIAL
+    return Status.TODO if covered else Status.NOT_STARTED
+
+
+def merge_spans(spans: Iterable[Span], text: str = "") -> tuple[Span, ...]:
+    """The same ground without overlaps, in order. With the text at hand, a gap of white space is no gap."""
+    merged: list[Span] = []
+    for start, end in sorted(spans):
+        if merged and (start <= merged[-1][1] or text[merged[-1][1] : start].isspace()):
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        elif end > start:
+            merged.append((start, end))
+    return tuple(merged)
+
+
+def is_covered(spans: Iterable[Span], by: Sequence[Span]) -> bool:
+    """Whether every piece of `spans` lies in one of the merged spans `by`."""
+    return all(start >= end or any(low <= start and end <= high for low, high in by) for start, end in spans)

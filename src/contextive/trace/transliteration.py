@@ -1,0 +1,64 @@
+"""Characters in ASCII, as section ids spell them.
+
+`anyascii` knows every script; this corrects it where the ids of existing projects are spelled differently: Greek and Cyrillic
+letters, kana, Hangul, Chinese (each character is a word of its own), fractions and the signs that occur in headings.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import lru_cache
+
+_SILENT = frozenset({"Mn", "Me", "Cf", "Cc"})
+"""Categories of characters that vanish; any other one without a spelling separates words."""
+
+_SPELLED = dict(
+    pair.split("=", 1)
+    for pair in (
+        # Signs.
+        "¢=c/ £=ps ¥=y= §=ss ×=x ⁋=pp ₡=cl ₣=ff ₪=ns ✓=ok ✖=x ˇ=v ˘=v ⭐=* ❗=! ❓=? ➕=+ ➖=- ➗=/ ☀=* 〓=x- ー= ⚠=warning ❤=heart ✉=envelope ☎=telephone ▶=> ◀=< "
+        # Latin.
+        "ĸ=k ƍ=d Ǝ=3 Ə=@ ƕ=hv Ƣ=oi ƣ=oi Ʀ=yr Ʊ=y Ƹ=zh ƹ=zh ƻ=2 Ʃ=sh Ʒ=zh ǀ=| ǁ=| ǂ=| ǃ=! ǝ=@ Ƕ=hv Ʌ=^ ə=@ ʃ=s ʒ=z ʌ=^ ẚ=a ẜ=s ẝ=s "
+        # Greek and Cyrillic, in lower case.
+        "β=b η=e Ξ=ks ξ=x υ=u φ=ph χ=kh ϒ=u ϡ=sp ϧ=kh ϫ=g ϭ=ch ϲ=c "
+        "ѐ=ie ё=io ѓ=gj Є=e є=ie ї=yi ћ=tsh ќ=kj й=i ю=iu я=ia ґ=g' ғ=g' җ=zh' қ=k' ң=n' ұ=u' ҳ=kh' "
+        # Kana that are spelled by their place in the table of syllables, not by their sound.
+        "し=si じ=zi ち=ti ぢ=di っ=tu つ=tu づ=du ふ=hu ゐ=wi ゑ=we を=wo ゖ=ke "
+        "シ=si ジ=zi チ=ti ヂ=di ッ=tu ツ=tu ヅ=du フ=hu ヰ=wi ヱ=we ヲ=wo ヶ=ke"
+    ).split()
+)
+_FRACTIONS = "⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
+_LEADS = "g gg n d dd r m b bb s ss  j jj c k t p h".split(" ")
+_VOWELS = "a ae ya yae eo e yeo ye o wa wae oe yo u weo we wi yu eu yi i".split(" ")
+_TAILS = " g gg gs n nj nh d l lg lm lb ls lt lp lh m b bs s ss ng j c k t p h".split(" ")
+
+
+@lru_cache(maxsize=4096)
+def to_ascii(character: str) -> str:
+    """One character in ASCII; what separates words comes as something that is neither a letter nor a digit."""
+    if character.isascii():
+        return character
+    lower = character.lower()
+    base = unicodedata.normalize("NFD", lower)[0]
+    for known in (character, lower, base if "Ͱ" <= base <= "Ͽ" else lower):
+        if known in _SPELLED:
+            return _SPELLED[known]
+    if "가" <= character <= "힣":
+        number = ord(character) - ord("가")
+        return _LEADS[number // 588] + _VOWELS[number % 588 // 28] + _TAILS[number % 28]
+    if "\u2190" <= character <= "\u21ff" or character == "\u200b":
+        return "-"
+    return _from_library(base if "Ͱ" <= base <= "Ͽ" else character)
+
+
+def _from_library(character: str) -> str:
+    from anyascii import anyascii
+
+    spelled = anyascii(character)
+    if not spelled:
+        return "" if unicodedata.category(character) in _SILENT else "-"
+    if len(spelled) > 2 and spelled[0] == spelled[-1] == ":":
+        return spelled[1:]  # the name of an emoji
+    if "\u4e00" <= character <= "\u9fff":
+        return spelled + " "
+    return f" {spelled} " if character in _FRACTIONS else spelled
