@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol, TypeVar
@@ -93,14 +94,26 @@ class Services:
 
     def __init__(self, *parts: object) -> None:
         self._parts: dict[type, object] = {}
+        self._building = threading.RLock()
+        self._factories: dict[type, Callable[[], object]] = {}
         for part in parts:
             self.add(part)
 
     def add(self, part: object, as_type: type | None = None) -> None:
         self._parts[as_type or type(part)] = part
 
+    def provide(self, kind: type[T], factory: Callable[[], T]) -> None:
+        """Have a part built when it is first asked for; replaces one that is there."""
+        self._factories[kind] = factory
+        self._parts.pop(kind, None)
+
     def get(self, kind: type[T]) -> T:
         part = self._parts.get(kind)
+        if part is None and kind in self._factories:
+            with self._building:
+                part = self._parts.get(kind)
+                if part is None:
+                    part = self._parts[kind] = self._factories[kind]()
         if part is None:
             raise Unavailable(f"{kind.__name__} is not part of this server.")
         assert isinstance(part, kind)

@@ -7,19 +7,29 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from contextive.errors import ContextiveError, InternalError, InvalidRequest, TimedOut, TooLarge
+from contextive.errors import ContextiveError, InternalError, InvalidCursor, InvalidRequest, TimedOut, TooLarge
 from contextive.registry.arguments import explain_arguments
-from contextive.registry.content import Content, PromptMessage, Reply, ResourceBody, Text
+from contextive.registry.content import (
+    Audio,
+    Content,
+    Image,
+    PromptMessage,
+    Reply,
+    ResourceBody,
+    ResourceLink,
+    Text,
+)
 from contextive.registry.context import Context, Freshness, InputNeeded
 from contextive.registry.declaration import Prompt, Resource, ResourceEntry, Tool
 from contextive.registry.paging import Page, decode_cursor, encode_cursor
 from contextive.registry.registry import Registry, Surface, shown
+from contextive.registry.threads import run_in_thread
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +77,7 @@ class CallRecord:
 class CallObserver(Protocol):
     """Is told of every finished call."""
 
-    def __call__(self, record: CallRecord) -> None: ...
+    def __call__(self, record: CallRecord, /) -> None: ...
 
 
 class Dispatcher:
@@ -96,7 +106,10 @@ class Dispatcher:
             if not ctx.caller.scope.covers(tool.scope):  # the surface has left it out already; checked again on purpose
                 raise InternalError("A tool stood in a surface of too small a scope.")
             parsed = parse_arguments(tool, arguments)
-            return self._shape(tool, await self._run(tool, parsed, ctx))
+            value = await self._guarded(
+                lambda own: tool.handler(parsed, own), tool.handler, f"tool {tool.name}", self._within(tool.pack, ctx)
+            )
+            return self._shape(tool, value, ctx)
         except ContextiveError as failure:
             error = failure.code
             raise
@@ -123,9 +136,14 @@ class Dispatcher:
     async def read(self, surface: Surface, uri: str, ctx: Context) -> list[ResourceBody]:
         """The body of one resource."""
         resource, full_uri, variables = surface.find_resource(uri)
-        value = await self._guarded(lambda: resource.read(variables, ctx), resource.read, f"resource {resource.name}")
+        value = await self._guarded(
+            lambda own: resource.read(variables, own),
+            resource.read,
+            f"resource {resource.name}",
+            self._within(resource.pack, ctx),
+        )
         bodies = _bodies(resource, full_uri, value)
-        size = sum(len(body.body) for body in bodies)
+        size = sum(_size(body) for body in bodies)
         if size > self.limits.result_bytes:
             raise TooLarge(f"The resource has {size} bytes, {self.limits.result_bytes} are allowed.")
         return bodies
@@ -164,59 +182,74 @@ class Dispatcher:
         missing = [a.name for a in prompt.arguments if a.required and not arguments.get(a.name)]
         if missing:
             raise InvalidRequest(f"Prompt {name} needs the argument {missing[0]}.", hint="Give it a non-empty value.")
-        messages = await self._guarded(lambda: prompt.render(arguments, ctx), prompt.render, f"prompt {name}")
-        return prompt, messages
+        messages = await self._guarded(
+            lambda own: prompt.render(arguments, own), prompt.render, f"prompt {name}", self._within(prompt.pack, ctx)
+        )
+        return prompt, [replace(message, content=_well_formed(message.content)) for message in messages]
 
     async def complete(
-        self, handler: Callable[..., Any], prefix: str, others: Mapping[str, str], ctx: Context
+        self, pack: str, handler: Callable[..., Any], prefix: str, others: Mapping[str, str], ctx: Context
     ) -> Sequence[str]:
-        """Values that a blank can take."""
-        values = await self._guarded(lambda: handler(prefix, others, ctx), handler, "completion")
-        return [str(value) for value in values]
+        """Values that a blank of one of the pack's declarations can take."""
+        values = await self._guarded(
+            lambda own: handler(prefix, others, own), handler, "completion", self._within(pack, ctx)
+        )
+        return [well_formed(str(value)) for value in values]
 
     async def _entries(self, resource: Resource, offset: int, limit: int, ctx: Context) -> Sequence[ResourceEntry]:
         if resource.list_entries is not None:
             handler = resource.list_entries
             listed: Sequence[ResourceEntry] = await self._guarded(
-                lambda: handler(offset, limit, ctx), handler, f"listing {resource.name}"
+                lambda own: handler(offset, limit, own),
+                handler,
+                f"listing {resource.name}",
+                self._within(resource.pack, ctx),
             )
-            return list(listed)[:limit]
+            return [replace(entry, name=well_formed(entry.name)) for entry in list(listed)[:limit]]
         if resource.is_template or offset:
             return []
         return [ResourceEntry(resource.uri, resource.name, resource.title, resource.description, resource.mime_type)]
 
-    async def _run(self, tool: Tool, parsed: BaseModel, ctx: Context) -> Any:
-        return await self._guarded(lambda: tool.handler(parsed, ctx), tool.handler, f"tool {tool.name}")
+    def _within(self, pack: str, ctx: Context) -> Context:
+        """The context as a handler of `pack` sees it: with that pack's own settings."""
+        return replace(ctx, settings=self.registry.settings_of(pack))
 
-    async def _guarded(self, run: Callable[[], Any], handler: Callable[..., Any], what: str) -> Any:
+    async def _guarded(
+        self, run: Callable[[Context], Any], handler: Callable[..., Any], what: str, ctx: Context
+    ) -> Any:
         """Run a handler under the time limit; whatever it raises leaves as one of our errors."""
+        limit = asyncio.timeout(self.limits.timeout_seconds)
         try:
-            async with asyncio.timeout(self.limits.timeout_seconds):
+            async with limit:
                 if asyncio.iscoroutinefunction(handler):
-                    return await run()
-                return await asyncio.to_thread(run)
-        except (ContextiveError, InputNeeded, asyncio.CancelledError):
+                    return await run(ctx)
+                return await run_in_thread(lambda: run(ctx))
+        except (ContextiveError, InputNeeded):
             raise
-        except TimeoutError:
-            raise TimedOut(
-                f"The {what} took longer than {self.limits.timeout_seconds:g} seconds.",
-                hint="Ask for less, or raise limits.toolTimeoutSeconds.",
-            ) from None
-        except (Exception, SystemExit):
+        except (Exception, SystemExit, asyncio.CancelledError) as failure:
             # The outermost handler: a fault in a pack must cost this call only, and must not show its insides.
-            logger.exception("%s failed", what)
-            raise InternalError(
-                f"The {what} failed inside.", hint="The server's log has the details under this request's id."
-            ) from None
+            if isinstance(failure, asyncio.CancelledError) and _is_being_cancelled():
+                raise
+            if limit.expired():
+                raise TimedOut(
+                    f"The {what} took longer than {self.limits.timeout_seconds:g} seconds.",
+                    hint="Ask for less, or raise limits.toolTimeoutSeconds.",
+                ) from None
+            logger.exception("%s failed", what, extra=_log_fields(ctx))
+            raise InternalError(f"The {what} failed inside.", hint="The server's log has the details.") from None
 
-    def _shape(self, tool: Tool, value: Any) -> ToolResult:
+    def _shape(self, tool: Tool, value: Any, ctx: Context) -> ToolResult:
         """Check a handler's value against the tool's output model and make it ready for any door."""
         reply = value if isinstance(value, Reply) else Reply(data=value)
-        data = _checked_data(tool, reply)
-        content = tuple(reply.content)
+        try:
+            data, text = _as_json(_checked_data(tool, reply))
+            content = tuple(_well_formed(block) for block in reply.content)
+        except (ValidationError, PydanticSerializationError, TypeError, ValueError, RecursionError):
+            logger.exception("tool %s gave an answer that cannot be shown", tool.name, extra=_log_fields(ctx))
+            raise InternalError(f"The tool {tool.name} gave an answer that its schema does not allow.") from None
         if not content and data is not None:
-            content = (Text(json.dumps(data, ensure_ascii=False)),)
-        size = sum(len(block.text.encode("utf-8", "replace")) for block in content if isinstance(block, Text))
+            content = (Text(text),)
+        size = max(len(text.encode()), sum(map(_size, content)))
         if size > self.limits.result_bytes:
             raise TooLarge(
                 f"The answer of {tool.name} has {size} bytes, {self.limits.result_bytes} are allowed.",
@@ -228,41 +261,99 @@ class Dispatcher:
 def parse_arguments(tool: Tool, arguments: Mapping[str, Any]) -> BaseModel:
     """The arguments as the tool's input model, or an `InvalidRequest` that names what is wrong and what is allowed."""
     try:
+        text = json.dumps(arguments, allow_nan=False)
+    except (ValueError, RecursionError):
+        raise InvalidRequest(
+            f"The arguments of {tool.name} hold a number that is not finite, or nest too deep."
+        ) from None
+    try:
         # JSON mode with strict types accepts exactly what the published schema accepts.
-        return tool.input_model.model_validate_json(json.dumps(arguments), strict=True)
+        return tool.input_model.model_validate_json(text, strict=True)
     except ValidationError as problems:
         raise explain_arguments(tool.name, tool.input_schema, problems) from None
+
+
+def well_formed(text: str) -> str:
+    """The text without lone surrogates, which come from undecodable file names and which no wire can carry."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def _checked_data(tool: Tool, reply: Reply) -> Any:
     if tool.output_model is None or (reply.data is None and (reply.is_error or reply.content)):
         return reply.data
-    try:
-        checked = (
-            reply.data
-            if isinstance(reply.data, tool.output_model)
-            else tool.output_model.model_validate(reply.data, strict=False)
-        )
-        return checked.__pydantic_serializer__.to_python(checked, mode="json", by_alias=True, warnings="error")
-    except (ValidationError, PydanticSerializationError):
-        logger.exception("tool %s returned what its output schema does not allow", tool.name)
-        raise InternalError(f"The tool {tool.name} gave an answer that its schema does not allow.") from None
+    checked = (
+        reply.data
+        if isinstance(reply.data, tool.output_model)
+        else tool.output_model.model_validate(reply.data, strict=False)
+    )
+    return checked.__pydantic_serializer__.to_python(
+        checked, mode="json", by_alias=True, exclude_none=True, warnings="error"
+    )
+
+
+def _as_json(data: Any) -> tuple[Any, str]:
+    """The data and its JSON text, both fit for every wire."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False)
+    clean = well_formed(text)
+    return (data if clean is text else json.loads(clean)), clean
+
+
+def _well_formed(content: Content) -> Content:
+    match content:
+        case Text(text):
+            return Text(well_formed(text))
+        case ResourceBody(uri, str(body), mime_type):
+            return ResourceBody(uri, well_formed(body), mime_type)
+        case ResourceBody() | Image() | Audio() | ResourceLink():
+            return content
+        case _:
+            raise TypeError(f"{type(content).__name__} is no content")
+
+
+def _size(content: Content) -> int:
+    match content:
+        case Text(text):
+            return len(text.encode())
+        case Image(data) | Audio(data):
+            return len(data)
+        case ResourceBody(_, body):
+            return len(body.encode() if isinstance(body, str) else body)
+        case ResourceLink():
+            return 0
+
+
+def _is_being_cancelled() -> bool:
+    """Whether somebody asked the running task to stop; a handler may also raise CancelledError for no such reason."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _log_fields(ctx: Context) -> dict[str, Any]:
+    return {"contextive_fields": {"requestId": ctx.request_id}}
 
 
 def _bodies(resource: Resource, uri: str, value: Any) -> list[ResourceBody]:
-    if isinstance(value, ResourceBody):
-        return [value]
     if isinstance(value, list) and value and all(isinstance(item, ResourceBody) for item in value):
-        return value
-    if isinstance(value, str | bytes):
-        return [ResourceBody(uri, value, resource.mime_type)]
-    if isinstance(value, BaseModel):
-        value = value.model_dump(mode="json", by_alias=True)
-    return [ResourceBody(uri, json.dumps(value, ensure_ascii=False, indent=2), resource.mime_type)]
+        bodies: list[ResourceBody] = value
+    elif isinstance(value, ResourceBody):
+        bodies = [value]
+    else:
+        if isinstance(value, BaseModel):
+            value = value.model_dump(mode="json", by_alias=True)
+        if not isinstance(value, str | bytes):
+            value = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+        bodies = [ResourceBody(uri, value, resource.mime_type)]
+    return [replace(b, body=well_formed(b.body)) if isinstance(b.body, str) else b for b in bodies]
 
 
 def _resource_position(cursor: str | None, count: int) -> tuple[int, int]:
     if cursor is None:
         return 0, 0
     index, _, offset = decode_cursor("resources", cursor).partition(":")
+    if not (index + offset).isascii() or not index.isdigit() or not offset.isdigit():
+        raise InvalidCursor("The cursor is not one that this server gave out for this list.", hint="Start without one.")
     return min(int(index), count), int(offset)

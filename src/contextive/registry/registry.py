@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
+from urllib.parse import parse_qsl
 
 from contextive.errors import PromptNotFound, ResourceNotFound, ToolNotFound
 from contextive.registry.declaration import Pack, Prompt, Resource, Tool
@@ -52,13 +53,15 @@ class Surface:
 
     def find_resource(self, uri: str) -> tuple[Resource, str, dict[str, str]]:
         """The declaration that serves `uri`, its full URI, and the template's variables."""
+        uri, _, query = uri.partition("?")
+        given = dict(parse_qsl(query[:1000]))
         for candidate in bare_path_candidates(uri, self._path_schemes):
             for resource in self.resources:
                 if not resource.is_template and resource.uri == candidate:
-                    return resource, candidate, {}
+                    return resource, candidate, given
             for resource in self.resources:
                 if resource.is_template and (variables := UriTemplate(resource.uri).match(candidate)) is not None:
-                    return resource, candidate, variables
+                    return resource, candidate, {**given, **variables}
         raise ResourceNotFound(
             f"No resource stands at {shown(uri)}.",
             hint="resources/list and resources/templates/list show what there is.",

@@ -17,8 +17,8 @@ def input_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def output_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The schema of a tool's structured result."""
-    schema = _compact(model.model_json_schema(by_alias=True, mode="serialization"))
+    """The schema of a tool's structured result. Fields that are None are left out of results, so they are optional here."""
+    schema = _compact(model.model_json_schema(by_alias=True, mode="validation"))
     schema.setdefault("type", "object")
     return schema
 
@@ -34,6 +34,7 @@ def _compact(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _drop_titles(node: Any, *, inside_properties: bool = False) -> Any:
     if isinstance(node, dict):
+        node = node if inside_properties else _without_null(node)
         return {
             key: _drop_titles(value, inside_properties=key in ("properties", "$defs") and not inside_properties)
             for key, value in node.items()
@@ -42,3 +43,15 @@ def _drop_titles(node: Any, *, inside_properties: bool = False) -> Any:
     if isinstance(node, list):
         return [_drop_titles(item) for item in node]
     return node
+
+
+def _without_null(node: dict[str, Any]) -> dict[str, Any]:
+    """`X or null, by default null` said as what it is: an X that may be left out."""
+    options = node.get("anyOf")
+    if not isinstance(options, list) or "default" not in node or node["default"] is not None:
+        return node
+    kept = [option for option in options if option != {"type": "null"}]
+    if len(kept) == len(options):
+        return node
+    rest = {key: value for key, value in node.items() if key not in ("anyOf", "default")}
+    return {**kept[0], **rest} if len(kept) == 1 else {"anyOf": kept, **rest}

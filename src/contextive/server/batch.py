@@ -1,4 +1,7 @@
-"""Batches of protocol 2025-03-26 over HTTP: an array in, an array out, each message served on its own."""
+"""What stands in the body of an MCP request over HTTP, judged as strictly as a line of the pipe.
+
+A batch of protocol 2025-03-26 is an array in and an array out, each message served on its own.
+"""
 
 from __future__ import annotations
 
@@ -13,40 +16,63 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contextive.server.guard import replay_body
 from contextive.server.jsonrpc import Batch, Refusal, parse_line
+from contextive.server.jsonrpc import Message as RpcMessage
 
 _VERSIONS = (None, "2025-03-26")
 """Header values of clients that may send batches; in that version the header did not exist yet."""
 
 
 class BatchSplitter:
-    """Passes single messages through and serves a batch one message after the other."""
+    """Passes single messages through, refuses what is none, and serves a batch one message after the other."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
+        self._open: set[tuple[str, str]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
         body = await Request(scope, receive).body()
-        if not body.lstrip().startswith(b"["):
+        match parse_line(body):
+            case Batch(items):
+                await (await self._serve(scope, items, receive))(scope, receive, send)
+            case Refusal() as refusal:
+                await JSONResponse(refusal.body(), 400)(scope, receive, send)
+            case message:
+                await self._pass_on(message, body, scope, receive, send)
+
+    async def _pass_on(
+        self, message: RpcMessage | None, body: bytes, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Let the session see a message, unless a request of the same id is still open in it.
+
+        The SDK would give the second one the stream of the first, which then waits for ever. It compares ids as text.
+        """
+        session = Headers(scope=scope).get("mcp-session-id")
+        if not isinstance(message, JSONRPCRequest) or session is None:
             await self._app(scope, replay_body(body, receive), send)
             return
-        await (await self._serve(scope, body, receive))(scope, receive, send)
+        key = (session, str(message.id))
+        if key in self._open:
+            refusal = Refusal(INVALID_REQUEST, "Invalid request: a request with this id is still open.", message.id)
+            await JSONResponse(refusal.body(), 400)(scope, receive, send)
+            return
+        self._open.add(key)
+        try:
+            await self._app(scope, replay_body(body, receive), send)
+        finally:
+            self._open.discard(key)
 
-    async def _serve(self, scope: Scope, body: bytes, receive: Receive) -> Response:
+    async def _serve(self, scope: Scope, items: tuple[RpcMessage | Refusal, ...], receive: Receive) -> Response:
         headers = Headers(scope=scope)
-        parsed = parse_line(body)
-        if isinstance(parsed, Refusal):
-            return JSONResponse(parsed.body(), 400)
-        allowed = headers.get("mcp-protocol-version") in _VERSIONS and headers.get("mcp-session-id")
-        if not isinstance(parsed, Batch) or not allowed:
+        if headers.get("mcp-protocol-version") not in _VERSIONS or not headers.get("mcp-session-id"):
             refusal = Refusal(
                 INVALID_REQUEST, "Invalid request: batches belong to sessions of protocol 2025-03-26 only."
             )
             return JSONResponse(refusal.body(), 400)
         answers: list[dict[str, Any]] = []
-        for item in parsed.items:
+        for item in items:
             if isinstance(item, Refusal):
                 answers.append(item.body())
             elif isinstance(item, JSONRPCRequest) and item.method == "initialize":
@@ -54,21 +80,28 @@ class BatchSplitter:
                     Refusal(INVALID_REQUEST, "Invalid request: initialize may not be in a batch.", item.id).body()
                 )
             else:
-                message = item.model_dump_json(by_alias=True, exclude_unset=True).encode()
-                answers += await self._one(scope, message, receive)
+                status, body = await self._one(item, scope, receive)
+                if status == 404:  # the session is gone, and with it every answer of the batch
+                    return Response(body, status, media_type="application/json")
+                answers += _messages(body)
         return JSONResponse(answers) if answers else Response(status_code=202)
 
-    async def _one(self, scope: Scope, message: bytes, receive: Receive) -> list[dict[str, Any]]:
-        collected = bytearray()
+    async def _one(self, message: RpcMessage, scope: Scope, receive: Receive) -> tuple[int, bytes]:
+        """Status and body of the answer to one message."""
+        sent = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        status, collected = 0, bytearray()
 
         async def collect(part: Message) -> None:
-            if part["type"] == "http.response.body":
+            nonlocal status
+            if part["type"] == "http.response.start":
+                status = part["status"]
+            elif part["type"] == "http.response.body":
                 collected.extend(part.get("body", b""))
 
         headers = [(name, value) for name, value in scope["headers"] if name not in (b"content-length",)]
-        headers.append((b"content-length", str(len(message)).encode()))
-        await self._app({**scope, "headers": headers}, replay_body(message, receive), collect)
-        return _messages(bytes(collected))
+        headers.append((b"content-length", str(len(sent)).encode()))
+        await self._pass_on(message, sent, {**scope, "headers": headers}, receive, collect)
+        return status, bytes(collected)
 
 
 def _messages(body: bytes) -> list[dict[str, Any]]:

@@ -23,6 +23,7 @@ from contextive.errors import ContextiveError, InternalError, InvalidRequest, Ra
 from contextive.registry import Caller
 from contextive.server.auth import InvalidToken, TokenBook, is_loopback
 from contextive.server.limits import RateLimiter
+from contextive.server.logs import FIELDS
 from contextive.server.protocol import CALLER_KEY, REQUEST_ID_KEY
 
 logger = logging.getLogger(__name__)
@@ -54,13 +55,14 @@ class DoorPolicy:
         # An address cannot be rebound; on a bind that is open anyway it is a legitimate way to come.
         return not is_loopback(self.bind_host) and _is_address(name)
 
-    def accepts_origin(self, header: str | None) -> bool:
-        if header is None:
-            return True
+    def accepts_origin(self, header: str) -> bool:
         origin = header.lower()
         if origin in self.allowed_origins:
             return True
-        parts = urlsplit(origin)
+        try:
+            parts = urlsplit(origin)
+        except ValueError:
+            return False
         if parts.scheme not in ("http", "https") or parts.path or parts.query or parts.fragment or "@" in parts.netloc:
             return False
         return _without_port(parts.netloc) in _LOOPBACK_NAMES
@@ -117,8 +119,11 @@ class OuterWall:
     def _refuse_headers(self, headers: Headers, scope: Scope) -> tuple[int, ContextiveError] | None:
         if not self._policy.accepts_host(headers.get("host")) or len(headers.getlist("host")) != 1:
             return 421, InvalidRequest("The Host header is not one of this server's.", hint="See server.publicHosts.")
-        if not self._policy.accepts_origin(headers.get("origin")):
+        if not all(self._policy.accepts_origin(origin) for origin in headers.getlist("origin")):
             return 403, InvalidRequest("The Origin is not allowed here.", hint="See server.allowedOrigins.")
+        if "transfer-encoding" in headers and "content-length" in headers:
+            # Two answers to where this request ends: a proxy in front may have chosen the other one.
+            return 400, InvalidRequest("Content-Length and Transfer-Encoding exclude each other.", hint="Send one.")
         if scope["method"] in ("POST", "PUT", "PATCH"):
             kind = headers.get("content-type", "").split(";")[0].strip().lower()
             if kind != "application/json":
@@ -132,8 +137,8 @@ class OuterWall:
 
     def _authenticate(self, headers: Headers, scope: Scope) -> Caller:
         address = (scope.get("client") or ("unknown",))[0]
+        self._requests().count(f"address:{address}")
         if scope["path"] in _OPEN_PATHS:
-            self._requests().count(f"address:{address}")
             return TokenBook(()).caller_for(None)
         self._failures().check(address)
         try:
@@ -141,9 +146,8 @@ class OuterWall:
         except InvalidToken:
             self._failures().count(address)
             raise
-        self._requests().count(f"caller:{caller.name}" if self._book() else f"address:{address}")
         if self._book():
-            self._requests().count(f"address:{address}")
+            self._requests().count(f"caller:{caller.name}")
         return caller
 
     async def _limited(self, headers: Headers, receive: Receive) -> Receive:
@@ -186,9 +190,12 @@ class _Answer:
     async def refuse(self, status: int, error: ContextiveError) -> None:
         if self._started:
             return
+        logger.info("refused", extra={FIELDS: {"requestId": self._request_id, "status": error.code, "http": status}})
         body = json.dumps(error_body(error, self._request_id)).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         headers += [(name.lower().encode(), value.encode()) for name, value in error_headers(error)]
+        if status in (400, 413):  # the rest of the body, or what passes for it, must not be read as a request
+            headers.append((b"connection", b"close"))
         await self.send({"type": "http.response.start", "status": status, "headers": headers})
         await self.send({"type": "http.response.body", "body": body})
 
@@ -232,9 +239,7 @@ def _sdk_user(caller: Caller) -> object:
 
 
 def _without_port(host: str) -> str:
-    if host.startswith("["):
-        return host[: host.find("]") + 1]
-    return host.rsplit(":", 1)[0] if ":" in host else host
+    return re.sub(r":[0-9]*\Z", "", host)
 
 
 def _is_address(name: str) -> bool:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from contextive.config import Config, LoadedConfig
 from contextive.errors import ConfigError
+from contextive.ingest.trace_service import TraceService
 from contextive.packs import BUILTIN, OFF_BY_DEFAULT, load_builtin
-from contextive.packs.introspect import HealthCheck, ServerFacts
+from contextive.packs.introspect import HealthCheck, Identity, ServerFacts
 from contextive.registry import (
     OWNER_AS_MAINTAINER,
     OWNER_AS_READER,
@@ -30,6 +32,7 @@ from contextive.registry import (
     Surface,
 )
 from contextive.registry.plugins import PluginProblem, load_plugins
+from contextive.registry.threads import run_in_thread
 from contextive.server.profiles import PROFILES, Profile
 from contextive.server.telemetry import Metrics, log_call
 
@@ -71,6 +74,7 @@ class Host:
             freshness=lambda: Freshness.now(self.generation),
         )
         self._publish_facts()
+        self.services.provide(TraceService, lambda: trace_service(self.loaded))
 
     @property
     def config(self) -> Config:
@@ -134,11 +138,16 @@ class Host:
     async def adopt(self, loaded: LoadedConfig) -> None:
         """Go on with a new configuration: packs come and go, and every client that cares is told."""
         before = {name: self._remembered(PROFILES[name]) for name in self._doors}
-        assembly = assemble(loaded.config, self._extra_packs)
+        # In a thread: a plugin that takes long to load must not hold up the calls that are being served.
+        assembly = await asyncio.to_thread(assemble, loaded.config, self._extra_packs)
+        before_config = self.loaded.config
         self.loaded, self.assembly = loaded, assembly
         self.dispatcher.registry, self.dispatcher.limits = assembly.registry, limits_of(loaded.config)
         self.generation += 1
         self._publish_facts()
+        if loaded.config.trace != before_config.trace:
+            self.services.provide(TraceService, lambda: trace_service(self.loaded))
+        self.report_problems()
         if self.metrics is not None:
             self.metrics.know(self._all_tool_names())
         for callback in self._on_adopt:
@@ -152,6 +161,25 @@ class Host:
             )
             await door.hub.announce_resource("contextive:///server")
         logger.info("configuration adopted", extra={"contextive_fields": {"generation": self.generation}})
+
+    def report_problems(self) -> None:
+        """Say in the log which plugins were left out."""
+        for problem in self.assembly.problems:
+            logger.warning("the plugin %s was left out: it %s", problem.name, problem.reason)
+
+    async def prepare_watch(self, uris: Iterable[str]) -> None:
+        """Called before somebody is subscribed: what changes from this moment on will be told."""
+        if any("/specifications/" in uri for uri in uris):
+            await run_in_thread(self.services.get(TraceService).remember_statuses)
+
+    async def announce_changed_resources(self) -> None:
+        """Tell subscribers of requirements whose status changed. Looks at the project only where somebody subscribed."""
+        watching = [door for door in self._doors.values() if any("/specifications/" in u for u in door.hub.watched)]
+        if not watching:
+            return
+        for uri in await run_in_thread(self.services.get(TraceService).changed_resources):
+            for door in watching:
+                await door.hub.announce_resource(uri)
 
     def checks(self) -> list[HealthCheck]:
         """What can be said about this server's health without asking anybody outside it."""
@@ -174,6 +202,10 @@ class Host:
             [[(p.name, p.arguments) for p in s.prompts.values()] for s in surfaces],
         )
 
+    def _identity_of(self, ctx: Context) -> Identity:
+        profile = PROFILES[ctx.profile]
+        return Identity(profile.server_name, profile.version, self.pack_names(profile))
+
     def _all_tool_names(self) -> list[str]:
         return [tool.name for pack in self.assembly.registry.packs.values() for tool in pack.tools]
 
@@ -181,10 +213,8 @@ class Host:
         providers = self.config.providers
         self.services.add(
             ServerFacts(
-                name=self.profile.server_name,
-                version=self.profile.version,
                 mode=self.mode,
-                enabled_packs=self.pack_names(self.profile),
+                identity_of=self._identity_of,
                 provider_count=sum(1 for provider in providers.values() if provider.enabled),
                 checks=self.checks,
                 surface_of=lambda ctx: self.surface(PROFILES[ctx.profile], ctx.caller.scope),
@@ -202,8 +232,6 @@ def assemble(config: Config, extra_packs: Sequence[Pack] = ()) -> Assembly:
     packs = [*map(load_builtin, wanted), *extra_packs]
     plugin_names = [name for name, pack in config.tool_packs.items() if name not in BUILTIN and pack.enabled]
     plugins = load_plugins(plugin_names, packs, config.limits.plugin_load_seconds)
-    for problem in plugins.problems:
-        logger.warning("the plugin %s was left out: it %s", problem.name, problem.reason)
     rules = {
         name: PackRules(
             writes=(pack.mode == "read-write") if pack.mode is not None else name in BUILTIN,
@@ -216,6 +244,15 @@ def assemble(config: Config, extra_packs: Sequence[Pack] = ()) -> Assembly:
     everything = [*packs, *plugins.packs]
     _check_tool_names(everything, rules)
     return Assembly(Registry(everything, rules), tuple(pack.name for pack in plugins.packs), tuple(plugins.problems))
+
+
+def trace_service(loaded: LoadedConfig) -> TraceService:
+    """The traceability of the project that a configuration belongs to."""
+    return TraceService(
+        loaded.project,
+        specifications=tuple(loaded.config.trace.specifications),
+        sources=tuple(loaded.config.trace.sources),
+    )
 
 
 def limits_of(config: Config) -> Limits:

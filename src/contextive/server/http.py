@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from contextive.errors import ConfigError, ContextiveError, InvalidRequest, NotFound
+from contextive.errors import ConfigError, ContextiveError, InternalError, InvalidRequest, NotFound
 from contextive.server.auth import TokenBook, is_loopback, refuse_open_bind
 from contextive.server.batch import BatchSplitter
 from contextive.server.guard import DoorPolicy, OuterWall
@@ -41,8 +41,8 @@ class HttpServer:
     def __init__(self, host: Host, bind_host: str) -> None:
         self._host = host
         self._bind_host = bind_host
+        refuse_open_bind(bind_host, TokenBook.of(host.config))
         self._adopt()
-        refuse_open_bind(bind_host, self._book)
         host.when_adopted(self._adopt)
         host.enable_metrics()
         self._managers = {name: self._manager(name) for name in PROFILES}
@@ -85,7 +85,7 @@ class HttpServer:
         app = Starlette(
             routes=routes,
             lifespan=self._lifespan,
-            exception_handlers={HTTPException: _http_error},
+            exception_handlers={HTTPException: _http_error, Exception: _fault},
         )
         app.router.redirect_slashes = False
         policy = DoorPolicy(
@@ -106,7 +106,16 @@ class HttpServer:
                 wall,
                 allow_origins=list(config.server.allowed_origins),
                 allow_methods=["GET", "POST", "DELETE"],
-                allow_headers=["Authorization", "Content-Type", "Mcp-Session-Id", "Mcp-Protocol-Version", "Mcp-Method"],
+                allow_headers=[
+                    "Authorization",
+                    "Content-Type",
+                    "Last-Event-ID",
+                    "Mcp-Method",
+                    "Mcp-Name",
+                    "Mcp-Protocol-Version",
+                    "Mcp-Session-Id",
+                    "X-Request-ID",
+                ],
                 expose_headers=["Mcp-Session-Id", "X-Request-ID"],
             )
         return wall
@@ -218,3 +227,8 @@ async def _http_error(request: Request, error: Exception) -> Response:
     extra: dict[str, Any] = dict(error.headers or {})
     response.headers.update(extra)
     return response
+
+
+async def _fault(request: Request, _error: Exception) -> Response:
+    """The answer to a fault of ours. The framework raises it on, to the outer wall, which logs it."""
+    return error_response(InternalError("Internal error.", hint="The log has the details."), request)

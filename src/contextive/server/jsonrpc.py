@@ -40,7 +40,7 @@ def parse_line(line: bytes) -> Message | Batch | Refusal | None:
     try:
         value = from_json(line, allow_inf_nan=False)
     except ValueError:
-        return Refusal(PARSE_ERROR, "Parse error: the line is not one JSON value.")
+        return Refusal(PARSE_ERROR, "Parse error: not one JSON value.")
     if not isinstance(value, list):
         return parse_message(value)
     if not value:

@@ -5,9 +5,9 @@ A body with `jsonrpc` on the same path is real MCP and goes to the `nexus` profi
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -102,8 +102,8 @@ def _input_schema(tool: Tool) -> dict[str, Any]:
 
 def _decode(body: bytes) -> Any:
     try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
+        return from_json(body, allow_inf_nan=False)
+    except ValueError:
         return None
 
 

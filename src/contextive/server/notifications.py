@@ -7,8 +7,11 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
+import mcp_types as types
 from mcp.server.connection import Connection
+from mcp.server.context import ServerRequestContext
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.subscriptions import (
     PromptsListChanged,
@@ -48,8 +51,25 @@ class NotificationHub:
 
     def __init__(self) -> None:
         self.bus = InMemorySubscriptionBus()
-        self.listen = ListenHandler(self.bus, max_subscriptions=_MAX_SUBSCRIPTIONS)
+        self._listen = ListenHandler(self.bus, max_subscriptions=_MAX_SUBSCRIPTIONS)
+        self._listened: dict[int, frozenset[str]] = {}
         self._peers: dict[int, _Peer] = {}
+
+    async def listen(
+        self, ctx: ServerRequestContext[Any, Any], params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """Serve one `subscriptions/listen` stream, remembering which resources it is about."""
+        self._listened[id(ctx)] = frozenset(params.notifications.resource_subscriptions or ())
+        try:
+            return await self._listen(ctx, params)
+        finally:
+            del self._listened[id(ctx)]
+
+    @property
+    def watched(self) -> set[str]:
+        """Every URI that somebody subscribed to, in any spelling."""
+        named = {uri for peer in self._peers.values() for uri in peer.subscriptions}
+        return named.union(*self._listened.values())
 
     def join(self, connection: Connection) -> None:
         """Remember a handshake connection until it closes."""
@@ -90,7 +110,7 @@ class NotificationHub:
 
     def close(self) -> None:
         """End every open listen stream with its final frame."""
-        self.listen.close()
+        self._listen.close()
 
 
 async def _send_to(send: Callable[[Connection], Awaitable[None]], connections: Iterable[Connection]) -> None:

@@ -8,7 +8,7 @@ import os
 import stat
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 _CHUNK = 65_536
 _HIGH_WATER = 1024
@@ -27,6 +27,20 @@ def claim_stdio() -> tuple[int, int]:
     os.dup2(2, 1)
     os.close(nothing)
     return private_in, private_out
+
+
+@contextlib.contextmanager
+def output_diverted() -> Iterator[None]:
+    """While packs work for a command, what they print goes to standard error: the command's output is its own."""
+    sys.stdout.flush()
+    kept = _dup_high(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _dup_high(fd: int) -> int:
@@ -108,7 +122,9 @@ class LineReader(asyncio.Protocol):
         if self._ended:
             return
         self._ended = True
-        if self._rest and not self._skipping:
+        if self._skipping:
+            self._on_line(None)
+        elif self._rest:
             self._on_line(bytes(self._rest))
         self._on_end()
 

@@ -23,7 +23,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, ValidationError
 
 from contextive.errors import CapabilityMissing, ContextiveError, InvalidRequest, ToolNotFound
-from contextive.registry import Caller, Context, InputNeeded, Surface
+from contextive.registry import Caller, Context, InputNeeded, Prompt, Resource, Surface
 from contextive.registry.paging import page_of
 from contextive.server.client import McpClient, remember_log_level
 from contextive.server.handshake import check_initialize
@@ -108,7 +108,7 @@ class McpDoor:
             on_read_resource=self.read_resource,
             on_subscribe_resource=self.subscribe,
             on_unsubscribe_resource=self.unsubscribe,
-            on_subscriptions_listen=self.hub.listen,
+            on_subscriptions_listen=self.listen,
             on_list_prompts=self.list_prompts,
             on_get_prompt=self.get_prompt,
             on_completion=self.complete,
@@ -208,16 +208,18 @@ class McpDoor:
         surface = self._surface_of(ctx)
         name = params.argument.name
         others = (params.context.arguments if params.context else None) or {}
+        asked: Prompt | Resource
         if isinstance(params.ref, types.PromptReference):
-            arguments = {argument.name: argument for argument in surface.prompt(params.ref.name).arguments}
+            asked = surface.prompt(params.ref.name)
+            arguments = {argument.name: argument for argument in asked.arguments}
             if name not in arguments:
                 raise InvalidRequest(f"The prompt {params.ref.name} has no argument of that name.")
             handler = arguments[name].complete
         else:
-            resource = surface.find_template(params.ref.uri)
-            handler = resource.complete.get(name)
+            asked = surface.find_template(params.ref.uri)
+            handler = asked.complete.get(name)
         values = (
-            await self.host.dispatcher.complete(handler, params.argument.value, others, self._context(ctx))
+            await self.host.dispatcher.complete(asked.pack, handler, params.argument.value, others, self._context(ctx))
             if handler
             else []
         )
@@ -231,8 +233,15 @@ class McpDoor:
 
     async def subscribe(self, ctx: RequestContext, params: types.SubscribeRequestParams) -> types.EmptyResult:
         _, uri, _ = self._surface_of(ctx).find_resource(params.uri)
+        await self.host.prepare_watch([uri])
         self.hub.subscribe(connection_of(ctx), uri, params.uri)
         return types.EmptyResult()
+
+    async def listen(
+        self, ctx: RequestContext, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        await self.host.prepare_watch(params.notifications.resource_subscriptions or ())
+        return await self.hub.listen(ctx, params)
 
     async def unsubscribe(self, ctx: RequestContext, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
         _, uri, _ = self._surface_of(ctx).find_resource(params.uri)

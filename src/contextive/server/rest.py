@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from typing import Any
 
+from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -51,11 +51,14 @@ class RestDoor:
         caller, name = caller_of(request), str(request.path_params["name"])
         profile = self._host.profile
         surface = self._host.surface(profile, caller.scope)
-        if name not in surface.tools and name in self._host.widest_surface(profile).tools:
-            raise Forbidden(f"{name} needs the maintainer scope.", hint="Use a maintainer token.")
         arguments = _json_object(await request.body())
         context = self._host.context(caller, door="rest", profile=profile, request_id=request.scope[REQUEST_ID_KEY])
-        result = await self._host.dispatcher.call(surface, name, arguments, context)
+        try:
+            result = await self._host.dispatcher.call(surface, name, arguments, context)
+        except ToolNotFound:
+            if name in self._host.widest_surface(profile).tools:
+                raise Forbidden(f"{name} needs the maintainer scope.", hint="Use a maintainer token.") from None
+            raise
         return JSONResponse(
             {
                 "status": "error" if result.is_error else "success",
@@ -101,8 +104,8 @@ def _json_object(body: bytes) -> dict[str, Any]:
     if not body.strip():
         return {}
     try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
+        value = from_json(body, allow_inf_nan=False)
+    except ValueError:
         value = None
     if not isinstance(value, dict):
         raise InvalidRequest("The body must be one JSON object of arguments.", hint='Send {"argument": value}.')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import signal
 import sys
@@ -13,6 +14,7 @@ from contextive.config.discovery import FILE_NAMES
 from contextive.errors import ContextiveError
 from contextive.server.host import Host
 from contextive.server.logs import LogPipeline
+from contextive.server.tracing import enable_tracing
 
 logger = logging.getLogger(__name__)
 
@@ -25,8 +27,13 @@ def serve(
     reload: Callable[[], LoadedConfig],
     bind_host: str,
     port: int,
+    pipe: tuple[int, int] | None = None,
 ) -> None:
-    """Serve until the client leaves or a signal comes; then flush the logs. Blocks."""
+    """Serve until the client leaves or a signal comes; then flush the logs. Blocks.
+
+    `pipe` is standard input and output as `claim_stdio` gives them, claimed before the packs were loaded.
+    """
+    end_tracing = enable_tracing(host.config.server.tracing)
     logs = LogPipeline(host.config.server.log_level, secrets=secrets_of(host))
 
     def follow() -> None:
@@ -36,28 +43,33 @@ def serve(
     host.when_adopted(follow)
     for ignored in host.loaded.ignored:
         logger.warning("ignored %s: %s", ignored.key, ignored.reason)
+    host.report_problems()
     try:
-        asyncio.run(_serve(host, reload, bind_host, port))
+        asyncio.run(_serve(host, reload, bind_host, port, pipe))
     finally:
+        end_tracing()
         logs.close()
 
 
-async def _serve(host: Host, reload: Callable[[], LoadedConfig], bind_host: str, port: int) -> None:
+async def _serve(
+    host: Host, reload: Callable[[], LoadedConfig], bind_host: str, port: int, pipe: tuple[int, int] | None
+) -> None:
     stop = asyncio.Event()
     changed = asyncio.Event()
     _on_signals(stop, changed)
     background = [asyncio.create_task(_reload_on(changed, host, reload))]
+    background.append(asyncio.create_task(_watch_resources(host)))
     if host.config.server.reload:
         background.append(asyncio.create_task(_watch_config(host, changed)))
     try:
-        if host.mode == "http":
+        if pipe is None:
             from contextive.server.http import serve_http
 
             await serve_http(host, stop, bind_host=bind_host, port=port)
         else:
             from contextive.server.stdio import serve_stdio
 
-            await serve_stdio(host.door(host.profile.name), stop, host.config.limits.max_body_bytes)
+            await serve_stdio(host.door(host.profile.name), stop, pipe, host.config.limits.max_body_bytes)
     finally:
         for task in background:
             task.cancel()
@@ -85,6 +97,14 @@ async def _reload_on(changed: asyncio.Event, host: Host, reload: Callable[[], Lo
             await host.adopt(loaded)
         except ContextiveError as error:
             logger.error("the new configuration was refused, the old one stays: %s", error.sentence())
+
+
+async def _watch_resources(host: Host) -> None:
+    """Notice what subscribers wait for, a moment after it happened. A fault of the project's is theirs to see on reading."""
+    while True:
+        await asyncio.sleep(_LOOK_SECONDS)
+        with contextlib.suppress(ContextiveError):
+            await host.announce_changed_resources()
 
 
 async def _watch_config(host: Host, changed: asyncio.Event) -> None:

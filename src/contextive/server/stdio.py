@@ -29,7 +29,7 @@ from mcp_types import INVALID_REQUEST, PROTOCOL_VERSION_META_KEY
 from pydantic_core import PydanticSerializationError, to_json
 
 from contextive.server.jsonrpc import Batch, Message, Refusal, parse_line
-from contextive.server.pipes import LineReader, LineWriter, claim_stdio
+from contextive.server.pipes import LineReader, LineWriter
 from contextive.server.protocol import McpDoor
 
 logger = logging.getLogger(__name__)
@@ -40,10 +40,9 @@ _EOF_GRACE_SECONDS = 1.5
 _STOP_GRACE_SECONDS = 0.3
 
 
-async def serve_stdio(door: McpDoor, stop: asyncio.Event, max_line_bytes: int) -> None:
-    """Serve one client on this process's pipe until it leaves, breaks, or `stop` is set."""
-    fd_in, fd_out = claim_stdio()
-    await StdioPipe(door, max_line_bytes).run(fd_in, fd_out, stop)
+async def serve_stdio(door: McpDoor, stop: asyncio.Event, pipe: tuple[int, int], max_line_bytes: int) -> None:
+    """Serve one client on the claimed pipe until it leaves, breaks, or `stop` is set."""
+    await StdioPipe(door, max_line_bytes).run(*pipe, stop)
 
 
 @dataclass
