@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from contextive.cli import run
+from tests.plugins.packages import install_odd_pack, python_path
+from tests.running import clean_environment
+from tests.wires import PROGRAM
+
+
+@dataclass
+class Shell:
+    """The command line in a directory of its own, with a trust list of its own."""
+
+    folder: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def run(
+        self, *arguments: str, code: int = 0, env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """The finished command, which has to give that exit code and never a trace."""
+        own = {"XDG_CONFIG_HOME": str(self.folder / "xdg"), **self.environment}
+        done = subprocess.run(
+            [*PROGRAM, *arguments],
+            cwd=self.folder,
+            env=clean_environment({**own, **(env or {})}),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        assert done.returncode == code, (done.stdout, done.stderr)
+        return done
+
+    def complaint(self, *arguments: str, code: int, env: Mapping[str, str] | None = None) -> str:
+        """The one sentence on standard error of a command that fails; nothing stands on standard output."""
+        done = self.run(*arguments, code=code, env=env)
+        assert done.stdout == ""
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("contextive-mcp: ")
+        return line.removeprefix("contextive-mcp: ")
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a command left on its two outputs."""
+
+    stdout: str
+    stderr: str
+
+
+@dataclass
+class Desk:
+    """The command line inside this process: the same `run`, without the cost of a new interpreter."""
+
+    folder: Path
+    monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str]
+
+    def run(self, *arguments: str, code: int = 0, env: Mapping[str, str] | None = None) -> Printed:
+        with self.monkeypatch.context() as patch:
+            patch.chdir(self.folder)
+            for name in [name for name in os.environ if name.startswith(("KM_", "CONTEXTIVE_"))]:
+                patch.delenv(name)
+            for name, value in {"XDG_CONFIG_HOME": str(self.folder / "xdg"), **(env or {})}.items():
+                patch.setenv(name, value)
+            found = run(list(arguments))
+        printed = Printed(*self.capsys.readouterr())
+        assert found == code, printed
+        return printed
+
+    def complaint(self, *arguments: str, code: int, env: Mapping[str, str] | None = None) -> str:
+        """The one sentence on standard error of a command that fails; nothing stands on standard output."""
+        printed = self.run(*arguments, code=code, env=env)
+        assert printed.stdout == ""
+        (line,) = printed.stderr.splitlines()
+        assert line.startswith("contextive-mcp: ")
+        return line.removeprefix("contextive-mcp: ")
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return Desk(folder, monkeypatch, capsys)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return Shell(folder)
+
+
+@pytest.fixture(scope="module")
+def odd_shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    """A shell whose commands know the odd plugin and are told of it by the environment."""
+    site = tmp_path_factory.mktemp("site")
+    install_odd_pack(site)
+    folder = tmp_path_factory.mktemp("project")
+    config = folder / "given.json"
+    config.write_text('{"toolPacks": {"odd": {"mode": "read-write"}}}', encoding="utf-8")
+    path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
+    assert python_path(site)["PYTHONPATH"] == path
+    return Shell(folder, {"PYTHONPATH": path, "CONTEXTIVE_CONFIG": str(config)})

@@ -1,0 +1,158 @@
+"""`call`: arguments as flags of every type, as JSON, and what is said when they do not fit."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+
+from contextive.cli.call import parse_tool_arguments
+from contextive.errors import InvalidRequest, UsageError
+from contextive.registry.dispatch import parse_arguments
+from tests.cli.conftest import Shell
+from tests.plugins.odd_pack import pack
+from tests.running import clean_environment
+from tests.wires import PROGRAM
+
+DEFAULTS = {
+    "text": "hi",
+    "number": 1,
+    "ratio": 0.5,
+    "flag": False,
+    "words": [],
+    "counts": [],
+    "color": "red",
+    "maybe": None,
+}
+
+
+ECHO = next(tool for tool in pack.tools if tool.name == "odd_echo")
+
+
+@pytest.mark.parametrize(
+    ("words", "changed"),
+    [
+        (["--text", "hi"], {}),
+        (["--text=hi", "--number=7"], {"number": 7}),
+        (["--text", "hi", "--ratio", "2.5", "--number", "7"], {"ratio": 2.5, "number": 7}),
+        (["--text", "hi", "--flag"], {"flag": True}),
+        (["--flag", "--text", "hi"], {"flag": True}),
+        (["--text", "hi", "--flag", "false"], {"flag": False}),
+        (["--text", "hi", "--words", "a", "--words", "b c"], {"words": ["a", "b c"]}),
+        (["--text", "hi", "--words", '["a", "b"]', "--words", "c"], {"words": ["a", "b", "c"]}),
+        (["--text", "hi", "--words", "5"], {"words": ["5"]}),
+        (["--text", "hi", "--counts", "1", "--counts", "2"], {"counts": [1, 2]}),
+        (["--text", "hi", "--color", "green"], {"color": "green"}),
+        (["--text", "hi", "--maybe", "4"], {"maybe": 4}),
+        (["--text", "5"], {"text": "5"}),
+        (["--text", "true"], {"text": "true"}),
+        (["--text", ""], {"text": ""}),
+        (["--text", "-x"], {"text": "-x"}),
+        (["--json", '{"text": "hi", "number": 3}'], {"number": 3}),
+        (["--json", '{"text": "hi"}', "--number", "4"], {"number": 4}),
+        (['--json={"text": "ü ☃"}'], {"text": "ü ☃"}),
+    ],
+)
+def test_flags_take_the_types_of_the_schema(words: list[str], changed: dict[str, Any]) -> None:
+    parsed = parse_arguments(ECHO, parse_tool_arguments(ECHO, words))
+    assert parsed.model_dump() == DEFAULTS | changed
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--text"], "--text needs a value."),
+        (["text"], "Expected --key value, found 'text'."),
+        (["--"], "Expected --key value"),
+        (["-t", "x"], "Expected --key value, found '-t'."),
+        (["--json", "{"], "--json takes one JSON object."),
+        (["--json", "[]"], "--json takes one JSON object."),
+        (["--json", "[" * 100_000], "--json takes one JSON object."),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_words_that_are_no_flags_are_a_mistake_of_usage(words: list[str], said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_tool_arguments(ECHO, words)
+    assert said in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--text", "a", "--number", "ten"], "'number': input should be a valid integer."),
+        (["--text", "a", "--number", "10"], "less than or equal to 9"),
+        (["--text", "a", "--ratio", "NaN"], "not finite"),
+        (["--text", "a", "--no-such", "1"], "odd_echo has no argument 'no_such'."),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_values_that_do_not_fit_are_left_to_the_tool_to_refuse(words: list[str], said: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse_arguments(ECHO, parse_tool_arguments(ECHO, words))
+    assert said in caught.value.message
+
+
+def test_a_whole_call_prints_the_answer_as_json(odd_shell: Shell) -> None:
+    words = ["--text", "ü ☃", "--words", "a", "--words", "b", "--flag", "--counts", "[1, 2]", "--color=green"]
+    answer = json.loads(odd_shell.run("call", "odd_echo", *words).stdout)
+    assert answer | {"maybe": None} == DEFAULTS | {
+        "text": "ü ☃",
+        "words": ["a", "b"],
+        "flag": True,
+        "counts": [1, 2],
+        "color": "green",
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["odd_ecko"], 1, "Unknown tool: 'odd_ecko'. Did you mean odd_echo?"),
+        (["odd_echo"], 1, "odd_echo needs the argument 'text'. Arguments of odd_echo: text: string,"),
+        (["odd_echo", "--text"], 2, "--text needs a value."),
+        (["odd_maintain"], 1, "Unknown tool: 'odd_maintain'."),
+        (["odd_ask"], 1, "needs a client that offers elicitation"),
+        (["odd_big", "--size", "2000000"], 1, "1000000 are allowed"),
+    ],
+)
+def test_a_call_that_fails_says_one_sentence(odd_shell: Shell, words: list[str], code: int, said: str) -> None:
+    assert said in odd_shell.complaint("call", *words, code=code)
+
+
+def test_a_handler_that_fails_is_exit_code_1_without_its_insides_on_standard_output(odd_shell: Shell) -> None:
+    environment = clean_environment(odd_shell.environment)
+    done = subprocess.run(
+        [*PROGRAM, "call", "odd_raise"],
+        cwd=odd_shell.folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[-1].startswith("contextive-mcp: The tool odd_raise failed inside.")
+
+
+def test_what_a_handler_prints_does_not_mix_with_the_answer(odd_shell: Shell) -> None:
+    done = odd_shell.run("call", "odd_print")
+    assert json.loads(done.stdout) == {"done": True}
+    for said in ("printed by a handler", "written to descriptor 1", "echoed by a child"):
+        assert said in done.stderr
+
+
+def test_the_owner_of_an_admin_token_may_call_what_a_reader_may_not(odd_shell: Shell) -> None:
+    done = odd_shell.run("call", "odd_maintain", env={"KM_ADMIN_TOKEN": "admin-token-0123456789"})
+    assert json.loads(done.stdout) == {"done": True}
+
+
+def test_an_answer_of_text_is_printed_as_text(odd_shell: Shell) -> None:
+    assert odd_shell.run("call", "odd_big", "--size", "5").stdout == "xxxxx\n"
+
+
+def test_a_tool_without_arguments_needs_none(shell: Shell) -> None:
+    assert json.loads(shell.run("call", "contextive_health").stdout)["status"] == "healthy"
+    info = json.loads(shell.run("call", "--profile", "spexus", "contextive_server_info").stdout)
+    assert (info["mode"], info["profile"]) == ("in-process", "spexus")

@@ -1,0 +1,231 @@
+"""What the command line says, to whom, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from contextive import __version__
+from contextive.cli import run
+from contextive.cli.parser import COMMANDS
+from tests.cli.conftest import Desk, Shell
+from tests.running import clean_environment
+from tests.wires import PROGRAM, Pipe
+
+LIGHT = [["--help"], ["--version"], ["serve", "--help"], ["check", "--help"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nonsense"], "Unknown command 'nonsense'."),
+        (["sreve"], "Did you mean serve?"),
+        (["--bogus"], "--bogus"),
+        (["check", "--bogus"], "--bogus"),
+        (["check", "extra"], "extra"),
+        (["serve", "--port", "x"], "port"),
+        (["serve", "--port", "65536"], "65535"),
+        (["serve", "--stdio", "--http"], "not allowed with"),
+        (["check", "--profile", "nope"], "nope"),
+        (["check", "--project", "no/such/dir"], "does not exist"),
+        (["call"], "TOOL"),
+        (["serve", "--config"], "--config"),
+        (["-x"], "-x"),
+    ],
+    ids=" ".join,
+)
+def test_a_call_that_cannot_be_understood_is_one_sentence_and_exit_code_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    assert run(arguments) == 2
+    output, errors = capsys.readouterr()
+    assert output == ""
+    (line,) = errors.splitlines()
+    assert line.startswith("contextive-mcp: ")
+    assert said in line
+
+
+def test_exit_codes_reach_the_shell(shell: Shell) -> None:
+    assert "Unknown command" in shell.complaint("nonsense", code=2)
+    assert "Unknown tool" in shell.complaint("call", "nonsense", code=1)
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "text", "said"),
+    [
+        ("check", "contextive.config.json", "{", "contextive.config.json"),
+        ("check", "contextive.config.yaml", "server: {logLevel: loud}", "logLevel"),
+        ("tools", "contextive.config.toml", "nonsense = 1", "nonsense"),
+        ("serve", "contextive.config.json", '{"server": {"port": 0}}', "port"),
+        ("call", "contextive.config.json", "[]", "contextive.config.json"),
+    ],
+)
+def test_a_bad_configuration_is_said_and_exit_code_1(desk: Desk, command: str, name: str, text: str, said: str) -> None:
+    desk.write(name, text)
+    arguments = [command, "contextive_health"] if command == "call" else [command]
+    done = desk.run(*arguments, code=1)
+    assert done.stdout == ""
+    assert done.stderr.startswith("contextive-mcp: ")
+    assert said in done.stderr
+
+
+def test_a_configuration_that_is_not_there_is_said_to_be_missing(desk: Desk) -> None:
+    assert "does not exist" in desk.complaint("check", "--config", "nowhere.yaml", code=1)
+    assert "CONTEXTIVE_CONFIG" in desk.complaint("check", code=1, env={"CONTEXTIVE_CONFIG": "nowhere.yaml"})
+
+
+def test_two_configurations_are_one_too_many(desk: Desk) -> None:
+    desk.write("contextive.config.json", "{}")
+    desk.write("contextive.config.toml", "")
+    said = desk.complaint("check", code=1)
+    assert "contextive.config.json, contextive.config.toml" in said
+    assert "Keep one" in said
+
+
+def test_no_command_with_a_pipe_serves_it(tmp_path: Path) -> None:
+    with Pipe(cwd=tmp_path) as pipe:
+        assert pipe.initialize()["serverInfo"]["name"] == "contextive-mcp"
+
+
+def test_no_command_on_a_terminal_prints_the_help(tmp_path: Path) -> None:
+    leader, follower = pty.openpty()
+    try:
+        done = subprocess.run(
+            PROGRAM, cwd=tmp_path, env=clean_environment(), stdin=follower, capture_output=True, text=True, timeout=30
+        )
+    finally:
+        os.close(leader)
+        os.close(follower)
+    assert done.returncode == 0
+    assert done.stdout.startswith("usage: contextive-mcp")
+    assert done.stderr == ""
+
+
+def test_the_help_names_every_command(desk: Desk) -> None:
+    with pytest.raises(SystemExit):
+        desk.run("--help")
+    text = desk.capsys.readouterr().out
+    for name, (_, summary) in COMMANDS.items():
+        assert name in text
+        assert summary.split()[0] in text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_a_help_of_its_own(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run([command, "--help"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: contextive-mcp {command}")
+
+
+@pytest.mark.parametrize("flag", ["--version", "-v"])
+def test_the_version_is_said(shell: Shell, flag: str) -> None:
+    assert shell.run(flag).stdout == f"contextive-mcp {__version__}\n"
+
+
+def imported_by(arguments: list[str], folder: Path, env: dict[str, str] | None = None) -> set[str]:
+    """The top-level packages that a command imports."""
+    code = (
+        "import sys\nfrom contextive.cli import run\n"
+        "try:\n    run(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
+        "print('\\n'.join({name.split('.')[0] for name in sys.modules}), file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=folder,
+        env=clean_environment(env),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("arguments", LIGHT, ids=" ".join)
+def test_saying_what_it_is_loads_nothing_heavy(tmp_path: Path, arguments: list[str]) -> None:
+    loaded = imported_by(arguments, tmp_path)
+    assert "contextive" in loaded
+    heavy = {"mcp", "mcp_types", "numpy", "structlog", "yaml", "starlette", "uvicorn", "prometheus_client", "rich"}
+    if arguments[0].startswith("--"):
+        heavy.add("pydantic")
+    assert not loaded & heavy
+
+
+@pytest.mark.parametrize("arguments", [["call", "contextive_health"], ["tools"], ["check"], ["describe"]], ids=" ".join)
+def test_commands_that_do_not_serve_do_without_the_sdk(tmp_path: Path, arguments: list[str]) -> None:
+    loaded = imported_by(arguments, tmp_path)
+    assert "pydantic" in loaded
+    assert not loaded & {"mcp", "mcp_types", "starlette", "uvicorn", "structlog", "prometheus_client", "rich"}
+
+
+def test_check_tells_what_a_server_would_be(desk: Desk) -> None:
+    desk.write("contextive.config.yaml", "server:\n  logLevel: debug\nproviders:\n  openai:\n    apiKey: $SECRET\n")
+    text = desk.run("check").stdout
+    assert "contextive.config.yaml (project)" in text
+    assert "ignored        providers" in text
+    assert "contextive_health" in text
+    assert text.endswith("The configuration is valid.\n")
+    report = json.loads(desk.run("check", "--json", env={"CONTEXTIVE_SERVER__LOG_LEVEL": "warn"}).stdout)
+    assert report["overrides"] == ["CONTEXTIVE_SERVER__LOG_LEVEL"]
+    assert report["trusted"] is False
+    assert report["scope"] == "reader"
+
+
+def test_check_without_a_file_speaks_of_the_defaults(desk: Desk) -> None:
+    assert "embedded defaults (defaults)" in desk.run("check").stdout
+
+
+def test_describe_is_the_whole_server_as_json(desk: Desk) -> None:
+    described = json.loads(desk.run("describe").stdout)
+    assert described["name"] == "contextive-mcp"
+    assert described["initializeAnswers"] == "negotiated"
+    assert described["capabilities"]["tools"] == {"listChanged": True}
+    for tool in described["tools"]:
+        jsonschema.Draft202012Validator.check_schema(tool["inputSchema"])
+        if tool["outputSchema"] is not None:
+            jsonschema.Draft202012Validator.check_schema(tool["outputSchema"])
+    spexus = json.loads(desk.run("describe", "--profile", "spexus").stdout)
+    assert spexus["initializeAnswers"] == "2025-03-26"
+    assert spexus["name"] == "spexus mcp"
+
+
+def test_tools_lists_what_the_owner_may_use_and_all_of_it_on_demand(odd_shell: Shell) -> None:
+    mine = odd_shell.run("tools").stdout
+    assert "odd_echo" in mine
+    assert "odd_maintain" not in mine
+    everything = json.loads(odd_shell.run("tools", "--all", "--json").stdout)
+    assert {"odd_maintain", "odd_destroy"} <= {tool["name"] for tool in everything}
+    as_admin = odd_shell.run("tools", env={"KM_ADMIN_TOKEN": "admin-token-0123456789"}).stdout
+    assert "odd_maintain" in as_admin
+
+
+def test_the_schema_is_printed_and_written(desk: Desk) -> None:
+    printed = desk.run("schema").stdout
+    jsonschema.Draft202012Validator.check_schema(json.loads(printed))
+    assert desk.run("schema", "--output", "schema.json").stdout == ""
+    assert (desk.folder / "schema.json").read_text(encoding="utf-8") == printed
+    assert "schema.json: No such file or directory." in desk.complaint("schema", "--output", "no/schema.json", code=1)
+
+
+def test_output_that_nobody_reads_ends_quietly(shell: Shell) -> None:
+    process = subprocess.Popen(
+        [*PROGRAM, "schema"],
+        cwd=shell.folder,
+        env=clean_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    _, errors = process.communicate(timeout=30)
+    assert b"Traceback" not in errors
+    assert process.returncode in (0, 1)

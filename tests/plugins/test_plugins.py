@@ -1,0 +1,232 @@
+"""Somebody else's code, loaded: whatever it does wrong is reported, and the server runs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.plugins.packages import install, install_odd_pack, python_path, write_config
+from tests.running import clean_environment
+from tests.wires import PROGRAM, Pipe, serving_http
+
+PACK = "from contextive.registry import Context, NoInput, Pack, ToolOutput\npack = Pack({name!r}, title='T', description='D')\n"
+TOOL = """
+class Out(ToolOutput):
+    ok: bool = True
+
+@pack.tool({name!r}, title='T', description='D')
+async def handler(given: NoInput, ctx: Context) -> Out:
+    return Out()
+"""
+
+
+def good(name: str, tool: str | None = None) -> str:
+    return PACK.format(name=name) + (TOOL.format(name=tool) if tool else "")
+
+
+FAULTY: dict[str, tuple[str, str]] = {
+    "raises": ("raise RuntimeError('/secret/path')", "fails to load (RuntimeError)"),
+    "misspelt": ("import no_such_module", "fails to load (ModuleNotFoundError)"),
+    "broken": ("def (", "fails to load (SyntaxError)"),
+    "interrupts": ("raise KeyboardInterrupt", "fails to load (KeyboardInterrupt)"),
+    "hangs": ("import time; time.sleep(600)", "did not load within 1 seconds"),
+    "prints": ("print('hello')\n" + good("prints"), "prints while it loads"),
+    "exits": ("import sys; sys.exit(0)", "tries to end the process while it loads"),
+    "takes-tool": (good("takes-tool", "contextive_health"), "already in use: tool contextive_health"),
+    "no-pack": ("pack = {'tools': []}", "does not give a Pack but dict"),
+    "misnamed": (good("another"), "calls its pack 'another'"),
+    "bad-tool": (good("bad-tool", "not a name!"), "fails to load (ValueError)"),
+    "no-attribute": ("x = 1", "fails to load (AttributeError)"),
+}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One directory with every kind of plugin."""
+    folder = tmp_path_factory.mktemp("site")
+    for name, (source, _) in FAULTY.items():
+        install(folder, name, source)
+    install(folder, "twice", good("twice"), distribution="twice-one")
+    install(folder, "twice", good("twice"), distribution="twice-two")
+    install(folder, "fine", good("fine", "fine_tool"))
+    install(folder, "called", good("called", "called_tool") + "\ndef make():\n    return pack\n", target="make")
+    install(folder, "rival", good("rival", "fine_tool"))
+    install(folder, "writes", "import os\nos.write(1, b'junk on descriptor 1\\n')\n" + good("writes", "writes_tool"))
+    install_odd_pack(folder)
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def config_of(project: Path, packs: dict[str, Any]) -> Path:
+    return write_config(project / "given.json", {"toolPacks": packs, "limits": {"pluginLoadSeconds": 1}})
+
+
+def run(project: Path, site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*PROGRAM, *arguments],
+        cwd=project,
+        env=clean_environment(python_path(site)),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+
+
+def check(project: Path, site: Path, packs: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    """The exit code and the report of `check --json`."""
+    done = run(project, site, "check", "--json", "--config", str(config_of(project, packs)))
+    assert "Traceback" not in done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+def names(tools: Sequence[dict[str, Any]]) -> set[str]:
+    return {tool["name"] for tool in tools}
+
+
+def test_every_fault_is_reported_with_its_reason_and_costs_no_other_plugin(project: Path, site: Path) -> None:
+    wanted = [*FAULTY, "twice", "absent", "fine", "rival", "called"]
+    code, report = check(project, site, {name: {} for name in wanted})
+    left_out = report["plugins"]["left_out"]
+    for name, (_, reason) in FAULTY.items():
+        assert reason in left_out[name], name
+    assert "claimed by more than one package: twice-one, twice-two" in left_out["twice"]
+    assert "is not installed" in left_out["absent"]
+    assert "already in use: tool fine_tool" in left_out["rival"]
+    assert report["plugins"]["loaded"] == ["fine", "called"]
+    assert {"fine_tool", "called_tool", "contextive_health"} <= set(report["tools"])
+    assert code == 1
+    assert "/secret/path" not in json.dumps(report)
+
+
+def test_check_says_it_in_words_too(project: Path, site: Path) -> None:
+    done = run(project, site, "check", "--config", str(config_of(project, {"raises": {}})))
+    assert done.returncode == 1
+    assert "left out       plugin raises fails to load (RuntimeError)" in done.stdout
+    assert "The configuration is valid." in done.stdout
+
+
+def test_the_server_runs_with_faulty_plugins_and_says_that_it_is_degraded(project: Path, site: Path) -> None:
+    packs: dict[str, Any] = {name: {} for name in ("raises", "prints", "exits", "takes-tool", "absent", "fine")}
+    arguments = ("serve", "--stdio", "--config", str(config_of(project, packs)))
+    with Pipe(*arguments, cwd=project, env=python_path(site)) as pipe:
+        pipe.initialize()
+        assert pipe.call("fine_tool")["structuredContent"] == {"ok": True}
+        health = pipe.call("contextive_health")["structuredContent"]
+        assert health["status"] == "degraded"
+        (plugins,) = (check for check in health["checks"] if check["name"] == "plugins")
+        assert plugins["ok"] is False
+        for name in ("raises", "prints", "exits", "takes-tool", "absent"):
+            assert name in plugins["detail"]
+            pipe.wait_for_log(lambda line, name=name: f"plugin {name} was left out" in line["event"])  # type: ignore[misc]
+        assert "/secret/path" not in json.dumps(health)
+
+
+def test_a_degraded_server_says_so_at_its_health_path(project: Path, site: Path) -> None:
+    config = str(config_of(project, {"absent": {}}))
+    with serving_http("--config", config, cwd=project, env=python_path(site)) as running:
+        health = running.web.get("/healthz")
+        assert health.status == 200
+        assert health.json["status"] == "degraded"
+        assert running.web.get("/readyz").status == 200
+
+
+def test_a_plugin_that_hangs_does_not_keep_the_server_from_starting_nor_from_ending(project: Path, site: Path) -> None:
+    arguments = ("serve", "--stdio", "--config", str(config_of(project, {"hangs": {}, "fine": {}})))
+    with Pipe(*arguments, cwd=project, env=python_path(site)) as pipe:
+        pipe.initialize()
+        assert pipe.call("fine_tool")["structuredContent"] == {"ok": True}
+        pipe.close_stdin()
+        assert pipe.end_within(2) == 0
+
+
+def test_a_plugin_that_writes_to_descriptor_1_while_it_loads_does_not_reach_the_wire(project: Path, site: Path) -> None:
+    config = str(config_of(project, {"writes": {}}))
+    with Pipe("serve", "--stdio", "--config", config, cwd=project, env=python_path(site)) as pipe:
+        pipe.initialize()
+        assert pipe.call("writes_tool")["structuredContent"] == {"ok": True}
+    called = run(project, site, "call", "--config", config, "writes_tool")
+    assert json.loads(called.stdout) == {"ok": True}
+    assert "junk on descriptor 1" in called.stderr
+
+
+def test_a_plugin_is_loaded_only_when_it_is_named(project: Path, site: Path) -> None:
+    code, report = check(project, site, {})
+    assert code == 0
+    assert report["plugins"] == {"loaded": [], "left_out": {}}
+    code, report = check(project, site, {"raises": {"enabled": False}})
+    assert (code, report["plugins"]["left_out"]) == (0, {})
+
+
+def test_a_file_of_the_project_cannot_load_a_plugin_until_it_is_trusted(project: Path, site: Path) -> None:
+    write_config(project / "contextive.config.json", {"toolPacks": {"fine": {}}})
+    environment = clean_environment({**python_path(site), "XDG_CONFIG_HOME": str(project / "xdg")})
+
+    def tools() -> str:
+        return subprocess.run(
+            [*PROGRAM, "check", "--json"], cwd=project, env=environment, capture_output=True, text=True, timeout=30
+        ).stdout
+
+    before = json.loads(tools())
+    assert "fine_tool" not in before["tools"]
+    assert before["ignored"][0]["key"] == "toolPacks.fine"
+    subprocess.run([*PROGRAM, "trust"], cwd=project, env=environment, check=True, capture_output=True, timeout=30)
+    assert "fine_tool" in json.loads(tools())["tools"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "offered"),
+    [
+        ({}, {"odd_echo", "odd_print"}),
+        ({"mode": "read-only"}, {"odd_echo", "odd_print"}),
+        ({"mode": "read-write"}, {"odd_echo", "odd_print", "odd_write"}),
+        ({"allowedTools": ["odd_echo"]}, {"odd_echo"}),
+        ({"allowedTools": []}, set()),
+        ({"blockedTools": ["odd_echo"]}, {"odd_print"}),
+        ({"allowedTools": ["odd_echo", "odd_print"], "blockedTools": ["odd_echo"]}, {"odd_print"}),
+        ({"allowedTools": ["odd_write"]}, set()),
+        ({"allowedTools": ["odd_write"], "mode": "read-write"}, {"odd_write"}),
+        ({"enabled": False}, set()),
+    ],
+    ids=str,
+)
+def test_the_rules_of_a_pack_decide_which_of_its_tools_are_offered(
+    odd_host: Any, rules: dict[str, Any], offered: set[str]
+) -> None:
+    surface = odd_host(rules)
+    assert {"odd_echo", "odd_print", "odd_write"} & set(surface.tools) == offered
+    assert not {"odd_maintain", "odd_destroy"} & set(surface.tools), "a reader gets no maintainer tool by any rule"
+    assert "contextive_health" in surface.tools
+
+
+@pytest.fixture
+def odd_host(site: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The surface that a reader gets under some rules, with the plugin found by its entry point as always."""
+    from contextive.config.schema import parse_values
+    from contextive.packs import BUILTIN
+    from contextive.registry import Scope
+    from contextive.server.host import assemble
+
+    monkeypatch.syspath_prepend(str(site))
+
+    def surface(rules: dict[str, Any]) -> Any:
+        assembly = assemble(parse_values({"toolPacks": {"odd": rules}}))
+        return assembly.registry.surface([*BUILTIN, "odd"], Scope.READER)
+
+    return surface
+
+
+def test_a_misspelt_tool_in_the_rules_refuses_to_start_with_the_right_names(project: Path, site: Path) -> None:
+    for key in ("allowedTools", "blockedTools"):
+        done = run(project, site, "check", "--config", str(config_of(project, {"fine": {key: ["fine_tol"]}})))
+        assert done.returncode == 1
+        assert f"toolPacks.fine.{key}: the pack has no tool 'fine_tol'. Its tools: fine_tool." in done.stderr

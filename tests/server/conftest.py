@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.plugins.packages import install_odd_pack, python_path, write_config
+from tests.wires import Pipe, WebServer, serving_http
+
+_numbers = itertools.count()
+
+READER = "reader-token-0123456789abcdef"
+ADMIN = "admin-token-fedcba9876543210"
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """A place with the odd plugin installed, where tests start servers of their own configuration."""
+
+    folder: Path
+    site: Path
+
+    def config(self, values: Mapping[str, Any] | None = None) -> Path:
+        """A new file for --config; the odd pack is on and may write unless the values say otherwise."""
+        merged = {"toolPacks": {"odd": {"mode": "read-write"}}, **(values or {})}
+        return write_config(self.folder / f"config-{next(_numbers)}.json", merged)
+
+    def pipe(
+        self, values: Mapping[str, Any] | None = None, *arguments: str, env: Mapping[str, str] | None = None
+    ) -> Pipe:
+        return self.pipe_with(self.config(values), *arguments, env=env)
+
+    def pipe_with(self, config: Path, *arguments: str, env: Mapping[str, str] | None = None) -> Pipe:
+        environment = {**python_path(self.site), **(env or {})}
+        return Pipe("serve", "--stdio", "--config", str(config), *arguments, cwd=self.folder, env=environment)
+
+    def http(
+        self, values: Mapping[str, Any] | None = None, *arguments: str, env: Mapping[str, str] | None = None
+    ) -> contextlib.AbstractContextManager[WebServer]:
+        return self.http_with(self.config(values), *arguments, env=env)
+
+    def http_with(
+        self, config: Path, *arguments: str, env: Mapping[str, str] | None = None
+    ) -> contextlib.AbstractContextManager[WebServer]:
+        environment = {**python_path(self.site), **(env or {})}
+        return serving_http("--config", str(config), *arguments, cwd=self.folder, env=environment)
+
+
+@pytest.fixture(scope="session")
+def odd_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    site = tmp_path_factory.mktemp("site")
+    install_odd_pack(site)
+    return site
+
+
+@pytest.fixture(scope="session")
+def new_workshop(odd_site: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Workshop]:
+    return lambda: Workshop(tmp_path_factory.mktemp("workshop"), odd_site)
+
+
+@pytest.fixture
+def workshop(new_workshop: Callable[[], Workshop]) -> Workshop:
+    return new_workshop()
+
+
+@pytest.fixture(scope="module")
+def shared_workshop(new_workshop: Callable[[], Workshop]) -> Workshop:
+    return new_workshop()
+
+
+@pytest.fixture(scope="module")
+def pipe(shared_workshop: Workshop) -> Iterator[Pipe]:
+    """A server on a pipe with the odd pack, greeted, for all tests of a module."""
+    with shared_workshop.pipe({"limits": {"toolTimeoutSeconds": 1.0, "maxBodyBytes": 200_000}}) as running:
+        running.initialize()
+        yield running

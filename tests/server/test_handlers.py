@@ -1,0 +1,368 @@
+"""Whatever a handler does costs its own call only, tells no secrets, and reads the same on every door."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.plugins.odd_pack import SECRET
+from tests.server.conftest import Workshop
+from tests.wires import Pipe, Web, WebServer, envelope, rpc, wait_until
+
+ERAS = pytest.mark.parametrize("era", ["handshake", "stateless"])
+
+
+@pytest.fixture(scope="module")
+def server(shared_workshop: Workshop) -> Iterator[WebServer]:
+    with shared_workshop.http({"limits": {"toolTimeoutSeconds": 1.0}}) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def web(server: WebServer) -> Web:
+    return server.web
+
+
+def call(pipe: Pipe, era: str, tool: str, arguments: dict[str, Any] | None = None) -> Any:
+    params = {"name": tool, "arguments": arguments or {}}
+    return pipe.result("tools/call", params if era == "handshake" else envelope(params))
+
+
+def failure(result: Any) -> Any:
+    """The error inside an answer that says isError."""
+    assert result["isError"] is True
+    assert "structuredContent" not in result
+    body = json.loads(result["content"][0]["text"])
+    assert body["status"] == "error"
+    return body["error"]
+
+
+def assert_no_secret(answer: object) -> None:
+    text = json.dumps(answer)
+    for piece in (SECRET, "hunter2", "Traceback", "odd_module", 'File "'):
+        assert piece not in text
+
+
+FAULTS = [
+    "odd_raise",
+    "odd_raise_in_thread",
+    "odd_exit",
+    "odd_exit_in_thread",
+    "odd_cancel_itself",
+    "odd_timeout_of_its_own",
+    "odd_mismatch",
+    "odd_not_a_number",
+    "odd_not_json",
+    "odd_not_content",
+]
+
+
+@ERAS
+@pytest.mark.parametrize("tool", FAULTS)
+def test_a_handler_that_fails_is_an_internal_error_that_shows_nothing(pipe: Pipe, era: str, tool: str) -> None:
+    result = call(pipe, era, tool)
+    assert failure(result)["code"] == "internal_error"
+    assert_no_secret(result)
+    assert call(pipe, era, "odd_echo", {"text": "still here"})["structuredContent"]["text"] == "still here"
+
+
+@pytest.mark.parametrize("tool", FAULTS)
+def test_a_handler_that_fails_over_http_costs_neither_session_nor_server(web: Web, tool: str) -> None:
+    session = web.open_session()
+    first = session.ask("tools/call", {"name": tool, "arguments": {}})["result"]
+    modern = web.modern("tools/call", {"name": tool, "arguments": {}}).message["result"]
+    rest = web.post(f"/api/v1/tools/{tool}", {})
+    assert failure(first)["code"] == failure(modern)["code"] == "internal_error"
+    assert (rest.status, rest.json["error"]["code"]) == (500, "internal_error")
+    assert_no_secret([first, modern, rest.json])
+    assert session.ask("ping")["result"] == {}
+
+
+def test_what_the_client_is_not_told_stands_in_the_log_under_the_request(server: WebServer) -> None:
+    answer = server.web.post("/api/v1/tools/odd_raise", {}, {"X-Request-ID": "find-me"})
+    assert answer.status == 500
+    line = server.process.wait_for_log(
+        lambda found: found.get("requestId") == "find-me" and "exception" in found,
+    )
+    assert SECRET in line["exception"]
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("resources/read", {"uri": "odd:///broken"}),
+        ("resources/read", {"uri": "odd:///strange"}),
+        ("prompts/get", {"name": "odd_broken"}),
+    ],
+)
+@ERAS
+def test_a_resource_or_prompt_that_fails_is_an_internal_error_that_shows_nothing(
+    pipe: Pipe, era: str, method: str, params: dict[str, Any]
+) -> None:
+    error = pipe.error(method, params if era == "handshake" else envelope(params))
+    assert error["code"] == -32603
+    assert error["data"]["code"] == "internal_error"
+    assert_no_secret(error)
+
+
+@ERAS
+@pytest.mark.parametrize("tool", ["odd_slow", "odd_block"])
+def test_a_handler_over_its_time_is_a_timeout(pipe: Pipe, era: str, tool: str) -> None:
+    error = failure(call(pipe, era, tool, {"seconds": 3.0}))
+    assert error["code"] == "timeout"
+    assert "1 seconds" in error["message"]
+    assert "toolTimeoutSeconds" in error["hint"]
+
+
+@ERAS
+@pytest.mark.parametrize("tool", ["odd_big", "odd_big_image", "odd_big_data"])
+def test_an_answer_over_the_size_limit_is_refused_with_its_size(pipe: Pipe, era: str, tool: str) -> None:
+    error = failure(call(pipe, era, tool, {"size": 1_000_001}))
+    assert error["code"] == "too_large"
+    assert "1000000 are allowed" in error["message"]
+
+
+def test_a_resource_is_measured_in_bytes_not_characters(pipe: Pipe) -> None:
+    error = pipe.error("resources/read", {"uri": "odd:///huge"})
+    assert error["data"]["code"] == "too_large"
+    assert "1400000 bytes" in error["message"]
+
+
+@ERAS
+def test_text_that_no_wire_can_carry_is_replaced(pipe: Pipe, era: str) -> None:
+    result = call(pipe, era, "odd_surrogate")
+    assert result["structuredContent"] == {"name": "a\ufffdb"}
+    assert json.loads(result["content"][0]["text"]) == {"name": "a\ufffdb"}
+
+
+def test_text_that_no_wire_can_carry_is_replaced_over_http(web: Web) -> None:
+    session = web.open_session()
+    assert session.ask("tools/call", {"name": "odd_surrogate"})["result"]["structuredContent"] == {"name": "a\ufffdb"}
+    assert web.post("/api/v1/tools/odd_surrogate", {}).json["result"] == {"name": "a\ufffdb"}
+
+
+@ERAS
+def test_what_a_handler_prints_never_reaches_the_wire(pipe: Pipe, era: str) -> None:
+    for _ in range(3):
+        assert call(pipe, era, "odd_print")["structuredContent"] == {"done": True}
+    wait_until(lambda: "echoed by a child" in pipe.log_text, "the output is on standard error")
+    for said in ("printed by a handler", "written to the first stdout", "written to descriptor 1"):
+        assert said in pipe.log_text
+
+
+def test_a_handler_that_reads_standard_input_finds_nothing_there(pipe: Pipe) -> None:
+    assert pipe.call("odd_read_input")["structuredContent"] == {"done": True}
+
+
+@ERAS
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "needs the argument 'text'"),
+        ({"text": "a", "nope": 1}, "has no argument 'nope'"),
+        ({"text": 5}, "'text': input should be a valid string"),
+        ({"text": "a", "number": "5"}, "'number': input should be a valid integer"),
+        ({"text": "a", "number": True}, "'number'"),
+        ({"text": "a", "number": 1.5}, "'number'"),
+        ({"text": "a", "number": 10}, "less than or equal to 9"),
+        ({"text": "a", "flag": 1}, "'flag'"),
+        ({"text": "a", "color": "blue"}, "'color' must be one of 'red' or 'green'"),
+        ({"text": "a", "words": "one"}, "'words'"),
+        ({"text": "a", "words": [1]}, "'words.0'"),
+        ({"text": "a", "number": 10**400}, "'number'"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_named_with_what_is_allowed(
+    pipe: Pipe, era: str, arguments: dict[str, Any], said: str
+) -> None:
+    error = failure(call(pipe, era, "odd_echo", arguments))
+    assert error["code"] == "invalid_request"
+    assert said in error["message"]
+    assert error["hint"].startswith("Arguments of odd_echo: text: string, number?: integer 1..9")
+    assert '"red"|"green"' in error["hint"]
+
+
+def test_a_number_too_large_for_a_float_is_refused(pipe: Pipe) -> None:
+    pipe.send_bytes(
+        b'{"jsonrpc":"2.0","id":"inf","method":"tools/call",'
+        b'"params":{"name":"odd_echo","arguments":{"text":"a","ratio":1e400}}}\n'
+    )
+    assert failure(pipe.reply_to("inf")["result"])["code"] == "invalid_request"
+
+
+def test_an_argument_name_cannot_smuggle_control_characters_into_the_answer(pipe: Pipe) -> None:
+    error = failure(call(pipe, "handshake", "odd_echo", {"text": "a", "x\n\u202e\u0007" + "y" * 500: 1}))
+    assert "\n" not in error["message"]
+    assert "\u202e" not in error["message"]
+    assert len(error["message"]) < 300
+
+
+@ERAS
+def test_an_unknown_tool_is_a_protocol_error_with_the_nearest_name(pipe: Pipe, era: str) -> None:
+    params = {"name": "odd_ecko"}
+    error = pipe.error("tools/call", params if era == "handshake" else envelope(params))
+    assert error["code"] == -32602
+    assert error["data"] == {"code": "tool_not_found", "hint": "Did you mean odd_echo?"}
+
+
+@ERAS
+def test_progress_reaches_the_client_that_asked_for_it(pipe: Pipe, era: str) -> None:
+    meta = {"progressToken": "tok"}
+    params = {"name": "odd_progress", "arguments": {}}
+    pipe.notifications.clear()
+    pipe.result("tools/call", {**params, "_meta": meta} if era == "handshake" else envelope(params, meta=meta))
+    told = [n["params"] for n in pipe.notifications if n["method"] == "notifications/progress"]
+    assert [(t["progressToken"], t["progress"], t["total"], t["message"]) for t in told] == [
+        ("tok", 1, 3, "step 1"),
+        ("tok", 2, 3, "step 2"),
+        ("tok", 3, 3, "step 3"),
+    ]
+
+
+@ERAS
+def test_progress_is_silent_where_nobody_asked(pipe: Pipe, era: str) -> None:
+    pipe.notifications.clear()
+    call(pipe, era, "odd_progress")
+    assert pipe.notifications == []
+
+
+@pytest.mark.parametrize(
+    ("level", "heard"), [("debug", ["debug", "info", "error"]), ("info", ["info", "error"]), ("critical", [])]
+)
+def test_set_level_decides_which_log_entries_the_client_hears(pipe: Pipe, level: str, heard: list[str]) -> None:
+    assert pipe.result("logging/setLevel", {"level": level}) == {}
+    pipe.notifications.clear()
+    pipe.call("odd_log")
+    assert [n["params"]["level"] for n in pipe.notifications if n["method"] == "notifications/message"] == heard
+
+
+def test_an_unknown_log_level_is_refused(pipe: Pipe) -> None:
+    assert pipe.error("logging/setLevel", {"level": "loud"})["code"] == -32602
+
+
+def test_a_stateless_client_names_its_log_level_in_the_request(pipe: Pipe) -> None:
+    params = {"name": "odd_log", "arguments": {}}
+    pipe.notifications.clear()
+    pipe.result("tools/call", envelope(params, meta={"io.modelcontextprotocol/logLevel": "error"}))
+    assert [n["params"]["data"] for n in pipe.notifications] == ["a failure"]
+    pipe.notifications.clear()
+    pipe.result("tools/call", envelope(params))
+    assert pipe.notifications == []
+
+
+def test_a_cancelled_call_is_not_answered_and_its_handler_really_stops(workshop: Workshop, tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    with workshop.pipe() as pipe:
+        pipe.initialize()
+        pipe.send(rpc("tools/call", {"name": "odd_slow", "arguments": {"marker": str(marker)}}, "doomed"))
+        wait_until(marker.exists, "the handler runs")
+        pipe.notify("notifications/cancelled", {"requestId": "doomed", "reason": "changed my mind"})
+        wait_until(lambda: marker.read_text(encoding="utf-8") == "cancelled", "the handler is cancelled")
+        assert pipe.result("ping") == {}
+        pipe.send(rpc("ping", None, "doomed"))
+        assert pipe.reply_to("doomed")["result"] == {}, "the id is free again"
+        line = pipe.wait_for_log(lambda found: found.get("tool") == "odd_slow")
+        assert line["status"] == "cancelled"
+        pipe.close_stdin()
+        assert pipe.rest() == []
+
+
+def test_cancelling_what_is_done_or_never_was_changes_nothing(pipe: Pipe) -> None:
+    unknown: tuple[object, ...] = ("never", 12345, None, {})
+    for request_id in unknown:
+        pipe.notify("notifications/cancelled", {"requestId": request_id})
+    assert pipe.result("ping") == {}
+
+
+def test_a_handshake_client_is_asked_in_the_middle_of_the_call(pipe: Pipe) -> None:
+    pipe.initialize(capabilities={"elicitation": {}})
+    pipe.send(rpc("tools/call", {"name": "odd_ask"}, "asking"))
+    question = pipe.receive()
+    assert question["method"] == "elicitation/create"
+    pipe.send({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {"name": "Ada"}}})
+    assert pipe.reply_to("asking")["result"]["structuredContent"] == {"name": "Ada"}
+
+
+def test_a_client_that_refuses_to_answer_is_an_upstream_error(pipe: Pipe) -> None:
+    pipe.initialize(capabilities={"elicitation": {}})
+    pipe.send(rpc("tools/call", {"name": "odd_ask"}, "asking"))
+    question = pipe.receive()
+    pipe.send({"jsonrpc": "2.0", "id": question["id"], "error": {"code": -1, "message": SECRET}})
+    result = pipe.reply_to("asking")["result"]
+    assert failure(result)["code"] == "upstream_error"
+    assert_no_secret(result)
+
+
+def test_a_client_that_cannot_be_asked_is_told_what_the_call_needs(pipe: Pipe) -> None:
+    pipe.initialize(capabilities={})
+    assert failure(pipe.call("odd_ask"))["code"] == "missing_client_capability"
+    error = pipe.modern("tools/call", {"name": "odd_ask"})["error"]
+    assert error["code"] == -32021
+    assert error["data"]["requiredCapabilities"] == {"elicitation": {}}
+
+
+def first_round(pipe: Pipe) -> Any:
+    asked = pipe.modern("tools/call", {"name": "odd_ask"}, capabilities={"elicitation": {}})["result"]
+    assert asked["resultType"] == "input_required"
+    assert asked["inputRequests"]["who"]["method"] == "elicitation/create"
+    return asked["requestState"]
+
+
+def second_round(pipe: Pipe, state: object, tool: str = "odd_ask") -> dict[str, Any]:
+    params = {
+        "name": tool,
+        "inputResponses": {"who": {"action": "accept", "content": {"name": "Ada"}}},
+        "requestState": state,
+    }
+    return pipe.modern("tools/call", params, capabilities={"elicitation": {}})
+
+
+def test_a_stateless_client_is_asked_by_a_second_round(pipe: Pipe) -> None:
+    assert second_round(pipe, first_round(pipe))["result"]["structuredContent"] == {"name": "Ada"}
+
+
+@pytest.mark.parametrize("tampering", ["flipped", "cut", "foreign", "empty", "number"])
+def test_a_request_state_that_was_tampered_with_is_refused(pipe: Pipe, tampering: str) -> None:
+    state = first_round(pipe)
+    middle = len(state) // 2
+    tampered: object = {
+        "flipped": state[:middle] + ("A" if state[middle] != "A" else "B") + state[middle + 1 :],
+        "cut": state[:-4],
+        "foreign": '{"answers":{},"state":null}',
+        "empty": "",
+        "number": 5,
+    }[tampering]
+    answer = second_round(pipe, tampered)
+    assert answer["error"]["code"] == -32602
+
+
+def test_a_request_state_of_another_call_is_refused(pipe: Pipe) -> None:
+    answer = second_round(pipe, first_round(pipe), tool="odd_echo")
+    assert answer["error"]["code"] == -32602
+
+
+def test_many_blocked_handlers_leave_room_for_others(workshop: Workshop, tmp_path: Path) -> None:
+    with workshop.pipe() as pipe:
+        pipe.initialize()
+        for number in range(20):
+            arguments = {"seconds": 30.0, "marker": str(tmp_path / str(number))}
+            pipe.send(rpc("tools/call", {"name": "odd_block", "arguments": arguments}, number))
+        wait_until(lambda: len(list(tmp_path.iterdir())) == 20, "all of them run at once")
+        assert pipe.call("odd_read_input")["structuredContent"] == {"done": True}
+
+
+def test_a_handler_sees_the_settings_of_its_own_pack(workshop: Workshop) -> None:
+    packs = {"odd": {"settings": {"depth": 3, "names": ["a"]}}, "introspect": {"settings": {"other": True}}}
+    with workshop.pipe({"toolPacks": packs}) as pipe:
+        pipe.initialize()
+        assert pipe.call("odd_settings")["structuredContent"] == {"settings": {"depth": 3, "names": ["a"]}}
+
+
+def test_every_answer_says_how_fresh_it_is(pipe: Pipe) -> None:
+    meta = pipe.call("contextive_server_info")["_meta"]["contextive/as_of"]
+    assert meta["generation"] == 1
+    assert meta["time"].endswith("+00:00")

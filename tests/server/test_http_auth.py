@@ -1,0 +1,299 @@
+"""Who may call over HTTP, and how much: tokens, scopes, sessions, brute force and rate."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.plugins import odd_pack
+from tests.plugins.packages import write_config
+from tests.running import clean_environment
+from tests.server.conftest import ADMIN, READER, Workshop
+from tests.wires import PROGRAM, Web, WebServer, rpc, wait_until
+
+TOKENS = {"KM_READER_TOKEN": READER, "KM_ADMIN_TOKEN": ADMIN}
+NAMED = "third-token-00112233445566"
+GUARDED = ["/metrics", "/api/v1/tools", "/api/mcp", "/mcp", "/mcp/spexus", "/nowhere"]
+MAINTAINER_TOOLS = [tool.name for tool in odd_pack.pack.tools if tool.scope == "maintainer"]
+
+
+@pytest.fixture(scope="module")
+def server(shared_workshop: Workshop) -> Iterator[WebServer]:
+    named = {"name": "ci", "scope": "reader", "sha256": hashlib.sha256(NAMED.encode()).hexdigest()}
+    config = {"limits": {"authFailures": 100_000, "rateRequests": 0}, "auth": {"tokens": [named]}}
+    with shared_workshop.http(config, env=TOKENS) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def reader(server: WebServer) -> Web:
+    return server.web.as_bearer(READER)
+
+
+@pytest.fixture(scope="module")
+def admin(server: WebServer) -> Web:
+    return server.web.as_bearer(ADMIN)
+
+
+@pytest.mark.parametrize("path", GUARDED)
+def test_without_a_token_every_door_asks_for_one(server: WebServer, path: str) -> None:
+    answer = server.web.get(path)
+    assert answer.status == 401
+    assert answer.headers["www-authenticate"] == 'Bearer realm="contextive"'
+    assert answer.json["error"]["code"] == "unauthorized"
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_health_needs_no_token(server: WebServer, path: str) -> None:
+    assert server.web.get(path).status == 200
+    assert server.web.get(path, {"Authorization": "Bearer nonsense"}).status == 200
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer  " + READER,
+        "Bearer wrong-token-0123456789",
+        "Bearer " + READER[:-1],
+        "Bearer " + READER + "x",
+        "Bearer " + READER + " x",
+        "Bearer " + READER.upper(),
+        "Basic " + READER,
+        READER,
+        "Token " + READER,
+        "Bearer eyJhbGciOiJub25lIn0.eyJzY29wZSI6Im1haW50YWluZXIifQ.",
+        "Bearer " + hashlib.sha256(READER.encode()).hexdigest(),
+        "Bearer \xff\xfe",
+    ],
+    ids=lambda header: header[:12] + str(len(header)),
+)
+@pytest.mark.parametrize("path", ["/api/v1/tools", "/mcp"])
+def test_a_credential_that_is_not_ours_is_an_invalid_token(server: WebServer, path: str, header: str) -> None:
+    answer = server.web.get(path, {"Authorization": header})
+    assert answer.status == 401
+    assert answer.headers["www-authenticate"] == 'Bearer realm="contextive", error="invalid_token"'
+    assert READER not in answer.text
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
+def test_the_scheme_is_read_whatever_its_case(server: WebServer, scheme: str) -> None:
+    assert server.web.get("/api/v1/tools", {"Authorization": f"{scheme} {READER}"}).status == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-Forwarded-For": "127.0.0.1"},
+        {"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "https", "X-Real-IP": "127.0.0.1"},
+        {"Forwarded": "for=127.0.0.1;host=localhost"},
+        {"X-Forwarded-Host": "localhost"},
+        {"X-Original-URL": "/healthz"},
+    ],
+    ids=lambda headers: ",".join(headers),
+)
+def test_what_a_proxy_would_say_changes_nothing(server: WebServer, headers: dict[str, str]) -> None:
+    assert server.web.get("/api/v1/tools", headers).status == 401
+
+
+def tool_names(web: Web) -> dict[str, set[str]]:
+    """The tools that each door lists."""
+    return {
+        "rest": {tool["name"] for tool in web.get("/api/v1/tools").json["tools"]},
+        "handshake": {tool["name"] for tool in web.open_session().ask("tools/list")["result"]["tools"]},
+        "stateless": {tool["name"] for tool in web.modern("tools/list").message["result"]["tools"]},
+    }
+
+
+def test_the_list_of_tools_depends_on_the_scope_and_on_nothing_else(reader: Web, admin: Web) -> None:
+    for_reader, for_admin = tool_names(reader), tool_names(admin)
+    assert for_reader["rest"] == for_reader["handshake"] == for_reader["stateless"]
+    assert for_admin["rest"] == for_admin["handshake"] == for_admin["stateless"]
+    assert for_admin["rest"] - for_reader["rest"] == set(MAINTAINER_TOOLS)
+    assert for_reader["rest"] < for_admin["rest"]
+
+
+def test_a_reader_is_kept_from_every_maintainer_tool_on_every_door(reader: Web, admin: Web) -> None:
+    """Driven by the list of all tools, so that a new one cannot escape."""
+    everything = admin.get("/api/v1/tools").json["tools"]
+    kept = [tool["name"] for tool in everything if tool["scope"] == "maintainer"]
+    assert set(MAINTAINER_TOOLS) <= set(kept)
+    session = reader.open_session()
+    for name in kept:
+        rest = reader.post(f"/api/v1/tools/{name}", {})
+        assert (rest.status, rest.json["error"]["code"]) == (403, "forbidden")
+        assert 'error="insufficient_scope"' in rest.headers["www-authenticate"]
+        assert 'scope="maintainer"' in rest.headers["www-authenticate"]
+        assert session.ask("tools/call", {"name": name})["error"]["code"] == -32602
+        assert reader.modern("tools/call", {"name": name}).json["error"]["code"] == -32602
+        assert reader.post("/api/mcp", {"tool": name, "input": {}}).status == 400
+        uri = f"contextive:///tools/{name}"
+        assert session.ask("resources/read", {"uri": uri})["error"]["code"] == -32002
+
+
+def test_a_maintainer_may_call_what_a_reader_may_not(admin: Web) -> None:
+    for name in MAINTAINER_TOOLS:
+        assert admin.post(f"/api/v1/tools/{name}", {}).json["result"] == {"done": True}
+    assert admin.open_session().ask("resources/read", {"uri": "odd:///sealed"})["result"]["contents"]
+
+
+def test_a_reader_finds_no_side_door(reader: Web) -> None:
+    session = reader.open_session()
+    assert session.ask("resources/read", {"uri": "odd:///sealed"})["error"]["code"] == -32002
+    assert session.ask("prompts/get", {"name": "odd_sealed"})["error"]["code"] == -32602
+    ref = {"type": "ref/resource", "uri": "contextive:///tools/{name}"}
+    for name in MAINTAINER_TOOLS:
+        params = {"ref": ref, "argument": {"name": "name", "value": name}}
+        assert session.ask("completion/complete", params)["result"]["completion"]["values"] == []
+        assert name not in session.result["instructions"]
+        assert name not in json.dumps(session.ask("resources/read", {"uri": "contextive:///server"}))
+        assert name not in reader.modern("server/discover").text
+
+
+def test_a_session_belongs_to_the_credential_that_opened_it(reader: Web, admin: Web, server: WebServer) -> None:
+    session = reader.open_session()
+    for other in (admin, server.web.as_bearer(NAMED)):
+        assert other.mcp(rpc("tools/list"), session.headers).status == 404
+        assert other.request("DELETE", "/mcp", headers=session.headers).status == 404
+    assert server.web.mcp(rpc("tools/list"), session.headers).status == 401
+    assert session.ask("ping")["result"] == {}
+
+
+def test_a_token_known_by_its_hash_has_a_name_in_the_log(server: WebServer) -> None:
+    assert (
+        server.web.as_bearer(NAMED).post("/api/v1/tools/odd_echo", {"text": "a"}, {"X-Request-ID": "named"}).status
+        == 200
+    )
+    assert server.process.wait_for_log(lambda line: line.get("requestId") == "named")["caller"] == "token:ci"
+
+
+def test_tokens_are_nowhere_to_be_found(server: WebServer, reader: Web, admin: Web) -> None:
+    for web in (reader, admin, server.web.as_bearer(READER + "x")):
+        for path in GUARDED:
+            answer = web.get(path)
+            assert not [t for t in (READER, ADMIN, NAMED) if t in answer.text + str(answer.headers)]
+    answer = reader.post("/api/v1/tools/odd_echo", {"text": ADMIN, ADMIN: READER}, {"X-Request-ID": READER})
+    assert answer.status == 400
+    server.process.wait_for_log(lambda line: line.get("requestId") == "[hidden]")
+    for secret in (READER, ADMIN, NAMED):
+        assert secret not in server.process.log_text
+    commandline = Path(f"/proc/{server.process.process.pid}/cmdline").read_bytes()
+    assert READER.encode() not in commandline
+
+
+def test_without_tokens_this_machine_may_read_and_no_more(workshop: Workshop) -> None:
+    with workshop.http() as running:
+        info = running.web.post("/api/v1/tools/contextive_server_info", {}).json["result"]
+        assert info["scope"] == "reader"
+        assert info["mode"] == "http"
+        for name in MAINTAINER_TOOLS:
+            assert running.web.post(f"/api/v1/tools/{name}", {}).status == 403
+        session = running.web.open_session()
+        assert not set(MAINTAINER_TOOLS) & {t["name"] for t in session.ask("tools/list")["result"]["tools"]}
+
+
+def start_and_fail(workshop: Workshop, *arguments: str, env: dict[str, str] | None = None) -> str:
+    """Standard error of a server that refuses to start."""
+    done = subprocess.run(
+        [*PROGRAM, "serve", "--http", "--port", "0", *arguments],
+        cwd=workshop.folder,
+        env=clean_environment(env),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_an_open_bind_without_tokens_refuses_to_start(workshop: Workshop, host: str) -> None:
+    said = start_and_fail(workshop, "--host", host)
+    assert f"Refusing to listen on {host} without tokens" in said
+    assert "KM_READER_TOKEN" in said
+    assert len(said.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("token", "word"), [("short", "16"), ("changeme-changeme-changeme", "guess"), ("aaaaaaaaaaaaaaaaaaaa", "guess")]
+)
+def test_a_token_that_is_short_or_guessable_refuses_to_start(workshop: Workshop, token: str, word: str) -> None:
+    said = start_and_fail(workshop, env={"KM_READER_TOKEN": token})
+    assert word in said
+    assert token not in said
+
+
+def test_one_token_for_both_roles_refuses_to_start(workshop: Workshop) -> None:
+    said = start_and_fail(workshop, env={"KM_READER_TOKEN": READER, "KM_ADMIN_TOKEN": READER})
+    assert "differ" in said
+    assert READER not in said
+
+
+def test_an_open_bind_with_tokens_serves_addresses_but_no_foreign_names(workshop: Workshop) -> None:
+    with workshop.http(None, "--host", "0.0.0.0", env=TOKENS) as running:
+        web = running.web.as_bearer(READER)
+        assert web.get("/api/v1/tools", {"Host": "192.168.1.7:8787"}).status == 200
+        assert web.get("/api/v1/tools", {"Host": "evil.com"}).status == 421
+        assert running.web.get("/api/v1/tools", {"Host": "192.168.1.7"}).status == 401
+
+
+def test_guessing_is_stopped_with_the_time_to_wait(workshop: Workshop) -> None:
+    with workshop.http({"limits": {"authFailures": 3, "rateWindowSeconds": 600}}, env=TOKENS) as running:
+        web = running.web
+        guess = {"Authorization": "Bearer wrong-token-0123456789"}
+        assert [web.get("/api/v1/tools", guess).status for _ in range(3)] == [401] * 3
+        answer = web.get("/api/v1/tools", guess)
+        assert answer.status == 429
+        assert 1 <= int(answer.headers["retry-after"]) <= 600
+        assert answer.json["error"]["code"] == "rate_limited"
+        spoofed = web.get("/api/v1/tools", {**guess, "X-Forwarded-For": "10.0.0.1"})
+        assert spoofed.status == 429, "another address in a header is not another address"
+        assert web.as_bearer(READER).get("/api/v1/tools").status == 429, "the right token does not tell a guesser apart"
+        assert web.get("/healthz").status == 200
+
+
+def test_requests_are_limited_for_each_token_and_for_each_address(workshop: Workshop) -> None:
+    with workshop.http({"limits": {"rateRequests": 6, "rateWindowSeconds": 600}}, env=TOKENS) as running:
+        statuses = [running.web.as_bearer(READER).get("/api/v1/tools").status for _ in range(5)]
+        assert statuses == [200] * 5
+        assert running.web.as_bearer(ADMIN).get("/api/v1/tools").status == 200
+        refused = running.web.as_bearer(ADMIN).get("/api/v1/tools", {"X-Forwarded-For": "10.0.0.2"})
+        assert refused.status == 429, "the address has used up its window"
+        assert int(refused.headers["retry-after"]) >= 1
+        assert running.web.get("/healthz").status == 429
+        assert running.web.get("/api/v1/tools").status == 429, "asking without a token is counted too"
+
+
+def test_a_token_that_is_taken_back_is_refused_in_the_middle_of_a_session(workshop: Workshop) -> None:
+    def tokens(*names: str) -> dict[str, object]:
+        listed = [
+            {"name": name, "scope": "reader", "sha256": hashlib.sha256(f"{name}-0123456789abcdef".encode()).hexdigest()}
+            for name in names
+        ]
+        return {"auth": {"tokens": listed}}
+
+    file = workshop.config(tokens("stays", "goes"))
+    with workshop.http_with(file) as running:
+        leaving = running.web.as_bearer("goes-0123456789abcdef").open_session()
+        staying = running.web.as_bearer("stays-0123456789abcdef").open_session()
+        write_config(file, tokens("stays"))
+        wait_until(lambda: leaving.post(rpc("ping")).status == 401, "the token is refused")
+        assert staying.ask("ping")["result"] == {}
+
+
+def test_the_comparison_of_tokens_is_of_constant_time() -> None:
+    source = Path(__file__).resolve().parents[2] / "src" / "contextive" / "server" / "auth.py"
+    text = source.read_text(encoding="utf-8")
+    assert "hmac.compare_digest" in text
+    assert "== token" not in text
+    assert "== digest" not in text

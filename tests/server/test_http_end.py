@@ -1,0 +1,139 @@
+"""How the HTTP server ends, and that clients which vanish leave nothing behind."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import threading
+from typing import Any
+
+import pytest
+
+from tests.plugins.packages import write_config
+from tests.running import clean_environment
+from tests.server.conftest import Workshop
+from tests.wires import PROGRAM, EventStream, WebServer, envelope, modern_headers, open_descriptors, rpc, wait_until
+
+SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
+LISTEN = {"notifications": {"toolsListChanged": True, "resourceSubscriptions": ["/server"]}}
+
+
+def listen_headers() -> dict[str, str]:
+    accepted = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    return {**accepted, **modern_headers("subscriptions/listen")}
+
+
+def listen_body() -> bytes:
+    return json.dumps(rpc("subscriptions/listen", envelope(LISTEN), "ear")).encode()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_open_streams_end_with_the_server_soon_and_cleanly(workshop: Workshop, number: signal.Signals) -> None:
+    with workshop.http() as running:
+        session = running.web.open_session()
+        post = running.web.stream("POST", "/mcp", listen_body(), listen_headers())
+        with session.listen() as standing, post as listening:
+            assert listening.next()["method"] == "notifications/subscriptions/acknowledged"
+            ended: list[object] = []
+            thread = threading.Thread(target=lambda: ended.extend([standing.rest(), listening.rest()]))
+            thread.start()
+            running.process.signal(number)
+            assert running.process.end_within(1.5) == 0
+            thread.join(5)
+            assert len(ended) == 2, "both streams were ended by the server"
+        assert "Traceback" not in running.process.log_text
+
+
+def test_a_slow_call_does_not_keep_the_server_longer_than_configured(workshop: Workshop) -> None:
+    with workshop.http({"server": {"shutdownSeconds": 1}}) as running:
+        connection = socket.create_connection(("127.0.0.1", running.web.port))
+        body = b'{"seconds": 60.0}'
+        connection.sendall(
+            b"POST /api/v1/tools/odd_block HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: %d\r\n\r\n" % len(body) + body
+        )
+        # A second request on another connection is answered only after the first was taken.
+        assert running.web.get("/healthz").status == 200
+        running.process.signal(signal.SIGTERM)
+        assert running.process.end_within(2.5) == 0
+        connection.close()
+
+
+def test_changes_reach_the_streams_of_both_eras(workshop: Workshop) -> None:
+    file = workshop.config({"toolPacks": {"odd": {}}})
+    with workshop.http_with(file) as running:
+        session = running.web.open_session()
+        assert session.ask("resources/subscribe", {"uri": "contextive:///server"})["result"] == {}
+        post = running.web.stream("POST", "/mcp", listen_body(), listen_headers())
+        with session.listen() as standing, post as listening:
+            first = listening.next()
+            assert first["method"] == "notifications/subscriptions/acknowledged"
+            write_config(file, {"toolPacks": {}})
+            heard = collect(listening, 2)
+            assert [m["method"] for m in heard] == [
+                "notifications/tools/list_changed",
+                "notifications/resources/updated",
+            ]
+            assert {m["params"]["_meta"][SUBSCRIPTION_ID] for m in heard} == {"ear"}
+            assert heard[1]["params"]["uri"] == "/server"
+            methods = [m["method"] for m in collect(standing, 4)]
+            assert methods == [
+                "notifications/tools/list_changed",
+                "notifications/resources/list_changed",
+                "notifications/prompts/list_changed",
+                "notifications/resources/updated",
+            ]
+
+
+def collect(stream: EventStream, count: int) -> list[Any]:
+    return [stream.next() for _ in range(count)]
+
+
+def test_a_thousand_clients_that_vanish_leave_no_descriptor_behind(workshop: Workshop) -> None:
+    with workshop.http({"limits": {"rateRequests": 0}}) as running:
+        session = running.web.open_session()
+        pid = running.process.process.pid
+        before = open_descriptors(pid)
+        vanish(running, session.headers, 1000)
+        wait_until(lambda: open_descriptors(pid) <= before + 3, "the descriptors are free again", timeout=20)
+        assert session.ask("ping")["result"] == {}
+        assert running.web.get("/healthz").status == 200
+        assert "Traceback" not in running.process.log_text
+
+
+def vanish(running: WebServer, headers: dict[str, str], times: int) -> None:
+    """Open a connection, ask for something or half of it, and leave without reading the answer."""
+    given = "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode()
+    head = (
+        b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Accept: application/json, text/event-stream\r\n" + given
+    )
+    stream = b"GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n" + given + b"\r\n"
+    healthz = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for number in range(times):
+        call = json.dumps(rpc("tools/call", {"name": "odd_big", "arguments": {"size": 200_000}}, f"v{number}")).encode()
+        whole = head + b"Content-Length: %d\r\n\r\n" % len(call) + call
+        kinds = [whole, whole[: len(whole) // 2], b"", b"GET /he", healthz, stream]
+        with socket.create_connection(("127.0.0.1", running.web.port), timeout=10) as connection:
+            connection.sendall(kinds[number % len(kinds)])
+
+
+def test_a_port_that_is_taken_is_said_in_one_sentence(workshop: Workshop) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = subprocess.run(
+            [*PROGRAM, "serve", "--http", "--port", str(port)],
+            cwd=workshop.folder,
+            env=clean_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=20,
+        )
+    assert done.returncode == 1
+    assert f"Cannot listen on 127.0.0.1:{port}" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,291 @@
+"""The outer wall of the HTTP door: Host, Origin, media type, size, credentials in URLs, CORS; on every route."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.server.conftest import Workshop
+from tests.wires import Web, WebServer, rpc
+
+ROUTES = [
+    ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("GET", "/metrics"),
+    ("GET", "/api/v1/tools"),
+    ("POST", "/api/v1/tools/contextive_health"),
+    ("GET", "/api/mcp"),
+    ("POST", "/api/mcp"),
+    ("GET", "/mcp"),
+    ("POST", "/mcp"),
+    ("DELETE", "/mcp"),
+    ("POST", "/mcp/spexus"),
+    ("GET", "/nowhere"),
+]
+EVERY_ROUTE = pytest.mark.parametrize(("method", "path"), ROUTES)
+JSON = {"Content-Type": "application/json"}
+LIMIT = 20_000
+
+
+@pytest.fixture(scope="module")
+def server(shared_workshop: Workshop) -> Iterator[WebServer]:
+    with shared_workshop.http({"limits": {"maxBodyBytes": LIMIT, "rateRequests": 0}}) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def web(server: WebServer) -> Web:
+    return server.web
+
+
+@EVERY_ROUTE
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.com",
+        "localhost.evil.com",
+        "127.0.0.1.nip.io",
+        "[::1].evil.com",
+        "127.0.0.1@evil.com",
+        "127.0.0.1:80:80",
+        "0.0.0.0",
+        "192.168.1.1",
+        "",
+    ],
+)
+def test_a_foreign_host_is_misdirected_on_every_route(web: Web, method: str, path: str, host: str) -> None:
+    answer = web.request(method, path, b"{}" if method == "POST" else None, {**JSON, "Host": host})
+    assert answer.status == 421
+    assert answer.json["status"] == "error"
+
+
+@EVERY_ROUTE
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://evil.com",
+        "null",
+        "http://localhost.evil.com",
+        "http://127.0.0.1.nip.io",
+        "http://127.0.0.1@evil.com",
+        "http://[::1",
+        "http://[::1].evil.com",
+        "file://",
+        "chrome-extension://abc",
+        "http://localhost/path",
+        "",
+    ],
+)
+def test_a_foreign_origin_is_forbidden_on_every_route(web: Web, method: str, path: str, origin: str) -> None:
+    answer = web.request(method, path, b"{}" if method == "POST" else None, {**JSON, "Origin": origin})
+    assert answer.status == 403
+    assert "access-control-allow-origin" not in answer.headers
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1", "[::1]", "[::1]:8787"])
+def test_every_name_of_this_machine_is_a_host(web: Web, host: str) -> None:
+    assert web.get("/healthz", {"Host": host}).status == 200
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://localhost:5173", "https://localhost", "http://127.0.0.1:1", "http://[::1]:9"]
+)
+def test_a_page_of_this_machine_may_come(web: Web, origin: str) -> None:
+    assert web.get("/healthz", {"Origin": origin}).status == 200
+
+
+def test_a_right_host_does_not_excuse_a_wrong_origin_nor_the_reverse(web: Web) -> None:
+    assert web.get("/healthz", {"Host": "localhost", "Origin": "http://evil.com"}).status == 403
+    assert web.get("/healthz", {"Host": "evil.com", "Origin": "http://localhost"}).status == 421
+
+
+def test_a_second_origin_does_not_hide_behind_a_first(web: Web) -> None:
+    answer = web.raw(
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\nOrigin: http://evil.com\r\n"
+        b"Connection: close\r\n\r\n"
+    )
+    assert answer.startswith(b"HTTP/1.1 403")
+
+
+@pytest.mark.parametrize("hosts", [b"", b"Host: localhost\r\nHost: evil.com\r\n"], ids=["none", "two"])
+def test_a_request_without_one_host_is_refused(web: Web, hosts: bytes) -> None:
+    answer = web.raw(b"GET /healthz HTTP/1.1\r\n" + hosts + b"Connection: close\r\n\r\n")
+    assert answer.split(b" ")[1] in (b"400", b"421")
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/spexus", "/api/mcp", "/api/v1/tools/contextive_health"])
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", None])
+def test_a_post_that_a_form_could_send_is_refused(web: Web, path: str, kind: str | None) -> None:
+    headers = {} if kind is None else {"Content-Type": kind}
+    answer = web.request("POST", path, json.dumps(rpc("ping")).encode(), headers)
+    assert answer.status == 415
+
+
+def test_a_media_type_may_have_parameters(web: Web) -> None:
+    headers = {"Content-Type": "Application/JSON; charset=utf-8"}
+    assert web.request("POST", "/api/v1/tools/contextive_health", b"{}", headers).status == 200
+
+
+def test_a_body_that_declares_too_much_is_refused_before_it_is_sent(web: Web) -> None:
+    head = (
+        b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n\r\n"
+    )
+    assert web.raw(head).startswith(b"HTTP/1.1 413")
+
+
+def test_a_chunked_body_over_the_limit_is_refused(web: Web) -> None:
+    chunk = b"1000\r\n" + b"x" * 4096 + b"\r\n"
+    head = (
+        b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    answer = web.raw(head + chunk * 10)
+    assert answer.startswith(b"HTTP/1.1 413")
+    assert b"too_large" in answer
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/api/mcp", "/api/v1/tools/contextive_health"])
+def test_a_body_one_byte_over_the_limit_is_refused_and_one_at_the_limit_is_read(web: Web, path: str) -> None:
+    assert web.post(path, b" " * (LIMIT + 1)).status == 413
+    assert web.post(path, b"{" + b" " * (LIMIT - 2) + b"}").status != 413
+
+
+def test_a_length_and_an_encoding_together_do_not_smuggle_a_second_request(web: Web) -> None:
+    answer = web.raw(
+        b"POST /api/v1/tools/contextive_health HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    )
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_two_lengths_are_refused(web: Web) -> None:
+    answer = web.raw(
+        b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Content-Length: 2\r\nContent-Length: 7\r\n\r\n{}     "
+    )
+    assert answer.startswith(b"HTTP/1.1 400")
+
+
+def test_a_length_that_lies_about_more_waits_and_is_let_go(web: Web) -> None:
+    head = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{}"
+    assert web.raw(head, timeout=0.3) == b"", "nothing is answered before the body is there"
+    assert web.get("/healthz").status == 200
+
+
+@pytest.mark.parametrize("name", ["token", "access_token", "TOKEN", "api_key", "apikey", "authorization"])
+@EVERY_ROUTE
+def test_a_credential_in_the_url_is_refused_everywhere(web: Web, method: str, path: str, name: str) -> None:
+    body = b"{}" if method == "POST" else None
+    answer = web.request(method, f"{path}?a=1&{name}=secret-value", body, JSON)
+    assert answer.status == 400
+    assert "secret-value" not in answer.text
+
+
+def test_no_page_may_read_answers_by_default(web: Web) -> None:
+    preflight = {"Origin": "http://localhost:5173", "Access-Control-Request-Method": "POST"}
+    for headers in ({"Origin": "http://localhost:5173"}, preflight):
+        answer = web.request(
+            "OPTIONS" if "Access-Control-Request-Method" in headers else "GET", "/mcp", headers=headers
+        )
+        assert not [name for name in answer.headers if name.lower().startswith("access-control")]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "//mcp",
+        "/mcp/",
+        "/mcp%2f",
+        "/mcp/../metrics",
+        "/mcp/%2e%2e/metrics",
+        "/MCP",
+        "/api/v1",
+        "/api/v1/tools/a/b",
+        "/%00",
+    ],
+)
+def test_a_path_that_is_not_served_is_not_found_in_json(web: Web, path: str) -> None:
+    answer = web.get(path)
+    assert answer.status == 404
+    assert answer.json["error"]["code"] == "not_found"
+
+
+def test_an_unknown_profile_is_not_found_with_the_known_ones(web: Web) -> None:
+    answer = web.mcp(rpc("ping"), path="/mcp/nope")
+    assert answer.status == 404
+    assert "spexus" in answer.json["error"]["hint"]
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "/healthz"), ("GET", "/api/v1/tools/x"), ("DELETE", "/metrics")])
+def test_a_method_that_a_path_does_not_have_is_refused_in_json(web: Web, method: str, path: str) -> None:
+    answer = web.request(method, path, b"{}", JSON)
+    assert answer.status == 405
+    assert answer.headers["allow"]
+    assert answer.json["error"]["code"] == "invalid_request"
+
+
+@EVERY_ROUTE
+def test_a_request_id_is_echoed_on_every_route(web: Web, method: str, path: str) -> None:
+    body = b"{}" if method == "POST" else None
+    answer = web.request(method, path, body, {**JSON, "X-Request-ID": "my-request.1"})
+    assert answer.headers.get_all("x-request-id") == ["my-request.1"]
+
+
+@pytest.mark.parametrize("given", ["", "a b", "x" * 65, "ü", '"', "{}"])
+def test_a_request_id_of_the_wrong_form_is_replaced(web: Web, given: str) -> None:
+    answer = web.get("/healthz", {"X-Request-ID": given})
+    assert len(answer.headers["x-request-id"]) == 32
+
+
+def test_the_server_does_not_name_its_software(web: Web) -> None:
+    assert "server" not in web.get("/healthz").headers
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "request_id"),
+    [
+        (b"{", -32700, None),
+        (b"", -32700, None),
+        (b"[]", -32600, None),
+        (b"5", -32600, None),
+        (b'{"id":1,"method":"ping"}', -32600, 1),
+        (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":"a","method":5}', -32600, "a"),
+        (b'{"jsonrpc":"2.0","id":"a","method":"ping","params":[]}', -32600, "a"),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":NaN}}', -32700, None),
+        (b"[" * 9_000 + b"]" * 9_000, -32700, None),
+    ],
+)
+def test_a_body_that_is_no_message_is_refused_as_on_the_pipe(
+    web: Web, body: bytes, code: int, request_id: object
+) -> None:
+    answer = web.mcp(body)
+    assert answer.status == 400
+    assert answer.json["error"]["code"] == code
+    assert answer.json["id"] == request_id
+    assert "validation error" not in answer.text.lower()
+
+
+def test_cors_lets_in_exactly_the_origins_that_are_configured(workshop: Workshop) -> None:
+    friend = "https://app.example.org"
+    with workshop.http({"server": {"allowedOrigins": [friend], "publicHosts": ["mcp.example.org"]}}) as running:
+        web = running.web
+        asked = "authorization,content-type,mcp-method,mcp-name,mcp-protocol-version,mcp-session-id"
+        preflight = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": asked}
+        allowed = web.request("OPTIONS", "/mcp", headers={"Origin": friend, **preflight})
+        assert allowed.status == 200
+        assert allowed.headers["access-control-allow-origin"] == friend
+        assert "access-control-allow-credentials" not in allowed.headers
+        refused = web.request("OPTIONS", "/mcp", headers={"Origin": "https://evil.example.org", **preflight})
+        assert refused.status == 400
+        assert "access-control-allow-origin" not in refused.headers
+        read = web.get("/healthz", {"Origin": friend, "Host": "mcp.example.org"})
+        assert (read.status, read.headers["access-control-allow-origin"]) == (200, friend)
+        assert "Mcp-Session-Id" in read.headers["access-control-expose-headers"]
+        foreign = web.get("/healthz", {"Origin": "https://evil.example.org"})
+        assert foreign.status == 403
+        assert "access-control-allow-origin" not in foreign.headers

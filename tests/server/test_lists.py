@@ -1,0 +1,262 @@
+"""Lists page by page, resources by URI and by path, prompts, and completion; the same on both eras."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from contextive.registry.paging import encode_cursor
+from tests.plugins.odd_pack import ITEM_COUNT
+from tests.server.conftest import Workshop
+from tests.wires import Pipe, envelope
+
+ERAS = pytest.mark.parametrize("era", ["handshake", "stateless"])
+LISTS = {
+    "tools/list": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+    "prompts/list": "prompts",
+}
+EACH_LIST = pytest.mark.parametrize("method", LISTS)
+
+
+@pytest.fixture(scope="module")
+def paged(shared_workshop: Workshop) -> Iterator[Pipe]:
+    with shared_workshop.pipe({"limits": {"pageSize": 2}}) as running:
+        running.initialize()
+        yield running
+
+
+def in_era(era: str, params: dict[str, Any]) -> dict[str, Any]:
+    return params if era == "handshake" else envelope(params)
+
+
+def all_pages(pipe: Pipe, method: str, era: str = "handshake") -> list[list[Any]]:
+    pages: list[list[Any]] = []
+    cursor = None
+    while True:
+        result = pipe.result(method, in_era(era, {"cursor": cursor} if cursor else {}))
+        pages.append(result[LISTS[method]])
+        cursor = result.get("nextCursor")
+        if cursor is None:
+            return pages
+
+
+@ERAS
+@EACH_LIST
+def test_the_pages_together_are_the_whole_list_and_none_is_longer_than_its_limit(
+    paged: Pipe, pipe: Pipe, method: str, era: str
+) -> None:
+    pages = all_pages(paged, method, era)
+    assert len(pages) > 1 or len(pages[0]) <= 2
+    assert all(len(page) <= 2 for page in pages)
+    assert [] not in pages, "no page is empty"
+    (whole,) = all_pages(pipe, method, era)
+    assert [item for page in pages for item in page] == whole
+
+
+def test_every_member_of_a_template_is_listed(paged: Pipe) -> None:
+    uris = [resource["uri"] for page in all_pages(paged, "resources/list") for resource in page]
+    assert len(uris) == len(set(uris))
+    assert {f"odd:///items/{number}" for number in range(ITEM_COUNT)} <= set(uris)
+
+
+@ERAS
+@EACH_LIST
+@pytest.mark.parametrize("cursor", ["", "x", "!!!", "5", "AAAA", "x" * 300, "x" * 100_000, "ü"], ids=lambda c: c[:8])
+def test_a_cursor_that_was_never_given_out_is_refused(paged: Pipe, method: str, era: str, cursor: str) -> None:
+    error = paged.error(method, in_era(era, {"cursor": cursor}))
+    assert error["code"] == -32602
+    assert error["data"]["code"] == "invalid_cursor"
+
+
+@EACH_LIST
+def test_a_cursor_of_another_list_is_refused(paged: Pipe, method: str) -> None:
+    other = "tools/list" if method != "tools/list" else "resources/list"
+    foreign = paged.result(other)["nextCursor"]
+    assert paged.error(method, {"cursor": foreign})["code"] == -32602
+
+
+@EACH_LIST
+def test_a_cursor_with_one_character_changed_is_refused(paged: Pipe, method: str) -> None:
+    cursor = paged.result(method).get("nextCursor") or encode_cursor("prompts", "2")
+    for place in range(len(cursor)):
+        changed = cursor[:place] + ("A" if cursor[place] != "A" else "B") + cursor[place + 1 :]
+        assert paged.error(method, {"cursor": changed})["code"] == -32602
+
+
+@pytest.mark.parametrize("position", ["", ":", "a:b", "1", "1:", ":1", "-1:0", "0:-1", "1:1:1", "٣:٣"])
+def test_a_forged_cursor_of_the_resource_list_is_refused_and_not_an_internal_error(paged: Pipe, position: str) -> None:
+    error = paged.error("resources/list", {"cursor": encode_cursor("resources", position)})
+    assert error["code"] == -32602
+
+
+def test_a_cursor_past_the_end_gives_an_empty_last_page(paged: Pipe) -> None:
+    assert paged.result("resources/list", {"cursor": encode_cursor("resources", "999:0")}) == {"resources": []}
+    beyond = {"cursor": encode_cursor("tools", "9" * 100)}
+    assert paged.result("tools/list", beyond) == {"tools": []}
+
+
+def test_a_padded_spelling_of_a_cursor_is_refused(paged: Pipe) -> None:
+    cursor = paged.result("tools/list")["nextCursor"]
+    padded = cursor + "=" * (-len(cursor) % 4 or 4)
+    assert base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+    assert paged.error("tools/list", {"cursor": padded})["code"] == -32602
+
+
+@ERAS
+def test_the_order_of_tools_never_changes(pipe: Pipe, era: str) -> None:
+    first, second = (pipe.result("tools/list", in_era(era, {}))["tools"] for _ in range(2))
+    assert first == second
+
+
+@ERAS
+def test_every_tool_has_what_a_client_needs_to_know(pipe: Pipe, era: str) -> None:
+    for tool in pipe.result("tools/list", in_era(era, {}))["tools"]:
+        assert tool["title"]
+        assert tool["description"]
+        assert tool["inputSchema"]["type"] == "object"
+        assert tool["inputSchema"]["additionalProperties"] is False
+        assert set(tool["annotations"]) == {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
+
+
+@ERAS
+@pytest.mark.parametrize("method", ["resources/read", "resources/get"])
+@pytest.mark.parametrize("uri", ["odd:///text", "/text"])
+def test_a_resource_is_read_by_either_name_and_by_uri_or_bare_path(pipe: Pipe, era: str, method: str, uri: str) -> None:
+    result = pipe.result(method, in_era(era, {"uri": uri}))
+    assert result["contents"] == [{"uri": "odd:///text", "mimeType": "text/plain", "text": "plain text"}]
+    assert ("ttlMs" in result) == (era == "stateless")
+
+
+@ERAS
+def test_bytes_are_read_as_base64(pipe: Pipe, era: str) -> None:
+    (content,) = pipe.result("resources/read", in_era(era, {"uri": "odd:///bytes"}))["contents"]
+    assert base64.b64decode(content["blob"]) == b"\x00\xff"
+
+
+@pytest.mark.parametrize(
+    ("uri", "variables"),
+    [
+        ("odd:///items/7", {"number": "7"}),
+        ("odd:///items/a%20b%2Fc", {"number": "a b/c"}),
+        ("/items/7", {"number": "7"}),
+        ("odd:///files/a/b/c.md", {"path": "a/b/c.md"}),
+        ("odd:///files/../../etc/passwd", {"path": "../../etc/passwd"}),
+    ],
+)
+def test_a_template_gives_its_handler_the_decoded_blanks(pipe: Pipe, uri: str, variables: dict[str, str]) -> None:
+    import json
+
+    (content,) = pipe.result("resources/read", {"uri": uri})["contents"]
+    assert json.loads(content["text"]) == variables
+
+
+@ERAS
+@pytest.mark.parametrize("method", ["resources/read", "resources/get"])
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "odd:///nothing",
+        "/nothing",
+        "//text",
+        "odd:///items/",
+        "odd:///items/1/2",
+        "file:///etc/passwd",
+        "",
+        "odd:///sealed",
+    ],
+)
+def test_a_resource_that_is_not_there_has_the_code_of_its_era(pipe: Pipe, era: str, method: str, uri: str) -> None:
+    error = pipe.error(method, in_era(era, {"uri": uri}))
+    assert error["code"] == (-32002 if era == "handshake" else -32602)
+    assert error["data"]["code"] == "resource_not_found"
+    assert error["data"]["uri"] == uri
+
+
+@ERAS
+def test_a_blank_of_a_template_is_completed(pipe: Pipe, era: str) -> None:
+    params = {
+        "ref": {"type": "ref/resource", "uri": "odd:///items/{number}"},
+        "argument": {"name": "number", "value": "2"},
+    }
+    completion = pipe.result("completion/complete", in_era(era, params))["completion"]
+    assert completion == {"values": ["2", "20", "21", "22", "23", "24"], "total": 6, "hasMore": False}
+
+
+@ERAS
+def test_the_tools_of_the_server_are_completed_in_its_own_template(pipe: Pipe, era: str) -> None:
+    ref = {"type": "ref/resource", "uri": "contextive:///tools/{name}"}
+    params = {"ref": ref, "argument": {"name": "name", "value": "contextive_h"}}
+    assert pipe.result("completion/complete", in_era(era, params))["completion"]["values"] == ["contextive_health"]
+
+
+@ERAS
+def test_an_argument_of_a_prompt_is_completed_with_the_others_in_view(pipe: Pipe, era: str) -> None:
+    params: dict[str, Any] = {
+        "ref": {"type": "ref/prompt", "name": "odd_greeting"},
+        "argument": {"name": "tone", "value": "k"},
+        "context": {"arguments": {"subject": "knight"}},
+    }
+    completion = pipe.result("completion/complete", in_era(era, params))["completion"]
+    assert completion["values"] == ["kind", "keen", "knight"]
+
+
+@pytest.mark.parametrize(
+    ("ref", "argument", "code"),
+    [
+        ({"type": "ref/prompt", "name": "odd_greeting"}, "nope", -32602),
+        ({"type": "ref/prompt", "name": "nope"}, "tone", -32602),
+        ({"type": "ref/resource", "uri": "odd:///nope/{x}"}, "x", -32002),
+        ({"type": "ref/other"}, "x", -32602),
+    ],
+)
+def test_a_completion_for_what_is_not_there_is_refused(
+    pipe: Pipe, ref: dict[str, str], argument: str, code: int
+) -> None:
+    error = pipe.error("completion/complete", {"ref": ref, "argument": {"name": argument, "value": ""}})
+    assert error["code"] == code
+
+
+def test_a_blank_without_proposals_is_completed_with_none(pipe: Pipe) -> None:
+    params = {"ref": {"type": "ref/prompt", "name": "odd_greeting"}, "argument": {"name": "subject", "value": "A"}}
+    assert pipe.result("completion/complete", params)["completion"]["values"] == []
+
+
+@ERAS
+def test_a_prompt_is_rendered_with_its_arguments(pipe: Pipe, era: str) -> None:
+    result = pipe.result("prompts/get", in_era(era, {"name": "odd_greeting", "arguments": {"subject": "Ada"}}))
+    assert result["messages"] == [{"role": "user", "content": {"type": "text", "text": "Greet Ada."}}]
+
+
+@ERAS
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"name": "odd_greeting"}, "needs the argument subject"),
+        ({"name": "odd_greeting", "arguments": {"subject": ""}}, "needs the argument subject"),
+        ({"name": "odd_greeting", "arguments": {"subject": "a", "x": "b"}}, "Unknown argument 'x'"),
+        ({"name": "odd_greetin"}, "Unknown prompt"),
+        ({"name": "odd_sealed"}, "Unknown prompt"),
+    ],
+)
+def test_a_prompt_that_cannot_be_rendered_says_why(pipe: Pipe, era: str, params: dict[str, Any], said: str) -> None:
+    error = pipe.error("prompts/get", in_era(era, params))
+    assert error["code"] == -32602
+    assert said in error["message"]
+    assert error["data"]["hint"]
+
+
+def test_the_server_describes_each_of_its_tools_as_a_resource(pipe: Pipe) -> None:
+    import json
+
+    (content,) = pipe.result("resources/read", {"uri": "contextive:///tools/contextive_health"})["contents"]
+    described = json.loads(content["text"])
+    assert described["name"] == "contextive_health"
+    assert described["scope"] == "reader"
+    assert described["input_schema"]["additionalProperties"] is False
+    (content,) = pipe.result("resources/read", {"uri": "/server"})["contents"]
+    assert {"introspect", "odd"} <= set(json.loads(content["text"])["packs"])

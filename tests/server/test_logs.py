@@ -1,0 +1,143 @@
+"""One JSON line a call: what, how long, how it ended, and the shape of its parameters; never a value, never a forgery."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from contextive.server.logs import LogPipeline
+from contextive.server.telemetry import summarise
+from tests.server.conftest import Workshop
+from tests.wires import Pipe, WebServer
+
+FORGERY = 'x\n{"event": "call", "tool": "forged", "status": "success"}\r\n\u2028\x1b[31m'
+
+
+@pytest.fixture(scope="module")
+def server(shared_workshop: Workshop) -> Iterator[WebServer]:
+    with shared_workshop.http() as running:
+        yield running
+
+
+def call_line(process: Pipe, request_id: str) -> dict[str, Any]:
+    return process.wait_for_log(lambda line: line["event"] == "call" and line["requestId"] == request_id)
+
+
+def test_a_call_leaves_one_line_with_every_field(server: WebServer) -> None:
+    arguments = {"text": "private words", "words": ["a", "b"], "number": 3, "maybe": None, "flag": True}
+    server.web.post("/api/v1/tools/odd_echo", arguments, {"X-Request-ID": "complete"})
+    line = call_line(server.process, "complete")
+    assert set(line) == {
+        *("event", "level", "logger", "timestamp"),
+        *("requestId", "tool", "caller", "door", "durationMs", "status", "parameters"),
+    }
+    assert line["tool"] == "odd_echo"
+    assert line["status"] == "success"
+    assert line["door"] == "rest"
+    assert line["level"] == "info"
+    assert 0 <= line["durationMs"] < 10_000
+    assert datetime.fromisoformat(line["timestamp"]).tzinfo is not None
+    assert line["parameters"] == {
+        "text": "str[13]",
+        "words": "list[2]",
+        "number": "int",
+        "maybe": "null",
+        "flag": "bool",
+    }
+    assert "private words" not in server.process.log_text
+    lines = [found for found in server.process.log_lines() if found.get("requestId") == "complete"]
+    assert len(lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "status"),
+    [
+        ("odd_echo", {}, "invalid_request"),
+        ("odd_raise", {}, "internal_error"),
+        ("odd_mismatch", {}, "internal_error"),
+        ("odd_not_json", {}, "internal_error"),
+        ("odd_big", {"size": 2_000_000}, "too_large"),
+        ("no_such_tool", {}, "tool_not_found"),
+        ("odd_maintain", {}, "tool_not_found"),
+    ],
+)
+def test_a_call_that_fails_leaves_its_code(
+    server: WebServer, tool: str, arguments: dict[str, Any], status: str
+) -> None:
+    request_id = f"failing-{tool}"
+    server.web.post(f"/api/v1/tools/{tool}", arguments, {"X-Request-ID": request_id})
+    line = call_line(server.process, request_id)
+    assert line["status"] == status
+    assert line["tool"] == (tool if status != "tool_not_found" else "unknown")
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [({"Host": "evil.com"}, 421), ({"Origin": "http://evil.com"}, 403)],
+)
+def test_a_request_that_the_wall_refuses_leaves_a_line_too(
+    server: WebServer, headers: dict[str, str], status: int
+) -> None:
+    server.web.get("/metrics", {**headers, "X-Request-ID": f"refused-{status}"})
+    line = server.process.wait_for_log(lambda found: found.get("requestId") == f"refused-{status}")
+    assert (line["event"], line["http"], line["status"]) == ("refused", status, "invalid_request")
+
+
+def test_nothing_that_a_caller_sends_can_forge_a_line(server: WebServer) -> None:
+    server.web.post("/api/v1/tools/odd_echo", {FORGERY: FORGERY, "text": FORGERY}, {"X-Request-ID": "forger"})
+    server.web.open_session().ask("tools/call", {"name": FORGERY, "arguments": {FORGERY: 1}})
+    server.web.get("/%0a%7b%22event%22:%22call%22%7d")
+    line = call_line(server.process, "forger")
+    assert all(name.isprintable() for name in line["parameters"])
+    text = server.process.log_text
+    assert all(found.startswith("{") and found.endswith("}") for found in text.splitlines())
+    assert not [found for found in server.process.log_lines() if found.get("tool") == "forged"]
+    assert "\x1b" not in text
+
+
+def test_a_call_over_the_pipe_is_logged_on_standard_error_only(pipe: Pipe) -> None:
+    pipe.call("odd_echo", {"text": "hello"})
+    line = pipe.wait_for_log(lambda found: found.get("tool") == "odd_echo")
+    assert line["door"] == "mcp-stdio"
+    assert line["caller"] == "owner"
+    assert line["requestId"]
+
+
+def test_the_log_level_decides_what_is_written(workshop: Workshop) -> None:
+    with workshop.pipe({"server": {"logLevel": "error"}}) as quiet:
+        quiet.initialize()
+        quiet.call("odd_echo", {"text": "hello"})
+        quiet.call("odd_raise")
+        quiet.close_stdin()
+        quiet.end()
+        assert [line["level"] for line in quiet.log_lines()] == ["error"]
+
+
+def test_a_summary_is_bounded() -> None:
+    summary = summarise({f"argument {number}": number for number in range(1000)} | {"x" * 500: 1})
+    assert len(summary) == 21
+    assert summary["…"] == "981 more"
+    assert max(map(len, summarise({"x" * 500: 1}))) == 64
+
+
+@pytest.mark.parametrize("secret", ["plain-secret-0123456789", 'quoted"and\\slashed-secret', "tab\tand-ünïcode-secret"])
+def test_a_secret_is_hidden_even_where_json_spells_it_differently(secret: str) -> None:
+    stream = io.StringIO()
+    pipeline = LogPipeline("info", stream=stream, secrets=[secret])
+    try:
+        logging.getLogger("test").warning("token is %s", secret)
+        try:
+            raise ValueError(secret)
+        except ValueError:
+            logging.getLogger("test").exception("failed")
+    finally:
+        pipeline.close()
+    first, second = (json.loads(line) for line in stream.getvalue().splitlines())
+    assert first["event"] == "token is [hidden]"
+    assert secret not in second["exception"]

@@ -1,0 +1,185 @@
+"""A configuration that changes while the server works: adopted or refused, and every client that cares is told."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.plugins.packages import install, python_path, write_config
+from tests.server.conftest import Workshop
+from tests.wires import Pipe, envelope, rpc, wait_until
+
+SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
+WITH_ODD: dict[str, Any] = {"toolPacks": {"odd": {}}}
+WITHOUT_ODD: dict[str, Any] = {"toolPacks": {"odd": {"enabled": False}}}
+
+
+class Live:
+    """A server whose configuration a test rewrites; every test finds it with the odd pack on."""
+
+    def __init__(self, workshop: Workshop) -> None:
+        self.file = workshop.config(WITH_ODD)
+        self.pipe = workshop.pipe_with(self.file)
+
+    def rewrite(self, values: dict[str, Any]) -> None:
+        before = self.generation
+        write_config(self.file, values)
+        wait_until(lambda: self.generation > before, "the new configuration is adopted")
+
+    @property
+    def generation(self) -> int:
+        return int(self.pipe.call("contextive_server_info")["_meta"]["contextive/as_of"]["generation"])
+
+    @property
+    def tools(self) -> list[str]:
+        return [tool["name"] for tool in self.pipe.result("tools/list")["tools"]]
+
+
+@pytest.fixture(scope="module")
+def served(shared_workshop: Workshop) -> Iterator[Live]:
+    live = Live(shared_workshop)
+    with live.pipe:
+        yield live
+
+
+@pytest.fixture
+def live(served: Live) -> Live:
+    served.pipe.initialize()
+    if "odd_echo" not in served.tools:
+        served.rewrite(WITH_ODD)
+    served.pipe.notifications.clear()
+    return served
+
+
+def test_a_rewritten_file_is_adopted_and_the_client_is_told_what_changed(live: Live) -> None:
+    live.rewrite(WITHOUT_ODD)
+    for kind in ("tools", "resources", "prompts"):
+        live.pipe.notification(f"notifications/{kind}/list_changed")
+    assert "contextive_health" in live.tools
+    assert "odd_echo" not in live.tools
+    assert live.pipe.error("tools/call", {"name": "odd_echo"})["code"] == -32602
+    live.rewrite(WITH_ODD)
+    live.pipe.notification("notifications/tools/list_changed")
+    assert "odd_echo" in live.tools
+
+
+def test_only_the_lists_that_changed_are_announced(live: Live) -> None:
+    live.rewrite({**WITH_ODD, "server": {"logLevel": "debug"}})
+    assert [n["method"] for n in live.pipe.notifications if n["method"].endswith("list_changed")] == []
+    live.rewrite({"toolPacks": {"odd": {"blockedTools": ["odd_echo"]}}})
+    changed = {n["method"] for n in live.pipe.notifications if n["method"].endswith("list_changed")}
+    assert "notifications/tools/list_changed" in changed
+    assert "notifications/prompts/list_changed" not in changed
+
+
+def test_the_instructions_follow_the_registry(live: Live) -> None:
+    assert "odd_echo" in live.pipe.initialize()["instructions"]
+    assert "odd:///items/{number}" in live.pipe.modern("server/discover")["result"]["instructions"]
+    live.rewrite(WITHOUT_ODD)
+    assert "odd" not in live.pipe.initialize()["instructions"]
+    assert "odd" not in live.pipe.modern("server/discover")["result"]["instructions"]
+
+
+@pytest.mark.parametrize("spelling", ["contextive:///server", "/server"])
+def test_a_subscriber_hears_of_its_resource_under_its_own_spelling(live: Live, spelling: str) -> None:
+    assert live.pipe.result("resources/subscribe", {"uri": spelling}) == {}
+    live.rewrite(WITHOUT_ODD)
+    assert live.pipe.notification("notifications/resources/updated")["params"]["uri"] == spelling
+    assert live.pipe.result("resources/unsubscribe", {"uri": "contextive:///server"}) == {}
+    live.pipe.notifications.clear()
+    live.rewrite(WITH_ODD)
+    assert not [n for n in live.pipe.notifications if n["method"] == "notifications/resources/updated"]
+
+
+def test_nobody_can_subscribe_to_what_is_not_there(live: Live) -> None:
+    assert live.pipe.error("resources/subscribe", {"uri": "odd:///nothing"})["code"] == -32002
+
+
+def test_a_stateless_client_listens_on_one_request_with_tagged_frames(live: Live) -> None:
+    wanted = {"toolsListChanged": True, "resourceSubscriptions": ["contextive:///server"]}
+    live.pipe.send(rpc("subscriptions/listen", envelope({"notifications": wanted}), "ear"))
+    first = live.pipe.receive()
+    assert first["method"] == "notifications/subscriptions/acknowledged"
+    assert first["params"]["_meta"][SUBSCRIPTION_ID] == "ear"
+    live.rewrite(WITHOUT_ODD)
+    tagged = [
+        n for n in live.pipe.notifications if (n.get("params") or {}).get("_meta", {}).get(SUBSCRIPTION_ID) == "ear"
+    ]
+    assert [n["method"] for n in tagged] == ["notifications/tools/list_changed", "notifications/resources/updated"]
+    live.pipe.notify("notifications/cancelled", {"requestId": "ear"})
+    live.pipe.notifications.clear()
+    live.rewrite(WITH_ODD)
+    assert not [n for n in live.pipe.notifications if SUBSCRIPTION_ID in (n.get("params") or {}).get("_meta", {})]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "{",
+        '{"server": {"logLevel": "loud"}}',
+        '{"nonsense": 1}',
+        '{"toolPacks": {"introspect": {"blockedTools": ["no_such_tool"]}}}',
+    ],
+    ids=["syntax", "value", "key", "tool"],
+)
+def test_a_bad_new_configuration_is_refused_and_the_old_one_stays(live: Live, bad: str) -> None:
+    before, seen = live.generation, live.pipe.log_text.count("the old one stays")
+    live.file.write_text(bad, encoding="utf-8")
+    wait_until(lambda: live.pipe.log_text.count("the old one stays") > seen, "the refusal is logged")
+    assert live.generation == before
+    assert "odd_echo" in live.tools
+    live.rewrite(WITHOUT_ODD)
+    assert "odd_echo" not in live.tools
+
+
+def test_a_hangup_signal_reads_the_configuration_again(workshop: Workshop) -> None:
+    file = workshop.config({**WITH_ODD, "server": {"reload": False}})
+    with workshop.pipe_with(file) as pipe:
+        pipe.initialize()
+        write_config(file, WITHOUT_ODD)
+        pipe.signal(signal.SIGHUP)
+        pipe.notification("notifications/tools/list_changed")
+        names = [tool["name"] for tool in pipe.result("tools/list")["tools"]]
+        assert "contextive_health" in names
+        assert "odd_echo" not in names
+
+
+def test_a_project_file_that_appears_and_goes_is_noticed(workshop: Workshop) -> None:
+    with Pipe("serve", "--stdio", cwd=workshop.folder) as pipe:
+        pipe.initialize()
+        blocked = {"toolPacks": {"introspect": {"blockedTools": ["contextive_health"]}}}
+        file = write_config(workshop.folder / "contextive.config.json", blocked)
+        pipe.notification("notifications/tools/list_changed")
+        assert "contextive_health" not in [tool["name"] for tool in pipe.result("tools/list")["tools"]]
+        file.unlink()
+        pipe.notification("notifications/tools/list_changed")
+        assert "contextive_health" in [tool["name"] for tool in pipe.result("tools/list")["tools"]]
+
+
+def test_a_plugin_that_hangs_in_the_new_configuration_holds_up_no_call(workshop: Workshop, tmp_path: Path) -> None:
+    install(tmp_path / "site", "sleeper", "import time\ntime.sleep(60)\n")
+    file = workshop.config({"toolPacks": {}, "limits": {"pluginLoadSeconds": 2.5}})
+    with workshop.pipe_with(file, env=python_path(tmp_path / "site")) as pipe:
+        pipe.initialize()
+        write_config(file, {"toolPacks": {"sleeper": {}}, "limits": {"pluginLoadSeconds": 2.5}})
+        slowest = 0.0
+        while not any("sleeper" in line["event"] for line in pipe.log_lines()):
+            started = time.monotonic()
+            assert pipe.result("ping") == {}
+            slowest = max(slowest, time.monotonic() - started)
+        assert slowest < 1.5
+        assert pipe.call("contextive_health")["structuredContent"]["status"] == "degraded"
+
+
+def test_open_calls_finish_under_the_configuration_that_they_began_with(live: Live) -> None:
+    live.pipe.send(rpc("tools/call", {"name": "odd_slow", "arguments": {"seconds": 1.5}}, "across"))
+    write_config(live.file, WITHOUT_ODD)
+    live.pipe.notification("notifications/tools/list_changed")
+    assert live.pipe.reply_to("across")["result"]["structuredContent"] == {"done": True}
+    assert json.dumps(live.tools).count("odd_") == 0

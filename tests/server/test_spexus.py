@@ -1,0 +1,200 @@
+"""The spexus face: every field and value that its document promises, over a pipe and over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import pytest
+
+from tests.wires import Pipe, WebServer, handshake, rpc, serving_http
+
+Ask: TypeAlias = Callable[[Any], Any]
+"""Sends one raw message and gives the one answer to it."""
+
+
+@pytest.fixture(scope="module")
+def pipe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipe]:
+    with Pipe("serve", "--stdio", "--profile", "spexus", cwd=tmp_path_factory.mktemp("spexus")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
+    with serving_http(cwd=tmp_path_factory.mktemp("spexus")) as running:
+        yield running
+
+
+@pytest.fixture(params=["pipe", "http"])
+def ask(request: pytest.FixtureRequest, pipe: Pipe, server: WebServer) -> Ask:
+    """The opening message of a client, on each transport."""
+
+    def over_pipe(message: Any) -> Any:
+        pipe.send(message)
+        return pipe.receive()
+
+    def over_http(message: Any) -> Any:
+        return server.web.mcp(message, path="/mcp/spexus").message
+
+    return over_pipe if request.param == "pipe" else over_http
+
+
+def initialize(**changes: Any) -> dict[str, Any]:
+    params = {**handshake("2025-03-26"), **changes}
+    return rpc("initialize", {key: value for key, value in params.items() if value is not ...})
+
+
+def test_initialize_answers_with_every_promised_field_and_value(ask: Ask) -> None:
+    answer = ask(initialize())
+    assert answer["jsonrpc"] == "2.0"
+    assert set(answer) == {"jsonrpc", "id", "result"}
+    result = answer["result"]
+    assert result["protocolVersion"] == "2025-03-26"
+    assert result["serverInfo"] == {
+        "name": "spexus mcp",
+        "title": "MCP server for requirements management system",
+        "version": "1.0.0",
+    }
+    assert isinstance(result["instructions"], str)
+    assert {"protocolVersion", "capabilities", "serverInfo", "instructions"} <= set(result)
+
+
+def test_the_capabilities_are_declared_true_and_nothing_else_of_them(ask: Ask) -> None:
+    capabilities = ask(initialize())["result"]["capabilities"]
+    assert capabilities["prompts"] == {"listChanged": True}
+    assert capabilities["resources"] == {"listChanged": True, "subscribe": True}
+    assert capabilities["tools"] == {"listChanged": True}
+    assert capabilities["tools"]["listChanged"] is True
+
+
+def test_the_instructions_guide_to_the_tools_and_the_resources(ask: Ask) -> None:
+    text = ask(initialize())["result"]["instructions"]
+    assert len(text) > 500
+    assert "contextive_health" in text
+    assert "tools/call" in text
+    assert "contextive:///tools/{name}" in text
+    assert "resources/read" in text
+    assert "write_requirement" in text
+    assert "requirements" in text
+
+
+@pytest.mark.parametrize(
+    "asked", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28", "2099-12-31", "0000-00-00"]
+)
+def test_every_well_formed_version_is_answered_with_the_pinned_one(ask: Ask, asked: str) -> None:
+    assert ask(initialize(protocolVersion=asked))["result"]["protocolVersion"] == "2025-03-26"
+
+
+@pytest.mark.parametrize(
+    "version",
+    [
+        "",
+        "2025-01",
+        "2025-01-011",
+        "2025/01/01",
+        "abcd-01-01",
+        "2025-ab-01",
+        "2025-01-ab",
+        "2025-01-01\n",
+        "\u0662\u0660\u0662\u0665-01-01",
+    ],
+)
+def test_a_version_that_is_no_date_is_refused_with_what_is_expected(ask: Ask, version: str) -> None:
+    error = ask(initialize(protocolVersion=version))["error"]
+    assert error["code"] == -32600
+    assert error["data"]["supported_versions"] == ["2025-03-26"]
+    assert error["data"]["received_version"] == version
+    assert error["data"]["expected_format"] == "YYYY-MM-DD"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize"},
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}},
+        initialize(protocolVersion=...),
+        initialize(protocolVersion=5),
+        initialize(protocolVersion=None),
+        initialize(clientInfo=...),
+        initialize(clientInfo="me"),
+        initialize(clientInfo={}),
+        initialize(clientInfo={"name": "", "version": "1"}),
+        initialize(clientInfo={"name": "me", "version": ""}),
+        initialize(clientInfo={"name": "me"}),
+        initialize(clientInfo={"version": "1"}),
+        initialize(clientInfo={"name": 5, "version": "1"}),
+    ],
+    ids=lambda message: json.dumps(message.get("params"))[:60],
+)
+def test_a_malformed_initialize_is_refused_with_the_whole_data(ask: Ask, message: dict[str, Any]) -> None:
+    answer = ask(message)
+    assert "result" not in answer
+    assert answer["id"] == 1
+    error = answer["error"]
+    assert error["code"] == -32600
+    assert {"supported_versions", "received_version", "expected_format"} <= set(error["data"])
+
+
+@pytest.mark.parametrize("capabilities", [..., None, "none", [], {}, {"roots": {}}], ids=str)
+def test_the_capabilities_of_a_client_are_optional(ask: Ask, capabilities: object) -> None:
+    assert ask(initialize(capabilities=capabilities))["result"]["protocolVersion"] == "2025-03-26"
+
+
+@pytest.mark.parametrize("request_id", [0, 1, -5, "1", "abc", ""], ids=repr)
+def test_the_id_of_the_answer_is_the_id_of_the_request(ask: Ask, request_id: object) -> None:
+    answer = ask({**initialize(), "id": request_id})
+    assert answer["id"] == request_id
+    assert type(answer["id"]) is type(request_id)
+
+
+def test_bad_json_is_a_parse_error_without_an_id(pipe: Pipe, server: WebServer) -> None:
+    pipe.send_bytes(b'{"jsonrpc":\n')
+    answers = [pipe.receive(), server.web.mcp(b'{"jsonrpc":', path="/mcp/spexus").json]
+    assert [(answer["id"], answer["error"]["code"]) for answer in answers] == [(None, -32700)] * 2
+
+
+def test_after_asking_for_a_newer_version_the_pipe_speaks_the_pinned_one(pipe: Pipe) -> None:
+    pipe.initialize("2025-11-25")
+    pipe.send([rpc("ping", None, 1), rpc("prompts/list", None, 2)])
+    answers = pipe.receive()
+    assert {answer["id"] for answer in answers} == {1, 2}
+
+
+def test_after_asking_for_a_newer_version_the_session_speaks_the_pinned_one(server: WebServer) -> None:
+    session = server.web.open_session("2025-11-25", "/mcp/spexus")
+    answer = session.post([rpc("ping", None, 1), rpc("prompts/list", None, 2)])
+    assert {message["id"] for message in answer.json} == {1, 2}
+
+
+def test_every_declared_feature_is_there(pipe: Pipe) -> None:
+    pipe.initialize("2025-03-26")
+    prompts = {prompt["name"]: prompt for prompt in pipe.result("prompts/list")["prompts"]}
+    assert {"write_requirement", "review_requirements", "break_down_story"} <= set(prompts)
+    assert all(prompt["description"] for prompt in prompts.values())
+    for name in ("write_requirement", "review_requirements", "break_down_story"):
+        prompt = prompts[name]
+        arguments = {argument["name"]: "> quoted\nline" for argument in prompt["arguments"]}
+        (message,) = pipe.result("prompts/get", {"name": name, "arguments": arguments})["messages"]
+        assert message["role"] == "user"
+        assert "> line" in message["content"]["text"]
+    assert "contextive_health" in [tool["name"] for tool in pipe.result("tools/list")["tools"]]
+    assert pipe.call("contextive_server_info")["structuredContent"]["profile"] == "spexus"
+    for resource in pipe.result("resources/list")["resources"]:
+        assert pipe.result("resources/read", {"uri": resource["uri"]})["contents"]
+    assert pipe.result("resources/subscribe", {"uri": "contextive:///server"}) == {}
+    level = {"ref": {"type": "ref/prompt", "name": "write_requirement"}, "argument": {"name": "level", "value": "s"}}
+    assert pipe.result("completion/complete", level)["completion"]["values"] == ["SHOULD"]
+
+
+def test_a_prompt_takes_its_level_only_from_the_three_that_exist(pipe: Pipe) -> None:
+    pipe.initialize("2025-03-26")
+    for level, shown in (("should", "SHOULD"), ("whenever", "MUST"), ("", "MUST")):
+        arguments = {"intention": "be fast", "level": level}
+        (message,) = pipe.result("prompts/get", {"name": "write_requirement", "arguments": arguments})["messages"]
+        assert f"one {shown} " in message["content"]["text"]
+
+
+def test_the_stateless_era_is_served_under_the_same_identity(pipe: Pipe) -> None:
+    result = pipe.modern("server/discover")["result"]
+    assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "spexus mcp"

@@ -1,0 +1,137 @@
+"""How a server on a pipe ends: by itself, soon, cleanly, and with everything said that it owed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.running import clean_environment
+from tests.server.conftest import Workshop
+from tests.wires import PROGRAM, Pipe, handshake, rpc, wait_until
+
+
+def test_the_end_of_input_ends_the_server_with_open_calls_answered(workshop: Workshop) -> None:
+    with workshop.pipe() as pipe:
+        pipe.initialize()
+        pipe.send(rpc("tools/call", {"name": "odd_slow", "arguments": {"seconds": 0.3}}, "last"))
+        pipe.close_stdin()
+        assert pipe.end_within(2) == 0
+        assert pipe.reply_to("last")["result"]["structuredContent"] == {"done": True}
+
+
+def test_the_end_of_input_does_not_wait_for_calls_without_end(workshop: Workshop, tmp_path: Path) -> None:
+    with workshop.pipe() as pipe:
+        pipe.initialize()
+        for tool in ("odd_slow", "odd_block"):
+            pipe.send(rpc("tools/call", {"name": tool, "arguments": {"marker": str(tmp_path / tool)}}, tool))
+        wait_until(lambda: len(list(tmp_path.iterdir())) == 2, "the handlers run")
+        pipe.close_stdin()
+        assert pipe.end_within(2) == 0
+
+
+@pytest.mark.parametrize(
+    ("number", "tool"),
+    [(signal.SIGINT, None), (signal.SIGTERM, None), (signal.SIGINT, "odd_slow"), (signal.SIGTERM, "odd_block")],
+)
+def test_a_signal_ends_the_server_within_a_second_with_its_log_flushed(
+    workshop: Workshop, tmp_path: Path, number: signal.Signals, tool: str | None
+) -> None:
+    marker = tmp_path / "marker"
+    with workshop.pipe() as pipe:
+        pipe.initialize()
+        if tool:
+            pipe.send(rpc("tools/call", {"name": tool, "arguments": {"marker": str(marker)}}, "endless"))
+            wait_until(marker.exists, "the handler runs")
+        else:
+            pipe.call("odd_echo", {"text": "a"})
+        pipe.signal(number)
+        assert pipe.end_within(1) == 0
+        assert "Traceback" not in pipe.log_text
+        assert [line["tool"] for line in pipe.log_lines() if line["event"] == "call"] == [tool or "odd_echo"]
+        if tool == "odd_slow":
+            assert marker.read_text(encoding="utf-8") == "cancelled", "the handler could clean up"
+
+
+def test_a_client_that_stops_reading_and_leaves_does_not_keep_the_server(workshop: Workshop) -> None:
+    with workshop.pipe() as pipe:
+        pipe.initialize()
+        assert pipe.process.stdout is not None
+        for number in range(50):
+            pipe.send(rpc("tools/call", {"name": "odd_big", "arguments": {"size": 100_000}}, number))
+        pipe.close_stdin()
+        pipe.signal(signal.SIGTERM)
+        assert pipe.end()[0] == 0
+
+
+def lines(*messages: object) -> bytes:
+    return b"".join(json.dumps(message).encode() + b"\n" for message in messages)
+
+
+def test_a_session_can_be_read_from_a_file_and_written_to_one(tmp_path: Path) -> None:
+    script, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    script.write_bytes(lines(rpc("initialize", handshake(), 1), rpc("tools/list", None, 2), rpc("ping", None, 3)))
+    with script.open("rb") as source, output.open("wb") as target:
+        done = subprocess.run(
+            [*PROGRAM, "serve", "--stdio"],
+            stdin=source,
+            stdout=target,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
+            env=clean_environment(),
+            timeout=20,
+        )
+    assert done.returncode == 0
+    answers = {answer["id"]: answer for answer in map(json.loads, output.read_bytes().splitlines())}
+    assert set(answers) == {1, 2, 3}
+    assert answers[2]["result"]["tools"]
+
+
+def test_a_last_line_without_its_newline_is_served(tmp_path: Path) -> None:
+    with Pipe("serve", "--stdio", cwd=tmp_path) as pipe:
+        pipe.send_bytes(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')
+        pipe.close_stdin()
+        assert pipe.rest() == [{"jsonrpc": "2.0", "id": "last", "result": {}}]
+
+
+def test_a_last_line_over_the_limit_is_refused_too(workshop: Workshop) -> None:
+    with workshop.pipe({"limits": {"maxBodyBytes": 2048}}) as pipe:
+        pipe.send_bytes(b"x" * 5000)
+        pipe.close_stdin()
+        assert [answer["error"]["code"] for answer in pipe.rest()] == [-32600]
+
+
+def test_no_input_at_all_is_an_end_at_once(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*PROGRAM, "serve", "--stdio"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        cwd=tmp_path,
+        env=clean_environment(),
+        timeout=20,
+    )
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
+def test_standard_error_on_the_same_pipe_as_the_answers_does_not_break_them(tmp_path: Path) -> None:
+    read_end, write_end = os.pipe()
+    process = subprocess.Popen(
+        [*PROGRAM, "serve", "--stdio"],
+        stdin=subprocess.PIPE,
+        stdout=write_end,
+        stderr=write_end,
+        cwd=tmp_path,
+        env=clean_environment(),
+    )
+    os.close(write_end)
+    process.communicate(
+        lines(rpc("initialize", handshake(), 1), rpc("tools/call", {"name": "contextive_health"}, 2)), 20
+    )
+    with os.fdopen(read_end, "rb") as both:
+        found = [json.loads(line) for line in both]
+    assert process.returncode == 0
+    assert {message["id"] for message in found if "jsonrpc" in message} == {1, 2}
