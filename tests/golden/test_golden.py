@@ -1,0 +1,141 @@
+"""What clients see, word for word, one file a face: a change here is a change of the public interface.
+
+`make golden` writes the files anew; read the difference before you keep it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contextive.config import ConfigRequest, load_config
+from contextive.packs import BUILTIN
+from contextive.registry import Scope, Tool
+from contextive.server.description import describe_server
+from contextive.server.host import Host
+from contextive.server.instructions import write_instructions
+from contextive.server.profiles import PROFILES
+from contextive.server.wire import tool_to_wire
+from tests.running import clean_environment
+
+from .tokens import estimate_json_tokens, estimate_tokens
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+BUDGET = 6000
+"""Estimated tokens that the whole default tool list may cost a client that loads all of it."""
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Host:
+    """A server with the embedded defaults and nothing of this machine's environment."""
+    project = tmp_path_factory.mktemp("project")
+    return Host(load_config(ConfigRequest(project=project, builtin_packs=frozenset(BUILTIN))), mode="in-process")
+
+
+def compare(name: str, text: str) -> None:
+    """The text is what the snapshot holds; with CONTEXTIVE_GOLDEN=write it becomes so."""
+    path = SNAPSHOTS / name
+    if os.environ.get("CONTEXTIVE_GOLDEN") == "write":
+        path.write_text(text, encoding="utf-8", newline="\n")
+    kept = path.read_text(encoding="utf-8") if path.exists() else ""
+    assert text == kept, f"{name} changed; if that is meant, run `make golden` and read the difference"
+
+
+def as_json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def wire_form(tool: Tool) -> dict[str, Any]:
+    """A tool as `tools/list` sends it."""
+    return tool_to_wire(tool).model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def tool_list(host: Host, profile: str, scope: Scope) -> list[dict[str, Any]]:
+    return [wire_form(tool) for tool in host.surface(PROFILES[profile], scope).tools.values()]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_tools_of_a_profile(host: Host, profile: str) -> None:
+    """Everything that a maintainer is offered; `scope` says what a reader sees of it."""
+    tools = host.surface(PROFILES[profile], Scope.MAINTAINER).tools.values()
+    wires = {tool.name: wire_form(tool) for tool in tools}
+    snapshot = {
+        "profile": profile,
+        "estimated_tokens": {scope.value: estimate_json_tokens(tool_list(host, profile, scope)) for scope in Scope},
+        "tools": [
+            {"scope": tool.scope.value, "estimated_tokens": estimate_json_tokens(wires[tool.name]), **wires[tool.name]}
+            for tool in tools
+        ],
+    }
+    compare(f"{profile}.tools.json", as_json(snapshot))
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_instructions_of_a_profile(host: Host, profile: str) -> None:
+    """The text for each scope; where both are the same, it stands once."""
+    texts = {
+        scope.value: write_instructions(PROFILES[profile], host.surface(PROFILES[profile], scope)) for scope in Scope
+    }
+    scopes_by_text: dict[str, list[str]] = {}
+    for scope, text in texts.items():
+        scopes_by_text.setdefault(text, []).append(scope)
+    parts = [
+        f"<!-- {profile} as {' and '.join(scopes)}: about {estimate_tokens(text)} tokens -->\n\n{text}\n"
+        for text, scopes in scopes_by_text.items()
+    ]
+    compare(f"{profile}.instructions.md", "\n".join(parts))
+
+
+def _description(host: Host, profile: str) -> dict[str, Any]:
+    """The description without what the two other snapshots hold, so that one change shows once."""
+    description = describe_server(host, PROFILES[profile], Scope.READER)
+    description["tools"] = [tool["name"] for tool in description["tools"]]
+    del description["instructions"]
+    return description
+
+
+def test_the_description_of_every_profile(host: Host) -> None:
+    compare("describe.json", as_json({profile: _description(host, profile) for profile in PROFILES}))
+
+
+def test_the_command_describe_prints_what_the_snapshots_hold(host: Host, tmp_path: Path) -> None:
+    printed = subprocess.run(
+        [sys.executable, "-m", "contextive", "describe"],
+        cwd=tmp_path,
+        env=clean_environment({"XDG_CONFIG_HOME": str(tmp_path)}),
+        capture_output=True,
+        check=True,
+        encoding="utf-8",
+    )
+    assert json.loads(printed.stdout) == describe_server(host, PROFILES["contextive"], Scope.READER)
+
+
+@pytest.mark.parametrize("scope", Scope)
+def test_the_default_tool_list_stays_in_its_budget(host: Host, scope: Scope) -> None:
+    assert estimate_json_tokens(tool_list(host, "contextive", scope)) <= BUDGET
+
+
+def test_every_snapshot_belongs_to_a_profile() -> None:
+    expected = {f"{name}.{kind}" for name in PROFILES for kind in ("tools.json", "instructions.md")} | {"describe.json"}
+    assert {path.name for path in SNAPSHOTS.iterdir()} == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", 0),
+        ("a word", 2),
+        ("internationalisation", 3),
+        ("2026-07-28", 6),
+        ('{"type":"object"}', 5),
+        ("naïve café", 2),
+    ],
+)
+def test_the_estimator_counts_words_numbers_and_punctuation(text: str, tokens: int) -> None:
+    assert estimate_tokens(text) == tokens

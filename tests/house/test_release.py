@@ -1,0 +1,90 @@
+"""What is released fits together: version, changelog, bounds and exact versions."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from contextive import __version__
+
+from .tree import ROOT
+
+PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def locked() -> dict[str, tuple[str, int]]:
+    """Version and number of hashes of every package in the lock file."""
+    found: dict[str, tuple[str, int]] = {}
+    for block in re.split(r"\n(?=\S)", LOCK):
+        if match := re.match(r"([A-Za-z0-9._-]+)==([^\s;\\]+)", block):
+            found[canonicalize_name(match[1])] = (match[2], len(re.findall(r"--hash=sha256:[0-9a-f]{64}\b", block)))
+    return found
+
+
+def bounds() -> list[Requirement]:
+    project = PYPROJECT["project"]["dependencies"]
+    return [Requirement(text) for text in (*project, *PYPROJECT["dependency-groups"]["dev"])]
+
+
+def test_the_lock_file_names_no_index() -> None:
+    lines = [line for line in LOCK.splitlines() if not line.startswith("#")]
+    wrong = [line for line in lines if "://" in line or re.match(r"\s*--(?!hash=)|-[ifer]\b", line)]
+    assert wrong == []
+
+
+def test_every_locked_package_has_hashes() -> None:
+    packages = locked()
+    assert packages
+    assert {name for name, (_, hashes) in packages.items() if not hashes} == set()
+
+
+def test_every_line_of_the_lock_file_is_understood() -> None:
+    starts = [line for line in LOCK.splitlines() if line and not line.startswith((" ", "#"))]
+    assert len(starts) == len(locked())
+
+
+@pytest.mark.parametrize("requirement", bounds(), ids=str)
+def test_the_lock_file_keeps_the_bounds(requirement: Requirement) -> None:
+    version, _ = locked()[canonicalize_name(requirement.name)]
+    assert requirement.specifier.contains(Version(version))
+
+
+def test_every_dependency_of_the_product_has_an_upper_bound() -> None:
+    open_ended = [r.name for r in map(Requirement, PYPROJECT["project"]["dependencies"]) if "<" not in str(r.specifier)]
+    assert open_ended == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    sorted({r.name for r in [*bounds(), *map(Requirement, PYPROJECT["project"]["optional-dependencies"]["otel"])]}),
+)
+def test_every_dependency_is_explained(name: str) -> None:
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    assert f"| `{name}` |" in page
+
+
+def test_the_version_stands_in_one_place() -> None:
+    assert PYPROJECT["project"]["dynamic"] == ["version"]
+    assert PYPROJECT["tool"]["hatch"]["version"]["path"] == "src/contextive/__init__.py"
+    assert Version(__version__)
+
+
+def test_the_changelog_knows_the_version() -> None:
+    """The newest release is this version, or the unreleased part says that it will be."""
+    sections = re.findall(r"^## \[([^\]]+)\]", CHANGELOG, re.MULTILINE)
+    assert sections[0] == "Unreleased"
+    unreleased = CHANGELOG.partition("## [Unreleased]")[2].partition("\n## [")[0]
+    assert sections[1:2] == [__version__] or f"To be released as {__version__}." in unreleased
+
+
+def test_the_changelog_uses_the_kinds_of_keep_a_changelog() -> None:
+    kinds = set(re.findall(r"^### (.+)$", CHANGELOG, re.MULTILINE))
+    assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
