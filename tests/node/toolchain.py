@@ -1,0 +1,116 @@
+"""Node and the npm packages that tests drive, installed into `.node/` from the registry that npm is set up with.
+
+`package.json` beside this file says what. It is installed once; after that nothing here starts npm or needs a network.
+No install script of any package runs.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+NODE_DIR = ROOT / ".node"
+MODULES = NODE_DIR / "node_modules"
+PACKAGE = Path(__file__).with_name("package.json")
+_STAMP = NODE_DIR / ".installed"
+
+OLDEST_NODE = (22, 19)
+"""What the newest of the packages asks for."""
+_INSTALL_SECONDS = 600.0
+
+
+class NodeUnavailable(Exception):
+    """Node or a package cannot be had here; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """A Node that is new enough, beside a complete `node_modules`."""
+
+    node: str
+
+    def program(self, package: str, binary: str) -> list[str]:
+        """The command that runs one of the programs of a package."""
+        home = MODULES / package
+        entry: str = _read_json(home / "package.json")["bin"][binary]
+        return [self.node, str(home / entry)]
+
+    def script(self, name: str) -> list[str]:
+        """The command that runs a script from beside this file.
+
+        A copy of it runs: Node looks for packages from the place of the script upwards, and they are in `.node`.
+        """
+        scripts = NODE_DIR / "scripts"
+        scripts.mkdir(exist_ok=True)
+        for script in Path(__file__).parent.glob("*.mjs"):
+            shutil.copyfile(script, scripts / script.name)
+        return [self.node, str(scripts / name)]
+
+
+def ready_toolchain() -> Toolchain:
+    """The toolchain, installed if it is not there yet. Raises `NodeUnavailable`."""
+    if not is_installed():
+        _install()
+    return Toolchain(_find_node())
+
+
+def is_installed() -> bool:
+    """Whether an installation of exactly what `package.json` asks for now was finished."""
+    return _STAMP.exists() and _STAMP.read_bytes() == PACKAGE.read_bytes()
+
+
+def _install() -> None:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise NodeUnavailable("npm is not installed")
+    NODE_DIR.mkdir(exist_ok=True)
+    shutil.copyfile(PACKAGE, NODE_DIR / "package.json")
+    quiet = [
+        "--no-audit",
+        "--no-fund",
+        "--no-update-notifier",
+        "--loglevel=error",
+        "--fetch-retries=1",
+        "--fetch-retry-maxtimeout=1000",
+        "--fetch-retry-mintimeout=500",
+    ]
+    try:
+        done = subprocess.run(
+            [npm, "install", "--ignore-scripts", "--no-package-lock", *quiet],
+            cwd=NODE_DIR,
+            capture_output=True,
+            text=True,
+            timeout=_INSTALL_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        raise NodeUnavailable(f"npm install took more than {_INSTALL_SECONDS:.0f} s") from None
+    if done.returncode:
+        said = done.stderr.strip().splitlines()
+        raise NodeUnavailable(f"npm install failed: {said[0] if said else f'exit {done.returncode}'}")
+    shutil.copyfile(PACKAGE, _STAMP)
+
+
+def _find_node() -> str:
+    """The packaged Node where there is one for this machine, else the system's."""
+    machine = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    packaged = MODULES / f"node-{platform.system().lower()}-{machine}" / "bin" / "node"
+    node = str(packaged) if packaged.exists() else shutil.which("node")
+    wanted = ".".join(map(str, OLDEST_NODE))
+    if node is None:
+        raise NodeUnavailable(f"Node {wanted} or newer is not installed")
+    version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    if tuple(int(part) for part in version.lstrip("v").split(".")[:2]) < OLDEST_NODE:
+        raise NodeUnavailable(f"Node {wanted} or newer is needed, this is {version}")
+    return node
+
+
+def _read_json(path: Path) -> Mapping[str, Any]:
+    value: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return value
