@@ -10,12 +10,12 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable, Mapping
 
-from benchmarks import host
+from benchmarks import host, tracing
 from benchmarks.figures import FULL, QUICK, Figure, Plan, as_text
 from benchmarks.machine import describe_machine
 from benchmarks.results import save
 
-GROUPS: Mapping[str, Callable[[Plan], Iterable[Figure]]] = {"host": host.measure}
+GROUPS: Mapping[str, Callable[[Plan], Iterable[Figure]]] = {"host": host.measure, "trace": tracing.measure}
 
 
 def main() -> int:

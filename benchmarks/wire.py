@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -101,9 +102,20 @@ class StdioServer(_Process):
         return answer
 
     def shake_hands(self) -> None:
+        self.shake_hands_only()
+        self.ask(call(0, self._tool))
+
+    def shake_hands_only(self) -> None:
         self.ask(initialize())
         self._write({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        self.ask(call(0, self._tool))
+
+    def peak_memory_mb(self) -> float:
+        """The most memory that the process held at once, where the system tells."""
+        status = Path(f"/proc/{self.process.pid}/status")
+        if not status.exists():
+            return 0.0
+        [line] = [line for line in status.read_text(encoding="ascii").splitlines() if line.startswith("VmHWM:")]
+        return int(line.split()[1]) / 1024
 
     def latencies_ms(self, calls: int) -> list[float]:
         """How long each of a row of calls took, one after the other."""

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -198,7 +198,6 @@ class Pipe:
 
     def error(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
         answer = self.ask(method, params)
-        assert "error" in answer, answer
         return answer["error"]
 
     def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Any:
@@ -260,7 +259,6 @@ class Pipe:
             thread.join(timeout)
         return code, time.monotonic() - started
 
-
     def end_within(self, seconds: float) -> int:
         """The exit code, which has to come in time. A machine that is busy gets as much longer as its start took longer
         than the one second of a quiet one."""
@@ -302,15 +300,16 @@ class Answer:
         return next(m for m in self.messages if "id" in m and "method" not in m)
 
 
+@dataclass(frozen=True)
 class Web:
     """Plain HTTP to one server: no redirects, no cookies, no header that the test did not ask for."""
 
-    def __init__(self, port: int, token: str | None = None) -> None:
-        self.port = port
-        self.token = token
+    port: int
+    token: str | None = None
+    address: str = "127.0.0.1"
 
     def as_bearer(self, token: str | None) -> Web:
-        return Web(self.port, token)
+        return replace(self, token=token)
 
     def request(
         self,
@@ -372,7 +371,7 @@ class Web:
     def _start(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None, timeout: float
     ) -> tuple[http.client.HTTPResponse, http.client.HTTPConnection]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout, (self.address, 0))
         sent = {"Host": f"127.0.0.1:{self.port}"}
         if self.token is not None:
             sent["Authorization"] = f"Bearer {self.token}"

@@ -217,15 +217,6 @@ async def ask(_input: NoInput, ctx: Context) -> Reply:
     return Reply(data={"name": answers["who"]["content"]["name"]})
 
 
-class Settings(ToolOutput):
-    settings: dict[str, Any]
-
-
-@tool("settings")
-async def settings(_input: NoInput, ctx: Context) -> Settings:
-    return Settings(settings=dict(ctx.settings))
-
-
 @tool("write", annotations=Annotations(read_only=False))
 async def write(_input: NoInput, _ctx: Context) -> Done:
     return Done()

@@ -118,6 +118,11 @@ def test_a_handler_over_its_time_is_a_timeout(pipe: Pipe, era: str, tool: str) -
     assert "toolTimeoutSeconds" in error["hint"]
 
 
+def test_a_handler_over_its_time_is_a_gateway_timeout_to_a_plain_client(web: Web) -> None:
+    answer = web.post("/api/v1/tools/odd_slow", {"seconds": 5.0})
+    assert (answer.status, answer.json["error"]["code"]) == (504, "timeout")
+
+
 @ERAS
 @pytest.mark.parametrize("tool", ["odd_big", "odd_big_image", "odd_big_data"])
 def test_an_answer_over_the_size_limit_is_refused_with_its_size(pipe: Pipe, era: str, tool: str) -> None:
@@ -345,21 +350,15 @@ def test_a_request_state_of_another_call_is_refused(pipe: Pipe) -> None:
     assert answer["error"]["code"] == -32602
 
 
-def test_many_blocked_handlers_leave_room_for_others(workshop: Workshop, tmp_path: Path) -> None:
-    with workshop.pipe() as pipe:
-        pipe.initialize()
-        for number in range(20):
-            arguments = {"seconds": 30.0, "marker": str(tmp_path / str(number))}
-            pipe.send(rpc("tools/call", {"name": "odd_block", "arguments": arguments}, number))
-        wait_until(lambda: len(list(tmp_path.iterdir())) == 20, "all of them run at once")
-        assert pipe.call("odd_read_input")["structuredContent"] == {"done": True}
-
-
-def test_a_handler_sees_the_settings_of_its_own_pack(workshop: Workshop) -> None:
-    packs = {"odd": {"settings": {"depth": 3, "names": ["a"]}}, "introspect": {"settings": {"other": True}}}
-    with workshop.pipe({"toolPacks": packs}) as pipe:
-        pipe.initialize()
-        assert pipe.call("odd_settings")["structuredContent"] == {"settings": {"depth": 3, "names": ["a"]}}
+def test_many_blocked_handlers_leave_room_for_others(pipe: Pipe, tmp_path: Path) -> None:
+    for number in range(20):
+        arguments = {"seconds": 5.0, "marker": str(tmp_path / str(number))}
+        pipe.send(rpc("tools/call", {"name": "odd_block", "arguments": arguments}, number))
+    wait_until(lambda: len(list(tmp_path.iterdir())) == 20, "all of them run at once")
+    pipe.send(rpc("tools/call", {"name": "odd_read_input"}, "one more"))
+    answers = {answer["id"]: answer["result"] for answer in (pipe.receive() for _ in range(21))}
+    assert answers.pop("one more")["structuredContent"] == {"done": True}
+    assert {failure(result)["code"] for result in answers.values()} == {"timeout"}
 
 
 def test_every_answer_says_how_fresh_it_is(pipe: Pipe) -> None:

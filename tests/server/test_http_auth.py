@@ -6,10 +6,13 @@ import hashlib
 import json
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from contextive.errors import ConfigError
+from contextive.server.auth import TokenBook, refuse_open_bind
 from tests.plugins import odd_pack
 from tests.plugins.packages import write_config
 from tests.running import clean_environment
@@ -216,10 +219,20 @@ def start_and_fail(workshop: Workshop, *arguments: str, env: dict[str, str] | No
     return done.stderr
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_an_open_bind_without_tokens_refuses_to_start(workshop: Workshop, host: str) -> None:
-    said = start_and_fail(workshop, "--host", host)
-    assert f"Refusing to listen on {host} without tokens" in said
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "[::1]", "localhost", "LOCALHOST"])
+def test_an_address_of_this_machine_alone_needs_no_tokens(host: str) -> None:
+    refuse_open_bind(host, TokenBook(()))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "[::]", "192.168.1.1", "example.org", "localhost.evil.com", ""])
+def test_every_other_address_needs_tokens(host: str) -> None:
+    with pytest.raises(ConfigError, match="without tokens"):
+        refuse_open_bind(host, TokenBook(()))
+
+
+def test_an_open_bind_without_tokens_refuses_to_start(workshop: Workshop) -> None:
+    said = start_and_fail(workshop, "--host", "0.0.0.0")
+    assert "Refusing to listen on 0.0.0.0 without tokens" in said
     assert "KM_READER_TOKEN" in said
     assert len(said.strip().splitlines()) == 1
 
@@ -260,18 +273,23 @@ def test_guessing_is_stopped_with_the_time_to_wait(workshop: Workshop) -> None:
         assert spoofed.status == 429, "another address in a header is not another address"
         assert web.as_bearer(READER).get("/api/v1/tools").status == 429, "the right token does not tell a guesser apart"
         assert web.get("/healthz").status == 200
+        elsewhere = replace(web, address="127.0.0.2", token=READER)
+        assert elsewhere.get("/api/v1/tools").status == 200, "nobody else is shut out"
 
 
 def test_requests_are_limited_for_each_token_and_for_each_address(workshop: Workshop) -> None:
     with workshop.http({"limits": {"rateRequests": 6, "rateWindowSeconds": 600}}, env=TOKENS) as running:
-        statuses = [running.web.as_bearer(READER).get("/api/v1/tools").status for _ in range(5)]
-        assert statuses == [200] * 5
-        assert running.web.as_bearer(ADMIN).get("/api/v1/tools").status == 200
-        refused = running.web.as_bearer(ADMIN).get("/api/v1/tools", {"X-Forwarded-For": "10.0.0.2"})
-        assert refused.status == 429, "the address has used up its window"
+        here, there = running.web, replace(running.web, address="127.0.0.2")
+        assert [here.as_bearer(READER).get("/api/v1/tools").status for _ in range(4)] == [200] * 4
+        statuses = [there.as_bearer(READER).get("/api/v1/tools").status for _ in range(3)]
+        assert statuses == [200, 200, 429], "the token has used up its window, wherever it comes from"
+        assert there.as_bearer(ADMIN).get("/api/v1/tools").status == 200, "another token has a window of its own"
+        statuses = [here.get("/api/v1/tools", {"X-Forwarded-For": f"10.0.0.{n}"}).status for n in range(3)]
+        assert statuses == [401, 401, 429], "the address has used up its window, asking without a token too"
+        refused = here.get("/healthz")
+        assert refused.status == 429
         assert int(refused.headers["retry-after"]) >= 1
-        assert running.web.get("/healthz").status == 429
-        assert running.web.get("/api/v1/tools").status == 429, "asking without a token is counted too"
+        assert there.get("/healthz").status == 200
 
 
 def test_a_token_that_is_taken_back_is_refused_in_the_middle_of_a_session(workshop: Workshop) -> None:

@@ -76,12 +76,6 @@ def test_every_failure_has_the_one_shape_and_its_status(
     assert len(answer.text) < 1000
 
 
-def test_a_tool_over_its_time_is_a_gateway_timeout(workshop: Workshop) -> None:
-    with workshop.http({"limits": {"toolTimeoutSeconds": 0.2}}) as running:
-        answer = running.web.post("/api/v1/tools/odd_slow", {"seconds": 5.0})
-        assert (answer.status, answer.json["error"]["code"]) == (504, "timeout")
-
-
 def test_the_tools_are_listed_with_all_that_their_declarations_say(web: Web) -> None:
     tools = {tool["name"]: tool for tool in web.get("/api/v1/tools").json["tools"]}
     described = tools["contextive_health"]

@@ -21,15 +21,19 @@ WITHOUT_ODD: dict[str, Any] = {"toolPacks": {"odd": {"enabled": False}}}
 
 
 class Live:
-    """A server whose configuration a test rewrites; every test finds it with the odd pack on."""
+    """A server whose configuration a test rewrites; every test finds it with the odd pack on.
+
+    It does not watch its file, so that each test says by a signal when the new one counts.
+    """
 
     def __init__(self, workshop: Workshop) -> None:
-        self.file = workshop.config(WITH_ODD)
+        self.file = workshop.config({**WITH_ODD, "server": {"reload": False}})
         self.pipe = workshop.pipe_with(self.file)
 
     def rewrite(self, values: dict[str, Any]) -> None:
         before = self.generation
         write_config(self.file, values)
+        self.pipe.signal(signal.SIGHUP)
         wait_until(lambda: self.generation > before, "the new configuration is adopted")
 
     @property
@@ -131,6 +135,7 @@ def test_a_stateless_client_listens_on_one_request_with_tagged_frames(live: Live
 def test_a_bad_new_configuration_is_refused_and_the_old_one_stays(live: Live, bad: str) -> None:
     before, seen = live.generation, live.pipe.log_text.count("the old one stays")
     live.file.write_text(bad, encoding="utf-8")
+    live.pipe.signal(signal.SIGHUP)
     wait_until(lambda: live.pipe.log_text.count("the old one stays") > seen, "the refusal is logged")
     assert live.generation == before
     assert "odd_echo" in live.tools
@@ -138,16 +143,21 @@ def test_a_bad_new_configuration_is_refused_and_the_old_one_stays(live: Live, ba
     assert "odd_echo" not in live.tools
 
 
-def test_a_hangup_signal_reads_the_configuration_again(workshop: Workshop) -> None:
-    file = workshop.config({**WITH_ODD, "server": {"reload": False}})
+def test_a_file_that_was_named_is_watched(workshop: Workshop) -> None:
+    file = workshop.config(WITH_ODD)
     with workshop.pipe_with(file) as pipe:
         pipe.initialize()
         write_config(file, WITHOUT_ODD)
-        pipe.signal(signal.SIGHUP)
         pipe.notification("notifications/tools/list_changed")
         names = [tool["name"] for tool in pipe.result("tools/list")["tools"]]
         assert "contextive_health" in names
         assert "odd_echo" not in names
+        seen = pipe.log_text.count("the old one stays")
+        file.write_text("{", encoding="utf-8")
+        wait_until(lambda: pipe.log_text.count("the old one stays") > seen, "the bad file is refused")
+        write_config(file, WITH_ODD)
+        pipe.notification("notifications/tools/list_changed")
+        assert "odd_echo" in [tool["name"] for tool in pipe.result("tools/list")["tools"]]
 
 
 def test_a_project_file_that_appears_and_goes_is_noticed(workshop: Workshop) -> None:
@@ -178,8 +188,9 @@ def test_a_plugin_that_hangs_in_the_new_configuration_holds_up_no_call(workshop:
 
 
 def test_open_calls_finish_under_the_configuration_that_they_began_with(live: Live) -> None:
-    live.pipe.send(rpc("tools/call", {"name": "odd_slow", "arguments": {"seconds": 1.5}}, "across"))
+    live.pipe.send(rpc("tools/call", {"name": "odd_slow", "arguments": {"seconds": 1.0}}, "across"))
     write_config(live.file, WITHOUT_ODD)
+    live.pipe.signal(signal.SIGHUP)
     live.pipe.notification("notifications/tools/list_changed")
     assert live.pipe.reply_to("across")["result"]["structuredContent"] == {"done": True}
     assert json.dumps(live.tools).count("odd_") == 0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from contextive.errors import ConfigError
 from contextive.trace.analysis import Analysis, analyse
@@ -19,6 +21,8 @@ from contextive.trace.text import quoted
 from contextive.workspace.files import FileText, ProjectFiles, Unreadable, ancestors
 from contextive.workspace.globs import Glob, walk_by_ending
 
+_LEADING_DOTS = re.compile(r"\A(?:\.?/)+")
+
 
 @dataclass(frozen=True, slots=True)
 class GeneratedFile:
@@ -29,13 +33,11 @@ class GeneratedFile:
     parsed: ParsedFile
 
 
-@dataclass(frozen=True, slots=True)
-class SourceKey:
+class SourceKey(NamedTuple):
     """A source file under one reading: the same file under two styles is read twice."""
 
     path: str
-    pattern: SourcePattern | None
-    """None for requirement files."""
+    reading: int
 
 
 @dataclass(frozen=True)
@@ -68,9 +70,14 @@ class TracedProject:
     _sources: dict[SourceKey, tuple[FileText | Unreadable, ParsedFile]] = field(default_factory=dict)
     _specifications: dict[Target, tuple[FileText | Unreadable, Specification | str]] = field(default_factory=dict)
     _generated: dict[Target, tuple[Specification, list[GeneratedFile]]] = field(default_factory=dict)
+    _readings: list[SourcePattern | None] = field(default_factory=list)
+    """The different ways to read a file; None reads it as a requirement file."""
+    _reading_numbers: dict[int, int] = field(default_factory=dict)
     _probed: dict[str, bool] = field(default_factory=dict)
     """Each place where the last analysis looked for a file, and whether one was there."""
     _spellings: dict[tuple[str, Format], Target] = field(default_factory=dict)
+    _targets: dict[tuple[str, Format], Target] = field(default_factory=dict)
+    _interned: dict[Target, Target] = field(default_factory=dict)
     _last: tuple[list[object], TraceState] | None = None
 
     def read(self) -> TraceState:
@@ -83,6 +90,7 @@ class TracedProject:
             return self._last[1]
         self._probed.clear()
         self._spellings.clear()
+        self._targets.clear()
         state = self._analyse(generated, parsed, len(keys) + len(generated))
         self._forget(set(keys), state)
         # What the analysis saw, not what a second look would show: a file may have changed meanwhile.
@@ -181,12 +189,20 @@ class TracedProject:
     def _source_keys(self, generated: set[str]) -> Iterator[SourceKey]:
         seen: set[SourceKey] = set()
         for path, source in self._matching_files():
-            # Two blocks with equal settings and different patterns read a file once.
-            kept = SourcePattern("", source.style, source.type, source.blob_link) if source else None
-            key = SourceKey(path, kept)
+            key = SourceKey(path, self._reading_of(source))
             if key not in seen and not (source is None and path in generated):
                 seen.add(key)
                 yield key
+
+    def _reading_of(self, source: SourcePattern | None) -> int:
+        """The number of a way to read files. Two blocks with equal settings and different patterns are one way."""
+        number = self._reading_numbers.get(id(source))
+        if number is None:
+            kept = SourcePattern("", source.style, source.type, source.blob_link) if source else None
+            if kept not in self._readings:
+                self._readings.append(kept)
+            number = self._reading_numbers[id(source)] = self._readings.index(kept)
+        return number
 
     def _matching_files(self) -> Iterator[tuple[str, SourcePattern | None]]:
         root = str(self.files.root)
@@ -224,10 +240,10 @@ class TracedProject:
         if isinstance(content, Unreadable):
             problem = Problem("unreadable_file", f"{key.path} is skipped: {content.reason}", Place(key.path, 1))
             parsed = ParsedFile((), (problem,))
-        elif key.pattern is None:
+        elif (reading := self._readings[key.reading]) is None:
             parsed = parse_requirement_file(content.text, key.path)
         else:
-            parsed = parse_citations(content.text, key.path, key.pattern.style, key.pattern.type, key.pattern.blob_link)
+            parsed = parse_citations(content.text, key.path, reading.style, reading.type, reading.blob_link)
         self._sources[key] = (content, parsed)
         return parsed
 
@@ -250,9 +266,24 @@ class TracedProject:
         return self._probed[path]
 
     def _resolve(self, citation: Citation) -> Target | Problem:
+        key = (citation.target_path, citation.format)
+        target = self._targets.get(key)
+        if target is None:
+            outcome = self._find_target(citation)
+            if isinstance(outcome, Problem):
+                return outcome
+            # One object for each target: the analysis tells them apart by identity first.
+            target = self._interned.setdefault(outcome, outcome)
+            if citation.base is None or "://" in target.path or target.path == citation.target_path:
+                self._targets[key] = target  # found without regard to where the citation stands
+        return target
+
+    def _find_target(self, citation: Citation) -> Target | Problem:
         path = citation.target_path
         if path.startswith("/"):
-            return self._one_spelling(Target(path, citation.format))
+            root = f"{self.files.root}/"
+            inside = _LEADING_DOTS.sub("", path.removeprefix(root)) if path.startswith(root) else None
+            return self._one_spelling(Target(path, citation.format, inside))
         if "://" in path:
             url = _url(path)
             if url is None:
@@ -261,12 +292,18 @@ class TracedProject:
             return self._one_spelling(Target(url, citation.format))
         if self._is_file(path):
             return self._one_spelling(Target(path, citation.format))
-        for folder in ancestors(citation.base or ""):
+        for folder in self._folders_to_search(citation):
             candidate = f"{folder}/{path}" if folder else path
             if self._is_file(candidate):
                 return self._one_spelling(Target(candidate, citation.format))
         message = f"Could not resolve file {quoted(path)}"
         return Problem("specification_not_found", message, citation.target_place, "referenced here")
+
+    def _folders_to_search(self, citation: Citation) -> Iterator[str]:
+        """Where a relative target may stand besides the project directory: around its TOML file, or above the project."""
+        if citation.base is not None:
+            return ancestors(citation.base)
+        return (str(folder).rstrip("/") for folder in self.files.root.parents)
 
     def _one_spelling(self, target: Target) -> Target:
         """The first spelling under which a document was met, where aliases are unified."""

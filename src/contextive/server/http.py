@@ -196,7 +196,8 @@ async def serve_http(host: Host, stop: asyncio.Event, *, bind_host: str, port: i
 
 def _listen(bind_host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in bind_host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # The protocol has to be named: asyncio turns Nagle's algorithm off only for sockets that say they are TCP.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((bind_host.strip("[]"), port))

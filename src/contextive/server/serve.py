@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import signal
 import sys
@@ -51,6 +52,12 @@ def serve(
         logs.close()
 
 
+def _thaw() -> None:
+    """Put what the start made out of the collector's sight, and let it work from here on."""
+    gc.freeze()
+    gc.enable()
+
+
 async def _serve(
     host: Host, reload: Callable[[], LoadedConfig], bind_host: str, port: int, pipe: tuple[int, int] | None
 ) -> None:
@@ -65,11 +72,14 @@ async def _serve(
         if pipe is None:
             from contextive.server.http import serve_http
 
+            _thaw()
             await serve_http(host, stop, bind_host=bind_host, port=port)
         else:
             from contextive.server.stdio import serve_stdio
 
-            await serve_stdio(host.door(host.profile.name), stop, pipe, host.config.limits.max_body_bytes)
+            door = host.door(host.profile.name)
+            _thaw()
+            await serve_stdio(door, stop, pipe, host.config.limits.max_body_bytes)
     finally:
         for task in background:
             task.cancel()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TypeAlias
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
 
 from contextive.trace.citation import Citation, Problem
 from contextive.trace.level import TYPE_ORDER
@@ -19,9 +20,8 @@ Load: TypeAlias = Callable[[Target], Specification | str]
 """Gives a specification, or in words why there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """A citation's claim on one piece of a specification's text."""
+class Reference(NamedTuple):
+    """A citation's claim on one piece of a specification's text. A tuple: there are tens of thousands of them."""
 
     number: int
     citation: Citation
@@ -47,8 +47,7 @@ class TargetReport:
         return lines
 
 
-@dataclass(frozen=True, slots=True)
-class Matched:
+class Matched(NamedTuple):
     """A citation that stands on firm ground: its section and, unless it quotes nothing, its place there."""
 
     number: int
@@ -76,17 +75,32 @@ class Analysis:
 
 def sort_citations(citations: Iterable[Citation]) -> list[Citation]:
     """Every citation once, in the order from which reports take their ids."""
-    return sorted(dict.fromkeys(citations), key=_order)
+    ordered = sorted(citations, key=_order)
+    doubled = [index for index, (one, other) in enumerate(pairwise(ordered), 1) if _is_same(one, other)]
+    for index in reversed(doubled):
+        del ordered[index]
+    return ordered
+
+
+def _is_same(one: Citation, other: Citation) -> bool:
+    """Whether two readings of a file found one citation. Two that say the same on one line are still two."""
+    return one.line == other.line and one == other and one.quote_end == other.quote_end
+
+
+@lru_cache(maxsize=65_536)
+def _path_parts(path: str) -> tuple[str, ...]:
+    return tuple(part for part in path.split("/") if part not in ("", "."))
 
 
 def _order(citation: Citation) -> tuple[object, ...]:
     place = citation.target_place
     return (
-        tuple(part for part in citation.source.split("/") if part not in ("", ".")),
+        _path_parts(citation.source),
         citation.line,
         place.line,
         place.column,
-        citation.end_line,
+        citation.quote_end.line,
+        citation.quote_end.column,
         citation.quote_place.line,
         citation.quote_place.column,
         TYPE_ORDER[citation.type],
@@ -97,36 +111,51 @@ def _order(citation: Citation) -> tuple[object, ...]:
     )
 
 
+@dataclass(slots=True)
+class _Bucket:
+    """One target while citations are sorted into it."""
+
+    target: Target
+    specification: Specification | str
+    references: list[Reference] = field(default_factory=list)
+
+
 def analyse(citations: Sequence[Citation], resolve: Resolve, load: Load) -> Analysis:
     """Match every citation. Each one that fails costs itself alone; why it failed is kept with its number."""
     ordered = sort_citations(citations)
-    references: dict[Target, list[Reference]] = {}
-    specifications: dict[Target, Specification] = {}
+    buckets: dict[Target, _Bucket] = {}
+    # A resolver gives the same object for the same target; hashing a number is cheaper than hashing a target.
+    by_object: dict[int, _Bucket] = {}
     matched: list[Matched] = []
     invalid: dict[int, Problem] = {}
     for number, citation in enumerate(ordered):
-        outcome = _place(number, citation, resolve, load)
+        target = resolve(citation)
+        if isinstance(target, Problem):
+            invalid[number] = target
+            continue
+        bucket = by_object.get(id(target))
+        if bucket is None:
+            bucket = buckets.get(target) or _Bucket(target, load(target))
+            buckets[target] = by_object[id(target)] = bucket
+        outcome = _place(citation, bucket)
         if isinstance(outcome, Problem):
             invalid[number] = outcome
             continue
-        item, specification = outcome
-        specifications[item.target] = specification
-        matched.append(item)
-        spans = item.match.spans if item.match else ((item.section.title_start, item.section.title_end),)
-        bucket = references.setdefault(item.target, [])
-        bucket += [Reference(number, citation, start, end) for start, end in spans]
+        section, match = outcome
+        matched.append(Matched(number, citation, bucket.target, section, match))
+        spans = match.spans if match else ((section.title_start, section.title_end),)
+        bucket.references += [Reference(number, citation, start, end) for start, end in spans]
     reports = {
-        target: TargetReport(target, specifications[target], tuple(references[target]))
-        for target in sorted(references, key=Target.sort_key)
+        bucket.target: TargetReport(bucket.target, bucket.specification, tuple(bucket.references))
+        for bucket in sorted(buckets.values(), key=lambda bucket: bucket.target.sort_key())
+        if bucket.references and isinstance(bucket.specification, Specification)
     }
     return Analysis(tuple(ordered), reports, tuple(matched), tuple(invalid.values()), invalid)
 
 
-def _place(number: int, citation: Citation, resolve: Resolve, load: Load) -> tuple[Matched, Specification] | Problem:
-    target = resolve(citation)
-    if isinstance(target, Problem):
-        return target
-    specification = load(target)
+def _place(citation: Citation, bucket: _Bucket) -> tuple[Section, Match | None] | Problem:
+    """A citation's section and its place there, None for one that quotes nothing."""
+    specification, target = bucket.specification, bucket.target
     if isinstance(specification, str):
         return Problem("specification_not_found", specification, citation.target_place, "referenced here")
     section_id = citation.section_id
@@ -135,16 +164,16 @@ def _place(number: int, citation: Citation, resolve: Resolve, load: Load) -> tup
         return Problem("section_missing", message, citation.target_place, "referenced here")
     section = specification.section(section_id)
     if section is None:
-        message = f'missing section {quoted(section_id)} in {target.shown}'
+        message = f"missing section {quoted(section_id)} in {target.shown}"
         return Problem("section_not_found", message, citation.target_place, "referenced here")
     if not citation.quote:
-        return Matched(number, citation, target, section, None), specification
+        return section, None
     match = find_match(specification, section, citation.quote)
     if match is None:
-        message = f'could not find text in section {quoted(section_id)} of {target.shown}'
+        message = f"could not find text in section {quoted(section_id)} of {target.shown}"
         label = "text here" if section.text_lines else "section is empty"
         return Problem("quote_not_found", message, citation.quote_place, label)
-    return Matched(number, citation, target, section, match), specification
+    return section, match
 
 
 def find_match(specification: Specification, section: Section, quote: str) -> Match | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote, urlsplit
 
-from contextive.trace.analysis import Analysis, Matched
+from contextive.trace.analysis import Analysis, Matched, TargetReport
 from contextive.trace.citation import Citation, Problem
 from contextive.trace.level import CitationType
 from contextive.trace.requirement import Requirement, requirements_of
@@ -170,17 +171,26 @@ class TraceCatalog:
         return None
 
 
-def _remembered(report: object) -> tuple[Requirement, ...]:
-    from contextive.trace.analysis import TargetReport
-
-    assert isinstance(report, TargetReport)
+def _remembered(report: TargetReport) -> tuple[Requirement, ...]:
+    """The requirements of a report, made anew only when other citations refer to the specification than the last time."""
     memory = report.specification._memory
+    citations = [reference.citation for reference in report.references]
     known = memory.get("requirements")
-    if isinstance(known, tuple) and known[0] == report.references:
-        return known[1]  # type: ignore[no-any-return]
+    if isinstance(known, _Remembered) and _same(known.citations, citations):
+        return known.requirements
     fresh = requirements_of(report)
-    memory["requirements"] = (report.references, fresh)
+    memory["requirements"] = _Remembered(citations, fresh)
     return fresh
+
+
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    citations: list[Citation]
+    requirements: tuple[Requirement, ...]
+
+
+def _same(before: list[Citation], now: list[Citation]) -> bool:
+    return len(before) == len(now) and all(map(operator.is_, before, now))
 
 
 def _canonical(name: str) -> str:

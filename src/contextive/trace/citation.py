@@ -74,6 +74,7 @@ class Citation:
     """The file whose directories are searched for a relative target; None means the project directory."""
     target_place: Place = field(default=Place("", 0), compare=False)
     quote_place: Place = field(default=Place("", 0), compare=False)
+    quote_end: Place = field(default=Place("", 0), compare=False)
     text: str = field(default="", compare=False)
     """The first line of the citation as it stands in the file."""
     end_line: int = field(default=0, compare=False)
@@ -169,6 +170,13 @@ class _Meta:
     """Each field that was given, and where."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Quoted:
+    text: str
+    start: Place
+    end: Place
+
+
 class _Reader:
     """Puts lines together into citations; an error costs one citation, never the file."""
 
@@ -179,7 +187,7 @@ class _Reader:
         self._default_type = default_type
         self._blob_link = blob_link
         self._meta: _Meta | None = None
-        self._quote: list[tuple[str, Place]] = []
+        self._quote: list[_Quoted] = []
         self._last = 0
 
     def take(self, line: _Line) -> None:
@@ -189,7 +197,8 @@ class _Reader:
         if not line.is_meta:
             value = trim(line.value)
             if value:
-                self._quote.append((value, self._place(line)))
+                end = Place(self._path, line.number, line.column + len(value.encode("utf-8", "surrogatepass")))
+                self._quote.append(_Quoted(value, self._place(line), end))
             return
         self._set(line)
 
@@ -248,7 +257,7 @@ class _Reader:
             self._fail("repeated_field", f'"{key}" already specified', meta.seen[key], "already defined here")
         meta.seen[key] = place
 
-    def _build(self, meta: _Meta, quote: list[tuple[str, Place]]) -> None:
+    def _build(self, meta: _Meta, quote: list[_Quoted]) -> None:
         if meta.target is None or meta.target_place is None:
             self._fail("missing_target", "comment is missing source specification", meta.place)
             return
@@ -262,7 +271,7 @@ class _Reader:
                 line=meta.line,
                 type=kind,
                 target=meta.target,
-                quote=" ".join(text for text, _ in quote),
+                quote=" ".join(line.text for line in quote),
                 level=meta.level if meta.level is not None else Level.AUTO,
                 format=meta.format or Format.AUTO,
                 comment=" ".join(text for text, _ in meta.reasons),
@@ -270,7 +279,8 @@ class _Reader:
                 tracking_issue=meta.tracking_issue[0] if meta.tracking_issue else "",
                 blob_link=self._blob_link,
                 target_place=meta.target_place,
-                quote_place=quote[0][1] if quote else meta.place,
+                quote_place=quote[0].start if quote else meta.place,
+                quote_end=quote[-1].end if quote else meta.place,
                 text=trim(meta.text),
                 end_line=self._last,
             )
@@ -288,7 +298,7 @@ _WITH_REASON = frozenset({CitationType.EXCEPTION, CitationType.IMPLICATION, Cita
 
 def _not_one_of(what: str, found: str, allowed: tuple[str, ...]) -> str:
     words = ", ".join(f'"{word}"' for word in allowed)
-    return f'Invalid {what} {quoted(found)}, expected one of [{words}]'
+    return f"Invalid {what} {quoted(found)}, expected one of [{words}]"
 
 
 def _misplaced(kind: CitationType, meta: _Meta) -> Place | None:

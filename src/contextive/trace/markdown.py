@@ -16,6 +16,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from contextive.trace.commonmark import block_parser
 from contextive.trace.specification import Format, Section, Specification, SpecLine, slug
 from contextive.trace.text import WHITESPACE, SourceText, iter_lines, trim
 
@@ -53,13 +54,6 @@ def _unique(section_id: str, taken: dict[str, Section]) -> str:
     return f"{section_id}-{counter}"
 
 
-@cache
-def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"maxNesting": 100})
-    parser.core.ruler.disable(["inline", "text_join"])
-    return parser
-
-
 @dataclass(slots=True)
 class _Document:
     """A text in both of its line structures: Markdown ends lines at a lone CR too, a specification does not."""
@@ -76,7 +70,7 @@ class _Document:
         lines = [SpecLine(start, line) for start, line in iter_lines(text)]
         markdown_starts = [0, *(end.end() for end in _MARKDOWN_LINE_END.finditer(text))]
         environment: dict[str, Any] = {}
-        tokens = _parser().parse(text, environment)
+        tokens = block_parser().parse(text, environment)
         return _Document(text, lines, tokens, environment, markdown_starts, [line.start for line in lines])
 
     def markdown_line(self, number: int) -> tuple[int, str]:
@@ -153,7 +147,7 @@ class _Body:
 
 
 def _sections(document: _Document) -> Iterator[tuple[_Heading, tuple[SpecLine | None, ...]]]:
-    """Headings with their lines. A border runs before the first line of a list item and after its last one with anything on it."""
+    """Headings with their lines. A border runs before a list item, and after the last line with anything of it."""
     events = list(_events(document))
     position = line = 0
     heading: _Heading | None = None

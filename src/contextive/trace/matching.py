@@ -82,7 +82,7 @@ class Haystack:
 
 def match_quote(quote: str, haystack: Haystack) -> Match | None:
     """The first place of the quote, by the mildest rule that finds one."""
-    if not quote:
+    if not quote or not haystack.text:
         return None
     start = haystack.text.find(quote)
     if start >= 0:
@@ -125,7 +125,7 @@ def find_within_one_edit(needle: bytes, haystack: bytes) -> tuple[int, int] | No
     Of the alignments that end at one place the longest counts. The first end wins, unless the next one reaches as far back.
     """
     if len(needle) == 1:
-        return (0, min(1, len(haystack)))
+        return (0, 1)
     starts: dict[int, int] = {}
     for start, end in _alignments(needle, haystack):
         starts[end] = min(start, starts.get(end, start))

@@ -125,11 +125,11 @@ class _Reader:
             return Problem("missing_target", "missing target", here)
         level = entry.get("level", Level.AUTO.name)
         if level not in Level.__members__:
-            message = f'Invalid annotation level {quoted(level)}, expected one of [{_LEVELS}]'
+            message = f"Invalid annotation level {quoted(level)}, expected one of [{_LEVELS}]"
             return Problem("invalid_level", message, self._place(place.values["level"]), "defined here")
         form = Format.parse(entry.get("format", "auto"))
         if form is None:
-            message = f'Invalid spec type {quoted(entry["format"])}, expected one of [{_FORMATS}]'
+            message = f"Invalid spec type {quoted(entry['format'])}, expected one of [{_FORMATS}]"
             return Problem("invalid_format", message, self._place(place.values["format"]), "defined here")
         raw = entry["quote"]
         return Citation(
@@ -147,6 +147,7 @@ class _Reader:
             base=self.path,
             target_place=self._place(place.values.get("target", self.places.values.get("target", 0))),
             quote_place=self._place(place.values.get("quote", place.start)),
+            quote_end=here,
             text=f"[[{kind.type.value}]]",
             end_line=here.line,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
@@ -33,15 +34,26 @@ class Target:
     def is_url(self) -> bool:
         return "://" in self.path
 
-    def sort_key(self) -> tuple[int, tuple[str, ...], int]:
+    def sort_key(self) -> tuple[int, tuple[tuple[int, str], ...], int]:
         """URLs first, then paths, each in order."""
-        parts = (self.path,) if self.is_url else tuple(self.path.split("/"))
+        parts = ((0, self.path),) if self.is_url else tuple(_path_parts(self.path))
         return (0 if self.is_url else 1, parts, list(Format).index(self.format))
 
     @property
     def canonical(self) -> str:
         """The one name of the document behind the spelling."""
         return canonical_url(self.path) if self.is_url else posixpath.normpath(self.path)
+
+
+def _path_parts(path: str) -> Iterator[tuple[int, str]]:
+    """The components of a path with their rank: the root before `.` at the start, that before `..`, that before names."""
+    if path.startswith("/"):
+        yield 0, ""
+    for index, part in enumerate(path.split("/")):
+        if part == ".." or (part == "." and index == 0):
+            yield len(part), ""
+        elif part not in ("", "."):
+            yield 3, part
 
 
 def canonical_url(url: str) -> str:

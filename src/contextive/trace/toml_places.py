@@ -6,6 +6,7 @@ The text is known to be valid: only as much is read as it takes to step from key
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
@@ -47,11 +48,8 @@ class TomlPlaces:
 def find_places(text: str) -> TomlPlaces:
     """The places in a text that `tomllib` accepts."""
     places = TomlPlaces({}, {})
-    reader = _Reader(text, places)
-    try:
-        reader.read()
-    except _Lost:
-        pass
+    with suppress(_Lost):
+        _Reader(text, places).read()
     return places
 
 

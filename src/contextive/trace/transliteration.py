@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - letters that look alike are the subject
 """Characters in ASCII, as section ids spell them.
 
 `anyascii` knows every script; this corrects it where the ids of existing projects are spelled differently: Greek and Cyrillic
@@ -12,25 +13,80 @@ from functools import lru_cache
 _SILENT = frozenset({"Mn", "Me", "Cf", "Cc"})
 """Categories of characters that vanish; any other one without a spelling separates words."""
 
-_SPELLED = dict(
-    pair.split("=", 1)
-    for pair in (
-        # Signs.
-        "¢=c/ £=ps ¥=y= §=ss ×=x ⁋=pp ₡=cl ₣=ff ₪=ns ✓=ok ✖=x ˇ=v ˘=v ⭐=* ❗=! ❓=? ➕=+ ➖=- ➗=/ ☀=* 〓=x- ー= ⚠=warning ❤=heart ✉=envelope ☎=telephone ▶=> ◀=< "
-        # Latin.
-        "ĸ=k ƍ=d Ǝ=3 Ə=@ ƕ=hv Ƣ=oi ƣ=oi Ʀ=yr Ʊ=y Ƹ=zh ƹ=zh ƻ=2 Ʃ=sh Ʒ=zh ǀ=| ǁ=| ǂ=| ǃ=! ǝ=@ Ƕ=hv Ʌ=^ ə=@ ʃ=s ʒ=z ʌ=^ ẚ=a ẜ=s ẝ=s "
-        # Greek and Cyrillic, in lower case.
-        "β=b η=e Ξ=ks ξ=x υ=u φ=ph χ=kh ϒ=u ϡ=sp ϧ=kh ϫ=g ϭ=ch ϲ=c "
-        "ѐ=ie ё=io ѓ=gj Є=e є=ie ї=yi ћ=tsh ќ=kj й=i ю=iu я=ia ґ=g' ғ=g' җ=zh' қ=k' ң=n' ұ=u' ҳ=kh' "
-        # Kana that are spelled by their place in the table of syllables, not by their sound.
-        "し=si じ=zi ち=ti ぢ=di っ=tu つ=tu づ=du ふ=hu ゐ=wi ゑ=we を=wo ゖ=ke "
-        "シ=si ジ=zi チ=ti ヂ=di ッ=tu ツ=tu ヅ=du フ=hu ヰ=wi ヱ=we ヲ=wo ヶ=ke"
-    ).split()
+_SIGNS = (
+    "¢=c/ £=ps ¥=y= §=ss ×=x ⁋=pp ₡=cl ₣=ff ₪=ns ✓=ok ✖=x ˇ=v ˘=v ⭐=* ❗=! ❓=? ➕=+ ➖=- ➗=/ ☀=* 〓=x- ー= "
+    "⚠=warning ❤=heart ✉=envelope ☎=telephone ▶=> ◀=<"
 )
+_LATIN = (
+    "ĸ=k ƍ=d Ǝ=3 Ə=@ ƕ=hv Ƣ=oi ƣ=oi Ʀ=yr Ʊ=y Ƹ=zh ƹ=zh ƻ=2 Ʃ=sh Ʒ=zh ǀ=| ǁ=| ǂ=| ǃ=! ǝ=@ Ƕ=hv Ʌ=^ ə=@ ʃ=s ʒ=z ʌ=^ "
+    "ẚ=a ẜ=s ẝ=s"
+)
+_GREEK = "β=b η=e Ξ=ks ξ=x υ=u φ=ph χ=kh ϒ=u ϡ=sp ϧ=kh ϫ=g ϭ=ch ϲ=c"
+_CYRILLIC = "ѐ=ie ё=io ѓ=gj Є=e є=ie ї=yi ћ=tsh ќ=kj й=i ю=iu я=ia ґ=g' ғ=g' җ=zh' қ=k' ң=n' ұ=u' ҳ=kh'"
+_KANA = (
+    "し=si じ=zi ち=ti ぢ=di っ=tu つ=tu づ=du ふ=hu ゐ=wi ゑ=we を=wo ゖ=ke "
+    "シ=si ジ=zi チ=ti ヂ=di ッ=tu ツ=tu ヅ=du フ=hu ヰ=wi ヱ=we ヲ=wo ヶ=ke"
+)
+"""Those that are spelled by their place in the table of syllables, not by their sound."""
+_SPELLED = dict(
+    pair.split("=", 1) for group in (_SIGNS, _LATIN, _GREEK, _CYRILLIC, _KANA) for pair in group.split(" ")
+)
+"""Letters in lower case stand for those in upper case too."""
 _FRACTIONS = "⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
-_LEADS = "g gg n d dd r m b bb s ss  j jj c k t p h".split(" ")
-_VOWELS = "a ae ya yae eo e yeo ye o wa wae oe yo u weo we wi yu eu yi i".split(" ")
-_TAILS = " g gg gs n nj nh d l lg lm lb ls lt lp lh m b bs s ss ng j c k t p h".split(" ")
+_LEADS = ["g", "gg", "n", "d", "dd", "r", "m", "b", "bb", "s", "ss", "", "j", "jj", "c", "k", "t", "p", "h"]
+_VOWELS = [
+    "a",
+    "ae",
+    "ya",
+    "yae",
+    "eo",
+    "e",
+    "yeo",
+    "ye",
+    "o",
+    "wa",
+    "wae",
+    "oe",
+    "yo",
+    "u",
+    "weo",
+    "we",
+    "wi",
+    "yu",
+    "eu",
+    "yi",
+    "i",
+]
+_TAILS = [
+    "",
+    "g",
+    "gg",
+    "gs",
+    "n",
+    "nj",
+    "nh",
+    "d",
+    "l",
+    "lg",
+    "lm",
+    "lb",
+    "ls",
+    "lt",
+    "lp",
+    "lh",
+    "m",
+    "b",
+    "bs",
+    "s",
+    "ss",
+    "ng",
+    "j",
+    "c",
+    "k",
+    "t",
+    "p",
+    "h",
+]
 
 
 @lru_cache(maxsize=4096)

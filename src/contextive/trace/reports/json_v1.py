@@ -112,7 +112,7 @@ def _status_number(references: Sequence[Reference]) -> int:
 
 
 def _status_table() -> Iterator[dict[str, Any]]:
-    for level, *present in product(Level, *[(False, True)] * len(_STATUS_TYPES)):
+    for level, present in product(Level, product((False, True), repeat=len(_STATUS_TYPES))):
         entry: dict[str, Any] = {
             kind.value: True for kind, is_present in zip(_STATUS_TYPES, present, strict=True) if is_present
         }

@@ -109,7 +109,7 @@ def _read(text: str, name: str) -> _Entry:
         raise InvalidRequest(
             f"{name} is of version {version!r}, not {VERSION!r}.", hint="Write it with `report --json-v2`."
         )
-    report = _checked(document, _REPORT_SHAPE, name)
+    report = _checked_fields(document, _REPORT_SHAPE, name)
     for part, shape in (("sources", _SOURCES_SHAPE), ("annotations", _ANNOTATIONS_SHAPE)):
         report[part] = _buckets(report[part], shape, f"{name}, {part}")
     for cite in report["annotations"][CITE].values():
@@ -142,8 +142,8 @@ def _checked(value: Any, shape: Any, where: str) -> Any:
         case frozenset():
             _require(isinstance(value, str) and value in shape, where, f"must be one of {', '.join(sorted(shape))}")
         case type():
-            right = isinstance(value, shape) and not (shape is int and (isinstance(value, bool) or value < 0))
-            _require(right, where, f"must be {_TYPE_WORDS[shape]}")
+            right = isinstance(value, shape) and value is not True and value is not False
+            _require(right and (shape is not int or value >= 0), where, f"must be {_TYPE_WORDS[shape]}")
     return value
 
 

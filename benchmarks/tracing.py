@@ -1,0 +1,100 @@
+"""The trace group: a whole report, and one question to a running server, beside a plain read of the same files.
+
+With `$DUVET_RS` naming the real duvet, it runs on the same project in turns with ours.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.figures import Figure, Plan, in_turns
+from benchmarks.trace_project import generate_project
+from benchmarks.wire import StdioServer, call, environment
+
+READ_BUDGET = 30.0
+WARM_LIMIT_MS = 20.0
+EDIT_LIMIT_MS = 60.0
+MEMORY_LIMIT_MB = 250.0
+TOOL = "list_uncited_requirements"
+_REPORT = (sys.executable, "-c", "from contextive.cli import duvet_main; duvet_main()", "report")
+
+
+def measure(plan: Plan) -> Iterator[Figure]:
+    """All figures of the group, on the generated project or on the one that `$TRACE_PROJECT` names."""
+    rounds = max(3, plan.starts // 3)
+    with tempfile.TemporaryDirectory(prefix="contextive-bench-") as folder:
+        project = Path(folder) / "project"
+        named = os.environ.get("TRACE_PROJECT")
+        if named:
+            shutil.copytree(named, project, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+        else:
+            generate_project(project)
+        yield from _reports(project, rounds)
+        yield from _questions(project, rounds)
+
+
+def _reports(project: Path, rounds: int) -> Iterator[Figure]:
+    ours, read = in_turns(rounds, lambda: _report_ms(_REPORT, project), lambda: _read_ms(project))
+    yield Figure("duvet report, cold", "ms", ours, read, "reading the files", READ_BUDGET)
+    if duvet := os.environ.get("DUVET_RS"):
+        ours, theirs = in_turns(
+            rounds, lambda: _report_ms(_REPORT, project), lambda: _report_ms((duvet, "report"), project)
+        )
+        yield Figure("duvet report, cold, beside duvet", "ms", ours, theirs, "the real duvet")
+
+
+def _questions(project: Path, rounds: int) -> Iterator[Figure]:
+    command = (sys.executable, "-m", "contextive", "serve", "--stdio", "--profile", "duvet", "--project", str(project))
+    with StdioServer(command, TOOL) as server:
+        server.shake_hands_only()
+        start = time.perf_counter()
+        server.ask(call(1, TOOL))
+        cold = (time.perf_counter() - start) * 1000
+        yield Figure(f"{TOOL}, first call", "ms", [cold], [_read_ms(project)], "reading the files")
+        warm, read = in_turns(rounds * 5, lambda: _ask_ms(server), lambda: _read_ms(project))
+        yield Figure(f"{TOOL}, warm", "ms", warm, read, "reading the files", limit=WARM_LIMIT_MS)
+        source = next(iter(sorted((project / "src").rglob("*.rs"))))
+        edited, read = in_turns(rounds * 3, lambda: _edit_and_ask_ms(server, source), lambda: _read_ms(project))
+        yield Figure(f"{TOOL}, after one edit", "ms", edited, read, "reading the files", limit=EDIT_LIMIT_MS)
+        if duvet := os.environ.get("DUVET_RS"):
+            theirs = [_report_ms((duvet, "report"), project) for _ in range(rounds)]
+            yield Figure(
+                f"{TOOL}, after one edit, beside duvet", "ms", edited, theirs, "a run of the real duvet", 1 / 50
+            )
+        memory = server.peak_memory_mb()
+        yield Figure("peak memory of the server", "MB", [memory], [MEMORY_LIMIT_MB], "the limit", limit=MEMORY_LIMIT_MB)
+
+
+def _report_ms(command: tuple[str, ...], project: Path) -> float:
+    shutil.rmtree(project / ".duvet" / "requirements", ignore_errors=True)
+    shutil.rmtree(project / ".duvet" / "reports", ignore_errors=True)
+    start = time.perf_counter()
+    subprocess.run(command, cwd=project, env=environment(), check=True, capture_output=True)
+    return (time.perf_counter() - start) * 1000
+
+
+def _read_ms(project: Path) -> float:
+    start = time.perf_counter()
+    for folder in ("src", "specs"):
+        for path in (project / folder).rglob("*"):
+            if path.is_file():
+                path.read_bytes()
+    return (time.perf_counter() - start) * 1000
+
+
+def _ask_ms(server: StdioServer) -> float:
+    start = time.perf_counter()
+    server.ask(call(2, TOOL))
+    return (time.perf_counter() - start) * 1000
+
+
+def _edit_and_ask_ms(server: StdioServer, source: Path) -> float:
+    source.write_text(source.read_text(encoding="utf-8") + "// one more line\n", encoding="utf-8")
+    return _ask_ms(server)

@@ -1,0 +1,62 @@
+"""The block parser: markdown-it, with lazy continuation lines as CommonMark has them.
+
+markdown-it measures the indent of a line that falls out of a list item from that item. CommonMark measures it from the
+container that the line is still in: with four columns or more it opens nothing, and continues the paragraph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+
+_Rule = Callable[[StateBlock, int, int, bool], bool]
+_INTERRUPTING = ("fence", "blockquote", "hr", "list", "html_block", "heading")
+_INDENTS = "container indents"
+
+
+@cache
+def block_parser() -> MarkdownIt:
+    """A parser for block structure alone. The content of paragraphs stays as it is."""
+    parser = MarkdownIt("commonmark", {"maxNesting": 100})
+    parser.core.ruler.disable(["inline", "text_join"])
+    ruler = parser.block.ruler
+    for rule in list(ruler.__rules__):
+        if rule.name in _INTERRUPTING:
+            changed = _unless_lazy(rule.fn)
+            ruler.at(rule.name, _remembering_indent(changed) if rule.name == "list" else changed, {"alt": rule.alt})
+    return parser
+
+
+def _unless_lazy(rule: _Rule) -> _Rule:
+    def changed(state: StateBlock, line: int, end: int, silent: bool) -> bool:
+        if silent and state.parentType != "list" and _is_lazy(state, line):
+            return False
+        return rule(state, line, end, silent)
+
+    return changed
+
+
+def _is_lazy(state: StateBlock, line: int) -> bool:
+    indent = state.sCount[line]
+    if indent >= state.blkIndent:
+        return False
+    return indent - max((outer for outer in state.env.get(_INDENTS, ()) if outer <= indent), default=0) > 3
+
+
+def _remembering_indent(rule: _Rule) -> _Rule:
+    """The list rule, leaving word of the indent around the list while it parses the items."""
+
+    def changed(state: StateBlock, line: int, end: int, silent: bool) -> bool:
+        if silent:
+            return rule(state, line, end, silent)
+        outer = state.env.setdefault(_INDENTS, [])
+        outer.append(state.blkIndent)
+        try:
+            return rule(state, line, end, silent)
+        finally:
+            outer.pop()
+
+    return changed

@@ -1,0 +1,117 @@
+"""What a report run over a project comes to, from duvet or from us, in a form that can be compared."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+SNAPSHOT = "out/snapshot.txt"
+JSON_V1 = "out/v1.json"
+JSON_V2 = "out/v2.json"
+LCOV = "out/lcov"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error: its words without white space, and `path:line:column` where it names a place."""
+
+    message: str
+    place: str = ""
+
+
+@dataclass
+class Outcome:
+    """Everything that a run left behind. `crash` says why there is nothing to compare."""
+
+    exit_code: int
+    failures: Counter[Failure] = field(default_factory=Counter)
+    requirements: dict[str, str] = field(default_factory=dict)
+    snapshot: str | None = None
+    json_v1: str | None = None
+    json_v2: str | None = None
+    lcov: dict[str, Counter[str]] = field(default_factory=dict)
+    crash: str = ""
+
+    def read_reports(self, root: Path) -> None:
+        """Take in what stands in the project after the run."""
+        for path in sorted((root / ".duvet/requirements").rglob("*.toml")):
+            self.requirements[str(path.relative_to(root))] = read_text(path)
+        self.snapshot = read_if_there(root / SNAPSHOT)
+        self.json_v1 = read_if_there(root / JSON_V1)
+        self.json_v2 = read_if_there(root / JSON_V2)
+        for path in sorted((root / LCOV).glob("*.lcov")):
+            self.lcov[path.name] = Counter(read_text(path).split("\n"))
+
+
+def read_text(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", "surrogateescape")
+
+
+def read_if_there(path: Path) -> str | None:
+    return read_text(path) if path.is_file() else None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One part in which two outcomes differ."""
+
+    part: str
+    theirs: object
+    ours: object
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        theirs, ours = self.theirs, self.ours
+        yield f"differs in {self.part}"
+        if isinstance(theirs, str) and isinstance(ours, str) and self.part.startswith("json"):
+            yield from _json_lines(json.loads(theirs), json.loads(ours), "$")
+            return
+        if isinstance(theirs, Counter) and isinstance(ours, Counter):
+            yield from (f"  duvet only: {item}" for item in (theirs - ours).elements())
+            yield from (f"  ours only:  {item}" for item in (ours - theirs).elements())
+            return
+        if isinstance(theirs, dict) and isinstance(ours, dict):
+            for key in sorted(theirs.keys() | ours.keys()):
+                if theirs.get(key) != ours.get(key):
+                    yield f"  {key}"
+                    yield f"    duvet: {theirs.get(key)!r}"
+                    yield f"    ours:  {ours.get(key)!r}"
+            return
+        yield f"  duvet: {theirs!r}"
+        yield f"  ours:  {ours!r}"
+
+
+def _json_lines(theirs: object, ours: object, where: str) -> Iterator[str]:
+    if theirs == ours:
+        if json.dumps(theirs) != json.dumps(ours):
+            yield f"  {where}: the order of the keys differs"
+    elif isinstance(theirs, dict) and isinstance(ours, dict):
+        for key in sorted(theirs.keys() | ours.keys()):
+            yield from _json_lines(theirs.get(key), ours.get(key), f"{where}.{key}")
+    elif isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
+        for index, (left, right) in enumerate(zip(theirs, ours, strict=True)):
+            yield from _json_lines(left, right, f"{where}[{index}]")
+    else:
+        yield f"  {where}\n    duvet: {theirs!r}\n    ours:  {ours!r}"
+
+
+def difference(theirs: Outcome, ours: Outcome) -> Difference | None:
+    """The first part in which the outcomes differ. Where duvet crashed there is nothing to agree with."""
+    if theirs.crash:
+        return None
+    for part in fields(Outcome):
+        left, right = getattr(theirs, part.name), getattr(ours, part.name)
+        if part.name == "lcov" and not left:
+            continue
+        if part.name == "lcov" and left != right:
+            for name in sorted(left.keys() | right.keys()):
+                if left.get(name) != right.get(name):
+                    return Difference(f"lcov {name}", left.get(name), right.get(name))
+        if left != right:
+            return Difference(part.name, left, right)
+    return None

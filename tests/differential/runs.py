@@ -1,0 +1,209 @@
+"""Running both: the real binary as a process, and the engine in this one, each on the same files at the same path."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from contextive.errors import ConfigError, ContextiveError
+from contextive.ingest.traced_project import TracedProject, TraceState
+from contextive.trace.citation import Problem
+from contextive.trace.duvet_config import TraceSettings, parse_duvet_config
+from contextive.trace.reports.json_v1 import write_json_v1
+from contextive.trace.reports.json_v2 import write_json_v2
+from contextive.trace.reports.lcov import write_lcov
+from contextive.trace.reports.merge import merge_reports
+from contextive.trace.snapshot import write_snapshot
+from contextive.trace.target import Target
+from contextive.workspace.files import ProjectFiles
+from tests.differential.outcome import JSON_V1, JSON_V2, LCOV, SNAPSHOT, Failure, Outcome, read_text
+from tests.differential.projects import ROOT
+
+CONFIG = ".duvet/config.toml"
+BLOB_LINK = "https://code.example/blob/main"
+ISSUE_LINK = "https://code.example/issues"
+Project = Mapping[str, bytes]
+
+
+@contextmanager
+def project_on_disk(project: Project) -> Iterator[Path]:
+    shared_memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=shared_memory if shared_memory.is_dir() else None) as folder:
+        root = Path(folder).resolve() / "p"
+        for name, content in project.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(_placed(content, root))
+        root.mkdir(exist_ok=True)
+        yield root
+
+
+def _placed(content: bytes, root: Path) -> bytes:
+    return content.replace(ROOT.encode(), str(root).encode())
+
+
+def run_both(project: Project, duvet: str) -> tuple[Outcome, Outcome]:
+    with project_on_disk(project) as root:
+        theirs = run_duvet(root, duvet)
+        shutil.rmtree(root / "out", ignore_errors=True)
+        for path in (root / ".duvet/requirements").rglob("*.toml"):
+            if str(path.relative_to(root)) not in project:
+                path.unlink()
+        for name, content in project.items():
+            (root / name).write_bytes(_placed(content, root))
+        return theirs, run_ours(root)
+
+
+def run_duvet(root: Path, duvet: str) -> Outcome:
+    command = [duvet, "report", "--json", JSON_V1, "--json-v2", JSON_V2]
+    command += ["--blob-link", BLOB_LINK, "--issue-link", ISSUE_LINK, "--lcov", LCOV]
+    environ = {"PATH": os.environ.get("PATH", ""), "NO_COLOR": "1", "DUVET_INTERNAL_CI_SNAPSHOT": SNAPSHOT}
+    (root / "out").mkdir(exist_ok=True)
+    done = subprocess.run(command, cwd=root, env=environ, capture_output=True, timeout=60, check=False)
+    if b"lcov.rs" in done.stderr:
+        # It cannot write LCOV for a section that is named without its prefix. The rest can still be compared.
+        done = subprocess.run(command[:-2], cwd=root, env=environ, capture_output=True, timeout=60, check=False)
+        shutil.rmtree(root / LCOV, ignore_errors=True)
+    errors = done.stderr.decode("utf-8", "replace")
+    outcome = Outcome(done.returncode)
+    if "panicked" in errors or done.returncode not in (0, 1):
+        outcome.crash = errors
+        return outcome
+    if done.returncode:
+        outcome.failures.update(_failures(errors))
+    outcome.read_reports(root)
+    return outcome
+
+
+_BLOCK = re.compile(r"×(.*?)(?=×|╰─▶ encountered|\Z)", re.DOTALL)
+_PLACE = re.compile(r"╭─\[([^\]]*)\]")
+_DRAWING = re.compile(r"[\s│]+")
+_CAUSE = "╰─▶"
+
+
+def _failures(errors: str) -> Iterator[Failure]:
+    for block in _BLOCK.findall(errors):
+        if not _DRAWING.sub("", block):
+            continue
+        place = _PLACE.search(block)
+        if place is not None:
+            yield Failure(_squeezed(block[: place.start()]), _DRAWING.sub("", place.group(1)))
+            continue
+        head, _, cause = block.partition(_CAUSE)
+        path = _squeezed(head)
+        if "errorsendingrequest" in _squeezed(block):
+            yield Failure("download")
+        elif cause:
+            yield Failure("unusable", path)
+        else:
+            yield Failure(path)
+
+
+def _squeezed(text: str) -> str:
+    return _DRAWING.sub("", text)
+
+
+def run_ours(root: Path) -> Outcome:
+    """What `report` does, step by step, stopping where duvet stops."""
+    outcome = Outcome(0)
+    (root / "out").mkdir(exist_ok=True)
+    try:
+        outcome.failures.update(_report(root))
+    except Exception:
+        outcome.crash = traceback.format_exc()
+    outcome.exit_code = 1 if outcome.failures else 0
+    outcome.read_reports(root)
+    return outcome
+
+
+def _report(root: Path) -> list[Failure]:
+    try:
+        settings = parse_duvet_config((root / CONFIG).read_text(encoding="utf-8"), CONFIG, {})
+    except ConfigError:
+        return [Failure("unusable", CONFIG)]
+    project = TracedProject(ProjectFiles(root), settings, extracts=False)
+    if failed := _extract(root, project):
+        return failed
+    state = project.read()
+    if failures := _stages(state):
+        return failures
+    _write_reports(root, settings, state)
+    return []
+
+
+def _extract(root: Path, project: TracedProject) -> list[Failure]:
+    for source in project.settings.specifications:
+        if isinstance(project.specification(Target(source.source)), str):
+            return [_missing(source.source)]
+        alone = TracedProject(project.files, replace(project.settings, specifications=(source,)))
+        for file in alone.extract():
+            path = root / file.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(file.text.encode("utf-8", "surrogatepass"))
+    return []
+
+
+_FILE_SPOILED = {"invalid_toml", "unknown_key", "repeated_key", "invalid_value", "missing_field", "unreadable_file"}
+
+
+def _stages(state: TraceState) -> list[Failure]:
+    if state.file_problems:
+        return [_failure(problem) for problem in state.file_problems]
+    unresolved = [problem for problem in state.analysis.problems if problem.message.startswith("Could not resolve")]
+    if unresolved:
+        return [Failure(_squeezed(unresolved[0].message))]
+    if any(problem.code == "specification_not_found" for problem in state.analysis.problems):
+        return [_missing(target.shown) for target in state.specification_problems]
+    return [_failure(problem) for problem in state.analysis.problems]
+
+
+def _missing(path: str) -> Failure:
+    return Failure("download") if "://" in path else Failure("unusable", _squeezed(path))
+
+
+def _failure(problem: Problem) -> Failure:
+    if problem.code in _FILE_SPOILED:
+        return Failure("unusable", _squeezed(problem.place.path))
+    if problem.message == "missing target":
+        return Failure("missingtarget")
+    return Failure(_squeezed(problem.message), _squeezed(str(problem.place)))
+
+
+def _write_reports(root: Path, settings: TraceSettings, state: TraceState) -> None:
+    analysis = state.analysis
+    out = root / "out"
+    _write(root / SNAPSHOT, write_snapshot(analysis.reports.values()))
+    _write(root / JSON_V1, write_json_v1(analysis, blob_link=BLOB_LINK, issue_link=ISSUE_LINK))
+    text = write_json_v2(analysis, download_dir=settings.download_dir, blob_link=BLOB_LINK, issue_link=ISSUE_LINK)
+    _write(root / JSON_V2, text)
+    (out / "lcov").mkdir()
+    for number, report in enumerate(analysis.reports.values()):
+        record = write_lcov(report, download_dir=str(root / settings.download_dir))
+        _write(out / "lcov" / f"compliance.{number}.lcov", record)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+
+
+def merge_both(texts: list[str], duvet: str) -> tuple[str | None, str | None]:
+    """Reports merged by duvet and by us; None where the merge was refused."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [duvet, "merge", "--output", "merged.json"]
+        for number, text in enumerate(texts):
+            _write(Path(folder) / f"{number}.json", text)
+            command += ["--input", f"{number}.json"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=60, check=False)
+        theirs = read_text(Path(folder) / "merged.json") if done.returncode == 0 else None
+    try:
+        return theirs, merge_reports(texts)
+    except ContextiveError:
+        return theirs, None

@@ -1,0 +1,147 @@
+"""Small traced projects for tests, and what can be said about one of them as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contextive.ingest import traced_project
+from contextive.ingest.trace_service import TraceService, TraceView
+from contextive.trace import analysis
+
+CONFIG = """\
+'$schema' = "https://awslabs.github.io/duvet/config/v0.4.0.json"
+
+[[source]]
+pattern = "src/**/*.rs"
+
+[[source]]
+pattern = "tests/**/*.rs"
+type = "test"
+
+[[specification]]
+source = "specs/coffee.md"
+
+[[specification]]
+source = "specs/tea.md"
+"""
+COFFEE = """\
+# Coffee
+
+## Brewing
+
+The pot MUST brew coffee. The pot SHOULD keep it warm.
+
+## Serving
+
+A cup MAY hold milk.
+"""
+TEA = """\
+# Tea
+
+## Steeping
+
+The pot MUST NOT boil tea.
+"""
+BREW = "The pot MUST brew coffee."
+WARM = "The pot SHOULD keep it warm."
+MILK = "A cup MAY hold milk."
+BOIL = "The pot MUST NOT boil tea."
+
+
+def cite(target: str, quote: str = "", *meta: str, style: tuple[str, str] = ("//=", "//#")) -> str:
+    lines = [f"{style[0]} {target}", *(f"{style[0]} {field}" for field in meta)]
+    return "\n".join([*lines, *([f"{style[1]} {quote}"] if quote else []), ""])
+
+
+@dataclass(frozen=True)
+class Project:
+    """A directory with a project in it."""
+
+    root: Path
+
+    def write(self, path: str, text: str | bytes) -> None:
+        place = self.root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    def remove(self, path: str) -> None:
+        (self.root / path).unlink()
+
+    def service(self, **more: Any) -> TraceService:
+        return TraceService(self.root, **more)
+
+
+def configured(root: Path) -> Project:
+    """Two specifications, two source files, one of them citing each specification."""
+    project = Project(root)
+    project.write(".duvet/config.toml", CONFIG)
+    project.write("specs/coffee.md", COFFEE)
+    project.write("specs/tea.md", TEA)
+    project.write("src/coffee.rs", cite("specs/coffee.md#brewing", BREW) + "fn brew() {}\n")
+    project.write("src/tea.rs", cite("specs/tea.md#steeping", BOIL) + "fn steep() {}\n")
+    return project
+
+
+def statuses(view: TraceView) -> dict[str, str]:
+    return {requirement.text: requirement.status.value for requirement in view.catalog.requirements}
+
+
+def picture(view: TraceView) -> dict[str, Any]:
+    """Everything that a caller can learn, as plain values."""
+    catalog = view.catalog
+    return {
+        "specifications": {
+            entry.id: (entry.target.path, entry.target.format.value, entry.name, len(entry.specification.sections))
+            for entry in catalog.specifications.values()
+        },
+        "requirements": [
+            (catalog.full_path(r), r.text, r.level.name, r.status.value, r.todo_count, [c.id for c in r.related])
+            for r in catalog.requirements
+        ],
+        "citations": [(c.id, c.type.value, c.target, c.quote) for c in catalog.analysis.citations],
+        "paths": [entry.path for entry in catalog.citations],
+        "problems": [(p.code, p.message, str(p.place)) for p in view.state.problems],
+        "failed": sorted((t.path, why) for t, why in view.state.specification_problems.items()),
+        "settings": view.state.settings,
+    }
+
+
+@dataclass
+class Work:
+    """What was parsed and what was matched since the last look."""
+
+    sources: list[str] = field(default_factory=list)
+    requirement_files: list[str] = field(default_factory=list)
+    specifications: list[str] = field(default_factory=list)
+    quotes: list[str] = field(default_factory=list)
+
+    def since(self) -> Work:
+        """What was done, and a fresh start."""
+        done = Work(self.sources[:], self.requirement_files[:], self.specifications[:], self.quotes[:])
+        for seen in (self.sources, self.requirement_files, self.specifications, self.quotes):
+            seen.clear()
+        return done
+
+
+def observed(monkeypatch: pytest.MonkeyPatch) -> Work:
+    """Have every parse and every match written down."""
+    work = Work()
+
+    def watch(module: Any, name: str, seen: list[str], position: int) -> None:
+        original = getattr(module, name)
+
+        def watched(*arguments: Any) -> Any:
+            seen.append(arguments[position])
+            return original(*arguments)
+
+        monkeypatch.setattr(module, name, watched)
+
+    watch(traced_project, "parse_citations", work.sources, 1)
+    watch(traced_project, "parse_requirement_file", work.requirement_files, 1)
+    watch(traced_project, "parse_specification", work.specifications, 2)
+    watch(analysis, "match_quote", work.quotes, 0)
+    return work

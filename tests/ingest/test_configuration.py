@@ -1,0 +1,302 @@
+"""The settings of a project may change while a server runs, and a project needs none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from contextive.errors import ConfigError
+from tests.ingest.projects import (
+    BOIL,
+    BREW,
+    COFFEE,
+    CONFIG,
+    MILK,
+    TEA,
+    Project,
+    cite,
+    observed,
+    picture,
+    statuses,
+)
+
+SCHEMA = "'$schema' = \"https://awslabs.github.io/duvet/config/v0.4.0.json\"\n"
+HASHES, LONG_HASHES = ("#=", "#%"), ("##=", "##%")
+
+
+# -- while alive -------------------------------------------------------------------------------------------------------
+
+
+def test_a_configuration_that_is_added_takes_over(bare: Project) -> None:
+    bare.write("specs/coffee.md", COFFEE)
+    bare.write("other/tea.md", TEA)
+    service = bare.service()
+    assert list(statuses(service.view())) == [BREW, "The pot SHOULD keep it warm.", MILK]
+    bare.write(".duvet/config.toml", SCHEMA + '[[specification]]\nsource = "other/tea.md"\n')
+    assert list(statuses(service.view())) == [BOIL]
+    bare.remove(".duvet/config.toml")
+    assert BREW in statuses(service.view())
+
+
+def test_a_changed_configuration_is_followed_without_parsing_all_again(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = project.service()
+    service.view()
+    work = observed(monkeypatch)
+    project.write(".duvet/config.toml", CONFIG.partition('[[specification]]\nsource = "specs/tea.md"')[0])
+    view = service.view()
+    assert list(view.catalog.specifications) == ["specs-coffee", "specs-tea"]
+    assert BOIL not in statuses(view)
+    assert work.since().sources == []
+    assert picture(view) == picture(project.service().view())
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "not toml at all [",
+        "x = 1",
+        SCHEMA + "unknown = 1",
+        SCHEMA + '[[source]]\npattern = "src/[a"',
+        SCHEMA + '[[source]]\npattern = "src/**x"',
+        SCHEMA + '[[specification]]\nsource = "https://[bad"',
+        b"\xff\xfe",
+        "",
+    ],
+)
+def test_a_broken_configuration_is_a_clear_error_and_mending_it_helps(broken: str | bytes, project: Project) -> None:
+    service = project.service()
+    before = picture(service.view())
+    project.write(".duvet/config.toml", broken)
+    for _ in range(2):
+        with pytest.raises(ConfigError) as caught:
+            service.view()
+        assert str(project.root) not in caught.value.sentence()
+    project.write(".duvet/config.toml", CONFIG)
+    assert picture(service.view()) == before
+
+
+def test_a_server_that_starts_with_a_broken_configuration_recovers(project: Project) -> None:
+    project.write(".duvet/config.toml", "[")
+    service = project.service()
+    with pytest.raises(ConfigError):
+        service.view()
+    project.write(".duvet/config.toml", CONFIG)
+    assert BREW in statuses(service.view())
+
+
+@pytest.mark.parametrize("kind", ["directory", "link out", "link loop"])
+def test_a_configuration_that_is_no_file_of_the_project_is_an_error(kind: str, bare: Project) -> None:
+    place = bare.root / ".duvet" / "config.toml"
+    if kind == "directory":
+        place.mkdir(parents=True)
+    else:
+        place.parent.mkdir()
+        place.symlink_to("/etc/passwd" if kind == "link out" else place)
+    service = bare.service()
+    if kind == "link loop":
+        assert service.view().catalog.requirements == ()
+    else:
+        with pytest.raises(ConfigError) as caught:
+            service.view()
+        assert "root:" not in caught.value.sentence()
+
+
+def test_patterns_that_lead_outside_are_named_and_nothing_there_is_looked_at(project: Project) -> None:
+    outside = project.root.parent / "outside"
+    outside.mkdir(exist_ok=True)
+    (outside / "x.rs").write_text(cite("specs/coffee.md#serving", MILK), encoding="utf-8")
+    patterns = ["/**/*.rs", "../outside/*.rs", f"{outside}/*.rs"]
+    (project.root / "linked").symlink_to(outside)
+    patterns += ["linked/*.rs", "*/x.rs"]
+    project.write(".duvet/config.toml", CONFIG + "".join(f'[[source]]\npattern = "{p}"\n' for p in patterns))
+    view = project.service().view()
+    assert statuses(view)[MILK] == "not_started"
+    assert [problem.code for problem in view.state.problems] == ["outside_project"] * 4
+    assert BREW in statuses(view)
+
+
+# -- without any configuration -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "specs/coffee.md",
+        "specs/deep/coffee.md",
+        "spec/coffee.md",
+        "docs/spec/coffee.md",
+        "docs/specs/a/coffee.md",
+        "coffee.requirements.md",
+        "packages/one/coffee.requirements.md",
+    ],
+)
+def test_specifications_are_found_in_their_usual_places(place: str, bare: Project) -> None:
+    bare.write(place, COFFEE)
+    assert BREW in statuses(bare.service().view())
+
+
+@pytest.mark.parametrize(
+    "place", ["README.md", "docs/coffee.md", "node_modules/p/x.requirements.md", "vendor/specs/x.requirements.md"]
+)
+def test_other_texts_are_no_specifications(place: str, bare: Project) -> None:
+    bare.write(place, COFFEE)
+    assert statuses(bare.service().view()) == {}
+
+
+def test_a_specification_that_is_added_while_alive_is_found(bare: Project) -> None:
+    service = bare.service()
+    first = service.view()
+    assert statuses(first) == {}
+    assert service.view() is first
+    bare.write("specs/coffee.md", COFFEE)
+    assert BREW in statuses(service.view())
+    bare.write("specs/tea.md", TEA)
+    assert BOIL in statuses(service.view())
+    bare.remove("specs/coffee.md")
+    assert list(statuses(service.view())) == [BOIL]
+    assert service.view() is service.view()
+    assert picture(service.view()) == picture(bare.service().view())
+
+
+@pytest.mark.parametrize(
+    ("path", "style"),
+    [
+        ("src/a.rs", ("//=", "//#")),
+        ("a.go", ("//=", "//#")),
+        ("deep/down/a.ts", ("//=", "//#")),
+        ("a.c", ("*=", "*#")),
+        ("a.c", ("//=", "//#")),
+        ("A.java", ("*=", "*#")),
+        ("a.py", HASHES),
+        ("a.py", LONG_HASHES),
+        ("a.rb", LONG_HASHES),
+        (".github.yml", HASHES),
+        ("a.sh", HASHES),
+        ("a.lua", ("--=", "--#")),
+        ("a.sql", ("--=", "--#")),
+    ],
+)
+def test_code_is_read_in_the_styles_of_its_language(path: str, style: tuple[str, str], bare: Project) -> None:
+    bare.write("specs/coffee.md", COFFEE)
+    bare.write(path, cite("specs/coffee.md#brewing", BREW, style=style))
+    assert statuses(bare.service().view())[BREW] == "missing_test"
+
+
+def test_both_python_styles_in_one_file_are_read_each_once(bare: Project) -> None:
+    bare.write("specs/coffee.md", COFFEE)
+    bare.write(
+        "a.py",
+        cite("specs/coffee.md#brewing", BREW, style=HASHES)
+        + "\n"
+        + cite("specs/coffee.md#brewing", BREW, "type=test", style=LONG_HASHES),
+    )
+    view = bare.service().view()
+    assert statuses(view)[BREW] == "complete"
+    assert [entry.citation.id for entry in view.catalog.citations] == ["a.py:1", "a.py:4"]
+
+
+@pytest.mark.parametrize(
+    "folder", ["node_modules", "target", "vendor", "venv", ".venv", "build", "a/dist", "third_party"]
+)
+def test_vendored_and_generated_code_is_left_out(folder: str, bare: Project) -> None:
+    bare.write("specs/coffee.md", COFFEE)
+    bare.write(f"{folder}/a.rs", cite("specs/coffee.md#brewing", BREW) + cite("nowhere.md#x", "Nothing."))
+    view = bare.service().view()
+    assert statuses(view)[BREW] == "not_started"
+    assert view.state.problems == ()
+
+
+def test_our_own_settings_choose_specifications_and_sources(bare: Project) -> None:
+    bare.write("texts/coffee.md", COFFEE)
+    bare.write("lib/a.py", cite("texts/coffee.md#brewing", BREW, style=HASHES))
+    bare.write("other/b.py", cite("texts/coffee.md#serving", MILK, style=HASHES))
+    view = bare.service(specifications=("texts/*.md",), sources=("lib/**/*.py",)).view()
+    assert (statuses(view)[BREW], statuses(view)[MILK]) == ("missing_test", "not_started")
+
+
+def test_our_own_settings_may_name_a_url_and_may_not_leave_the_project(bare: Project) -> None:
+    (bare.root.parent / "outside.md").write_text(COFFEE, encoding="utf-8")
+    bare.write(".duvet/specifications/example.org/tea.txt", TEA)
+    service = bare.service(specifications=("https://example.org/tea", "../*.md", "/**/*.md"))
+    assert list(statuses(service.view())) == [BOIL]
+
+
+def test_a_directory_with_nothing_in_it_is_a_project_too(bare: Project) -> None:
+    view = bare.service().view()
+    assert (view.catalog.requirements, view.catalog.citations, view.state.problems) == ((), (), ())
+
+
+def test_a_project_directory_that_vanishes_is_empty(tmp_path: Path) -> None:
+    project = Project(tmp_path / "here")
+    project.write("specs/coffee.md", COFFEE)
+    service = project.service()
+    assert BREW in statuses(service.view())
+    (tmp_path / "here").rename(tmp_path / "away")
+    assert statuses(service.view()) == {}
+
+
+# -- one document under several names ----------------------------------------------------------------------------------
+
+RFC = """\
+Network Working Group                                            A. Author
+
+   Hyper Text Coffee Pot Control Protocol
+
+1.  Introduction
+
+   A pot MUST answer.
+
+2.  Errors
+
+   A teapot MUST refuse coffee.
+"""
+RFC_NAMES = [
+    "https://www.rfc-editor.org/rfc/rfc2324",
+    "http://www.rfc-editor.org/rfc/rfc2324.txt",
+    "https://www.rfc-editor.org/rfc/rfc2324.html",
+    "https://tools.ietf.org/rfc/rfc2324.txt",
+    "https://datatracker.ietf.org/doc/html/rfc2324",
+    "https://datatracker.ietf.org/doc/html/rfc2324/",
+    "HTTPS://Datatracker.IETF.org/doc/html/rfc2324",
+]
+
+
+@pytest.mark.parametrize("name", RFC_NAMES)
+def test_every_name_of_an_rfc_counts_for_one_document(name: str, bare: Project) -> None:
+    bare.write(
+        ".duvet/config.toml", SCHEMA + f'[[source]]\npattern = "*.rs"\n[[specification]]\nsource = "{RFC_NAMES[0]}"\n'
+    )
+    bare.write(".duvet/specifications/www.rfc-editor.org/rfc/rfc2324.txt", RFC)
+    bare.write("a.rs", cite(f"{RFC_NAMES[0]}#section-1", "A pot MUST answer."))
+    bare.write("b.rs", cite(f"{name}#section-1", "A pot MUST answer.", "type=test"))
+    view = bare.service().view()
+    assert view.state.problems == ()
+    assert list(view.catalog.specifications) == ["rfc2324"]
+    assert statuses(view)["A pot MUST answer."] == "complete"
+    assert view.catalog.resolve(name) is view.catalog.specifications["rfc2324"]
+
+
+def test_two_spellings_of_a_path_count_for_one_document(project: Project) -> None:
+    project.write("tests/a.rs", cite("./specs/../specs/coffee.md#brewing", BREW))
+    view = project.service().view()
+    assert statuses(view)[BREW] == "complete"
+    assert list(view.catalog.specifications) == ["specs-coffee", "specs-tea"]
+
+
+def test_a_format_that_is_spelled_out_counts_for_the_same_document(project: Project) -> None:
+    project.write("tests/a.rs", cite("specs/coffee.md#brewing", BREW, "format=markdown"))
+    view = project.service().view()
+    assert statuses(view)[BREW] == "complete"
+    assert list(view.catalog.specifications) == ["specs-coffee", "specs-tea"]
+
+
+def test_a_file_that_says_it_is_another_document_does_not_take_its_place(project: Project) -> None:
+    """F7: content never decides identity; only the path or the URL does."""
+    project.write("specs/evil.md", "# Coffee\n\n[//]: # (specs/coffee.md)\n\n## Brewing\n\nThe pot MUST run away.\n")
+    project.write(".duvet/config.toml", CONFIG + '[[specification]]\nsource = "specs/evil.md"\n')
+    catalog = project.service().view().catalog
+    assert sorted(catalog.specifications) == ["specs-coffee", "specs-evil", "specs-tea"]
+    assert [r.text for r in catalog.by_section[("specs-coffee", "brewing")]] == [BREW, "The pot SHOULD keep it warm."]

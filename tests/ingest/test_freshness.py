@@ -1,0 +1,293 @@
+"""Every answer is that of the files as they are, and costs no more than what changed."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+
+from contextive.ingest.trace_service import TraceService
+from tests.ingest.projects import (
+    BOIL,
+    BREW,
+    COFFEE,
+    MILK,
+    TEA,
+    WARM,
+    Project,
+    Work,
+    cite,
+    observed,
+    picture,
+    statuses,
+)
+
+
+def fresh_picture(project: Project) -> dict[str, object]:
+    return picture(project.service().view())
+
+
+# -- a save before a call is in that call's answer ---------------------------------------------------------------------
+
+
+def test_the_first_answer_is_right(project: Project) -> None:
+    assert statuses(project.service().view()) == {
+        BREW: "missing_test",
+        WARM: "not_started",
+        MILK: "not_started",
+        BOIL: "missing_test",
+    }
+
+
+def test_a_saved_test_is_in_the_next_answer(project: Project) -> None:
+    service = project.service()
+    assert statuses(service.view())[BREW] == "missing_test"
+    project.write("tests/coffee.rs", cite("specs/coffee.md#brewing", BREW))
+    assert statuses(service.view())[BREW] == "complete"
+
+
+def test_a_hundred_quick_saves_of_one_size_are_each_seen(project: Project) -> None:
+    service = project.service()
+    for turn in range(100):
+        quote = (BREW, "The pot MUST brew coffeE.")[turn % 2]
+        project.write(
+            "src/coffee.rs", cite("specs/coffee.md#serving" if turn % 4 > 1 else "specs/coffee.md#brewing", quote)
+        )
+        found = [c.target for c in service.view().catalog.analysis.citations if c.source == "src/coffee.rs"]
+        assert found == ["specs/coffee.md#serving" if turn % 4 > 1 else "specs/coffee.md#brewing"]
+
+
+def test_a_changed_requirement_is_in_the_next_answer(project: Project) -> None:
+    service = project.service()
+    service.view()
+    project.write("specs/coffee.md", COFFEE.replace("A cup MAY hold milk.", "A cup MUST hold coffee."))
+    assert "A cup MUST hold coffee." in statuses(service.view())
+    assert MILK not in statuses(service.view())
+
+
+@pytest.mark.parametrize("kind", ["exception", "todo"])
+def test_exceptions_and_todos_in_toml_are_followed(kind: str, project: Project) -> None:
+    service = project.service()
+    service.view()
+    path = f".duvet/{kind}s/tea.toml"
+    body = f'target = "specs/tea.md#steeping"\n[[{kind}]]\nquote = "{BOIL}"\nreason = "x"\n'
+    project.write(path, body)
+    project.remove("src/tea.rs")
+    assert statuses(service.view())[BOIL] == kind
+    project.remove(path)
+    assert statuses(service.view())[BOIL] == "not_started"
+
+
+def test_new_renamed_and_removed_sources_are_followed(project: Project) -> None:
+    service = project.service()
+    service.view()
+    project.write("src/deep/new.rs", cite("specs/coffee.md#serving", MILK))
+    assert statuses(service.view())[MILK] == "missing_test"
+    (project.root / "src/deep/new.rs").rename(project.root / "src/renamed.rs")
+    assert [e.citation.id for e in service.view().catalog.citations if e.requirement.text == MILK] == [
+        "src/renamed.rs:1"
+    ]
+    project.remove("src/renamed.rs")
+    assert statuses(service.view())[MILK] == "not_started"
+    assert picture(service.view()) == fresh_picture(project)
+
+
+def test_a_removed_specification_is_missed_and_welcomed_back(project: Project) -> None:
+    service = project.service()
+    service.view()
+    project.remove("specs/tea.md")
+    view = service.view()
+    assert BOIL not in statuses(view)
+    assert [problem.code for problem in view.state.problems] == ["specification_not_found"]
+    assert list(view.state.specification_problems.values()) == ["specs/tea.md does not exist"]
+    project.write("specs/tea.md", TEA)
+    assert statuses(service.view())[BOIL] == "missing_test"
+    assert service.view().state.problems == ()
+
+
+def test_a_specification_that_appears_nearer_to_its_toml_file_is_taken(project: Project) -> None:
+    project.write(".duvet/todos/x.toml", f'target = "local.md#part"\n[[todo]]\nquote = "{MILK}"\n')
+    service = project.service()
+    assert [p.code for p in service.view().state.problems] == ["specification_not_found"]
+    project.write(".duvet/todos/local.md", f"# Part\n\n{MILK}\n")
+    assert service.view().state.problems == ()
+    project.write("local.md", "# Other\n")
+    assert [p.code for p in service.view().state.problems] == ["section_not_found"]
+    assert picture(service.view()) == fresh_picture(project)
+
+
+def test_a_stored_copy_of_a_url_is_found_once_it_is_there(project: Project) -> None:
+    url = "https://example.org/specs/pot.md"
+    project.write("src/pot.rs", cite(f"{url}#lid", "A lid MUST close."))
+    service = project.service()
+    assert service.view().state.specification_problems
+    project.write(".duvet/specifications/example.org/specs/pot.txt", "# Lid\n\nA lid MUST close.\n")
+    view = service.view()
+    assert view.state.problems == ()
+    assert view.catalog.resolve(url) is not None
+
+
+# -- only what changed -------------------------------------------------------------------------------------------------
+
+
+def test_nothing_changed_is_the_very_same_state_and_no_work(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = observed(monkeypatch)
+    service = project.service()
+    first = service.view()
+    assert sorted(work.since().sources) == ["src/coffee.rs", "src/tea.rs"]
+    second = service.view()
+    assert second is first
+    assert second.state is first.state
+    assert work.since() == Work()
+
+
+@pytest.mark.parametrize("fault", ["missing specification", "missing url", "not utf-8", "bad toml", "pipe"])
+def test_nothing_changed_is_the_same_state_with_faults_in_it_too(fault: str, project: Project) -> None:
+    match fault:
+        case "missing specification":
+            project.remove("specs/tea.md")
+        case "missing url":
+            project.write("src/url.rs", cite("https://example.org/x#y", "A lid."))
+        case "not utf-8":
+            project.write("src/latin.rs", b"//= \xe9")
+        case "bad toml":
+            project.write(".duvet/todos/x.toml", "[[")
+        case _:
+            (project.root / "specs/tea.md").unlink()
+            (project.root / "specs/tea.md").symlink_to("/dev/zero")
+    service = project.service()
+    first = service.view()
+    assert service.view() is first
+
+
+def test_only_the_changed_file_is_parsed_again_and_only_its_citations_matched(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = project.service()
+    service.view()
+    work = observed(monkeypatch)
+    project.write("src/coffee.rs", cite("specs/coffee.md#brewing", WARM) + cite("specs/coffee.md#brewing", BREW))
+    service.view()
+    assert work.since() == Work(sources=["src/coffee.rs"], quotes=[])  # both sentences are known as requirements
+    project.write("src/coffee.rs", cite("specs/coffee.md#brewing", "The pot") + cite("specs/coffee.md#brewing", BREW))
+    service.view()
+    assert work.since() == Work(sources=["src/coffee.rs"], quotes=["The pot"])
+
+
+def test_a_changed_specification_rematches_only_what_targets_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = project.service()
+    service.view()
+    work = observed(monkeypatch)
+    project.write("specs/tea.md", TEA + "\nMore.\n")
+    service.view()
+    assert work.since() == Work(specifications=["specs/tea.md"], quotes=[BOIL])
+
+
+def test_a_changed_requirement_file_is_the_only_one_parsed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b"):
+        project.write(f".duvet/todos/{name}.toml", f'target = "specs/coffee.md#serving"\n[[todo]]\nquote = "{MILK}"\n')
+    service = project.service()
+    assert [r.todo_count for r in service.view().catalog.requirements if r.text == MILK] == [2]
+    work = observed(monkeypatch)
+    project.write(".duvet/todos/b.toml", "")
+    assert [r.todo_count for r in service.view().catalog.requirements if r.text == MILK] == [1]
+    assert work.since() == Work(requirement_files=[".duvet/todos/b.toml"])
+
+
+def test_a_touched_file_changes_nothing_that_is_said(project: Project) -> None:
+    service = project.service()
+    before = picture(service.view())
+    for path in ("src/coffee.rs", "specs/tea.md", ".duvet/config.toml"):
+        (project.root / path).touch()
+    assert picture(service.view()) == before
+
+
+def test_generations_count_states(project: Project) -> None:
+    service = project.service()
+    assert [service.view().generation, service.view().generation] == [1, 1]
+    project.write("src/new.rs", cite("specs/coffee.md#serving", MILK))
+    assert service.view().generation == 2
+
+
+def test_what_is_gone_is_forgotten(project: Project) -> None:
+    """A server that lives for weeks must not keep every text that ever was."""
+    service = project.service()
+    for turn in range(20):
+        project.write(f"src/turn{turn}.rs", cite("specs/coffee.md#serving", MILK))
+        project.write("specs/tea.md", TEA + f"{turn}\n")
+        service.view()
+        project.remove(f"src/turn{turn}.rs")
+    service.view()
+    traced = service._project
+    assert traced is not None
+    assert {key.path for key in traced._sources} == {"src/coffee.rs", "src/tea.rs"}
+    assert len(traced._specifications) == 2
+    assert len(service.files._cache) <= 5
+
+
+# -- everybody at once -------------------------------------------------------------------------------------------------
+
+
+def test_ten_callers_at_once_get_equal_answers_and_one_refresh(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, together = project.service(), Barrier(10)
+    work = observed(monkeypatch)
+
+    def ask(_: int) -> object:
+        together.wait(10)
+        return service.view()
+
+    with ThreadPoolExecutor(10) as pool:
+        views = list(pool.map(ask, range(10)))
+    assert len({id(view) for view in views}) == 1
+    assert sorted(work.sources) == ["src/coffee.rs", "src/tea.rs"]
+
+
+def test_answers_while_files_change_are_each_of_some_moment(project: Project) -> None:
+    service = project.service()
+    allowed = {"missing_test", "complete"}
+
+    def ask(_: int) -> set[str]:
+        return {statuses(service.view())[BREW] for _ in range(20)}
+
+    with ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(ask, number) for number in range(8)]
+        for turn in range(40):
+            project.write("tests/coffee.rs", cite("specs/coffee.md#brewing", BREW) if turn % 2 else "")
+        assert all(future.result() <= allowed for future in asked)
+    assert picture(service.view()) == fresh_picture(project)
+
+
+# -- what subscribers are told -----------------------------------------------------------------------------------------
+
+
+def _uri(service: TraceService, text: str) -> str:
+    catalog = service.view().catalog
+    return next(f"duvet://{catalog.full_path(r)}" for r in catalog.requirements if r.text == text)
+
+
+def test_a_changed_status_is_told_once(project: Project) -> None:
+    service = project.service()
+    assert service.changed_resources() == []
+    project.write("tests/coffee.rs", cite("specs/coffee.md#brewing", BREW))
+    assert service.changed_resources() == ["duvet:///citations", "duvet:///requirements", _uri(service, BREW)]
+    assert service.changed_resources() == []
+
+
+def test_a_change_that_moves_no_status_is_not_told(project: Project) -> None:
+    service = project.service()
+    service.changed_resources()
+    project.write("src/other.rs", "fn nothing() {}\n")
+    assert service.changed_resources() == []
+
+
+def test_new_and_vanished_requirements_are_told(project: Project) -> None:
+    service = project.service()
+    service.changed_resources()
+    old = _uri(service, MILK)
+    project.write("specs/coffee.md", COFFEE.replace(MILK, "A cup MUST hold coffee."))
+    assert set(service.changed_resources()) >= {old, _uri(service, "A cup MUST hold coffee.")}
