@@ -175,10 +175,8 @@ def _markdown_heading(random: Random) -> list[str]:
     kind = random.random()
     if kind < 0.7:
         mark = "#" * random.choice((1, 2, 2, 3, 6, 7))
-        return [
-            f"{random.choice(('', '', '', ' ', '   ', '    '))}{mark}{random.choice((' ', '  ', chr(9), ''))}{title}{random.choice(('', '', ' #', ' ', chr(9)))}",
-            *([""] * random.choice((0, 1))),
-        ]
+        before = random.choice(("", "", "", " ", "   ", "    ")) + mark + random.choice((" ", "  ", "\t", ""))
+        return [before + title + random.choice(("", "", " #", " ", "\t")), *([""] * random.choice((0, 1)))]
     if kind < 0.9:
         second = random.choice(([], [], [random.choice(_MARKDOWN_TITLES)]))
         return [random.choice(("", title)), title, *second, random.choice(("===", "---", "-", "=  ", "  ----")), ""]

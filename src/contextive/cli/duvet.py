@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from contextive.cli.parser import add_project_options
+from contextive.cli.roots import config_loader
 from contextive.errors import InvalidRequest, UsageError
 
 if TYPE_CHECKING:
@@ -69,7 +73,9 @@ def configure_report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--blob-link", metavar="URL", help="where source files are shown on the web")
     parser.add_argument("--issue-link", metavar="URL", help="where issues are kept on the web")
     parser.add_argument("--fetch", action="store_true", help="download specifications that are not stored yet")
-    parser.set_defaults(run=run_report)
+    parser.set_defaults(run=run_report, project=None, config=None)
+    if parser.prog.startswith("contextive-mcp"):
+        add_project_options(parser, profile=False)
 
 
 def report_options(options: argparse.Namespace) -> ReportOptions:
@@ -98,7 +104,17 @@ def report_options(options: argparse.Namespace) -> ReportOptions:
 
 
 def run_report(options: argparse.Namespace) -> int:
-    return _project().report(report_options(options))
+    gc.disable()  # a short life with much to remember: the collector would find nothing
+    project, wanted = _project(), report_options(options)
+    if options.project or options.config or not (Path.cwd() / ".duvet" / "config.toml").exists():
+        # The project's own configuration may name specifications and sources, and allow to fetch.
+        loaded = config_loader(options)()
+        trace = loaded.config.trace
+        project = replace(
+            project, root=loaded.project, specifications=tuple(trace.specifications), sources=tuple(trace.sources)
+        )
+        wanted = replace(wanted, fetch=wanted.fetch or trace.fetch)
+    return project.report(wanted)
 
 
 # -- init --------------------------------------------------------------------------------------------------------------

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from contextive.errors import ConfigError
+from contextive.errors import ConfigError, ContextiveError
 from contextive.ingest.trace_defaults import settings_for
 from contextive.ingest.traced_project import TracedProject, TraceState
 from contextive.trace.advice import STYLES, problem_text
 from contextive.trace.catalog import TraceCatalog
 from contextive.trace.citation import Citation, CommentStyle
 from contextive.trace.duvet_config import TraceSettings, parse_duvet_config
+from contextive.trace.target import Target, cached_path, normalise_url
 from contextive.workspace.files import FileText, ProjectFiles
+
+logger = logging.getLogger(__name__)
 
 CONFIG_PATH = ".duvet/config.toml"
 
@@ -28,6 +31,22 @@ class TraceView:
     generation: int
 
 
+def fetch_missing(root: Path, settings: TraceSettings) -> None:
+    """Store the specifications that are named by a URL and not there yet. What cannot be had stays a problem of the project."""
+    from contextive.workspace.fetching import FetchPolicy, fetch_specification
+
+    for source in settings.specifications:
+        if "://" not in source.source:
+            continue
+        target = Target(normalise_url(source.source))
+        path = root / cached_path(target.path, settings.download_dir)
+        if not path.exists():
+            try:
+                fetch_specification(target.canonical, path, policy=FetchPolicy(), within=root)
+            except ContextiveError as error:
+                logger.warning("%s could not be fetched: %s", target.path, error.sentence())
+
+
 class TraceService:
     """Answers from the files as they are. One refresh at a time; who comes meanwhile waits for it and shares it."""
 
@@ -37,11 +56,11 @@ class TraceService:
         *,
         specifications: tuple[str, ...] = (),
         sources: tuple[str, ...] = (),
-        environ: Mapping[str, str] | None = None,
+        fetch: bool = False,
     ) -> None:
         self.files = ProjectFiles.bounded(root)
         self._wanted = (specifications, sources)
-        self._environ = dict(environ or {})
+        self._fetch = fetch
         self._lock = threading.Lock()
         self._config: tuple[FileText, TraceSettings] | None = None
         self._project: TracedProject | None = None
@@ -64,17 +83,19 @@ class TraceService:
             self._statuses = self._current_statuses()
 
     def changed_resources(self) -> list[str]:
-        """The URIs of requirements whose status is no longer what it was at the last call."""
+        """The URIs of requirements whose status or citations changed since the last call, and of what holds them."""
         now = self._current_statuses()
         before, self._statuses = self._statuses, now
         if before is None or before == now:
             return []
-        changed = [uri for uri in now.keys() | before.keys() if now.get(uri) != before.get(uri)]
-        return sorted([*changed, "duvet:///requirements", "duvet:///citations"])
+        changed = {uri for uri in now.keys() | before.keys() if now.get(uri) != before.get(uri)}
+        above = {uri.rpartition("/")[0] for uri in changed} | {f"{uri}/citations" for uri in changed}
+        above |= {uri.partition("/sections/")[0] for uri in changed}
+        return sorted(changed | above | {"duvet:///requirements", "duvet:///citations"})
 
     def _current_statuses(self) -> dict[str, str]:
         catalog = self.view().catalog
-        return {f"duvet://{catalog.full_path(r)}": r.status.value for r in catalog.requirements}
+        return {f"duvet://{catalog.full_path(r)}": f"{r.status} {len(r.related)}" for r in catalog.requirements}
 
     def lines_of(self, path: str) -> list[str] | None:
         """The lines of a file that holds citations."""
@@ -109,7 +130,7 @@ class TraceService:
         content = self.files.read(CONFIG_PATH)
         if isinstance(content, FileText):
             if self._config is None or self._config[0] != content:
-                self._config = (content, parse_duvet_config(content.text, CONFIG_PATH, self._environ))
+                self._config = (content, parse_duvet_config(content.text, CONFIG_PATH, None))
             return self._config[1]
         if content.fingerprint is not None:
             raise ConfigError(f"{CONFIG_PATH} cannot be read: {content.reason}.")

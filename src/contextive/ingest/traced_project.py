@@ -76,7 +76,7 @@ class TracedProject:
     _probed: dict[str, bool] = field(default_factory=dict)
     """Each place where the last analysis looked for a file, and whether one was there."""
     _spellings: dict[tuple[str, Format], Target] = field(default_factory=dict)
-    _targets: dict[tuple[str, Format], Target] = field(default_factory=dict)
+    _targets: dict[tuple[str, Format, bool], Target] = field(default_factory=dict)
     _interned: dict[Target, Target] = field(default_factory=dict)
     _last: tuple[list[object], TraceState] | None = None
 
@@ -125,7 +125,10 @@ class TracedProject:
             return outcome
 
         for source in self.settings.specifications:
-            load(self._one_spelling(self.configured_target(source)))
+            outcome = load(self._one_spelling(self.configured_target(source)))
+            if isinstance(outcome, str):
+                place = Place(self.settings.config_path or source.source, 1)
+                problems.append(Problem("specification_not_found", outcome, place))
         analysis = analyse(citations, self._resolve, load)
         return TraceState(
             settings=self.settings,
@@ -266,7 +269,7 @@ class TracedProject:
         return self._probed[path]
 
     def _resolve(self, citation: Citation) -> Target | Problem:
-        key = (citation.target_path, citation.format)
+        key = (citation.target_path, citation.format, citation.base is None)
         target = self._targets.get(key)
         if target is None:
             outcome = self._find_target(citation)

@@ -35,7 +35,7 @@ def extract_to(
     if fetch and target.is_url and not (project.root / path).exists():
         from contextive.workspace.fetching import FetchPolicy, fetch_specification
 
-        fetch_specification(target.canonical, project.root / path, policy=FetchPolicy())
+        fetch_specification(target.canonical, project.root / path, policy=FetchPolicy(), within=project.root)
     project.progress("Extracting", f"requirements from {target.path}")
     content = ProjectFiles(project.root).read(path)
     if isinstance(content, Unreadable):

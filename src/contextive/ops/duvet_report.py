@@ -98,8 +98,9 @@ class DuvetProject:
         if options.fetch:
             self._fetch(settings)
         generated = self._extract(project, configured)
-        state = self._scan(project)
-        if state is None:
+        state, sound = self._scan(project)
+        if not sound:
+            self._write_findings(options, settings, state, state.problems)
             return 1
         analysis = state.analysis
         self.progress("Sorting", "references")
@@ -113,7 +114,8 @@ class DuvetProject:
         settings, configured = self.settings(options)
         project = TracedProject(ProjectFiles(self.root), settings)
         self._extract(project, configured)
-        return self._scan(project)
+        state, sound = self._scan(project)
+        return state if sound else None
 
     def _extract(self, project: TracedProject, configured: bool) -> list[GeneratedFile]:
         specifications = project.settings.specifications
@@ -133,27 +135,28 @@ class DuvetProject:
             self.progress("Extracted", "no requirements - config does not include any specifications ")
         return generated
 
-    def _scan(self, project: TracedProject) -> TraceState | None:
+    def _scan(self, project: TracedProject) -> tuple[TraceState, bool]:
+        """What the files say, and whether duvet would accept all of it."""
         self.progress("Scanning", "sources")
         state = project.read()
         self.progress("Scanned", f"{state.source_count} sources ")
         self.progress("Parsing", "annotations")
         if self._fails(project.files, state.file_problems):
-            return None
+            return state, False
         analysis = state.analysis
         self.progress("Parsed", f"{len(analysis.citations)} annotations ")
         self.progress("Loading", "specifications")
         unloaded = [p for p in analysis.problems if p.code == "specification_not_found"]
         if self._fails(project.files, unloaded):
-            return None
+            return state, False
         self.progress("Loaded", f"{len(analysis.reports)} specifications ")
         self.progress("Mapping", "sections")
         self.progress("Mapped", f"{analysis.mapped_sections} sections ")
         self.progress("Matching", "references")
         if self._fails(project.files, analysis.problems):
-            return None
+            return state, False
         self.progress("Matched", f"{sum(len(r.references) for r in analysis.reports.values())} references ")
-        return state
+        return state, True
 
     def _fails(self, files: ProjectFiles, problems: Sequence[Problem]) -> bool:
         for problem in problems:
@@ -184,7 +187,7 @@ class DuvetProject:
                 path = self.root / cached_path(source.source, settings.download_dir)
                 if not path.exists():
                     self.progress("Downloading", source.source)
-                    fetch_specification(Target(source.source).canonical, path, policy=FetchPolicy())
+                    fetch_specification(Target(source.source).canonical, path, policy=FetchPolicy(), within=self.root)
                     self.progress("Downloaded", f"{source.source} ")
 
     # -- warnings ------------------------------------------------------------------------------------------------------
@@ -226,11 +229,26 @@ class DuvetProject:
             self.progress("Wrote", f"{path} ")
         if options.lcov:
             self._write_lcov(options, settings, state.analysis)
+        self._write_findings(options, settings, state, ())
+        return self._check(options, settings, state)
+
+    def _write_findings(
+        self, options: ReportOptions, settings: TraceSettings, state: TraceState, problems: Sequence[Problem]
+    ) -> None:
+        """The reports for machines that show problems: written also, and most of all, when there are errors."""
+        warnings, reports = self._cautions(state, ()), list(state.analysis.reports.values())
+        if options.sarif:
+            from contextive.trace.reports.sarif import write_sarif
+
+            self.progress("Writing", options.sarif)
+            write_file(
+                self.root / options.sarif, write_sarif(problems, warnings, reports, download_dir=settings.download_dir)
+            )
+            self.progress("Wrote", f"{options.sarif} ")
         if options.github:
             from contextive.trace.reports.github import write_github
 
-            self.show(write_github((), self._cautions(state, ()), state.analysis.reports.values()))
-        return self._check(options, settings, state)
+            self.show(write_github(problems, warnings, reports, download_dir=settings.download_dir))
 
     def _write_lcov(self, options: ReportOptions, settings: TraceSettings, analysis: Analysis) -> None:
         from contextive.trace.reports.lcov import write_lcov
@@ -308,7 +326,6 @@ class _Writer:
             (options.html, self._html),
             (settings.json.path if settings.json.enabled else None, self._json),
             (settings.html.path if settings.html.enabled else None, self._html),
-            (options.sarif, self._sarif),
             (options.junit, self._junit),
             (options.badge, self._badge),
         ]
@@ -362,11 +379,6 @@ class _Writer:
         last = min(max(citation.end_line, citation.line) + _CODE_LINES, len(lines))
         return [(number + 1, lines[number].rstrip("\r")) for number in range(first, last)]
 
-    def _sarif(self) -> str:
-        from contextive.trace.reports.sarif import write_sarif
-
-        return write_sarif(self.state.problems, self._warnings(), self.state.analysis.reports.values())
-
     def _junit(self) -> str:
         from contextive.trace.reports.junit import write_junit
 
@@ -374,6 +386,7 @@ class _Writer:
             self.state.analysis.reports.values(),
             require_citations=self.options.require_citations,
             require_tests=self.options.require_tests,
+            download_dir=self.settings.download_dir,
         )
 
     def _badge(self) -> str:

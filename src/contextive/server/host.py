@@ -169,12 +169,12 @@ class Host:
 
     async def prepare_watch(self, uris: Iterable[str]) -> None:
         """Called before somebody is subscribed: what changes from this moment on will be told."""
-        if any("/specifications/" in uri for uri in uris):
+        if any(map(_is_traced, uris)):
             await run_in_thread(self.services.get(TraceService).remember_statuses)
 
     async def announce_changed_resources(self) -> None:
         """Tell subscribers of requirements whose status changed. Looks at the project only where somebody subscribed."""
-        watching = [door for door in self._doors.values() if any("/specifications/" in u for u in door.hub.watched)]
+        watching = [door for door in self._doors.values() if any(map(_is_traced, door.hub.watched))]
         if not watching:
             return
         for uri in await run_in_thread(self.services.get(TraceService).changed_resources):
@@ -246,12 +246,18 @@ def assemble(config: Config, extra_packs: Sequence[Pack] = ()) -> Assembly:
     return Assembly(Registry(everything, rules), tuple(pack.name for pack in plugins.packs), tuple(plugins.problems))
 
 
+def _is_traced(uri: str) -> bool:
+    """Whether a URI, in either spelling, is one of the trace pack's."""
+    return uri.startswith(("duvet:", "/specifications", "/requirements", "/citations"))
+
+
 def trace_service(loaded: LoadedConfig) -> TraceService:
     """The traceability of the project that a configuration belongs to."""
     return TraceService(
         loaded.project,
         specifications=tuple(loaded.config.trace.specifications),
         sources=tuple(loaded.config.trace.sources),
+        fetch=loaded.config.trace.fetch,
     )
 
 

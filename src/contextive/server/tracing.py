@@ -19,6 +19,9 @@ def enable_tracing(settings: Tracing) -> Callable[[], None]:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter
         from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
+
+        if settings.endpoint is not None:
+            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     except ImportError:
         raise ConfigError(
             "server.tracing.enabled needs OpenTelemetry, which is not installed.", hint="Install contextive-mcp[otel]."
@@ -28,8 +31,6 @@ def enable_tracing(settings: Tracing) -> Callable[[], None]:
         sampler=TraceIdRatioBased(settings.sample_ratio),
     )
     if settings.endpoint is not None:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=settings.endpoint)))
     if settings.console_export:
         provider.add_span_processor(BatchSpanProcessor(ConsoleSpanExporter(out=sys.stderr)))

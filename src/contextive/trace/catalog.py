@@ -61,10 +61,10 @@ _BOILERPLATE = frozenset({"name-copyright-notice", "name-status-of-this-memo", "
 
 @dataclass(frozen=True, slots=True)
 class CitationEntry:
-    """A citation with the requirements whose text it touches."""
+    """A citation with the requirement whose text it touches, or with none: then it stands under its section."""
 
     citation: Citation
-    requirement: Requirement
+    requirement: Requirement | None
     path: str
 
 
@@ -112,12 +112,19 @@ class TraceCatalog:
 
     @cached_property
     def citations(self) -> tuple[CitationEntry, ...]:
-        """Every citation of every requirement; one that touches two requirements stands under both."""
-        return tuple(
+        """Every citation: under each requirement that it touches, or else under its section."""
+        touching = [
             CitationEntry(citation, requirement, self.citation_path(requirement, citation))
             for requirement in self.requirements
             for citation in requirement.related
-        )
+        ]
+        placed = {id(entry.citation) for entry in touching}
+        others = [
+            CitationEntry(item.citation, None, self.section_citation_path(item))
+            for item in self.analysis.matched
+            if id(item.citation) not in placed and item.citation.type is not CitationType.SPEC
+        ]
+        return (*touching, *others)
 
     @cached_property
     def citations_by_id(self) -> dict[str, Citation]:
@@ -159,6 +166,10 @@ class TraceCatalog:
 
     def citation_path(self, requirement: Requirement, citation: Citation) -> str:
         return f"{self.full_path(requirement)}/citations/{segments(citation.id)}"
+
+    def section_citation_path(self, item: Matched) -> str:
+        section = self.entry_of(item.target).section_path(item.section)
+        return f"{section}/citations/{segments(item.citation.id)}"
 
     def resolve(self, name: str) -> SpecificationEntry | None:
         """The specification that a URL, a path or an id names, however it is spelled."""

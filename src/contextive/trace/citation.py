@@ -158,6 +158,7 @@ class _Meta:
     place: Place
     """… and where its value stands."""
     text: str
+    problems_before: int
     target: str | None = None
     target_place: Place | None = None
     type: CitationType | None = None
@@ -223,7 +224,7 @@ class _Reader:
             place = Place(self._path, line.number, _column(line.text, offset))
             value = trim(value)
         if self._meta is None:
-            self._meta = _Meta(line.number, place, line.text)
+            self._meta = _Meta(line.number, place, line.text, len(self.problems))
         meta = self._meta
         match key:
             case "source":
@@ -265,6 +266,8 @@ class _Reader:
         if misplaced := _misplaced(kind, meta):
             self._fail("misplaced_field", f"invalid key for type {kind.value.upper()}", misplaced)
             return
+        if meta.problems_before != len(self.problems):
+            return  # what it says is in doubt, so it counts for nothing
         self.citations.append(
             Citation(
                 source=self._path,

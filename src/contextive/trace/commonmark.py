@@ -15,6 +15,8 @@ from markdown_it.rules_block import StateBlock
 _Rule = Callable[[StateBlock, int, int, bool], bool]
 _INTERRUPTING = ("fence", "blockquote", "hr", "list", "html_block", "heading")
 _INDENTS = "container indents"
+_OPENING = frozenset("`~>*-_+<#0123456789")
+"""The characters with which a line can begin that opens something inside a paragraph."""
 
 
 @cache
@@ -27,16 +29,41 @@ def block_parser() -> MarkdownIt:
         if rule.name in _INTERRUPTING:
             changed = _unless_lazy(rule.fn)
             ruler.at(rule.name, _remembering_indent(changed) if rule.name == "list" else changed, {"alt": rule.alt})
+        elif rule.name == "lheading":
+            ruler.at(rule.name, _if_underlined(rule.fn), {"alt": rule.alt})
     return parser
 
 
 def _unless_lazy(rule: _Rule) -> _Rule:
     def changed(state: StateBlock, line: int, end: int, silent: bool) -> bool:
+        if _first(state, line) not in _OPENING:
+            return False  # most lines of prose: no need to ask
         if silent and state.parentType != "list" and _is_lazy(state, line):
             return False
         return rule(state, line, end, silent)
 
     return changed
+
+
+def _if_underlined(rule: _Rule) -> _Rule:
+    """The rule of underlined headings, asked only where an underline may stand before the paragraph ends."""
+
+    def changed(state: StateBlock, line: int, end: int, silent: bool) -> bool:
+        for later in range(line + 1, end):
+            first = _first(state, later)
+            if first in ("=", "-"):
+                return rule(state, line, end, silent)
+            if not first:
+                return False
+        return False
+
+    return changed
+
+
+def _first(state: StateBlock, line: int) -> str:
+    """The first character of a line that is no white space; nothing for a blank line."""
+    at = state.bMarks[line] + state.tShift[line]
+    return state.src[at] if at < state.eMarks[line] else ""
 
 
 def _is_lazy(state: StateBlock, line: int) -> bool:

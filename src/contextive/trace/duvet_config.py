@@ -70,8 +70,11 @@ class TraceSettings:
     """Whether the sources were guessed; then vendored and generated directories are left out, and one walk finds all."""
 
 
-def parse_duvet_config(text: str, config_path: str, environ: Mapping[str, str]) -> TraceSettings:
-    """The settings in a config file. Raises `ConfigError` with what is wrong and what is allowed."""
+def parse_duvet_config(text: str, config_path: str, environ: Mapping[str, str] | None) -> TraceSettings:
+    """The settings in a config file. Raises `ConfigError` with what is wrong and what is allowed.
+
+    Without an environment no variable is read: a link that needs one is left out.
+    """
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as failure:
@@ -108,7 +111,7 @@ def parse_duvet_config(text: str, config_path: str, environ: Mapping[str, str]) 
 
 
 class _Reader:
-    def __init__(self, path: str, environ: Mapping[str, str]) -> None:
+    def __init__(self, path: str, environ: Mapping[str, str] | None) -> None:
         self._path = path
         self._environ = environ
 
@@ -175,6 +178,8 @@ class _Reader:
         if key not in table:
             return None
         text = self.text(table, key, "")
+        if self._environ is None and "${{" in text:
+            return None
         return _EXPRESSION.sub(self._evaluate, text)
 
     def _evaluate(self, expression: re.Match[str]) -> str:
@@ -182,7 +187,7 @@ class _Reader:
             word = choice.strip()
             if word.startswith("'"):
                 return word[1:].rstrip("'")
-            if word in self._environ:
+            if self._environ is not None and word in self._environ:
                 return self._environ[word]
         raise self.error(f"failed to evaluate expression: {expression.group(1)!r}", "Set one of its variables.")
 

@@ -17,6 +17,7 @@ WHITESPACE = (
     "\t\n\x0b\x0c\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 )
 _SPACES = f"[{WHITESPACE}]"
+_MEANINGLESS = re.compile(f"(?<=[A-Za-z0-9])({_SPACES}){_SPACES}*(?=[A-Za-z0-9])|{_SPACES}+")
 _RUN = re.compile(f"{_SPACES}+")
 
 
@@ -126,7 +127,7 @@ class Normalised:
 
 def normalise(text: str) -> str:
     """White space next to punctuation or an edge goes; a run between two letters or digits shrinks to its first character."""
-    return normalise_mapped(text).text
+    return _MEANINGLESS.sub(r"\1", text) if text.isascii() else normalise_mapped(text).text
 
 
 def normalise_mapped(text: str) -> Normalised:

@@ -28,9 +28,7 @@ _KANA = (
     "シ=si ジ=zi チ=ti ヂ=di ッ=tu ツ=tu ヅ=du フ=hu ヰ=wi ヱ=we ヲ=wo ヶ=ke"
 )
 """Those that are spelled by their place in the table of syllables, not by their sound."""
-_SPELLED = dict(
-    pair.split("=", 1) for group in (_SIGNS, _LATIN, _GREEK, _CYRILLIC, _KANA) for pair in group.split(" ")
-)
+_SPELLED = dict(pair.split("=", 1) for group in (_SIGNS, _LATIN, _GREEK, _CYRILLIC, _KANA) for pair in group.split(" "))
 """Letters in lower case stand for those in upper case too."""
 _FRACTIONS = "⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 _LEADS = ["g", "gg", "n", "d", "dd", "r", "m", "b", "bb", "s", "ss", "", "j", "jj", "c", "k", "t", "p", "h"]

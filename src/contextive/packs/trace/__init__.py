@@ -1,8 +1,8 @@
 """The trace pack: what a project promised, and where its code keeps the promise."""
 
-from contextive.packs.trace import prompts as prompts
-from contextive.packs.trace import resources as resources
-from contextive.packs.trace import tools as tools
+from contextive.packs.trace.pack import fill as _fill
 from contextive.packs.trace.pack import pack
+
+_fill()
 
 __all__ = ["pack"]

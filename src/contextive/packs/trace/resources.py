@@ -11,6 +11,7 @@ from contextive.packs.trace.pack import pack, view_of
 from contextive.packs.trace.tools import code_around
 from contextive.registry import Context, ResourceEntry
 from contextive.trace.catalog import CitationEntry, SpecificationEntry, TraceCatalog
+from contextive.trace.citation import Citation
 from contextive.trace.ranking import SIMPLE_STATUS, level_word
 from contextive.trace.requirement import Requirement
 from contextive.trace.specification import Section
@@ -99,7 +100,8 @@ def _complete_citation(prefix: str, others: Variables, ctx: Context) -> list[str
     found = (
         e.citation.id
         for e in view_of(ctx).catalog.citations
-        if e.citation.id.startswith(prefix) and wanted in (None, e.requirement.identifier)
+        if e.citation.id.startswith(prefix)
+        and (wanted is None or (e.requirement and wanted == e.requirement.identifier))
     )
     return list(dict.fromkeys(found))
 
@@ -256,7 +258,9 @@ def _type_word(value: str) -> str:
     name="citation",
     title="A citation",
     description="One citation: file, line, comment and the code around it.",
-    list_entries=_entries(lambda c: [_entry(e.path, e.citation.id, e.requirement.text) for e in c.citations]),
+    list_entries=_entries(
+        lambda c: [_entry(e.path, e.citation.id, e.requirement.text) for e in c.citations if e.requirement]
+    ),
     complete=_COMPLETE,
 )
 def read_citation(variables: Variables, ctx: Context) -> dict[str, Any]:
@@ -266,6 +270,26 @@ def read_citation(variables: Variables, ctx: Context) -> dict[str, Any]:
         raise ResourceNotFound(
             "No such citation of that requirement.", hint=f"Read {catalog.full_path(requirement)}/citations."
         )
+    return _show_citation(citation, ctx)
+
+
+@pack.resource(
+    _SECTION + "/citations/{+citation_id}",
+    name="section-citation",
+    title="A citation of a section",
+    description="One citation that touches no requirement: file, line, comment and the code around it.",
+    list_entries=_entries(lambda c: [_entry(e.path, e.citation.id, "") for e in c.citations if not e.requirement]),
+    complete=_COMPLETE,
+)
+def read_section_citation(variables: Variables, ctx: Context) -> dict[str, Any]:
+    catalog, entry, section = _section(variables, ctx)
+    item = catalog.matched_by_id.get(variables["citation_id"])
+    if item is None or item.target != entry.target or item.section.id != section.id:
+        raise ResourceNotFound("No such citation of that section.", hint="Read /citations.")
+    return _show_citation(item.citation, ctx)
+
+
+def _show_citation(citation: Citation, ctx: Context) -> dict[str, Any]:
     service = ctx.service(TraceService)
     return {
         "file_path": citation.source,

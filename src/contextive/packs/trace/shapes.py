@@ -38,9 +38,9 @@ class ListInput(ToolInput):
 
     spec: str | None = Field(None, description="Only this specification: id, URL or path")
     section: str | None = Field(None, description="Only this section id")
-    level: Level | None = None
-    status: SimpleStatus | None = None
-    limit: int = Field(50, ge=1, le=1000)
+    level: Level | None = Field(None, description="Only this level")
+    status: SimpleStatus | None = Field(None, description="Only this status")
+    limit: int = Field(50, ge=1, le=1000, description="Entries on a page")
     cursor: str | None = Field(None, description="next_cursor of the page before")
 
 
@@ -164,9 +164,10 @@ def filtered(view: TraceView, given: ListInput, requirements: Sequence[Requireme
             raise InvalidRequest(f"No specification {shown(given.spec)}.", hint=f"Known: {known}.")
         chosen = [r for r in chosen if r.target == entry.target]
     if given.section is not None:
-        if not any(e.specification.section(given.section) for e in catalog.specifications.values()):
+        named = {e.target: e.specification.section(given.section) for e in catalog.specifications.values()}
+        if not any(named.values()):
             raise InvalidRequest(f"No section {shown(given.section)}.", hint="Read /specifications/{spec_id}/sections.")
-        chosen = [r for r in chosen if r.section.id == given.section]
+        chosen = [r for r in chosen if r.section is named[r.target]]
     if given.level is not None:
         chosen = [r for r in chosen if level_word(r.level) == given.level]
     if given.status is not None:

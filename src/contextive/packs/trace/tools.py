@@ -152,7 +152,7 @@ def list_uncited_requirements(given: ListInput, ctx: Context) -> Reply:
 
 
 class InvalidInput(ToolInput):
-    limit: int = Field(50, ge=1, le=1000)
+    limit: int = Field(50, ge=1, le=1000, description="Entries on a page")
     cursor: str | None = Field(None, description="next_cursor of the page before")
 
 
@@ -333,7 +333,7 @@ def explain_requirement(given: IdentifierInput, ctx: Context) -> Reply:
 class NextInput(ToolInput):
     spec: str | None = Field(None, description="Only this specification: id, URL or path")
     section: str | None = Field(None, description="Only this section id")
-    level: Level | None = None
+    level: Level | None = Field(None, description="Only this level")
 
 
 @pack.tool(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeAlias
 
 from contextive.trace.analysis import TargetReport
 from contextive.trace.level import CitationType
@@ -18,8 +17,7 @@ Claim: TypeAlias = tuple[int, int, CitationType]
 NOTHING: Kinds = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """Some text and what covers it. `continues` says that the next marked piece is of the same kinds, white space aside."""
 
     text: str
@@ -61,8 +59,12 @@ def requirement_pieces(report: TargetReport, requirement: Requirement) -> list[P
     return _with_continuations(pieces)
 
 
-def _cut(text: str, start: int, end: int, claims: Iterable[Claim]) -> Iterator[Piece]:
+def _cut(text: str, start: int, end: int, claims: Sequence[Claim]) -> Iterator[Piece]:
     """One sweep over the borders: the work grows with the claims, not with their square."""
+    if not claims:
+        if start < end:
+            yield Piece(text[start:end], NOTHING)
+        return
     borders: dict[int, list[tuple[CitationType, int]]] = {}
     for first, last, kind in claims:
         first, last = max(first, start), min(last, end)

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import pytest
+
+from contextive.trace.extraction import extract_requirements, requirement_comments, requirement_file
+from contextive.trace.level import Level
+
+from .tracing import markdown
+
+
+def extract(body: str) -> list[tuple[str, str]]:
+    """Level and text of each requirement in a section of that body."""
+    return [
+        (requirement.level.name, requirement.text)
+        for _, requirements in extract_requirements(markdown(f"# T\n\n{body}\n"))
+        for requirement in requirements
+    ]
+
+
+@pytest.mark.parametrize(
+    ("word", "level"),
+    [
+        ("MUST", "MUST"),
+        ("MUST NOT", "MUST"),
+        ("SHALL", "MUST"),
+        ("SHALL NOT", "MUST"),
+        ("REQUIRED", "MUST"),
+        ("SHOULD", "SHOULD"),
+        ("SHOULD NOT", "SHOULD"),
+        ("RECOMMENDED", "SHOULD"),
+        ("NOT RECOMMENDED", "SHOULD"),
+        ("MAY", "MAY"),
+        ("OPTIONAL", "MAY"),
+    ],
+)
+def test_each_key_word_has_its_level(word: str, level: str) -> None:
+    assert extract(f"This {word} be.") == [(level, f"This {word} be.")]
+
+
+@pytest.mark.parametrize("word", ["must", "Must", "MUSTN", "xMAY", "MAY_BE", 'MUST"', '"MUST NOT"', "éMUST"])
+def test_what_is_no_key_word_is_passed_over(word: str) -> None:
+    assert extract(f"This {word} be.") == []
+
+
+@pytest.mark.parametrize(
+    ("body", "quotes"),
+    [
+        ("One. It MUST be. Two.", ["It MUST be."]),
+        ("One.\nIt MUST\nbe so. Two.", ["It MUST be so."]),
+        ("First line\nit MUST\n\nAfter", ["First line it MUST"]),
+        ("See v1.2 it MUST be e.g.this. No.", ["See v1.2 it MUST be e.g.this."]),
+        ("End.It MUST be.", ["End.It MUST be."]),
+        ("A. b.c MUST d.", ["b.c MUST d."]),
+        ("A? B! C: it MUST.", ["A? B! C: it MUST."]),
+        ("a... MUST b.. c. d", ["MUST b.. c."]),
+        ("It MUST x and MUST y.", ["It MUST x and MUST y."]),
+        ("It MUST x. It MUST x.", ["It MUST x."]),
+        ("It MUST\tx. It MUST x.", ["It MUST\tx."]),
+        ("Intro\n- it MUST a\n- it MAY b\nlazy", ["- it MUST a", "- it MAY b lazy"]),
+        ("It\u00a0MUST work.", ["It\u00a0MUST work."]),
+    ],
+)
+def test_a_requirement_is_the_sentence_around_its_key_word(body: str, quotes: list[str]) -> None:
+    assert [quote for _, quote in extract(body)] == quotes
+
+
+def test_of_two_levels_in_one_sentence_the_higher_counts() -> None:
+    assert extract("It MAY x and MUST y.") == [("MUST", "It MAY x and MUST y.")]
+
+
+def test_headings_are_not_searched() -> None:
+    assert extract("## It MUST be\n\nNothing.") == []
+
+
+def test_requirements_are_written_as_toml_with_the_text_beside_them() -> None:
+    ((section, requirements),) = extract_requirements(markdown("# A *b*\n\nIt MUST\n  be.\n\nEnd.\n"))
+    assert requirement_file("s.md", section, requirements) == (
+        'target = "s.md#a-b"\n\n# A *b*\n#\n# It MUST\n#   be.\n# \n# End.\n\n'
+        "[[spec]]\nlevel = \"MUST\"\nquote = '''\nIt MUST\nbe.\n'''\n\n"
+    )
+    assert requirement_comments("s.md", section, requirements) == (
+        "//! s.md#a-b\n//!\n//! A *b*\n//!\n//! It MUST\n//!   be.\n//! \n//! End.\n\n"
+        "//= s.md#a-b\n//= type=spec\n//= level=MUST\n//# It MUST\n//# be.\n\n"
+    )
+    assert requirements[0].level is Level.MUST

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import pytest
+
+from contextive.trace.level import CitationType, Level
+from contextive.trace.requirement_file import parse_requirement_file
+
+EXAMPLE = """target = "s.md#one"
+
+# [[spec]] is not an entry in a comment
+
+[[spec]]
+level = "MUST"
+quote = '''
+It MUST
+  work.
+
+[[spec]]
+'''
+
+[[ exception ]] # why not
+quote = "a"
+reason = "because"
+"target" = "t.md#two"
+
+[[TODO]]
+quote = 'b'
+tags = ["z", "a", "z"]
+tracking-issue = "#1"
+"""
+
+
+def test_entries_are_citations_at_the_line_of_their_header() -> None:
+    spec, exception, todo = parse_requirement_file(EXAMPLE, "x.toml").citations
+    assert (spec.type, spec.line, spec.level, spec.target) == (CitationType.SPEC, 5, Level.MUST, "s.md#one")
+    assert (spec.quote, spec.comment) == ("It MUST work. [[spec]]", "It MUST\n  work.\n\n[[spec]]\n")
+    assert (exception.type, exception.line, exception.target, exception.comment) == (
+        CitationType.EXCEPTION,
+        14,
+        "t.md#two",
+        "because",
+    )
+    assert (todo.type, todo.line, todo.tags, todo.tracking_issue) == (CitationType.TODO, 19, ("a", "z"), "#1")
+
+
+def test_places_are_those_of_the_values() -> None:
+    spec, exception, _ = parse_requirement_file(EXAMPLE, "x.toml").citations
+    assert (str(spec.target_place), str(spec.quote_place)) == ("x.toml:1:10", "x.toml:7:9")
+    assert (str(exception.target_place), str(exception.quote_place)) == ("x.toml:17:12", "x.toml:15:9")
+
+
+def test_inline_tables_stand_where_their_brace_does() -> None:
+    text = 'target = "s#x"\nspecs = [\n  { quote = "é", level = "MAY" }, { quote = "b" },\n  { quote = """c""" }]\n'
+    citations = parse_requirement_file(text, "x.toml").citations
+    assert [(citation.line, citation.quote, str(citation.quote_place)) for citation in citations] == [
+        (3, "é", "x.toml:3:13"),
+        (3, "b", "x.toml:3:46"),
+        (4, "c", "x.toml:4:13"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("target = ", "invalid_toml"),
+        ("other = 1", "unknown_key"),
+        ("target = 1", "invalid_value"),
+        ("spec = 1", "invalid_value"),
+        ("[spec]\nquote = 'a'", "invalid_value"),
+        ("[[spec]]\nquote = 1", "invalid_value"),
+        ("[[spec]]\ntarget = 'a#b'", "missing_field"),
+        ("[[exception]]\ntarget = 'a#b'\nquote = 'q'", "missing_field"),
+        ("[[spec]]\nquote = 'q'\nreason = 'r'", "unknown_key"),
+        ("[[todo]]\nquote = 'q'\ntags = [1]", "invalid_value"),
+        ("[[spec]]\nquote = 'q'\n[[specs]]\nquote = 'q'", "repeated_key"),
+    ],
+)
+def test_a_wrong_form_spoils_the_file(text: str, code: str) -> None:
+    parsed = parse_requirement_file(text, "x.toml")
+    assert parsed.citations == ()
+    assert [problem.code for problem in parsed.problems] == [code]
+
+
+def test_a_wrong_value_costs_its_entry_and_no_other() -> None:
+    wrong_level = "[[spec]]\nquote = 'a'\ntarget = 's#x'\nlevel = 'must'\n"
+    text = f"{wrong_level}[[spec]]\nquote = 'b'\n[[spec]]\nquote = 'c'\ntarget = 's#x'\n"
+    parsed = parse_requirement_file(text, "x.toml")
+    assert [citation.quote for citation in parsed.citations] == ["c"]
+    assert [(problem.code, str(problem.place)) for problem in parsed.problems] == [
+        ("invalid_level", "x.toml:4:9"),
+        ("missing_target", "x.toml:5:1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "value",
+    ['"""a"b"""', "'''a'b'''", '"a\\"b"', '"a#b"', '"""\na\\\n  b"""', '"""x"""""', "'''x'''''"],
+)
+def test_every_kind_of_string_is_stepped_over(value: str) -> None:
+    text = f"[[spec]]\nquote = {value}\ntarget = 's#x' # target = 'no'\n[[spec]]\nquote='q'\ntarget='s#y'\n"
+    first, second = parse_requirement_file(text, "x.toml").citations
+    assert first.target_place.line == 3 + value.count("\n")
+    assert second.line == 4 + value.count("\n")
+
+
+def test_other_values_are_stepped_over_too() -> None:
+    text = "target = 's#x'\n[[todo]]\ntags = [ # ]\n 'a', ]\nquote = 'q'\nfeature = \"f\"\n"
+    (todo,) = parse_requirement_file(text, "x.toml").citations
+    assert (todo.quote_place.line, todo.feature) == (5, "f")

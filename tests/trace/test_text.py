@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contextive.trace.text import SourceText, iter_lines, normalise, normalise_mapped, quoted, trim
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", []),
+        ("a", [(0, "a")]),
+        ("a\n", [(0, "a")]),
+        ("a\n\nb", [(0, "a"), (2, ""), (3, "b")]),
+        ("a\r\nb\r\n", [(0, "a"), (3, "b")]),
+        ("a\r\r\nb", [(0, "a\r"), (4, "b")]),
+        ("a\rb", [(0, "a\rb")]),
+        ("a\x0cb\x0bc\x1cd\x85e\u2028f", [(0, "a\x0cb\x0bc\x1cd\x85e\u2028f")]),
+    ],
+)
+def test_a_line_ends_at_a_line_feed_and_nowhere_else(text: str, lines: list[tuple[int, str]]) -> None:
+    assert list(iter_lines(text)) == lines
+
+
+@pytest.mark.parametrize("space", [" ", "\t", "\x0b", "\x0c", "\r", "\x85", "\xa0", "\u1680", "\u2003", "\u3000"])
+def test_every_unicode_white_space_is_trimmed(space: str) -> None:
+    assert trim(f"{space}a{space}") == "a"
+
+
+@pytest.mark.parametrize("other", ["\x1c", "\x1f", "\u200b", "\ufeff", "\u180e"])
+def test_what_only_python_or_only_the_eye_takes_for_white_space_stays(other: str) -> None:
+    assert trim(f"{other}a{other}") == f"{other}a{other}"
+
+
+@given(st.text())
+def test_the_lines_put_together_again_are_the_text(text: str) -> None:
+    lines = list(iter_lines(text))
+    assert "".join(text[start : start + len(line)] for start, line in lines) == "".join(line for _, line in lines)
+    assert len(lines) == text.count("\n") + (0 if text.endswith("\n") or not text else 1)
+
+
+@given(st.text(alphabet="aé日🦀\n\r"), st.data())
+def test_an_offset_leads_to_its_line_column_and_byte(text: str, data: st.DataObject) -> None:
+    source = SourceText(text)
+    offset = data.draw(st.integers(0, len(text)))
+    before = text[:offset]
+    assert source.byte_of(offset) == len(before.encode())
+    if offset < len(text):
+        assert source.line_of(offset) == before.count("\n") + 1
+        assert source.byte_column_of(offset) == len(before.rpartition("\n")[2].encode()) + 1
+
+
+def test_a_line_feed_at_the_end_of_the_text_opens_no_line() -> None:
+    assert SourceText("a\nb\n").line_of(4) == 2
+
+
+def test_a_slice_that_ends_behind_a_line_feed_reaches_into_the_next_line() -> None:
+    assert list(SourceText("ab\ncd\n").line_range(0, 3)) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("a  b", "a b"),
+        ("a \t\n b", "a b"),
+        ("a\u00a0 b", "a\u00a0b"),
+        ("a . b", "a.b"),
+        ("  a, b  ", "a,b"),
+        ("a -\nb", "a-b"),
+        ("( a )", "(a)"),
+        ("é ß", "é ß"),
+        ("日 本", "日 本"),
+        ("…  x", "…x"),
+        ("   ", ""),
+    ],
+)
+def test_white_space_that_carries_no_meaning_goes(text: str, normal: str) -> None:
+    assert normalise(text) == normal
+    assert normalise_mapped(text).text == normal
+
+
+@given(st.text(alphabet="ab1 \t\n.,-é日\u00a0"))
+def test_normal_text_is_normal_already(text: str) -> None:
+    assert normalise(normalise(text)) == normalise(text)
+    assert normalise(text) == normalise_mapped(text).text
+
+
+@given(st.text(alphabet="ab1 \n.,é"))
+def test_every_character_of_a_normal_text_leads_back_to_where_it_came_from(text: str) -> None:
+    mapped = normalise_mapped(text)
+    for position, character in enumerate(mapped.text):
+        assert text[mapped.original_offset(position)] == character
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a b", '"a b"'),
+        ('a"b\\', '"a\\"b\\\\"'),
+        ("a\nb\t\0", '"a\\nb\\t\\0"'),
+        ("é", '"é"'),
+        ("e\u0301", '"e\\u{301}"'),
+        ("\u200b", '"\\u{200b}"'),
+    ],
+)
+def test_what_nobody_can_see_is_spelled_out_in_messages(text: str, shown: str) -> None:
+    assert quoted(text) == shown
