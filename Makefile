@@ -22,6 +22,7 @@ demo: $(STAMP)  ## See the main job done on the embedded default
 	$(BIN)/contextive-mcp demo
 
 test: $(STAMP) lint  ## Lint, types, all tests, and this project's own requirements
+	$(BIN)/duvet report --ci
 	$(BIN)/python -m pytest
 
 lint: $(STAMP)  ## Format check, lint and strict types

@@ -106,6 +106,8 @@ class PromptNotFound(NotFound):
     code = "prompt_not_found"
 
 
+##= docs/spec/trace.md#addresses
+##% A resource that does not exist MUST be refused with the code `resource_not_found`.
 class ResourceNotFound(NotFound):
     """No resource stands at that URI."""
 

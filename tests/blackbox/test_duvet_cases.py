@@ -56,6 +56,8 @@ def _snapshot(folder: Path, case: dict[str, Any]) -> str:
     return (folder / case["cwd"] / ".duvet" / "snapshot.txt").read_bytes().decode()
 
 
+##= docs/spec/trace.md#reports
+##% The snapshot MUST have the bytes that duvet writes for the same project.
 @pytest.mark.parametrize("case", [c for c in CASES if "expected_snapshot" in c], ids=lambda c: c["name"])
 def test_the_snapshot_is_the_one_that_duvet_writes(case: dict[str, Any], tmp_path: Path) -> None:
     if case["name"] in NEEDS_NETWORK:

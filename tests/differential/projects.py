@@ -12,8 +12,19 @@ from tests.differential.specifications import ietf_text, markdown_text
 ROOT = "@ROOT@"
 """Stands for the project's own directory until the project is written to disk."""
 _SCHEMA = "'$schema' = \"https://awslabs.github.io/duvet/config/v0.4.0.json\"\n"
-_STYLES = (("//=", "//#"), ("//=", "//#"), ("*=", "*#"), ("##=", "##%"), ("# //=", "# //#"), ("//=", "//"), ("@", "|"))
+_STYLES = (
+    ("//=", "//#"),
+    ("//=", "//#"),
+    ("*=", "*#"),
+    ("##=", "##%"),
+    ("# //=", "# //#"),
+    ("//=", "//"),
+    ("@", "|"),
+    ("é", "ü "),
+    ("--", "-- "),
+)
 _TYPES = ("implementation", "citation", "test", "exception", "todo", "implication", "spec", "TEST", "TODO", "EXCEPTION")
+_GLOBS = ("src/**/*.rs", "src/*.rs", "./src/*.rs", "src/f0.rs", "**/*.rs", "src/f[0-1].rs", "src/?0.rs", "src/f[!0].rs")
 _DEFAULT_TYPES = ("implementation", "spec", "test", "exception", "todo", "implication")
 _FORMATS = ("auto", "AUTO", "ietf", "IETF", "markdown", "MARKDOWN", "md")
 _INDENTS = ("", "", "    ", "\t", " \u00a0", "  \t")
@@ -97,7 +108,7 @@ class _Maker:
     def add_sources(self, number: int) -> None:
         random = self.random
         meta, content = random.choice(_STYLES)
-        block = [f'[[source]]\npattern = "{random.choice(("src/**/*.rs", "src/*.rs", "./src/*.rs", "src/f0.rs"))}"']
+        block = [f'[[source]]\npattern = "{random.choice(_GLOBS)}"']
         if (meta, content) != ("//=", "//#"):
             block.append(f'comment-style = {{ meta = "{meta}", content = "{content}" }}')
         if self.chance(0.3):

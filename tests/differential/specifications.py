@@ -7,9 +7,12 @@ from random import Random
 _TEXT = (
     "the a server client MUST SHOULD MAY NOT frame stream é naïve über 日本 кот 🦀 e.g. i.e. 1.2 v1.0. end. Stop. etc.) "
     'it\'s (see [RFC2119] x-y a_b * - `code` | } A 0x1F \u00a0nb\u00a0 e\u0301 REQUIRED SHALL RECOMMENDED OPTIONAL "MUST" '
+    "MUST\u0301 x\u200dy \u200bz \x1c \x85n "
     "MUST. MUST, is not, which: that; value=3 a/b ... .. <tag> &amp; \\* Ωmega ﬁn ½ ²  ."
 )
 _WORDS = _TEXT.split(" ")
+_IETF_WORDS = [*_WORDS, *["हिन्दी", "का", "שָׁלוֹם", "ไทย", "ⓐ", "①", "ﷺ", "٣", "MUST²", "MAYⓐ"]]
+"""With scripts whose transliteration is only roughly the same; IETF titles have no slugs."""
 _IETF_TITLES = (
     "Introduction",
     "The  Wide Title",
@@ -82,15 +85,38 @@ _MARKDOWN_TITLES = (
     "a | b",
     "end.",
     "MUST be",
+    "한국어 제목",
+    "ελληνικά Ψ",
+    "しん・ブン",
+    "½ ⅓ §",
+    "→ a ↓",
+    "Foo [x][ref] b",
+    "Foo [ref] b",
+    "a \\",
+    "<!-- only -->",
+    "http://bare.link",
+    "*a* `b` _c_",
+    "`` a ` b ``",
+    "[a](<b c> 'd')",
+    "[`code`](x) y",
+    "![](y)",
+    "&unknown; x",
+    "&#35; y",
+    "a<br/>b",
+    "~~strike~~",
+    "Tab\tinside",
+    "x {#é}",
+    "{#only}",
 )
 
 
-def words(random: Random, count: int) -> str:
-    return " ".join(random.choice(_WORDS) for _ in range(count))
+def words(random: Random, count: int, known: list[str] = _WORDS) -> str:
+    return " ".join(random.choice(known) for _ in range(count))
 
 
-def _paragraph(random: Random, indent: str) -> list[str]:
-    return [indent + words(random, random.choice((1, 2, 5, 9, 12))) for _ in range(random.choice((1, 1, 2, 3, 6)))]
+def _paragraph(random: Random, indent: str, known: list[str] = _WORDS) -> list[str]:
+    sizes = [random.choice((1, 2, 5, 9, 12)) for _ in range(random.choice((1, 1, 2, 3, 6)))]
+    return [indent + words(random, size, known) for size in sizes]
 
 
 def ietf_text(random: Random) -> str:
@@ -138,7 +164,7 @@ def _ietf_heading(random: Random, number: list[int]) -> list[str]:
 def _ietf_block(random: Random) -> list[str]:
     kind = random.random()
     if kind < 0.55:
-        return [*_paragraph(random, "   "), random.choice(("", " ", "\t"))]
+        return [*_paragraph(random, "   ", _IETF_WORDS), random.choice(("", " ", "\t"))]
     if kind < 0.7:
         return [
             "",
@@ -149,7 +175,12 @@ def _ietf_block(random: Random) -> list[str]:
             "",
         ]
     if kind < 0.8:
-        return [random.choice(("\x0c", "\x0c ", " \x0c")), "A Running Header", "", *_paragraph(random, "   ")]
+        return [
+            random.choice(("\x0c", "\x0c ", " \x0c")),
+            "A Running Header",
+            "",
+            *_paragraph(random, "   ", _IETF_WORDS),
+        ]
     if kind < 0.9:
         return ["   * " + words(random, 4), "", "   *  " + words(random, 8), ""]
     if kind < 0.95:

@@ -90,6 +90,11 @@ def statuses(view: TraceView) -> dict[str, str]:
     return {requirement.text: requirement.status.value for requirement in view.catalog.requirements}
 
 
+def citations_of(view: TraceView, text: str) -> list[str]:
+    """The ids of the citations of a requirement."""
+    return [citation.id for r in view.catalog.requirements if r.text == text for citation in r.related]
+
+
 def picture(view: TraceView) -> dict[str, Any]:
     """Everything that a caller can learn, as plain values."""
     catalog = view.catalog

@@ -39,6 +39,8 @@ def test_a_configuration_that_is_added_takes_over(bare: Project) -> None:
     assert BREW in statuses(service.view())
 
 
+##= docs/spec/trace.md#fresh-answers
+##% A change of `.duvet/config.toml` MUST be taken over without a restart.
 def test_a_changed_configuration_is_followed_without_parsing_all_again(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,6 +281,8 @@ def test_every_name_of_an_rfc_counts_for_one_document(name: str, bare: Project) 
     assert view.catalog.resolve(name) is view.catalog.specifications["rfc2324"]
 
 
+##= docs/spec/trace.md#targets
+##% The MCP tools MUST count two spellings of one document as one specification.
 def test_two_spellings_of_a_path_count_for_one_document(project: Project) -> None:
     project.write("tests/a.rs", cite("./specs/../specs/coffee.md#brewing", BREW))
     view = project.service().view()

@@ -17,6 +17,7 @@ from tests.ingest.projects import (
     WARM,
     Project,
     Work,
+    citations_of,
     cite,
     observed,
     picture,
@@ -40,6 +41,8 @@ def test_the_first_answer_is_right(project: Project) -> None:
     }
 
 
+##= docs/spec/trace.md#fresh-answers
+##% A file that was saved before a call MUST be seen in the answer to that call.
 def test_a_saved_test_is_in_the_next_answer(project: Project) -> None:
     service = project.service()
     assert statuses(service.view())[BREW] == "missing_test"
@@ -85,9 +88,7 @@ def test_new_renamed_and_removed_sources_are_followed(project: Project) -> None:
     project.write("src/deep/new.rs", cite("specs/coffee.md#serving", MILK))
     assert statuses(service.view())[MILK] == "missing_test"
     (project.root / "src/deep/new.rs").rename(project.root / "src/renamed.rs")
-    assert [e.citation.id for e in service.view().catalog.citations if e.requirement.text == MILK] == [
-        "src/renamed.rs:1"
-    ]
+    assert citations_of(service.view(), MILK) == ["src/renamed.rs:1"]
     project.remove("src/renamed.rs")
     assert statuses(service.view())[MILK] == "not_started"
     assert picture(service.view()) == fresh_picture(project)
@@ -99,7 +100,8 @@ def test_a_removed_specification_is_missed_and_welcomed_back(project: Project) -
     project.remove("specs/tea.md")
     view = service.view()
     assert BOIL not in statuses(view)
-    assert [problem.code for problem in view.state.problems] == ["specification_not_found"]
+    assert [problem.code for problem in view.state.problems] == ["specification_not_found"] * 2
+    assert [problem.place.path for problem in view.state.problems] == [".duvet/config.toml", "src/tea.rs"]
     assert list(view.state.specification_problems.values()) == ["specs/tea.md does not exist"]
     project.write("specs/tea.md", TEA)
     assert statuses(service.view())[BOIL] == "missing_test"
@@ -161,6 +163,8 @@ def test_nothing_changed_is_the_same_state_with_faults_in_it_too(fault: str, pro
     assert service.view() is first
 
 
+##= docs/spec/trace.md#fresh-answers
+##% A file that did not change SHOULD NOT be parsed or matched again.
 def test_only_the_changed_file_is_parsed_again_and_only_its_citations_matched(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,6 +235,8 @@ def test_what_is_gone_is_forgotten(project: Project) -> None:
 # -- everybody at once -------------------------------------------------------------------------------------------------
 
 
+##= docs/spec/trace.md#fresh-answers
+##% Calls at the same time on an unchanged project MUST get equal answers.
 def test_ten_callers_at_once_get_equal_answers_and_one_refresh(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,7 +280,11 @@ def test_a_changed_status_is_told_once(project: Project) -> None:
     service = project.service()
     assert service.changed_resources() == []
     project.write("tests/coffee.rs", cite("specs/coffee.md#brewing", BREW))
-    assert service.changed_resources() == ["duvet:///citations", "duvet:///requirements", _uri(service, BREW)]
+    uri = _uri(service, BREW)
+    section = uri.rpartition("/")[0]
+    specification = section.partition("/sections/")[0]
+    everything = {"duvet:///citations", "duvet:///requirements"}
+    assert set(service.changed_resources()) == {uri, f"{uri}/citations", section, specification} | everything
     assert service.changed_resources() == []
 
 

@@ -37,7 +37,9 @@ def test_reasons_are_joined() -> None:
     assert only("//= s#x\n//= type=exception\n//= reason=one \n//= reason= two\n").comment == "one two"
 
 
-@pytest.mark.parametrize("word", ["spec", "SPEC", "test", "implementation", "CITATION", "exception", "todo", "implication"])
+@pytest.mark.parametrize(
+    "word", ["spec", "SPEC", "test", "implementation", "CITATION", "exception", "todo", "implication"]
+)
 def test_types_are_written_in_one_case(word: str) -> None:
     assert only(f"//= s#x\n//= type={word}\n").type.value == word.lower().replace("implementation", "citation")
 

@@ -55,7 +55,7 @@ def test_what_is_no_key_word_is_passed_over(word: str) -> None:
         ("a... MUST b.. c. d", ["MUST b.. c."]),
         ("It MUST x and MUST y.", ["It MUST x and MUST y."]),
         ("It MUST x. It MUST x.", ["It MUST x."]),
-        ("It MUST\tx. It MUST x.", ["It MUST\tx."]),
+        ("It MUST  x. It MUST x.", ["It MUST  x."]),
         ("Intro\n- it MUST a\n- it MAY b\nlazy", ["- it MUST a", "- it MAY b lazy"]),
         ("It\u00a0MUST work.", ["It\u00a0MUST work."]),
     ],

@@ -100,7 +100,10 @@ def test_a_title_with_a_bar_must_follow_even_after_a_blank_line() -> None:
 
 
 def test_well_known_titles_stand_alone_between_blank_lines() -> None:
-    assert ids("\nAbstract\n\n   A.\n\nSecurity Considerations\n\n   S.\n") == ["name-abstract", "name-security-considerations"]
+    assert ids("\nAbstract\n\n   A.\n\nSecurity Considerations\n\n   S.\n") == [
+        "name-abstract",
+        "name-security-considerations",
+    ]
     assert ids("\nAbstract\n   A.\n") == []
     assert ids("Abstract\n\n   A.\n") == []
     assert ids("\n Abstract\n\n   A.\n") == []

@@ -71,7 +71,15 @@ def test_a_name_in_brackets_is_a_link_where_it_is_defined() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["#no space", "####### seven", "    # code", "```\n# fenced\n```", "<div>\n# html\n</div>", "\\# escaped", "text\n    ==="],
+    [
+        "#no space",
+        "####### seven",
+        "    # code",
+        "```\n# fenced\n```",
+        "<div>\n# html\n</div>",
+        "\\# escaped",
+        "text\n    ===",
+    ],
 )
 def test_what_only_looks_like_a_heading_is_none(text: str) -> None:
     assert markdown(text + "\n").sections == ()

@@ -26,13 +26,15 @@ def test_a_quote_is_found_over_the_ends_of_lines() -> None:
     assert find("two three four", "one two\n  three four five") == (MatchKind.EXACT, ["two", "three four"])
 
 
-@pytest.mark.parametrize("quote", ["one  two", "one two , three", "one\ttwo,three", " one two,three "])
+@pytest.mark.parametrize("quote", ["one  two", "one two , three", "one  two,three", " one two,three "])
 def test_white_space_is_forgiven(quote: str) -> None:
     kind, pieces = find(quote, "one two, three. four") or (None, [])
     assert (kind, pieces[0][:7]) == (MatchKind.NORMALISED, "one two")
 
 
-@pytest.mark.parametrize("quote", ["one twx three", "one to three", "one twwo three", "xone two three", "one two thre!"])
+@pytest.mark.parametrize(
+    "quote", ["one twx three", "one to three", "one twwo three", "xone two three", "one two thre!"]
+)
 def test_one_byte_of_difference_is_forgiven(quote: str) -> None:
     found = find(quote, "zero one two three four")
     assert found is not None
@@ -61,7 +63,7 @@ def test_a_piece_of_one_byte_covers_nothing() -> None:
 
 
 def test_a_quote_of_one_byte_always_matches_something() -> None:
-    """Any byte is one edit away from any other, and the first one is the first. duvet does so, and committed snapshots show it."""
+    """Any byte is one edit away from any other, and the first one is the first."""
     assert find("x", "abc") == (MatchKind.FUZZY, [""])
 
 
@@ -91,14 +93,21 @@ def test_a_quote_that_was_cut_from_a_section_is_found_exactly(lines: list[str], 
 def test_with_one_edit_a_quote_is_found_near_its_place(lines: list[str], data: st.DataObject) -> None:
     haystack = _haystack(lines)
     text = haystack.text
-    start = data.draw(st.integers(0, len(text) - 1))
-    end = data.draw(st.integers(start + 1, len(text)))
-    at = data.draw(st.integers(start, end - 1))
+    # Inside a word: at its edge, an edit can change which white space carries meaning, and is two edits then.
+    inside = [at for at in range(1, len(text) - 1) if text[at].isascii() and text[at - 1 : at + 2].isalnum()]
+    at = data.draw(st.sampled_from(inside))
+    start = data.draw(st.integers(0, at - 1))
+    end = data.draw(st.integers(at + 2, len(text)))
     kind = data.draw(st.sampled_from(["change", "insert", "drop"]))
     before, after = text[start:at], text[at + (kind != "insert") : end]
     quote = (before + ("" if kind == "drop" else "x") + after).strip()
-    assume(len(quote) > 1 and text[at].isascii())
-    assert match_quote(quote, haystack) is not None
+    found = match_quote(quote, haystack)
+    assert found is not None
+    if text.count(text[start:end]) == 1 and len(quote) > 8:
+        whole = match_quote(text[start:end].strip(), haystack)
+        assert whole is not None
+        assert found.spans[0][0] <= whole.spans[-1][1]
+        assert whole.spans[0][0] <= found.spans[-1][1]
 
 
 @settings(max_examples=500)
@@ -116,7 +125,9 @@ def test_they_agree_where_the_needle_was_cut_from_the_haystack_too(
 ) -> None:
     haystack = _few_letters(before + needle + after)
     at = data.draw(st.integers(0, len(needle) - 1))
-    edited = _few_letters(data.draw(st.sampled_from([needle[:at] + needle[at + 1 :], needle[:at] + b"z" + needle[at:]])))
+    edited = _few_letters(
+        data.draw(st.sampled_from([needle[:at] + needle[at + 1 :], needle[:at] + b"z" + needle[at:]]))
+    )
     assume(len(edited) > 1 and edited not in haystack)
     assert find_within_one_edit(edited, haystack) == slow_search(edited, haystack)
 
@@ -140,7 +151,10 @@ def _distance(one: bytes, other: bytes) -> int:
     for index, byte in enumerate(one, 1):
         previous, row[0] = row[0], index
         for column, candidate in enumerate(other, 1):
-            previous, row[column] = row[column], min(row[column] + 1, row[column - 1] + 1, previous + (byte != candidate))
+            previous, row[column] = (
+                row[column],
+                min(row[column] + 1, row[column - 1] + 1, previous + (byte != candidate)),
+            )
     return row[-1]
 
 

@@ -24,8 +24,8 @@ def markdown(text: str) -> Specification:
 
 def found(text: str) -> list[tuple[str, Level]]:
     """The requirements below one heading, with their levels."""
-    ((_, requirements),) = extract_requirements(markdown(f"# Part\n\n{text}\n")) or [(None, [])]
-    return [(requirement.text, requirement.level) for requirement in requirements]
+    sections = extract_requirements(markdown(f"# Part\n\n{text}\n"))
+    return [(requirement.text, requirement.level) for _, requirements in sections for requirement in requirements]
 
 
 # -- formats -----------------------------------------------------------------------------------------------------------
@@ -204,7 +204,9 @@ def test_eight_digits_suffice_while_they_mean_one_text(tmp_path: Path) -> None:
     # Two sentences whose hashes begin with the same eight digits.
     twins = ("Cup number 27965 MUST be full.", "Cup number 58395 MUST be full.")
     project = Project(tmp_path)
-    project.write("specs/a.md", f"# Part\n\nThe pot MUST brew. {twins[0]} {twins[1]}\n\n# Other\n\nThe pot MUST brew.\n")
+    project.write(
+        "specs/a.md", f"# Part\n\nThe pot MUST brew. {twins[0]} {twins[1]}\n\n# Other\n\nThe pot MUST brew.\n"
+    )
     catalog = project.service().view().catalog
     brew = catalog.requirements[0].identifier
     assert [r.section.id for r in catalog.find(brew[:8])] == ["part", "other"]

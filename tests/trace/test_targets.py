@@ -70,7 +70,17 @@ def test_requirements_are_kept_under_the_path_of_their_specification(target: str
 
 
 def test_targets_are_in_order_of_their_path_part_by_part() -> None:
-    paths = ["b.md", "a/z.md", "a.md", "./c.md", "../d.md", "/e/./b.md", "/e/a.md", "https://z.example/", "http://a.example/"]
+    paths = [
+        "b.md",
+        "a/z.md",
+        "a.md",
+        "./c.md",
+        "../d.md",
+        "/e/./b.md",
+        "/e/a.md",
+        "https://z.example/",
+        "http://a.example/",
+    ]
     assert [target.path for target in sorted(map(Target, paths), key=Target.sort_key)] == [
         "http://a.example/",
         "https://z.example/",

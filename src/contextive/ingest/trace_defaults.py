@@ -28,6 +28,9 @@ STYLES_BY_ENDING: dict[str, tuple[CommentStyle, ...]] = {
 }
 
 
+##= docs/spec/trace.md#defaults
+##% Without `.duvet/config.toml` the usual places of specifications and the source files of known languages MUST be
+##% traced.
 def settings_for(
     root: str, specifications: tuple[str, ...], sources: tuple[str, ...], allows: Allows | None = None
 ) -> TraceSettings:

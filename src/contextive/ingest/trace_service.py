@@ -47,6 +47,13 @@ def fetch_missing(root: Path, settings: TraceSettings) -> None:
                 logger.warning("%s could not be fetched: %s", target.path, error.sentence())
 
 
+def _parsed_config(text: str) -> TraceSettings:
+    try:
+        return parse_duvet_config(text, CONFIG_PATH, None)
+    except ValueError:  # Python refuses to read integers of thousands of digits
+        raise ConfigError(f"{CONFIG_PATH} holds a number that is too long.") from None
+
+
 class TraceService:
     """Answers from the files as they are. One refresh at a time; who comes meanwhile waits for it and shares it."""
 
@@ -67,6 +74,8 @@ class TraceService:
         self._view: TraceView | None = None
         self._statuses: dict[str, str] | None = None
 
+    ##= docs/spec/trace.md#fresh-answers
+    ##% Calls at the same time on an unchanged project MUST get equal answers.
     def view(self) -> TraceView:
         """The project now. Cheap when nothing changed: a look at every file's fingerprint."""
         with self._lock:
@@ -126,11 +135,13 @@ class TraceService:
             self._project.settings = settings
         return self._project
 
+    ##= docs/spec/trace.md#fresh-answers
+    ##% A change of `.duvet/config.toml` MUST be taken over without a restart.
     def _settings(self) -> TraceSettings:
         content = self.files.read(CONFIG_PATH)
         if isinstance(content, FileText):
             if self._config is None or self._config[0] != content:
-                self._config = (content, parse_duvet_config(content.text, CONFIG_PATH, None))
+                self._config = (content, _parsed_config(content.text))
             return self._config[1]
         if content.fingerprint is not None:
             raise ConfigError(f"{CONFIG_PATH} cannot be read: {content.reason}.")

@@ -80,8 +80,12 @@ class TracedProject:
     _interned: dict[Target, Target] = field(default_factory=dict)
     _last: tuple[list[object], TraceState] | None = None
 
+    ##= docs/spec/trace.md#fresh-answers
+    ##% A file that did not change SHOULD NOT be parsed or matched again.
     def read(self) -> TraceState:
         """The state of the files now: the very same object as long as nothing changed."""
+        if self._last is None or self._last[0][0] is not self.settings:
+            self._reading_numbers.clear()  # they are those of objects that may be gone
         generated = self.extract() if self.extracts else []
         keys = list(self._source_keys({file.path for file in generated}))
         parsed = [self._parse(key) for key in keys]
@@ -125,6 +129,9 @@ class TracedProject:
             return outcome
 
         for source in self.settings.specifications:
+            ##= docs/spec/trace.md#list-invalid-citations
+            ##% The tool `list_invalid_citations` MUST also list a configured specification that is not stored or
+            ##% cannot be read.
             outcome = load(self._one_spelling(self.configured_target(source)))
             if isinstance(outcome, str):
                 place = Place(self.settings.config_path or source.source, 1)
@@ -154,6 +161,9 @@ class TracedProject:
             files += known[1]
         return files
 
+    ##= docs/spec/trace.md#formats
+    ##% A format that the configuration names for extraction, or a citation for its match, MUST be used in place of
+    ##% the guessed one.
     def specification(self, target: Target) -> Specification | str:
         """The specification behind a target, parsed anew only when its text changed; or why there is none."""
         path = self._path(target)
@@ -167,10 +177,15 @@ class TracedProject:
             where = f"{target.path} is not stored in this project" if target.is_url else f"{target.path} does not exist"
             outcome = where if missing else f"{target.path} cannot be read: {content.reason}"
         else:
-            outcome = parse_specification(content.text, target.format, path)
+            try:
+                outcome = parse_specification(content.text, target.format, path)
+            except ValueError:  # Python refuses to read integers of thousands of digits
+                outcome = f"{target.path} cannot be read: it holds a number that is too long"
         self._specifications[target] = (content, outcome)
         return outcome
 
+    ##= docs/spec/trace.md#targets
+    ##% The text of a URL MUST be taken from the copy that is stored in the project.
     def _path(self, target: Target) -> str:
         return cached_path(target.path, self.settings.download_dir) if target.is_url else target.path
 
@@ -235,6 +250,9 @@ class TracedProject:
                 message = f"The pattern {pattern!r} is skipped: it leads outside the project"
                 yield Problem("outside_project", message, Place(self.settings.config_path or "", 1))
 
+    ##= docs/spec/trace.md#bad-input
+    ##% A source file that cannot be read, is not UTF-8, or is larger than 16 MiB MUST be reported, and costs the
+    ##% server no other file.
     def _parse(self, key: SourceKey) -> ParsedFile:
         content = self.files.read(key.path)
         known = self._sources.get(key)
@@ -244,7 +262,7 @@ class TracedProject:
             problem = Problem("unreadable_file", f"{key.path} is skipped: {content.reason}", Place(key.path, 1))
             parsed = ParsedFile((), (problem,))
         elif (reading := self._readings[key.reading]) is None:
-            parsed = parse_requirement_file(content.text, key.path)
+            parsed = _parsed_toml(content.text, key.path)
         else:
             parsed = parse_citations(content.text, key.path, reading.style, reading.type, reading.blob_link)
         self._sources[key] = (content, parsed)
@@ -306,8 +324,13 @@ class TracedProject:
         """Where a relative target may stand besides the project directory: around its TOML file, or above the project."""
         if citation.base is not None:
             return ancestors(citation.base)
+        if self.files.boundary is not None:
+            # Clients are shown no directory above the project by its name.
+            return ("/".join([".."] * height) for height in range(1, len(self.files.root.parents) + 1))
         return (str(folder).rstrip("/") for folder in self.files.root.parents)
 
+    ##= docs/spec/trace.md#targets
+    ##% The MCP tools MUST count two spellings of one document as one specification.
     def _one_spelling(self, target: Target) -> Target:
         """The first spelling under which a document was met, where aliases are unified."""
         if not self.unify_aliases:
@@ -329,6 +352,14 @@ def _url(text: str) -> str | None:
     except ValueError:
         return None
     return url
+
+
+def _parsed_toml(text: str, path: str) -> ParsedFile:
+    try:
+        return parse_requirement_file(text, path)
+    except ValueError:  # Python refuses to read integers of thousands of digits
+        message = "not a TOML file: it holds a number that is too long"
+        return ParsedFile((), (Problem("invalid_toml", message, Place(path, 1)),))
 
 
 def _same(before: list[object], now: list[object]) -> bool:

@@ -12,6 +12,8 @@ from contextive.trace.target import Target, cached_path, normalise_url, requirem
 from contextive.workspace.files import ProjectFiles, Unreadable
 
 
+##= docs/spec/trace.md#other-commands
+##% The command `duvet extract` MUST write one file for each section that has requirements.
 def extract_to(
     project: DuvetProject,
     target_path: str,

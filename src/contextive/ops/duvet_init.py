@@ -25,6 +25,8 @@ LANGUAGES: dict[str, tuple[str, str | None, tuple[str, ...]]] = {
 """Each language: where its sources are, how citations look there, and the files that give it away."""
 
 
+##= docs/spec/trace.md#other-commands
+##% The command `duvet init` MUST NOT replace a file that exists.
 def initialise(
     root: Path, specifications: Sequence[str], languages: Sequence[str], progress: Callable[[str, str], None]
 ) -> None:

@@ -65,6 +65,9 @@ class DuvetProject:
     specifications: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
 
+    ##= docs/spec/trace.md#defaults
+    ##% A `.duvet/config.toml` alone MUST decide, where there is one, which specifications are extracted and which
+    ##% sources are read.
     def settings(self, options: ReportOptions) -> tuple[TraceSettings, bool]:
         """The settings that count, and whether they were configured rather than guessed."""
         path = options.config_path or CONFIG_PATH
@@ -95,6 +98,9 @@ class DuvetProject:
         project = TracedProject(files, settings)
         if not configured:
             self.say(f"{'Note':>{_VERB_WIDTH}} no {CONFIG_PATH}; looking in the usual places")
+        ##= docs/spec/trace.md#network
+        ##% A specification MUST NOT be downloaded unless the user asks for it with `--fetch` or with the setting
+        ##% `trace.fetch`.
         if options.fetch:
             self._fetch(settings)
         generated = self._extract(project, configured)
@@ -158,6 +164,9 @@ class DuvetProject:
         self.progress("Matched", f"{sum(len(r.references) for r in analysis.reports.values())} references ")
         return state, True
 
+    ##= docs/spec/trace.md#reports
+    ##% A citation that is not valid MUST make `duvet report` end with the exit code 1, after all errors of its kind
+    ##% were shown.
     def _fails(self, files: ProjectFiles, problems: Sequence[Problem]) -> bool:
         for problem in problems:
             self._print_problem(files, problem, "×")
@@ -219,6 +228,9 @@ class DuvetProject:
 
     # -- reports -------------------------------------------------------------------------------------------------------
 
+    ##= docs/spec/trace.md#reports
+    ##% The command `duvet report` MUST be able to write JSON in both versions, LCOV, HTML, SARIF, JUnit, GitHub
+    ##% annotations and a badge.
     def _write_reports(
         self, options: ReportOptions, settings: TraceSettings, state: TraceState, files: ProjectFiles
     ) -> int:
@@ -290,6 +302,9 @@ class DuvetProject:
                     return 1
         return 0
 
+    ##= docs/spec/trace.md#ci-rules
+    ##% With `--ci` and a snapshot, a report MUST fail when the stored snapshot is missing or different, and leaves
+    ##% it as it is.
     def _snapshot_agrees(self, path: str, expected: str) -> bool:
         try:
             actual = (self.root / path).read_bytes().decode("utf-8")
@@ -399,6 +414,9 @@ def all_requirements(state: TraceState) -> list[Requirement]:
     return [r for report in state.analysis.reports.values() for r in requirements_of(report)]
 
 
+##= docs/spec/trace.md#ci-rules
+##% With `--ci` and no snapshot, a report MUST fail on a referenced line that is not cited, and on a cited line that
+##% is not tested.
 def unmet(report: TargetReport, require_citations: bool, require_tests: bool) -> str | None:
     """What a specification lacks under duvet's own rule, which looks at whole lines."""
     cited: set[int] = set()
@@ -455,6 +473,8 @@ def _write_generated(root: Path, generated: Sequence[GeneratedFile]) -> None:
         (root / file.path).write_bytes(file.text.encode("utf-8", "surrogatepass"))
 
 
+##= docs/spec/trace.md#reports
+##% A report, and a text that is downloaded, MUST be written whole or not at all.
 def write_file(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)

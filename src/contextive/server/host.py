@@ -172,6 +172,8 @@ class Host:
         if any(map(_is_traced, uris)):
             await run_in_thread(self.services.get(TraceService).remember_statuses)
 
+    ##= docs/spec/trace.md#fresh-answers
+    ##% A client that has subscribed to a requirement MUST be told when its status changes.
     async def announce_changed_resources(self) -> None:
         """Tell subscribers of requirements whose status changed. Looks at the project only where somebody subscribed."""
         watching = [door for door in self._doors.values() if any(map(_is_traced, door.hub.watched))]

@@ -6,6 +6,9 @@ from contextive.registry import Surface, Tool
 from contextive.server.profiles import Profile
 
 
+##= docs/spec/trace.md#instructions
+##% The instructions of the profile `duvet` MUST say what it is for, name each tool and each resource, and say how
+##% both are reached.
 def write_instructions(profile: Profile, surface: Surface) -> str:
     """What this server is, every tool in one line with when to use it, and how resources and prompts are reached.
 

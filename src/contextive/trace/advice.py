@@ -20,6 +20,8 @@ from contextive.trace.text import normalise, trim
 
 Part = Literal["format", "specification", "section", "quote"]
 
+##= docs/spec/trace.md#validate-citation
+##% A citation MUST be understood in each of the usual comment styles, and without any.
 STYLES = (
     CommentStyle("//=", "//#"),
     CommentStyle("*=", "*#"),
@@ -90,6 +92,10 @@ def judge(text: str, catalog: TraceCatalog) -> Verdict:
     return judge_citation(citation, catalog, style)
 
 
+##= docs/spec/trace.md#validate-citation
+##% A citation MUST be valid only if its specification, its section and its quoted text exist.
+##= docs/spec/trace.md#validate-citation
+##% The answer on an invalid citation MUST say whether its format, specification, section or quote fails.
 def judge_citation(citation: Citation, catalog: TraceCatalog, style: CommentStyle) -> Verdict:
     path, section_id = citation.target_path, citation.section_id
     if section_id is None:
@@ -138,6 +144,8 @@ def _unknown_section(citation: Citation, entry: SpecificationEntry, wanted: str,
     return Verdict(False, "Section not found", "section", nearest, suggestion)
 
 
+##= docs/spec/trace.md#validate-citation
+##% The answer on an invalid citation SHOULD hold what comes nearest and a corrected citation.
 def _unknown_quote(citation: Citation, entry: SpecificationEntry, section: Section, style: CommentStyle) -> Verdict:
     elsewhere = _section_with(entry, citation.quote)
     if elsewhere is not None:

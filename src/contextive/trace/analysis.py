@@ -120,6 +120,9 @@ class _Bucket:
     references: list[Reference] = field(default_factory=list)
 
 
+##= docs/spec/trace.md#matching
+##% A citation that cannot be parsed or matched MUST NOT cover anything, and keeps no other citation from being
+##% matched.
 def analyse(citations: Sequence[Citation], resolve: Resolve, load: Load) -> Analysis:
     """Match every citation. Each one that fails costs itself alone; why it failed is kept with its number."""
     ordered = sort_citations(citations)
@@ -166,9 +169,13 @@ def _place(citation: Citation, bucket: _Bucket) -> tuple[Section, Match | None] 
     if section is None:
         message = f"missing section {quoted(section_id)} in {target.shown}"
         return Problem("section_not_found", message, citation.target_place, "referenced here")
+    ##= docs/spec/trace.md#citation-comments
+    ##% A citation without quoted lines MUST be valid where its section exists, and covers nothing.
     if not citation.quote:
         return section, None
     match = find_match(specification, section, citation.quote)
+    ##= docs/spec/trace.md#matching
+    ##% A quote that does not stand in its section MUST be an error.
     if match is None:
         message = f"could not find text in section {quoted(section_id)} of {target.shown}"
         label = "text here" if section.text_lines else "section is empty"

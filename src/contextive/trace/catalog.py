@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import operator
 import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote, urlsplit
@@ -131,6 +132,14 @@ class TraceCatalog:
         """The citations in code and in requirement files, the requirements themselves left out."""
         return {c.id: c for c in self.analysis.citations if c.type is not CitationType.SPEC}
 
+    def citation(self, name: str) -> Citation | None:
+        """The citation of an id, as it is or as clients are shown it."""
+        return self.citations_by_id.get(name) or self._citations_as_shown.get(name)
+
+    @cached_property
+    def _citations_as_shown(self) -> dict[str, Citation]:
+        return {as_shown(name): citation for name, citation in self.citations_by_id.items()}
+
     @cached_property
     def matched_by_id(self) -> dict[str, Matched]:
         return {item.citation.id: item for item in self.analysis.matched}
@@ -142,6 +151,9 @@ class TraceCatalog:
     def entry_of(self, target: Target) -> SpecificationEntry:
         return self._by_target[target]
 
+    ##= docs/spec/trace.md#identifiers
+    ##% An identifier MUST be accepted in a shortened form of eight or more digits while only one requirement text
+    ##% begins so.
     def find(self, identifier: str) -> list[Requirement]:
         """The requirements of an identifier, which may be shortened to eight or more digits while it stays unique."""
         identifier = identifier.strip().lower()
@@ -160,6 +172,8 @@ class TraceCatalog:
         matching = [key for key in self.by_identifier if key.startswith(identifier)]
         return matching if len(matching) > 1 or (matching and len(identifier) < MIN_PREFIX) else []
 
+    ##= docs/spec/trace.md#project-resources
+    ##% Every `full_path` MUST be readable as a resource.
     def full_path(self, requirement: Requirement) -> str:
         section = self.entry_of(requirement.target).section_path(requirement.section)
         return f"{section}/requirements/{requirement.identifier}"
@@ -204,6 +218,9 @@ def _same(before: list[Citation], now: list[Citation]) -> bool:
     return len(before) == len(now) and all(map(operator.is_, before, now))
 
 
+##= docs/spec/trace.md#resolve-spec-id
+##% A path with `./` or `file://` before it, and every usual address of an RFC, MUST resolve to the same id as the
+##% plain form.
 def _canonical(name: str) -> str:
     name = name.strip().partition("#")[0]
     if name.startswith("file://"):
@@ -213,25 +230,45 @@ def _canonical(name: str) -> str:
 
 def segment(text: str) -> str:
     """Text as one path segment."""
-    return quote(text, safe="-._~!$&'()*+,;=:@")
+    return quote(text, safe="-._~!$&'()*+,;=:@", errors="surrogateescape")
 
 
 def segments(text: str) -> str:
     """Text that may hold slashes as the rest of a path."""
-    return quote(text, safe="-._~!$&'()*+,;=:@/")
+    return quote(text, safe="-._~!$&'()*+,;=:@/", errors="surrogateescape")
 
 
+def as_shown(text: str) -> str:
+    """Text as it reaches a client: a byte of a file name that is no UTF-8 becomes a replacement character."""
+    return "".join("\N{REPLACEMENT CHARACTER}" if "\ud800" <= c <= "\udfff" else c for c in text)
+
+
+##= docs/spec/trace.md#identifiers
+##% Two specifications of a project MUST NOT have the same id.
 def assign_ids(targets: Sequence[Target]) -> dict[Target, str]:
     """A short, readable, unique id for each specification. A name that two would share is spelled out for both."""
     ids: dict[Target, str] = {}
-    for candidates in (_short_id, _long_id, _numbered_ids(targets)):
-        open_targets = [target for target in targets if target not in ids]
+    for candidates in (_short_id, _long_id):
         names: dict[str, list[Target]] = {}
-        for target in open_targets:
-            names.setdefault(candidates(target), []).append(target)
-        taken = set(ids.values())
+        for target in targets:
+            if target not in ids:
+                names.setdefault(candidates(target), []).append(target)
+        taken = {"", *ids.values()}
         ids |= {owners[0]: name for name, owners in names.items() if len(owners) == 1 and name not in taken}
+    taken = set(ids.values())
+    for target in targets:
+        if target not in ids:
+            ids[target] = _hashed_id(target, taken)
+            taken.add(ids[target])
     return ids
+
+
+def _hashed_id(target: Target, taken: set[str]) -> str:
+    """An id that stays the same whatever other specifications come and go."""
+    name = _long_id(target) or "specification"
+    key = f"{target.path}\0{target.format.value}".encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(key, digest_size=16).hexdigest()
+    return next(f"{name}-{digest[:size]}" for size in range(8, 33) if f"{name}-{digest[:size]}" not in taken)
 
 
 def _short_id(target: Target) -> str:
@@ -250,18 +287,6 @@ def _long_id(target: Target) -> str:
     name = f"{parts.netloc}{parts.path}" if target.is_url else target.path
     suffix = "" if target.format.value == "auto" else f"-{target.format.value}"
     return slug(name) + suffix
-
-
-def _numbered_ids(targets: Iterable[Target]) -> _Numbering:
-    return _Numbering({target: index for index, target in enumerate(targets, 1)})
-
-
-@dataclass(frozen=True)
-class _Numbering:
-    numbers: dict[Target, int]
-
-    def __call__(self, target: Target) -> str:
-        return f"{_long_id(target)}-{self.numbers[target]}"
 
 
 def _without_extension(path: str) -> str:

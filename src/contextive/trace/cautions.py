@@ -37,6 +37,8 @@ def cautions(analysis: Analysis, around: Surroundings) -> list[Problem]:
     ]
 
 
+##= docs/spec/trace.md#reports
+##% A run that finds neither a specification nor a citation MUST say so.
 def _nothing_found(analysis: Analysis, around: Surroundings) -> Iterator[Problem]:
     place = Place(around.config_path or ".duvet/config.toml", 1)
     if not around.specifications and not analysis.citations:
@@ -87,6 +89,8 @@ def _stale_files(around: Surroundings) -> Iterator[Problem]:
         yield Problem("stale_requirements", message, Place(path, 1), help="Delete it.", fatal=False)
 
 
+##= docs/spec/trace.md#matching
+##% A quote that is found with one byte of difference MUST be reported as a warning.
 def _inexact(matched: Iterable[Matched]) -> Iterator[Problem]:
     for item in matched:
         citation, match = item.citation, item.match

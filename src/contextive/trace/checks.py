@@ -28,6 +28,9 @@ class Finding:
     help: str = ""
 
 
+##= docs/spec/trace.md#other-commands
+##% The command `duvet query` MUST check implementations, tests and duplicates, and end with the exit code 1 when it
+##% finds something.
 def run_checks(
     checks: Iterable[Check], analysis: Analysis, requirements: Sequence[Requirement]
 ) -> dict[Check, list[Finding]]:

@@ -79,6 +79,8 @@ class Citation:
     """The first line of the citation as it stands in the file."""
     end_line: int = field(default=0, compare=False)
 
+    ##= docs/spec/trace.md#citation-comments
+    ##% The id of a citation MUST be its path and its first line's number, with a colon between them.
     @property
     def id(self) -> str:
         return f"{self.source}:{self.line}"
@@ -191,6 +193,8 @@ class _Reader:
         self._quote: list[_Quoted] = []
         self._last = 0
 
+    ##= docs/spec/trace.md#citation-comments
+    ##% A citation MUST be a run of comment lines without a gap: meta lines first, then quoted lines.
     def take(self, line: _Line) -> None:
         if line.number > self._last + 1 or (line.is_meta and self._quote):
             self.close()
@@ -213,6 +217,9 @@ class _Reader:
     def _place(self, line: _Line) -> Place:
         return Place(self._path, line.number, line.column)
 
+    ##= docs/spec/trace.md#citation-comments
+    ##% An unknown field, a second value for a field, or a field that the type does not allow MUST be an error,
+    ##% except for a second reason.
     def _set(self, line: _Line) -> None:
         key, equals, value = line.value.partition("=")
         key, place = trim_end(key), self._place(line)
@@ -258,6 +265,8 @@ class _Reader:
             self._fail("repeated_field", f'"{key}" already specified', meta.seen[key], "already defined here")
         meta.seen[key] = place
 
+    ##= docs/spec/trace.md#citation-comments
+    ##% A citation without a target, or with a target that has no section, MUST be an error.
     def _build(self, meta: _Meta, quote: list[_Quoted]) -> None:
         if meta.target is None or meta.target_place is None:
             self._fail("missing_target", "comment is missing source specification", meta.place)

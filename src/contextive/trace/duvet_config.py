@@ -22,6 +22,9 @@ _SOURCE_TYPES = {
     **{kind.value: kind for kind in CitationType if kind is not CitationType.CITATION},
 }
 _FORMATS = {"ietf": Format.IETF, "IETF": Format.IETF, "markdown": Format.MARKDOWN, "md": Format.MARKDOWN}
+##= docs/spec/trace.md#requirement-files
+##% The TOML files below `.duvet/requirements`, `.duvet/exceptions` and `.duvet/todos` MUST be read for
+##% requirements, exceptions and todos.
 REQUIREMENT_PATTERNS = tuple(f".duvet/{folder}/**/*.toml" for folder in ("requirements", "todos", "exceptions"))
 
 
@@ -70,6 +73,8 @@ class TraceSettings:
     """Whether the sources were guessed; then vendored and generated directories are left out, and one walk finds all."""
 
 
+##= docs/spec/trace.md#bad-input
+##% A `.duvet/config.toml` with an unknown key or a wrong value MUST be refused with a message that names it.
 def parse_duvet_config(text: str, config_path: str, environ: Mapping[str, str] | None) -> TraceSettings:
     """The settings in a config file. Raises `ConfigError` with what is wrong and what is allowed.
 
@@ -145,6 +150,9 @@ class _Reader:
             raise self.error(f"missing field `{prefix}{key}`")
         return self.text(table, key, "", prefix)
 
+    ##= docs/spec/trace.md#citation-comments
+    ##% The prefixes of both kinds of lines MUST be settable for each pattern of source files, and default to `//=`
+    ##% and `//#`.
     def source(self, entry: dict[str, Any]) -> SourcePattern:
         self.close(entry, "source.", {"pattern", "comment-style", "type", "blob-link"})
         style = self.table(entry, "comment-style", "source.")

@@ -6,10 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from contextive.trace.letters import is_part_of_word
 from contextive.trace.level import Level
 from contextive.trace.specification import Section, Specification, SpecLine
 from contextive.trace.text import normalise, trim
 
+##= docs/spec/trace.md#extraction
+##% The level MUST be "MUST" for "MUST", "SHALL" and "REQUIRED", "SHOULD" for "SHOULD" and "RECOMMENDED", "MAY" for
+##% "MAY" and "OPTIONAL".
 _KEYWORDS: tuple[tuple[re.Pattern[str], Level], ...] = tuple(
     (re.compile(rf'\b{word}\b"?'), level)
     for word, level in (
@@ -22,7 +26,7 @@ _KEYWORDS: tuple[tuple[re.Pattern[str], Level], ...] = tuple(
         ("OPTIONAL", Level.MAY),
     )
 )
-_ANY_KEYWORD = re.compile(r"\b(?:MUST|SHALL|REQUIRED|SHOULD|RECOMMENDED|MAY|OPTIONAL)\b")
+_ANY_KEYWORD = re.compile(r"MUST|SHALL|REQUIRED|SHOULD|RECOMMENDED|MAY|OPTIONAL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +50,20 @@ def extract_requirements(specification: Specification) -> list[tuple[Section, li
 _Position = tuple[int, int]
 
 
+##= docs/spec/trace.md#extraction
+##% Each sentence below a heading that holds a key word of RFC 2119 in capitals MUST be a requirement.
+##= docs/spec/trace.md#extraction
+##% A sentence with several key words MUST have the highest of their levels.
 def _extract(lines: Sequence[SpecLine | None]) -> list[ExtractedRequirement]:
     by_quote: dict[str, tuple[_Position, Level, tuple[str, ...]]] = {}
     for index, line in enumerate(lines):
         if line is None or not _ANY_KEYWORD.search(line.text):
             continue
+        searched = _in_ascii(line.text)
         for pattern, level in _KEYWORDS:
-            for hit in pattern.finditer(line.text):
+            for hit in pattern.finditer(searched):
+                ##= docs/spec/trace.md#extraction
+                ##% A key word directly before a quotation mark MUST NOT make a requirement.
                 if hit.group().endswith('"'):
                     continue  # the definition of the key word itself
                 start = _sentence_start(lines, index, hit.start())
@@ -67,6 +78,16 @@ def _extract(lines: Sequence[SpecLine | None]) -> list[ExtractedRequirement]:
     return [ExtractedRequirement(level, quote) for _, level, quote in sorted(by_quote.values())]
 
 
+def _in_ascii(text: str) -> str:
+    """The same with every other character as a letter or a space: `re` does not know all that belongs to a word."""
+    if text.isascii():
+        return text
+    return "".join(c if c.isascii() else "x" if is_part_of_word(c) else " " for c in text)
+
+
+##= docs/spec/trace.md#extraction
+##% A sentence MUST end at a full stop before white space, at an empty line, at the border of a list item, or with
+##% its section.
 def _sentence_end(lines: Sequence[SpecLine | None], index: int, column: int) -> _Position:
     line = lines[index]
     assert line is not None

@@ -12,23 +12,19 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from contextive.trace.specification import Format, Section, Specification, SpecLine, slug
-from contextive.trace.text import SourceText, iter_lines, trim, trim_start
+from contextive.trace.text import WHITESPACE, SourceText, iter_lines, trim, trim_start
 
 _APPENDIX_WORDS = ("Appendix ", "APPENDIX ", "Annex ")
+_SPACES = f"[{WHITESPACE}]+"
 _APPENDIX_FORMS = tuple(
     re.compile(pattern, re.DOTALL)
     for pattern in (
         r"([A-Z])\Z",
         r"([A-Z])\.\Z",
-        r"([A-Z])\.\s+(.*)",
-        r"([A-Z]):\s+(.*)",
-        r"([A-Z]) :\s+(.*)",
-        r"([A-Z]) -\s+(.*)",
-        r"([A-Z]) --\s+(.*)",
-        r"([A-Z])\s+(.*)",
+        *(rf"([A-Z]){mark}{_SPACES}(.*)" for mark in (r"\.", ":", " :", " -", " --", "")),
     )
 )
-_NUMBERED = re.compile(r"((?:[A-Z]\.?)?[0-9.]+):?\s+(.*)", re.DOTALL)
+_NUMBERED = re.compile(rf"((?:[A-Z]\.?)?[0-9.]+):?{_SPACES}(.*)", re.DOTALL)
 _NUMBER_ALONE = re.compile(r"((?:[A-Z]\.)?[0-9.]+)\Z")
 _HEADER_AT_START = re.compile(r"RFC [1-9][0-9]*  |\[Page [1-9][0-9]*\]")
 _FOOTER_AT_END = re.compile(r" \[Page [1-9][0-9]*\]\Z")
@@ -154,6 +150,8 @@ class _HeadingReader:
             number = rest.rstrip(".")
             self._accept(token, number, "", shift + len(number), appendix=bool(prefix))
 
+    ##= docs/spec/trace.md#ietf-sections
+    ##% The id of a numbered IETF section MUST be `section-` or `appendix-` and the number.
     def _accept(self, token: _Token, number: str, title: str, title_at: int, *, appendix: bool) -> bool:
         trimmed = trim(title)
         if not _is_title(trimmed) or not self._may_follow(number, trimmed):

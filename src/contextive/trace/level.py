@@ -14,6 +14,9 @@ class Level(IntEnum):
     MUST = 3
 
 
+##= docs/spec/trace.md#citation-comments
+##% A citation MUST have the type implementation, test, implication, exception, todo or spec; without one, that of
+##% its source pattern.
 class CitationType(StrEnum):
     """What a citation claims. Only `SPEC` makes a requirement; `TODO` covers nothing."""
 

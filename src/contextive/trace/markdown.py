@@ -27,6 +27,9 @@ _ASCII_SPACES = " \t\x0b\x0c"
 _NOT_MARKDOWN_SPACES = "".join(sorted(set(WHITESPACE) - set(_ASCII_SPACES)))
 
 
+##= docs/spec/trace.md#markdown-sections
+##% The id of a Markdown section MUST be the one that its heading sets, or else the slug of its title; one that is
+##% taken gets a number after it.
 def parse_markdown(text: str) -> Specification:
     """The sections of a Markdown document. Text before the first heading belongs to none."""
     sections: dict[str, Section] = {}
@@ -146,6 +149,8 @@ class _Body:
         return tuple(self.lines)
 
 
+##= docs/spec/trace.md#markdown-sections
+##% Every heading of a Markdown specification outside of code MUST begin a section.
 def _sections(document: _Document) -> Iterator[tuple[_Heading, tuple[SpecLine | None, ...]]]:
     """Headings with their lines. A border runs before a list item, and after the last line with anything of it."""
     events = list(_events(document))
@@ -233,9 +238,10 @@ def _last_line_of_fence(document: _Document, token: Token) -> int:
     assert token.map is not None
     seen = document.line_of(token.map[0])
     continues = False
-    for number, code in enumerate(token.content.splitlines(keepends=True), token.map[0] + 1):
+    code_lines = token.content.split("\n")
+    for number, code in enumerate(code_lines if code_lines[-1] else code_lines[:-1], token.map[0] + 1):
         start, line = document.markdown_line(number)
-        cut = len(line) - len(code.rstrip("\r\n"))
+        cut = len(line) - len(code)
         if cut > 0 or not continues:
             seen = max(seen, document.line_reached(start + max(cut, 0)))
         if document.ends_with_crlf(number):
@@ -283,6 +289,8 @@ def _heading(document: _Document, token: Token, inline: Token) -> _Heading:
     # `[name]` before a last tab is no link, whatever the name is defined as.
     environment = {} if _BRACKET_AND_TAB.search(content) else document.environment
     borders = _title_borders(content, environment)
+    if borders is None and content.endswith("`") and _is_closed(document.text, _offset(pieces, len(content))):
+        borders = len(content), len(content)  # closing marks leave an empty text behind a code span
     if borders is None:
         # Nothing but markup: the whole lines stand in for the title.
         line, last = document.line_at(document.markdown_line(first)[0]), max(len(pieces), 1) - 1
@@ -308,6 +316,11 @@ def _atx_content(document: _Document, number: int, level: int) -> tuple[int, str
     elif unclosed.endswith(" "):
         content = unclosed.rstrip(" ")
     return start, content, custom_id
+
+
+def _is_closed(text: str, end: int) -> bool:
+    """Whether closing `##` stand behind the content of a heading."""
+    return text[end : text.find("\n", end)].lstrip(" ").startswith("#")
 
 
 def _setext_content(document: _Document, first: int, content: str) -> tuple[list[tuple[int, str]], str | None]:
@@ -343,7 +356,9 @@ def _offset(pieces: list[tuple[int, str]], position: int) -> int:
 
 def _title_borders(content: str, environment: dict[str, Any]) -> tuple[int, int] | None:
     """From the first plain text, after any markup in front of it, to the end; a last character written as `&name;` is cut."""
-    children = _inline(content, environment)
+    text = content.rstrip(_ASCII_SPACES)
+    # White space behind a code span at the end is no text of its own.
+    children = _inline(text if text.endswith("`") else content, environment)
     start = _text_start(content, children, 0)
     if start is None:
         return None

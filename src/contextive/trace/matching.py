@@ -80,6 +80,11 @@ class Haystack:
             index += 1
 
 
+##= docs/spec/trace.md#matching
+##% A quote MUST be looked for as it stands, then regardless of white space, then with one byte of difference; the
+##% first rule that finds it counts.
+##= docs/spec/trace.md#matching
+##% Where a quote stands more than once in a section, the first place MUST count.
 def match_quote(quote: str, haystack: Haystack) -> Match | None:
     """The first place of the quote, by the mildest rule that finds one."""
     if not quote or not haystack.text:

@@ -40,6 +40,13 @@ def level_word(level: Level) -> str:
     return "unspecified" if level is Level.AUTO else level.name
 
 
+##= docs/spec/trace.md#get-prioritized-requirements
+##% Prioritized requirements MUST be sorted by level first: "MUST", "SHOULD", "MAY", unspecified.
+##= docs/spec/trace.md#get-prioritized-requirements
+##% Within a level, prioritized requirements MUST be sorted by status: partially_implemented, not_started,
+##% fully_implemented.
+##= docs/spec/trace.md#get-prioritized-requirements
+##% Within a status, prioritized requirements with more todos MUST come first.
 def prioritise(requirements: Sequence[Requirement]) -> list[Requirement]:
     """By level, then begun before not begun before done, then by open todos; ties keep the order of the text."""
     return sorted(
@@ -48,6 +55,8 @@ def prioritise(requirements: Sequence[Requirement]) -> list[Requirement]:
     )
 
 
+##= docs/spec/trace.md#search-requirements
+##% A search MUST find requirements by words in any case, by quoted phrases, and by identifier.
 def search(catalog: TraceCatalog, query: str) -> list[Requirement]:
     """Requirements that hold all words and "quoted phrases" of the query, best first; failing that, the most of them."""
     phrases = [(quoted or word).lower() for quoted, word in _TERM.findall(query)]

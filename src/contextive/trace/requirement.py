@@ -54,6 +54,9 @@ class Requirement:
     def citations_of(self, *types: CitationType) -> list[Citation]:
         return [citation for citation in self.related if citation.type in types]
 
+    ##= docs/spec/trace.md#list-uncited-requirements
+    ##% A requirement MUST be uncited while no implementation, implication or exception touches it, whatever tests
+    ##% and todos do.
     @property
     def is_cited(self) -> bool:
         """Whether the code says anything that counts: a test or a todo alone does not."""
@@ -88,6 +91,9 @@ class Summary:
         return 100.0 * self.done / self.total if self.total else 100.0
 
 
+##= docs/spec/trace.md#identifiers
+##% The identifier of a requirement MUST be the BLAKE3 hash, in 64 hexadecimal digits, of its lines trimmed and
+##% joined with one space.
 @cache
 def identify(text: str) -> str:
     """A requirement's identifier: the hex BLAKE3 hash of its normalised text."""
@@ -160,6 +166,12 @@ def _requirement(
     )
 
 
+##= docs/spec/trace.md#coverage
+##% A requirement MUST be complete when its whole text is covered by implementations and by tests.
+##= docs/spec/trace.md#coverage
+##% An implication and an exception MUST count as implementation and as test.
+##= docs/spec/trace.md#coverage
+##% A todo MUST NOT cover anything.
 def _status(spans: tuple[Span, ...], covered: dict[CitationType, tuple[Span, ...]], text: str) -> Status:
     def covers(*types: CitationType) -> bool:
         ground = merge_spans((span for kind in types for span in covered.get(kind, ())), text)

@@ -72,6 +72,8 @@ class _Reader:
     path: str
     places: TomlPlaces
 
+    ##= docs/spec/trace.md#requirement-files
+    ##% An unknown key in a requirement file, or an exception without a reason, MUST be an error.
     def wrong_form(self) -> Problem | None:
         """The first key that is unknown, missing, given twice, or of the wrong type."""
         for name, value in self.document.items():

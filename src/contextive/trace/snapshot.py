@@ -54,6 +54,8 @@ def runs_of(line: SpecLine, references: Sequence[Reference]) -> Iterator[Run]:
         position = stop
 
 
+##= docs/spec/trace.md#reports
+##% The snapshot MUST have the bytes that duvet writes for the same project.
 def write_snapshot(reports: Iterable[TargetReport]) -> str:
     """The snapshot of all targets, in the order given."""
     return "\n".join("".join(f"{line}\n" for line in _target_lines(report)) for report in reports)

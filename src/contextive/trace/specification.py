@@ -86,6 +86,8 @@ class Specification:
     def by_id(self) -> Mapping[str, Section]:
         return {section.id: section for section in self.sections}
 
+    ##= docs/spec/trace.md#ietf-sections
+    ##% In an IETF text a section MUST be found also without its prefix, or with the other one.
     def section(self, section_id: str) -> Section | None:
         """The section of that id. In IETF texts the prefixes `section-` and `appendix-` may be left out or mixed up."""
         found = self.by_id.get(section_id)
@@ -112,12 +114,20 @@ def parse_specification(text: str, format: Format, name: str) -> Specification: 
     return parse_markdown(text) if format is Format.MARKDOWN else parse_ietf(text)
 
 
+##= docs/spec/trace.md#formats
+##% Where no format is named, a specification whose path ends with `.md` or `.markdown` MUST be read as Markdown.
+##= docs/spec/trace.md#formats
+##% Every other text MUST be read as Markdown when it begins with a number sign or with `[//]:`, and as IETF plain
+##% text otherwise.
 def _looks_like_markdown(text: str, name: str) -> bool:
     if name.rsplit("/", 1)[-1].rpartition(".")[0] and name.endswith((".md", ".markdown")):
         return True
     return trim(text).startswith(("#", "[//]:"))
 
 
+##= docs/spec/trace.md#markdown-sections
+##% A slug MUST hold the letters and digits of a title as lower-case ASCII, with one dash for each run of anything
+##% else.
 def slug(text: str) -> str:
     """Letters and digits in lower case, everything else one dash: how Markdown titles become section ids."""
     words: list[str] = []

@@ -56,6 +56,8 @@ def _path_parts(path: str) -> Iterator[tuple[int, str]]:
             yield 3, part
 
 
+##= docs/spec/trace.md#targets
+##% Every usual address of an RFC MUST lead to the same stored copy.
 def canonical_url(url: str) -> str:
     """The address from which a URL's document is loaded: every way to name an RFC leads to its text."""
     found = _RFC.match(url)

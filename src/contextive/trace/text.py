@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from contextive.trace.letters import is_alphanumeric
+
 WHITESPACE = (
     "\t\n\x0b\x0c\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 )
@@ -138,8 +140,7 @@ def normalise_mapped(text: str) -> Normalised:
         before, after = run.start(), run.end()
         pieces.append(text[start:before])
         length += before - start
-        kept = 1 if before > 0 and after < len(text) and text[before - 1].isalnum() and text[after].isalnum() else 0
-        if kept:
+        if before > 0 and after < len(text) and is_alphanumeric(text[before - 1]) and is_alphanumeric(text[after]):
             pieces.append(text[before])
             length += 1
         if before > start:

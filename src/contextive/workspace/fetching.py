@@ -88,6 +88,8 @@ class _Place:
         return host if self.port == (443 if self.secure else 80) else f"{host}:{self.port}"
 
 
+##= docs/spec/trace.md#network
+##% A download MUST use https and go to public addresses only, after each redirect as well.
 def fetch_specification(url: str, destination: Path, *, policy: FetchPolicy, within: Path | None = None) -> None:
     """Store the text behind a URL at `destination`, whole or not at all.
 

@@ -60,6 +60,9 @@ class ProjectFiles:
     _unsettled: set[str] = field(default_factory=set)
     """Files that were read so soon after a change that another one could have left the same fingerprint."""
 
+    ##= docs/spec/trace.md#bad-input
+    ##% The server MUST NOT read files outside the repository that the project belongs to, or outside the project
+    ##% where there is none.
     @staticmethod
     def bounded(root: Path) -> ProjectFiles:
         """Files up to the repository that the project belongs to, and no further."""
@@ -67,6 +70,8 @@ class ProjectFiles:
         repository = next((folder for folder in (resolved, *resolved.parents) if (folder / ".git").exists()), resolved)
         return ProjectFiles(resolved, repository)
 
+    ##= docs/spec/trace.md#fresh-answers
+    ##% A file that was saved before a call MUST be seen in the answer to that call.
     def read(self, path: str) -> FileText | Unreadable:
         """The text of a file. Asks the file system whether it changed, and reads it again only then."""
         known = self._cache.get(path)

@@ -147,6 +147,8 @@ class _Walk:
                 if following and (not is_link or self.allows is None or self.allows(prefix + name)):
                     yield from self.below(f"{prefix}{name}/", self.with_empty_stars(following), depth + 1)
 
+    ##= docs/spec/trace.md#bad-input
+    ##% Links that lead in a circle MUST NOT be followed for ever.
     def _enters(self, place: int, name: str, is_link: bool) -> bool:
         component = self.components[place]
         # A link is followed where the pattern spells out its level, never while `**` looks for places.

@@ -96,6 +96,8 @@ def test_every_link_inside_the_page_leads_somewhere() -> None:
     assert inner <= identifiers
 
 
+##= docs/spec/trace.md#reports
+##% The HTML report MUST be one file that loads nothing else and shows text of the project as text only.
 @pytest.mark.parametrize("sample", [usual(), hostile()], ids=["usual", "hostile"])
 def test_a_page_asks_nothing_of_the_network_and_runs_nothing_but_its_script(sample: Sample) -> None:
     page = Page(written(sample, project=" ".join(HOSTILE), date=HOSTILE[0]))

@@ -10,12 +10,14 @@ from contextive.ingest.trace_service import TraceService
 from contextive.packs.trace.pack import pack, view_of
 from contextive.packs.trace.tools import code_around
 from contextive.registry import Context, ResourceEntry
-from contextive.trace.catalog import CitationEntry, SpecificationEntry, TraceCatalog
+from contextive.trace.catalog import CitationEntry, SpecificationEntry, TraceCatalog, as_shown
 from contextive.trace.citation import Citation
 from contextive.trace.ranking import SIMPLE_STATUS, level_word
 from contextive.trace.requirement import Requirement
 from contextive.trace.specification import Section
 
+##= docs/spec/trace.md#addresses
+##% Every resource of the pack MUST have a URI that begins with `duvet:///`, and be readable by its path alone.
 SCHEME = "duvet://"
 _SPEC = "duvet:///specifications/{spec_id}"
 _SECTION = _SPEC + "/sections/{section_id}"
@@ -26,6 +28,8 @@ Variables = Mapping[str, str]
 JSON = "application/json"
 
 
+##= docs/spec/trace.md#addresses
+##% The list of resources MUST hold each specification, each section, each requirement and each valid citation.
 def _entries(
     make: Callable[[TraceCatalog], Sequence[ResourceEntry]],
 ) -> Callable[[int, int, Context], list[ResourceEntry]]:
@@ -127,6 +131,9 @@ def read_specifications(_variables: Variables, ctx: Context) -> list[dict[str, A
     return [_describe(entry) for entry in view_of(ctx).catalog.specifications.values()]
 
 
+##= docs/spec/trace.md#specification-resources
+##% The resource `/specifications`, and `/specifications/{spec_id}` for one, MUST give `id`, `name`, `url` and
+##% `description`.
 def _describe(entry: SpecificationEntry) -> dict[str, Any]:
     return {"id": entry.id, "name": entry.name, "url": entry.url, "description": entry.description}
 
@@ -154,6 +161,9 @@ def read_specification(variables: Variables, ctx: Context) -> dict[str, Any]:
     }
 
 
+##= docs/spec/trace.md#specification-resources
+##% The resource `/specifications/{spec_id}/sections` MUST list the sections of a specification with `id` and
+##% `title`.
 @pack.resource(
     _SPEC + "/sections",
     name="sections",
@@ -173,6 +183,9 @@ def _all_sections(catalog: TraceCatalog) -> list[tuple[SpecificationEntry, Secti
     return [(e, s) for e in catalog.specifications.values() for s in e.specification.sections]
 
 
+##= docs/spec/trace.md#specification-resources
+##% The resource `/specifications/{spec_id}/sections/{section_id}` MUST give one section with `id`, `title` and
+##% `content`.
 @pack.resource(
     _SECTION,
     name="section",
@@ -196,6 +209,8 @@ def _sections_with_requirements(catalog: TraceCatalog) -> list[ResourceEntry]:
     ]
 
 
+##= docs/spec/trace.md#requirement-resources
+##% The resource `requirements` below a section MUST list its requirements with `identifier` and `text`.
 @pack.resource(
     _SECTION + "/requirements",
     name="section-requirements",
@@ -210,6 +225,9 @@ def read_section_requirements(variables: Variables, ctx: Context) -> list[dict[s
     return [{"identifier": r.identifier, "text": r.text} for r in found]
 
 
+##= docs/spec/trace.md#requirement-resources
+##% The resource `requirements/{req_identifier}` below a section MUST give one requirement with `identifier`, `text`
+##% and `status`.
 @pack.resource(
     _REQUIREMENT,
     name="requirement",
@@ -230,6 +248,8 @@ def read_requirement(variables: Variables, ctx: Context) -> dict[str, Any]:
     }
 
 
+##= docs/spec/trace.md#requirement-resources
+##% The resource `citations` below a requirement MUST list its citations with `id`.
 @pack.resource(
     _REQUIREMENT + "/citations",
     name="requirement-citations",
@@ -253,6 +273,9 @@ def _type_word(value: str) -> str:
     return "implementation" if value == "citation" else value
 
 
+##= docs/spec/trace.md#requirement-resources
+##% The resource `citations/{citation_id}` below a requirement MUST give `file_path`, `line_number`, `comment_text`
+##% and `context_lines`.
 @pack.resource(
     _REQUIREMENT + "/citations/{+citation_id}",
     name="citation",
@@ -265,7 +288,8 @@ def _type_word(value: str) -> str:
 )
 def read_citation(variables: Variables, ctx: Context) -> dict[str, Any]:
     catalog, requirement = _requirement(variables, ctx)
-    citation = next((c for c in requirement.related if c.id == variables["citation_id"]), None)
+    wanted = variables["citation_id"]
+    citation = next((c for c in requirement.related if wanted in (c.id, as_shown(c.id))), None)
     if citation is None:
         raise ResourceNotFound(
             "No such citation of that requirement.", hint=f"Read {catalog.full_path(requirement)}/citations."
@@ -273,6 +297,8 @@ def read_citation(variables: Variables, ctx: Context) -> dict[str, Any]:
     return _show_citation(citation, ctx)
 
 
+##= docs/spec/trace.md#requirement-resources
+##% A citation that touches no requirement MUST stand at `citations/{citation_id}` below its section.
 @pack.resource(
     _SECTION + "/citations/{+citation_id}",
     name="section-citation",
@@ -303,6 +329,9 @@ def _show_citation(citation: Citation, ctx: Context) -> dict[str, Any]:
 # -- the whole project -------------------------------------------------------------------------------------------------
 
 
+##= docs/spec/trace.md#project-resources
+##% The resource `/requirements` MUST list every requirement of the project with `full_path`, `identifier` and
+##% `text`.
 @pack.resource(
     "duvet:///requirements",
     name="requirements",
@@ -317,6 +346,8 @@ def read_requirements(variables: Variables, ctx: Context) -> list[dict[str, Any]
     ]
 
 
+##= docs/spec/trace.md#project-resources
+##% The resource `/citations` MUST list every valid citation of the project with `full_path` and `id`.
 @pack.resource(
     "duvet:///citations",
     name="citations",
@@ -328,6 +359,8 @@ def read_citations(variables: Variables, ctx: Context) -> list[dict[str, Any]]:
     return [{"full_path": entry.path, "id": entry.citation.id} for entry in entries]
 
 
+##= docs/spec/trace.md#project-resources
+##% The queries `offset` and `limit` MUST choose a part of the two lists of the project.
 def _sliced(items: Sequence[Any], variables: Variables) -> Sequence[Any]:
     offset, limit = _number(variables, "offset", 0), _number(variables, "limit", len(items))
     return items[offset : offset + limit]

@@ -98,6 +98,10 @@ class InvalidPage(Shape):
 Item = TypeVar("Item", bound=Shape)
 
 
+##= docs/spec/trace.md#answers
+##% The first text of an answer that lists something MUST be a JSON array of the entries.
+##= docs/spec/trace.md#answers
+##% The data of an answer that lists something MUST hold `result`, `total` and, where more follow, `next_cursor`.
 class _Paging(Generic[Item]):
     """One page of items as a reply: the bare array as text, then how to get the rest."""
 
@@ -153,6 +157,9 @@ def priority_item(catalog: TraceCatalog) -> Callable[[Requirement], PriorityItem
     return show
 
 
+##= docs/spec/trace.md#answers
+##% Lists of requirements MUST be filterable by specification, section, level and status; a specification or section
+##% that is not there is an error.
 def filtered(view: TraceView, given: ListInput, requirements: Sequence[Requirement]) -> list[Requirement]:
     """The requirements that pass the filters. An unknown specification or section is an error, not an empty list."""
     catalog = view.catalog

@@ -52,6 +52,8 @@ class Validity(Shape):
     match: Literal["exact", "normalised", "fuzzy"] | None = None
 
 
+##= docs/spec/trace.md#validate-citation
+##% The tool `validate_citation` MUST take `citation` and answer with `valid` and, where that is false, `error`.
 @pack.tool(
     "validate_citation",
     title="Validate a citation",
@@ -80,6 +82,9 @@ class SearchInput(ListInput):
     query: str = Field(min_length=1, max_length=1000, description='Words, "quoted phrases" or an identifier')
 
 
+##= docs/spec/trace.md#search-requirements
+##% The tool `search_requirements` MUST take `query` and list the requirements found with `identifier`, `full_path`
+##% and `text`.
 @pack.tool(
     "search_requirements",
     title="Search requirements",
@@ -111,6 +116,11 @@ class RequirementStatus(Shape):
     requirements: list[StatusOf] | None = Field(None, description="Each place where this text stands")
 
 
+##= docs/spec/trace.md#get-requirement-status
+##% The tool `get_requirement_status` MUST take `req_identifier` and answer with `status`: done, needs tests, in
+##% progress or not started.
+##= docs/spec/trace.md#get-requirement-status
+##% A text that stands in several sections MUST be answered with its least finished status.
 @pack.tool(
     "get_requirement_status",
     title="Requirement status",
@@ -136,6 +146,9 @@ def get_requirement_status(given: IdentifierInput, ctx: Context) -> Reply:
     )
 
 
+##= docs/spec/trace.md#list-uncited-requirements
+##% The tool `list_uncited_requirements` MUST list the uncited requirements with `identifier`, `full_path` and
+##% `text`.
 @pack.tool(
     "list_uncited_requirements",
     title="Uncited requirements",
@@ -156,6 +169,9 @@ class InvalidInput(ToolInput):
     cursor: str | None = Field(None, description="next_cursor of the page before")
 
 
+##= docs/spec/trace.md#list-invalid-citations
+##% The tool `list_invalid_citations` MUST list what cannot be parsed or matched with `file_path`, `line_number`,
+##% `comment_text` and `error`.
 @pack.tool(
     "list_invalid_citations",
     title="Invalid citations",
@@ -212,6 +228,9 @@ class CitationContext(Shape):
     error: str | None = None
 
 
+##= docs/spec/trace.md#get-citation-context
+##% The tool `get_citation_context` MUST take `citation_id` and `context_lines` and answer with `file_path`,
+##% `line_number` and `context`.
 @pack.tool(
     "get_citation_context",
     title="Citation context",
@@ -224,7 +243,7 @@ def get_citation_context(given: ContextInput, ctx: Context) -> Reply:
     view, service = view_of(ctx), ctx.service(TraceService)
     if _CITATION_ID.match(given.citation_id) is None:
         return data_reply(CitationContext(error="Invalid citation ID format: expected path:line"))
-    citation = view.catalog.citations_by_id.get(given.citation_id)
+    citation = view.catalog.citation(given.citation_id)
     if citation is None:
         return data_reply(CitationContext(error="Citation not found"))
     return data_reply(
@@ -237,6 +256,9 @@ def get_citation_context(given: ContextInput, ctx: Context) -> Reply:
     )
 
 
+##= docs/spec/trace.md#get-citation-context
+##% The context MUST hold the citation's first line, and so many lines before and after it as were asked for and are
+##% there.
 def code_around(service: TraceService, citation: Citation, lines_each_way: int) -> list[str]:
     lines = service.lines_of(citation.source) or []
     first = max(citation.line - 1 - lines_each_way, 0)
@@ -253,6 +275,9 @@ class SpecId(Shape):
     known: list[str] | None = Field(None, description="The ids that exist, when the URL names none")
 
 
+##= docs/spec/trace.md#resolve-spec-id
+##% The tool `resolve_spec_id` MUST take `url` and answer with `spec_id`, or with `error` where no specification has
+##% that address.
 @pack.tool(
     "resolve_spec_id",
     title="Resolve a specification",
@@ -269,6 +294,9 @@ def resolve_spec_id(given: UrlInput, ctx: Context) -> Reply:
     return data_reply(SpecId(spec_id=entry.id))
 
 
+##= docs/spec/trace.md#get-prioritized-requirements
+##% The tool `get_prioritized_requirements` MUST list all requirements with `full_path`, `level`, `status` and
+##% `todo_count`.
 @pack.tool(
     "get_prioritized_requirements",
     title="Prioritized requirements",
@@ -313,6 +341,9 @@ class Explanation(Shape):
     more_citations: int | None = None
 
 
+##= docs/spec/trace.md#next-steps
+##% The tool `explain_requirement` MUST give a requirement's text, level, status, citations with their code, and the
+##% comments that are missing.
 @pack.tool(
     "explain_requirement",
     title="Explain a requirement",
@@ -336,6 +367,8 @@ class NextInput(ToolInput):
     level: Level | None = Field(None, description="Only this level")
 
 
+##= docs/spec/trace.md#next-steps
+##% The tool `next_requirement` MUST give the open requirement that is first by priority, and say why.
 @pack.tool(
     "next_requirement",
     title="Next requirement",
@@ -395,6 +428,9 @@ def _why(requirement: Requirement, open_count: int) -> str:
     return f"The first of {open_count} open: level {level_word(requirement.level)}, and {begun}."
 
 
+##= docs/spec/trace.md#answers
+##% An identifier, a citation id or a URL that is not known MUST be answered with an `error` in place of the other
+##% fields.
 def _not_found(view: TraceView, identifier: str) -> str:
     candidates = view.catalog.ambiguous(identifier)
     if candidates:

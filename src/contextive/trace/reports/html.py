@@ -57,6 +57,8 @@ _KEY = (
 )
 
 
+##= docs/spec/trace.md#reports
+##% The HTML report MUST be one file that loads nothing else and shows text of the project as text only.
 def write_html(
     analysis: Analysis,
     *,

@@ -35,6 +35,8 @@ class Merged:
     warnings: tuple[str, ...]
 
 
+##= docs/spec/trace.md#other-commands
+##% The command `duvet merge` MUST write the union of JSON v2 reports, or refuse where they contradict each other.
 def merge_reports(texts: Iterable[str]) -> str:
     """One v2 report with everything that stands in the given ones. Raises `InvalidRequest` or `Conflict`."""
     return merge(texts).text

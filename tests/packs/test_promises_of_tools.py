@@ -1,0 +1,379 @@
+"""What docs/spec/trace.md promises about the tools of the pack, one promise at a time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contextive.errors import InvalidRequest
+from tests.ingest.projects import BOIL, BREW, CONFIG, MILK, WARM, cite
+from tests.packs.promised import BREWING, Desk
+
+RFC = "1.  Introduction\n\n   A pot MUST answer.\n"
+STYLES = ["//= //#", "*= *#", "##= ##%", "#= #%", "--= --#", ";= ;#", "%= %#"]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def texts(page: Any) -> list[str]:
+    return [entry["text"] for entry in page["result"]]
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+LISTS: list[tuple[str, dict[str, Any]]] = [
+    ("search_requirements", {"query": "pot"}),
+    ("list_uncited_requirements", {}),
+    ("list_invalid_citations", {}),
+    ("get_prioritized_requirements", {}),
+]
+
+
+##= docs/spec/trace.md#answers
+##% The first text of an answer that lists something MUST be a JSON array of the entries.
+@pytest.mark.parametrize(("tool", "arguments"), LISTS)
+def test_the_first_text_of_a_list_is_its_entries(tool: str, arguments: dict[str, Any], desk: Desk) -> None:
+    desk.project.write("src/bad.rs", cite("specs/none.md#x", "Y.") + "\n" + cite(BREWING, "Nothing."))
+    entries = desk.first_text(tool, **arguments)
+    assert isinstance(entries, list)
+    assert len(entries) > 1
+    assert entries == desk.call(tool, **arguments)["result"]
+
+
+##= docs/spec/trace.md#answers
+##% An identifier, a citation id or a URL that is not known MUST be answered with an `error` in place of the other
+##% fields.
+@pytest.mark.parametrize(
+    ("tool", "arguments", "fields"),
+    [
+        ("get_requirement_status", {"req_identifier": "0" * 64}, {"status", "detail", "requirements"}),
+        ("explain_requirement", {"req_identifier": "0" * 64}, {"text", "status", "citations"}),
+        ("get_citation_context", {"citation_id": "src/none.rs:1"}, {"file_path", "line_number", "context"}),
+        ("get_citation_context", {"citation_id": "no id"}, {"file_path", "line_number", "context"}),
+        ("resolve_spec_id", {"url": "https://example.org/none"}, {"spec_id"}),
+    ],
+)
+def test_what_is_not_known_is_an_error_in_the_answer(
+    tool: str, arguments: dict[str, Any], fields: set[str], desk: Desk
+) -> None:
+    data = desk.call(tool, **arguments)
+    assert data["error"]
+    assert not fields & set(data)
+
+
+##= docs/spec/trace.md#answers
+##% The data of an answer that lists something MUST hold `result`, `total` and, where more follow, `next_cursor`.
+def test_pages_lead_to_one_another_and_say_how_many_there_are(desk: Desk) -> None:
+    first = desk.call("get_prioritized_requirements", limit=3)
+    assert (len(first["result"]), first["total"]) == (3, 4)
+    second = desk.call("get_prioritized_requirements", limit=3, cursor=first["next_cursor"])
+    assert (len(second["result"]), second["total"]) == (1, 4)
+    assert "next_cursor" not in second
+    assert sorted(texts(first) + texts(second)) == sorted([BREW, WARM, MILK, BOIL])
+
+
+##= docs/spec/trace.md#answers
+##% Lists of requirements MUST be filterable by specification, section, level and status; a specification or section
+##% that is not there is an error.
+@pytest.mark.parametrize("tool", ["search_requirements", "list_uncited_requirements", "get_prioritized_requirements"])
+def test_lists_of_requirements_are_filtered(tool: str, desk: Desk) -> None:
+    query = {"query": '"pot" "cup"'} if tool == "search_requirements" else {}
+    desk.project.remove("src/coffee.rs")
+    desk.project.remove("src/tea.rs")
+    every = set(texts(desk.call(tool, **query)))
+    assert every == {BREW, WARM, MILK, BOIL}
+    assert texts(desk.call(tool, spec="specs-tea", **query)) == [BOIL]
+    assert texts(desk.call(tool, section="serving", **query)) == [MILK]
+    assert texts(desk.call(tool, level="SHOULD", **query)) == [WARM]
+    assert texts(desk.call(tool, status="in progress", **query)) == [BREW]
+    for wrong in ({"spec": "none"}, {"section": "none"}):
+        with pytest.raises(InvalidRequest):
+            desk.call(tool, **wrong, **query)
+
+
+# -- validate_citation -------------------------------------------------------------------------------------------------
+
+
+##= docs/spec/trace.md#validate-citation
+##% The tool `validate_citation` MUST take `citation` and answer with `valid` and, where that is false, `error`.
+def test_a_citation_is_valid_or_has_an_error(desk: Desk) -> None:
+    good = desk.call("validate_citation", citation=cite(BREWING, BREW))
+    assert good["valid"] is True
+    assert "error" not in good
+    bad = desk.call("validate_citation", citation=cite(BREWING, MILK))
+    assert bad["valid"] is False
+    assert bad["error"]
+
+
+##= docs/spec/trace.md#validate-citation
+##% A citation MUST be understood in each of the usual comment styles, and without any.
+@pytest.mark.parametrize("style", STYLES)
+def test_a_citation_is_understood_in_every_style(style: str, desk: Desk) -> None:
+    meta, content = style.split()
+    pasted = cite(BREWING, BREW, "type=test", style=(meta, content))
+    for text in (pasted, "    " + pasted.replace("\n", "\n    "), f"{BREWING}\n{BREW}"):
+        data = desk.call("validate_citation", citation=text)
+        assert (data["valid"], data["requirements"]) == (True, [desk.identifier(BREW)])
+
+
+##= docs/spec/trace.md#validate-citation
+##% A citation MUST be valid only if its specification, its section and its quoted text exist.
+##= docs/spec/trace.md#validate-citation
+##% The answer on an invalid citation MUST say whether its format, specification, section or quote fails.
+@pytest.mark.parametrize(
+    ("citation", "part"),
+    [
+        (cite(BREWING, BREW), None),
+        (cite(BREWING), None),
+        (cite(BREWING, BREW, "type=wish"), "format"),
+        (cite("specs/coffee.md", BREW), "format"),
+        (cite("specs/none.md#brewing", BREW), "specification"),
+        (cite("specs/coffee.md#none", "Nothing."), "section"),
+        (cite(BREWING, "The cat sat on the mat."), "quote"),
+    ],
+)
+def test_the_part_that_fails_is_named(citation: str, part: str | None, desk: Desk) -> None:
+    data = desk.call("validate_citation", citation=citation)
+    assert (data["valid"], data.get("part")) == (part is None, part)
+
+
+##= docs/spec/trace.md#validate-citation
+##% The answer on an invalid citation SHOULD hold what comes nearest and a corrected citation.
+@pytest.mark.parametrize(
+    ("citation", "nearest"),
+    [
+        (cite("specs/cofee.md#brewing", BREW), "specs/coffee.md"),
+        (cite("specs/coffee.md#brewin", BREW), "brewing"),
+        (cite(BREWING, "The pots MUST brew the coffee."), BREW),
+    ],
+)
+def test_an_invalid_citation_comes_with_what_was_meant(citation: str, nearest: str, desk: Desk) -> None:
+    data = desk.call("validate_citation", citation=citation)
+    assert (data["valid"], data["nearest"]) == (False, nearest)
+    assert data["suggestion"] + "\n" == cite(BREWING, BREW)
+
+
+# -- search and status -------------------------------------------------------------------------------------------------
+
+
+##= docs/spec/trace.md#search-requirements
+##% The tool `search_requirements` MUST take `query` and list the requirements found with `identifier`, `full_path`
+##% and `text`.
+def test_a_search_lists_what_it_found(desk: Desk) -> None:
+    (found,) = desk.call("search_requirements", query="milk")["result"]
+    assert (found["identifier"], found["full_path"], found["text"]) == (desk.identifier(MILK), desk.path(MILK), MILK)
+
+
+##= docs/spec/trace.md#search-requirements
+##% A search MUST find requirements by words in any case, by quoted phrases, and by identifier.
+def test_a_search_is_by_words_phrases_and_identifiers(desk: Desk) -> None:
+    assert texts(desk.call("search_requirements", query="COFFEE Brew")) == [BREW]
+    assert texts(desk.call("search_requirements", query='"keep it WARM"')) == [WARM]
+    assert texts(desk.call("search_requirements", query='"warm it keep"')) == []
+    assert texts(desk.call("search_requirements", query=desk.identifier(BOIL))) == [BOIL]
+
+
+##= docs/spec/trace.md#get-requirement-status
+##% The tool `get_requirement_status` MUST take `req_identifier` and answer with `status`: done, needs tests, in
+##% progress or not started.
+def test_a_status_is_one_of_four_words(desk: Desk) -> None:
+    desk.project.write("tests/milk.rs", cite("specs/coffee.md#serving", MILK))
+    words = {BREW: "done", BOIL: "needs tests", MILK: "in progress", WARM: "not started"}
+    for text, word in words.items():
+        assert desk.call("get_requirement_status", req_identifier=desk.identifier(text))["status"] == word
+
+
+##= docs/spec/trace.md#get-requirement-status
+##% A text that stands in several sections MUST be answered with its least finished status.
+def test_the_least_finished_place_of_a_text_is_its_status(desk: Desk) -> None:
+    desk.project.write("specs/tea.md", f"# Tea\n\n## Steeping\n\n{BOIL} {BREW}\n")
+    data = desk.call("get_requirement_status", req_identifier=desk.identifier(BREW))
+    assert data["status"] == "not started"
+    assert [place["status"] for place in data["requirements"]] == ["done", "not started"]
+
+
+# -- lists of what is wrong or missing ---------------------------------------------------------------------------------
+
+
+##= docs/spec/trace.md#list-uncited-requirements
+##% The tool `list_uncited_requirements` MUST list the uncited requirements with `identifier`, `full_path` and
+##% `text`.
+##= docs/spec/trace.md#list-uncited-requirements
+##% A requirement MUST be uncited while no implementation, implication or exception touches it, whatever tests and
+##% todos do.
+def test_only_what_counts_as_implementation_makes_a_requirement_cited(desk: Desk) -> None:
+    entries = desk.call("list_uncited_requirements")["result"]
+    assert [(e["identifier"], e["full_path"], e["text"]) for e in entries] == [
+        (desk.identifier(text), desk.path(text), text) for text in (WARM, MILK)
+    ]
+    serving = "specs/coffee.md#serving"
+    for kind, cited in {"test": 0, "todo": 0, "implementation": 1, "implication": 1, "exception": 1}.items():
+        desk.project.write("src/milk.rs", cite(serving, "A cup MAY", f"type={kind}"))
+        assert (MILK not in texts(desk.call("list_uncited_requirements"))) == bool(cited), kind
+
+
+##= docs/spec/trace.md#list-invalid-citations
+##% The tool `list_invalid_citations` MUST list what cannot be parsed or matched with `file_path`, `line_number`,
+##% `comment_text` and `error`.
+def test_what_cannot_be_parsed_or_matched_is_listed(desk: Desk) -> None:
+    unparsed = cite(BREWING, BREW, "type=wish")
+    desk.project.write("src/bad.rs", f"{unparsed}\n" + cite(BREWING, "Nothing like it."))
+    first, second = desk.call("list_invalid_citations")["result"]
+    assert (first["file_path"], first["line_number"], first["comment_text"]) == ("src/bad.rs", 2, "//= type=wish")
+    assert "wish" in first["error"]
+    assert (second["file_path"], second["line_number"]) == ("src/bad.rs", 5)
+    assert second["comment_text"] + "\n" == cite(BREWING, "Nothing like it.")
+    assert second["error"]
+
+
+##= docs/spec/trace.md#list-invalid-citations
+##% The tool `list_invalid_citations` MUST also list a configured specification that is not stored or cannot be
+##% read.
+@pytest.mark.parametrize("name", ["https://example.org/pot", "specs/none.md", "specs"])
+def test_a_configured_specification_that_cannot_be_read_is_listed(name: str, desk: Desk) -> None:
+    desk.project.write(".duvet/config.toml", CONFIG + f'[[specification]]\nsource = "{name}"\n')
+    (entry,) = desk.call("list_invalid_citations")["result"]
+    assert entry["file_path"] == ".duvet/config.toml"
+    assert name in entry["error"]
+
+
+# -- context and names -------------------------------------------------------------------------------------------------
+
+
+##= docs/spec/trace.md#get-citation-context
+##% The tool `get_citation_context` MUST take `citation_id` and `context_lines` and answer with `file_path`,
+##% `line_number` and `context`.
+##= docs/spec/trace.md#get-citation-context
+##% The context MUST hold the citation's first line, and so many lines before and after it as were asked for and are
+##% there.
+def test_the_code_around_a_citation_is_shown(desk: Desk) -> None:
+    lines = (desk.project.root / "src/warm.rs").read_text(encoding="utf-8").split("\n")
+    data = desk.call("get_citation_context", citation_id="src/warm.rs:3", context_lines=1)
+    assert (data["file_path"], data["line_number"]) == ("src/warm.rs", 3)
+    assert data["context"] == lines[1:4]
+    assert desk.call("get_citation_context", citation_id="src/warm.rs:3", context_lines=0)["context"] == lines[2:3]
+    assert desk.call("get_citation_context", citation_id="src/warm.rs:3", context_lines=500)["context"] == lines
+
+
+##= docs/spec/trace.md#resolve-spec-id
+##% The tool `resolve_spec_id` MUST take `url` and answer with `spec_id`, or with `error` where no specification has
+##% that address.
+##= docs/spec/trace.md#resolve-spec-id
+##% A path with `./` or `file://` before it, and every usual address of an RFC, MUST resolve to the same id as the
+##% plain form.
+@pytest.mark.parametrize(
+    ("spelling", "expected"),
+    [
+        ("specs/coffee.md", "specs-coffee"),
+        ("./specs/coffee.md", "specs-coffee"),
+        ("file://specs/coffee.md", "specs-coffee"),
+        ("https://www.rfc-editor.org/rfc/rfc2324", "rfc2324"),
+        ("https://www.rfc-editor.org/rfc/rfc2324.txt", "rfc2324"),
+        ("https://www.rfc-editor.org/rfc/rfc2324.html", "rfc2324"),
+        ("https://datatracker.ietf.org/doc/html/rfc2324", "rfc2324"),
+        ("https://tools.ietf.org/rfc/rfc2324.txt", "rfc2324"),
+        ("specs/none.md", None),
+    ],
+)
+def test_every_spelling_of_a_specification_has_one_id(spelling: str, expected: str | None, desk: Desk) -> None:
+    source = '[[specification]]\nsource = "https://www.rfc-editor.org/rfc/rfc2324"\n'
+    desk.project.write(".duvet/specifications/www.rfc-editor.org/rfc/rfc2324.txt", RFC)
+    desk.project.write(".duvet/config.toml", CONFIG + source)
+    data = desk.call("resolve_spec_id", url=spelling)
+    assert data.get("spec_id") == expected
+    assert ("error" in data) == (expected is None)
+
+
+# -- the order of work -------------------------------------------------------------------------------------------------
+
+ORDER = """\
+# Order
+
+A done MUST. A begun MUST. A new MUST. A promised MUST. A twice promised MUST.
+A done SHOULD. A new SHOULD. A begun MAY. No word at all.
+"""
+
+
+def _ordered(desk: Desk) -> list[dict[str, Any]]:
+    target = "specs/tea.md#order"
+    code = [cite(target, "A done MUST."), cite(target, "A done SHOULD."), cite(target, "A begun MUST.")]
+    code += [cite(target, "A done MUST.", "type=test"), cite(target, "A done SHOULD.", "type=test")]
+    code += [cite(target, "A begun MAY."), cite(target, "A promised MUST.", "type=todo")]
+    code += [cite(target, "A twice promised MUST.", "type=todo") * 2]
+    code += [cite(target, "No word at all.", "type=spec")]
+    desk.project.write("specs/tea.md", ORDER)
+    desk.project.write("src/tea.rs", "\n".join(code))
+    page = desk.call("get_prioritized_requirements", spec="specs-tea")
+    assert page["total"] == 9
+    entries: list[dict[str, Any]] = page["result"]
+    return entries
+
+
+##= docs/spec/trace.md#get-prioritized-requirements
+##% The tool `get_prioritized_requirements` MUST list all requirements with `full_path`, `level`, `status` and
+##% `todo_count`.
+def test_the_order_of_work_lists_every_requirement(desk: Desk) -> None:
+    entries = desk.call("get_prioritized_requirements")["result"]
+    found = {e["full_path"]: (e["level"], e["status"], e["todo_count"]) for e in entries}
+    assert found == {
+        desk.path(BREW): ("MUST", "fully_implemented", 0),
+        desk.path(BOIL): ("MUST", "partially_implemented", 0),
+        desk.path(WARM): ("SHOULD", "not_started", 1),
+        desk.path(MILK): ("MAY", "not_started", 0),
+    }
+
+
+##= docs/spec/trace.md#get-prioritized-requirements
+##% Prioritized requirements MUST be sorted by level first: "MUST", "SHOULD", "MAY", unspecified.
+def test_the_level_comes_first_in_the_order_of_work(desk: Desk) -> None:
+    levels = [entry["level"] for entry in _ordered(desk)]
+    assert levels == ["MUST"] * 5 + ["SHOULD"] * 2 + ["MAY", "unspecified"]
+
+
+##= docs/spec/trace.md#get-prioritized-requirements
+##% Within a level, prioritized requirements MUST be sorted by status: partially_implemented, not_started,
+##% fully_implemented.
+def test_within_a_level_what_was_begun_comes_first(desk: Desk) -> None:
+    statuses = [entry["status"] for entry in _ordered(desk) if entry["level"] == "MUST"]
+    assert statuses == ["partially_implemented", "not_started", "not_started", "not_started", "fully_implemented"]
+
+
+##= docs/spec/trace.md#get-prioritized-requirements
+##% Within a status, prioritized requirements with more todos MUST come first.
+def test_within_a_status_more_todos_come_first(desk: Desk) -> None:
+    entries = [e for e in _ordered(desk) if (e["level"], e["status"]) == ("MUST", "not_started")]
+    assert [(e["text"], e["todo_count"]) for e in entries] == [
+        ("A twice promised MUST.", 2),
+        ("A promised MUST.", 1),
+        ("A new MUST.", 0),
+    ]
+
+
+##= docs/spec/trace.md#next-steps
+##% The tool `explain_requirement` MUST give a requirement's text, level, status, citations with their code, and the
+##% comments that are missing.
+def test_a_requirement_is_explained_with_its_code_and_what_is_missing(desk: Desk) -> None:
+    data = desk.call("explain_requirement", req_identifier=desk.identifier(BOIL))
+    assert (data["text"], data["level"], data["status"]) == (BOIL, "MUST", "needs tests")
+    (citation,) = data["citations"]
+    assert citation["id"] == "src/tea.rs:1"
+    assert "fn steep() {}" in citation["code"]
+    assert [piece["citation"] + "\n" for piece in data["missing"]] == [cite("specs/tea.md#steeping", BOIL, "type=test")]
+
+
+##= docs/spec/trace.md#next-steps
+##% The tool `next_requirement` MUST give the open requirement that is first by priority, and say why.
+def test_the_next_requirement_is_the_first_that_is_open(desk: Desk) -> None:
+    first_open = next(
+        e for e in desk.call("get_prioritized_requirements")["result"] if e["status"] != "fully_implemented"
+    )
+    data = desk.call("next_requirement")
+    assert (data["text"], data["full_path"]) == (BOIL, first_open["full_path"])
+    assert "lacks only a test" in data["why_next"]
+    assert json.dumps(data["missing"])
