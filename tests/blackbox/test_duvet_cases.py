@@ -53,7 +53,8 @@ def _snapshot(folder: Path, case: dict[str, Any]) -> str:
     environment = {k: v for k, v in clean_environment().items() if k != "CI"}
     done = subprocess.run([*COMMAND, *last], cwd=folder / case["cwd"], capture_output=True, env=environment, timeout=60)
     assert done.returncode == 0, done.stderr.decode()
-    return (folder / case["cwd"] / ".duvet" / "snapshot.txt").read_bytes().decode()
+    written: bytes = (folder / case["cwd"] / ".duvet" / "snapshot.txt").read_bytes()
+    return written.decode()
 
 
 ##= docs/spec/trace.md#reports

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from contextive.cli import run
-from contextive.errors import ConfigError
+from contextive.errors import ConfigError, UpstreamError
 from contextive.ops.duvet_report import write_file
 from contextive.trace.duvet_config import parse_duvet_config
 from contextive.workspace import fetching
 from tests.ingest.projects import BOIL, BREW, COFFEE, CONFIG, MILK, WARM, Project, cite, configured
+from tests.workspace.web import refusal, response, serving
 
 QUIET = CONFIG + "[report.html]\nenabled = false\n"
 SNAPSHOT = QUIET + "[report.snapshot]\nenabled = true\n"
@@ -167,7 +168,9 @@ def test_every_kind_of_report_can_be_written(duvet: Duvet) -> None:
 
 ##= docs/spec/trace.md#reports
 ##% A report, and a text that is downloaded, MUST be written whole or not at all.
-def test_a_report_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_and_a_download_are_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place = tmp_path / "report.html"
     write_file(place, "old")
 
@@ -181,6 +184,15 @@ def test_a_report_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: py
         with pytest.raises(OSError, match="full"):
             write_file(place, "new and longer")
     assert {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == {"report.html": "old"}
+    with place.open(encoding="utf-8") as reader:
+        write_file(place, "new and longer")
+        assert reader.read() == "old"
+    stored = tmp_path / "specifications" / "host" / "spec.txt"
+    stored.parent.mkdir(parents=True)
+    stored.write_bytes(b"old")
+    with serving({"/spec.md": response(length=1000)}) as site:
+        assert isinstance(refusal(site.url(), stored), UpstreamError)
+    assert [path.read_bytes() for path in stored.parent.iterdir()] == [b"old"]
 
 
 ##= docs/spec/trace.md#reports

@@ -78,6 +78,8 @@ class _Maker:
             text = text.replace("\n", "\r\n")
         if self.chance(0.1):
             text = text.rstrip("\n")
+        if self.chance(0.03):
+            text = text.replace(" ", random.choice("\x1c\u2028\u3000"), random.randrange(9))
         name = self._specification_path(number, markdown, text)
         if self.chance(0.85):
             self.config.append(f'[[specification]]\nsource = "{name}"')

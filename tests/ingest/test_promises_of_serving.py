@@ -77,3 +77,6 @@ def test_only_https_and_public_addresses_are_called_at_first_and_after_each_redi
             site.pages[f"/old{number}"] = redirect(goal)
             assert isinstance(refusal(site.url(f"/old{number}"), place, policy), UpstreamError)
         assert site.paths == ["/old0", "/old1"]
+    secure = fetching._place("https://example.org/old", LOOSE)
+    with pytest.raises(UpstreamError):
+        fetching._redirected(secure, fetching._Redirect("http://example.org/new"), LOOSE)

@@ -37,7 +37,23 @@ def test_each_key_word_has_its_level(word: str, level: str) -> None:
     assert extract(f"This {word} be.") == [(level, f"This {word} be.")]
 
 
-@pytest.mark.parametrize("word", ["must", "Must", "MUSTN", "xMAY", "MAY_BE", 'MUST"', '"MUST NOT"', "éMUST"])
+@pytest.mark.parametrize(
+    "word",
+    [
+        "must",
+        "Must",
+        "MUSTN",
+        "xMAY",
+        "MAY_BE",
+        'MUST"',
+        '"MUST NOT"',
+        "éMUST",
+        "MUST\u0301",
+        "MAYⓐ",
+        "MAY\u200d",
+        "कीMUST",
+    ],
+)
 def test_what_is_no_key_word_is_passed_over(word: str) -> None:
     assert extract(f"This {word} be.") == []
 
@@ -58,6 +74,8 @@ def test_what_is_no_key_word_is_passed_over(word: str) -> None:
         ("It MUST  x. It MUST x.", ["It MUST  x."]),
         ("Intro\n- it MUST a\n- it MAY b\nlazy", ["- it MUST a", "- it MAY b lazy"]),
         ("It\u00a0MUST work.", ["It\u00a0MUST work."]),
+        ("It MUST² work.", ["It MUST² work."]),
+        ("It MUST NOT\u0301 work.", ["It MUST NOT\u0301 work."]),
     ],
 )
 def test_a_requirement_is_the_sentence_around_its_key_word(body: str, quotes: list[str]) -> None:

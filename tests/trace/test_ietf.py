@@ -35,6 +35,8 @@ def ids(text: str) -> list[str]:
         ("Appendix A.1 Title", "appendix-A.1", "Title"),
         ("Appendix 3 Title", "appendix-3", "Title"),
         ("1. Trailing |", "section-1", "Trailing |"),
+        ("1.\u3000Wide", "section-1", "Wide"),
+        ("1. \x1c Odd", "section-1", "\x1c Odd"),
     ],
 )
 def test_a_heading_after_a_blank_line_is_a_section(heading: str, section_id: str, title: str) -> None:
@@ -59,6 +61,7 @@ def test_a_heading_after_a_blank_line_is_a_section(heading: str, section_id: str
         "a. Lower case",
         "... dots",
         "Appendix a",
+        "1.\x1cOdd",
     ],
 )
 def test_what_only_looks_like_a_heading_is_none(line: str) -> None:

@@ -27,6 +27,9 @@ from .tracing import markdown, only_section
         ("## [Foo](x)", "foo-x", "Foo](x)"),
         ("## `code` first", "first", " first"),
         ("## `code`", "code", "## `code`"),
+        ("## `code`\t", "code", "## `code`\t"),
+        ("## `code` ##", "", ""),
+        ("## <!-- c -->\t", "", "\t"),
         ("## Some `code`", "some-code", "Some `code`"),
         ("## <b>html</b> x", "html-b-x", "html</b> x"),
         ("## ![img](y) z", "img-y-z", "img](y) z"),
@@ -126,6 +129,11 @@ def test_after_code_with_crlf_the_border_runs_one_line_later() -> None:
     assert bodies("# A\r\n- ```\r\n  a\r\n- MUST\r\n i.e.\r\n") == [["- ```", "  a", None, "- MUST", " i.e."]]
 
 
+@pytest.mark.parametrize("odd", ["\x85", "\x1c", "\u2028", "\x0b"])
+def test_lines_of_code_end_where_lines_end(odd: str) -> None:
+    assert bodies(f"# A\n- ```\n  a{odd}b\n- c\n") == [["- ```", f"  a{odd}b", None, "- c"]]
+
+
 def test_a_tag_or_code_span_over_several_lines_is_seen_with_its_first() -> None:
     assert bodies("# A\n- a `b\n  c`\nd\n\nz\n") == [["- a `b", "  c`", "d", None, "", "z"]]
     assert bodies("# A\n- a `b\n  c`\n\nz\n") == [["- a `b", None, "  c`", "", "z"]]
@@ -151,6 +159,11 @@ def test_a_lone_carriage_return_ends_lines_for_markdown_alone() -> None:
     section = only_section(markdown("# A\rtext\nmore\n"))
     assert (section.id, section.title) == ("a", "A")
     assert [line.text for line in section.text_lines] == ["more"]
+
+
+def test_a_form_feed_alone_on_a_line_is_a_blank_line() -> None:
+    assert [section.title for section in markdown("\x0c\r\nTitle\r\n---\r\n").sections] == ["Title"]
+    assert [section.title for section in markdown("#\x0cTitle\n").sections] == ["Title"]
 
 
 def test_offsets_are_those_of_the_file() -> None:

@@ -15,6 +15,8 @@ from contextive.trace.specification import slug
         ("Юрий", "iurii"),
         ("βήτα Ξενία", "beta-ksenia"),
         ("ἁπλοῦς", "aplous"),
+        ("שלום", "shlvm"),
+        ("का नहीं", "kaa-nhiin"),
         ("日本 語", "ri-ben-yu"),
         ("北京", "bei-jing"),
         ("しちつ シフ", "sititu-sihu"),

@@ -105,6 +105,13 @@ def report_options(options: argparse.Namespace) -> ReportOptions:
 
 def run_report(options: argparse.Namespace) -> int:
     gc.disable()  # a short life with much to remember: the collector would find nothing
+    try:
+        return _report(options)
+    finally:
+        gc.enable()
+
+
+def _report(options: argparse.Namespace) -> int:
     project, wanted = _project(), report_options(options)
     if options.project or options.config or not (Path.cwd() / ".duvet" / "config.toml").exists():
         # The project's own configuration may name specifications and sources, and allow to fetch.
@@ -186,6 +193,7 @@ def configure_merge(parser: argparse.ArgumentParser) -> None:
 
 
 def run_merge(options: argparse.Namespace) -> int:
+    from contextive.ops.duvet_report import write_file
     from contextive.trace.reports.merge import merge_reports
 
     texts = []
@@ -194,8 +202,7 @@ def run_merge(options: argparse.Namespace) -> int:
             texts.append(Path(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeError):
             raise InvalidRequest(f"{path} cannot be read.", hint="Give the JSON v2 reports with --input.") from None
-    Path(options.output).parent.mkdir(parents=True, exist_ok=True)
-    Path(options.output).write_text(merge_reports(texts), encoding="utf-8")
+    write_file(Path(options.output), merge_reports(texts))
     return 0
 
 

@@ -129,10 +129,14 @@ class TraceService:
 
     def _current_project(self) -> TracedProject:
         settings = self._settings()
+        if self._project is not None and settings == self._project.settings:
+            return self._project
+        if self._fetch:
+            fetch_missing(self.files.root, settings)
         if self._project is None:
             self._project = TracedProject(self.files, settings, unify_aliases=True)
-        elif settings != self._project.settings:
-            self._project.settings = settings
+        else:
+            self._project.adopt(settings)
         return self._project
 
     ##= docs/spec/trace.md#fresh-answers

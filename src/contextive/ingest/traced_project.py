@@ -147,6 +147,11 @@ class TracedProject:
             specification_problems=failed,
         )
 
+    def adopt(self, settings: TraceSettings) -> None:
+        """Go on with other settings. A specification may have another format now, so each one is parsed again."""
+        self.settings = settings
+        self._specifications.clear()
+
     def extract(self) -> list[GeneratedFile]:
         """The requirement files of all configured specifications, made in memory."""
         files: list[GeneratedFile] = []
@@ -178,7 +183,7 @@ class TracedProject:
             outcome = where if missing else f"{target.path} cannot be read: {content.reason}"
         else:
             try:
-                outcome = parse_specification(content.text, target.format, path)
+                outcome = parse_specification(content.text, self._format_of(target), path)
             except ValueError:  # Python refuses to read integers of thousands of digits
                 outcome = f"{target.path} cannot be read: it holds a number that is too long"
         self._specifications[target] = (content, outcome)
@@ -188,6 +193,15 @@ class TracedProject:
     ##% The text of a URL MUST be taken from the copy that is stored in the project.
     def _path(self, target: Target) -> str:
         return cached_path(target.path, self.settings.download_dir) if target.is_url else target.path
+
+    def _format_of(self, target: Target) -> Format:
+        """The format that a target names, or, where spellings are unified, the one that the configuration names for it."""
+        if target.format is not Format.AUTO or not self.unify_aliases:
+            return target.format
+        wanted = (
+            s.format for s in self.settings.specifications if self.configured_target(s).canonical == target.canonical
+        )
+        return next(wanted, Format.AUTO)
 
     def configured_target(self, source: SpecificationSource) -> Target:
         if "://" not in source.source:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, get_close_matches
 from typing import Literal
 
-from contextive.trace.analysis import find_match
 from contextive.trace.catalog import SpecificationEntry, TraceCatalog
 from contextive.trace.citation import Citation, CommentStyle, parse_citations
 from contextive.trace.level import CitationType
-from contextive.trace.matching import MatchKind
+from contextive.trace.matching import Haystack, MatchKind, match_quote
 from contextive.trace.requirement import Requirement, Status
 from contextive.trace.specification import Section
 from contextive.trace.text import normalise, trim
@@ -38,6 +37,8 @@ _COMMENT_EDGE = re.compile(r"^(?:/\*+|\(\*|<!--|\"\"\"|''')?\s*|\s*(?:\*/|\*\)|-
 _WORD = re.compile(r"\w+")
 _WIDTH = 78
 _CLOSE_ENOUGH = 0.55
+_COMPARED = 500
+"""How much of two sentences is compared letter by letter: the time for it grows with the square."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,9 @@ def read_citation(text: str, styles: Sequence[CommentStyle] = STYLES) -> tuple[C
 def _unprefixed(text: str, styles: Sequence[CommentStyle]) -> tuple[CommentStyle, list[str]]:
     found = styles[0]
     lines: list[str] = []
-    for raw in text.replace("\\n", "\n").split("\n"):
+    if "\n" not in text:
+        text = text.replace("\\n", "\n")  # as it comes out of a shell, or of JSON that was encoded twice
+    for raw in text.split("\n"):
         line = trim(raw)
         style = next((s for s in styles if line.startswith((s.meta, s.content))), None)
         if style is not None:
@@ -84,9 +87,16 @@ def _unprefixed(text: str, styles: Sequence[CommentStyle]) -> tuple[CommentStyle
     return found, lines
 
 
-def judge(text: str, catalog: TraceCatalog) -> Verdict:
-    """Whether a pasted citation points at something that exists; if not, which part fails and what was probably meant."""
-    citation, error, style = read_citation(text)
+def judge(text: str, catalog: TraceCatalog, styles: Iterable[CommentStyle] = ()) -> Verdict:
+    """Whether a pasted citation points at something that exists; if not, which part fails and what was probably meant.
+
+    `styles` are those of the project, beside the usual ones.
+    """
+    own = [style for style in styles if style.meta and style.content and style not in STYLES]
+    longest_first = sorted(
+        {*own, *STYLES}, key=lambda style: (-len(style.meta), STYLES.index(style) if style in STYLES else -1)
+    )
+    citation, error, style = read_citation(text, longest_first)
     if citation is None:
         return Verdict(False, error, "format")
     return judge_citation(citation, catalog, style)
@@ -97,14 +107,36 @@ def judge(text: str, catalog: TraceCatalog) -> Verdict:
 ##= docs/spec/trace.md#validate-citation
 ##% The answer on an invalid citation MUST say whether its format, specification, section or quote fails.
 def judge_citation(citation: Citation, catalog: TraceCatalog, style: CommentStyle) -> Verdict:
+    verdict = _judge(citation, catalog, style)
+    return replace(verdict, suggestion=_mended(verdict.suggestion, catalog)) if verdict.suggestion else verdict
+
+
+def _mended(suggestion: str, catalog: TraceCatalog) -> str:
+    """The suggestion with whatever else is wrong in it put right, too; nothing where it cannot be made valid."""
+    for _ in range(3):
+        citation, _, style = read_citation(suggestion)
+        verdict = _judge(citation, catalog, style) if citation is not None else Verdict(False)
+        if verdict.valid:
+            return suggestion
+        suggestion = verdict.suggestion
+    return ""
+
+
+def _judge(citation: Citation, catalog: TraceCatalog, style: CommentStyle) -> Verdict:
     path, section_id = citation.target_path, citation.section_id
+    entry = catalog.cited(path, citation.format)
     if section_id is None:
-        entry = catalog.resolve(path)
-        suggestion = _paste(style, f"{path}#{_likely_section(entry, citation.quote)}", citation) if entry else ""
-        return Verdict(False, "Invalid URL format: missing section anchor (…#section)", "format", "", suggestion)
-    if not section_id or re.search(r"\s", section_id):
-        return Verdict(False, "Invalid section anchor: it must not be empty or hold white space", "section")
-    entry = catalog.resolve(path)
+        section_id = _likely_section(entry, citation.quote)
+        suggestion = _paste(style, f"{path}#{section_id}", citation) if section_id else ""
+        return Verdict(
+            False, "Invalid URL format: missing section anchor (…#section)", "format", section_id, suggestion
+        )
+    nameless = not section_id and (entry is None or entry.specification.section("") is None)
+    if nameless or re.search(r"\s", section_id):
+        nearest = _likely_section(entry, citation.quote) or _nearest_section(entry, section_id)
+        suggestion = _paste(style, f"{path}#{nearest}", citation) if nearest else ""
+        error = "Invalid section anchor: it must not be empty or hold white space"
+        return Verdict(False, error, "section", nearest, suggestion)
     if entry is None:
         return _unknown_specification(citation, catalog, style)
     section = entry.specification.section(section_id)
@@ -112,7 +144,7 @@ def judge_citation(citation: Citation, catalog: TraceCatalog, style: CommentStyl
         return _unknown_section(citation, entry, section_id, style)
     if not citation.quote:
         return Verdict(True)
-    match = find_match(entry.specification, section, citation.quote)
+    match = match_quote(citation.quote, Haystack.of(section))  # not remembered: anybody may ask about anything
     if match is None:
         return _unknown_quote(citation, entry, section, style)
     touched = tuple(
@@ -125,23 +157,27 @@ def judge_citation(citation: Citation, catalog: TraceCatalog, style: CommentStyl
 
 def _unknown_specification(citation: Citation, catalog: TraceCatalog, style: CommentStyle) -> Verdict:
     known = [entry.target.path for entry in catalog.specifications.values()]
-    nearest = next(iter(get_close_matches(citation.target_path, known, n=1, cutoff=0.5)), "")
+    meant = catalog.resolve(citation.target_path)
+    close = [meant.target.path] if meant else get_close_matches(citation.target_path, known, n=1, cutoff=0.5)
+    nearest = next(iter(close), "")
     suggestion = _paste(style, f"{nearest}#{citation.section_id}", citation) if nearest else ""
     return Verdict(False, "Specification not found", "specification", nearest, suggestion)
 
 
 def _unknown_section(citation: Citation, entry: SpecificationEntry, wanted: str, style: CommentStyle) -> Verdict:
-    nearest = ""
-    if citation.quote:
-        nearest = _likely_section(entry, citation.quote)
-    if not nearest:
-        by_title = {section.title.lower(): section.id for section in entry.specification.sections}
-        ids = list(entry.specification.by_id)
-        close = get_close_matches(wanted, ids, n=1, cutoff=0.5)
-        titles = get_close_matches(wanted.replace("-", " ").lower(), by_title, n=1, cutoff=0.6)
-        nearest = close[0] if close else (by_title[titles[0]] if titles else "")
+    nearest = _likely_section(entry, citation.quote) or _nearest_section(entry, wanted)
     suggestion = _paste(style, f"{citation.target_path}#{nearest}", citation) if nearest else ""
     return Verdict(False, "Section not found", "section", nearest, suggestion)
+
+
+def _nearest_section(entry: SpecificationEntry | None, wanted: str) -> str:
+    """The section whose id or title a wrong id most resembles."""
+    if entry is None:
+        return ""
+    by_title = {section.title.lower(): section.id for section in entry.specification.sections}
+    close = get_close_matches(wanted, list(entry.specification.by_id), n=1, cutoff=0.5)
+    titles = get_close_matches(wanted.replace("-", " ").strip().lower(), by_title, n=1, cutoff=0.6)
+    return close[0] if close else (by_title[titles[0]] if titles else "")
 
 
 ##= docs/spec/trace.md#validate-citation
@@ -176,17 +212,27 @@ def _nearest_sentence(quote: str, entry: SpecificationEntry, section: Section) -
     words = set(_WORD.findall(quote.lower()))
     best, best_score, home = "", 0.0, section
     for candidate_section in (section, *entry.specification.sections):
-        for sentence in sentences_of(candidate_section):
-            other = set(_WORD.findall(sentence.lower()))
+        for sentence, other in _words_of_sentences(entry, candidate_section):
             overlap = len(words & other) / (len(words | other) or 1)
             if overlap * 1.5 <= best_score:
                 continue
-            score = (overlap + SequenceMatcher(None, quote, sentence, autojunk=False).ratio()) / 2
+            alike = SequenceMatcher(None, quote[:_COMPARED], sentence[:_COMPARED], autojunk=False)
+            score = (overlap + alike.ratio()) / 2
             if score > best_score:
                 best, best_score, home = sentence, score, candidate_section
         if candidate_section is section and best_score >= _CLOSE_ENOUGH:
             break
     return (best, home) if best_score >= _CLOSE_ENOUGH else ("", section)
+
+
+def _words_of_sentences(entry: SpecificationEntry, section: Section) -> list[tuple[str, frozenset[str]]]:
+    """Each sentence of a section with its words, remembered with the specification."""
+    memory, key = entry.specification._memory, ("sentences", section.id)
+    known = memory.get(key)
+    if not isinstance(known, list):
+        known = [(sentence, frozenset(_WORD.findall(sentence.lower()))) for sentence in sentences_of(section)]
+        memory[key] = known
+    return known
 
 
 def sentences_of(section: Section) -> Iterable[str]:
@@ -203,7 +249,8 @@ def sentences_of(section: Section) -> Iterable[str]:
 
 def _paste(style: CommentStyle, target: str, citation: Citation, quote: str | None = None) -> str:
     kind = citation.type if citation.type is not CitationType.CITATION else None
-    return write_citation(style, target, citation.quote if quote is None else quote, kind, citation.comment)
+    reason = "" if citation.type in (CitationType.TODO, CitationType.SPEC) else citation.comment
+    return write_citation(style, target, citation.quote if quote is None else quote, kind, reason)
 
 
 def write_citation(

@@ -7,7 +7,7 @@ import operator
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from urllib.parse import quote, urlsplit
 
@@ -15,11 +15,14 @@ from contextive.trace.analysis import Analysis, Matched, TargetReport
 from contextive.trace.citation import Citation, Problem
 from contextive.trace.level import CitationType
 from contextive.trace.requirement import Requirement, requirements_of
-from contextive.trace.specification import Section, Specification, slug
+from contextive.trace.specification import Format, Section, Specification, parse_specification, slug
 from contextive.trace.target import Target, normalise_url
 
 _RFC_NUMBER = re.compile(r"/rfc(\d+)(?:\.\w+)?/?\Z")
+_UPWARDS = re.compile(r"\A(?:\.\./)+")
 MIN_PREFIX = 8
+NAMELESS = "-"
+"""What stands in a path for a section whose title leaves nothing for an id: a path has no empty segments."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,11 @@ class SpecificationEntry:
         return f"/specifications/{segment(self.id)}"
 
     def section_path(self, section: Section) -> str:
-        return f"{self.path}/sections/{segment(section.id)}"
+        return f"{self.path}/sections/{segment(section.id) or NAMELESS}"
+
+    def section(self, name: str) -> Section | None:
+        """The section of an id, or of its place in a path."""
+        return self.specification.section(name) or (self.specification.section("") if name == NAMELESS else None)
 
 
 _BOILERPLATE = frozenset({"name-copyright-notice", "name-status-of-this-memo", "name-table-of-contents"})
@@ -184,6 +191,19 @@ class TraceCatalog:
     def section_citation_path(self, item: Matched) -> str:
         section = self.entry_of(item.target).section_path(item.section)
         return f"{section}/citations/{segments(item.citation.id)}"
+
+    def cited(self, path: str, format_: Format = Format.AUTO) -> SpecificationEntry | None:
+        """The specification that a citation of this path or URL means, under the format that it asks for."""
+        wanted = Target(normalise_url(path) if "://" in path else path).canonical
+        entries = [e for e in self.specifications.values() if e.target.path == path or e.target.canonical == wanted]
+        if not entries and "://" not in path:
+            # A relative path is looked for above the project, too.
+            entries = [e for e in self.specifications.values() if _UPWARDS.sub("", e.target.path) == wanted]
+        entries.sort(key=lambda entry: entry.target.format is not format_)
+        if not entries or format_ in (Format.AUTO, entries[0].specification.format):
+            return entries[0] if entries else None
+        other = parse_specification(entries[0].specification.source.text, format_, path)
+        return replace(entries[0], specification=other)
 
     def resolve(self, name: str) -> SpecificationEntry | None:
         """The specification that a URL, a path or an id names, however it is spelled."""

@@ -22,6 +22,8 @@ from contextive.trace.text import WHITESPACE, SourceText, iter_lines, trim
 
 _MARKDOWN_LINE_END = re.compile(r"\r\n?|\n")
 _ATTRIBUTES = re.compile(r"\{([^{}<>\\\n\r]*)\}[ \t\r\n]*\Z")
+_FORM_FEEDS = re.compile(r"(?<=^#)[\x0b\x0c]|(?<=^##)[\x0b\x0c]|^[ \t\x0b\x0c]+(?=\r?$)", re.MULTILINE)
+"""White space to duvet's parser of blocks, and not to ours: alone on a line, or behind the mark of a heading."""
 _BRACKET_AND_TAB = re.compile(r"\][\t\x0b\x0c][ \t\x0b\x0c]*\Z")
 _ASCII_SPACES = " \t\x0b\x0c"
 _NOT_MARKDOWN_SPACES = "".join(sorted(set(WHITESPACE) - set(_ASCII_SPACES)))
@@ -73,7 +75,7 @@ class _Document:
         lines = [SpecLine(start, line) for start, line in iter_lines(text)]
         markdown_starts = [0, *(end.end() for end in _MARKDOWN_LINE_END.finditer(text))]
         environment: dict[str, Any] = {}
-        tokens = block_parser().parse(text, environment)
+        tokens = block_parser().parse(_FORM_FEEDS.sub(lambda found: " " * len(found.group()), text), environment)
         return _Document(text, lines, tokens, environment, markdown_starts, [line.start for line in lines])
 
     def markdown_line(self, number: int) -> tuple[int, str]:

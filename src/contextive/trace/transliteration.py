@@ -23,12 +23,21 @@ _LATIN = (
 )
 _GREEK = "β=b η=e Ξ=ks ξ=x υ=u φ=ph χ=kh ϒ=u ϡ=sp ϧ=kh ϫ=g ϭ=ch ϲ=c"
 _CYRILLIC = "ѐ=ie ё=io ѓ=gj Є=e є=ie ї=yi ћ=tsh ќ=kj й=i ю=iu я=ia ґ=g' ғ=g' җ=zh' қ=k' ң=n' ұ=u' ҳ=kh'"
+_HEBREW = "ב=b ח=kh ך=k כ=k ף=p פ=p ק=q ש=sh"
+_DEVANAGARI = (
+    "आ=aa ई=ii ऊ=uu ऍ=en ऑ=on ङ=ng ञ=ny ट=tt ठ=tth ड=dd ढ=ddh ण=nn श=sh ष=ss ॐ=aum ॠ=rr ॡ=ll "
+    "\u0901=n \u0902=n \u093e=aa \u0940=ii \u0942=uu \u0944=rr \u0945=en \u0949=on \u0963=ll"
+)
 _KANA = (
     "し=si じ=zi ち=ti ぢ=di っ=tu つ=tu づ=du ふ=hu ゐ=wi ゑ=we を=wo ゖ=ke "
     "シ=si ジ=zi チ=ti ヂ=di ッ=tu ツ=tu ヅ=du フ=hu ヰ=wi ヱ=we ヲ=wo ヶ=ke"
 )
 """Those that are spelled by their place in the table of syllables, not by their sound."""
-_SPELLED = dict(pair.split("=", 1) for group in (_SIGNS, _LATIN, _GREEK, _CYRILLIC, _KANA) for pair in group.split(" "))
+_SPELLED = dict(
+    pair.split("=", 1)
+    for group in (_SIGNS, _LATIN, _GREEK, _CYRILLIC, _HEBREW, _DEVANAGARI, _KANA)
+    for pair in group.split(" ")
+)
 """Letters in lower case stand for those in upper case too."""
 _FRACTIONS = "⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 _LEADS = ["g", "gg", "n", "d", "dd", "r", "m", "b", "bb", "s", "ss", "", "j", "jj", "c", "k", "t", "p", "h"]

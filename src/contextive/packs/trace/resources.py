@@ -56,7 +56,7 @@ def _specification(variables: Variables, ctx: Context) -> tuple[TraceCatalog, Sp
 
 def _section(variables: Variables, ctx: Context) -> tuple[TraceCatalog, SpecificationEntry, Section]:
     catalog, entry = _specification(variables, ctx)
-    section = entry.specification.section(variables["section_id"])
+    section = entry.section(variables["section_id"])
     if section is None:
         raise ResourceNotFound("No such section.", hint=f"Read {entry.path}/sections.")
     return catalog, entry, section

@@ -27,7 +27,7 @@ from contextive.packs.trace.shapes import (
 )
 from contextive.registry import Context, Reply, ToolInput
 from contextive.trace.advice import STYLES, judge, judge_citation, problem_text, what_is_missing
-from contextive.trace.citation import Citation, Problem
+from contextive.trace.citation import Citation, CommentStyle, Problem
 from contextive.trace.level import CitationType
 from contextive.trace.ranking import SIMPLE_STATUS, level_word, prioritise, search, similar
 from contextive.trace.requirement import Requirement, Status
@@ -35,6 +35,7 @@ from contextive.trace.requirement import Requirement, Status
 _CITATION_ID = re.compile(r"(.+):([1-9][0-9]{0,8})\Z", re.DOTALL)
 _CODE_LINES = 6
 _MAX_SHOWN_CITATIONS = 20
+_MAX_COMMENT_LINES = 100
 _LABELS = ("requirements",)
 
 
@@ -64,7 +65,8 @@ class Validity(Shape):
     output=Validity,
 )
 def validate_citation(given: CitationInput, ctx: Context) -> Reply:
-    verdict = judge(given.citation, view_of(ctx).catalog)
+    view = view_of(ctx)
+    verdict = judge(given.citation, view.catalog, [source.style for source in view.state.settings.sources])
     return data_reply(
         Validity(
             valid=verdict.valid,
@@ -189,7 +191,7 @@ def list_invalid_citations(given: InvalidInput, ctx: Context) -> Reply:
     def show(entry: tuple[Citation | None, Problem]) -> InvalidItem:
         citation, problem = entry
         if citation is None:
-            return _unparsed(service, problem)
+            return _unparsed(service, view, problem)
         style = service.style_for(view, citation)
         text = service.comment_of(citation) if citation.base is None else problem_text(citation, STYLES[0])
         verdict = judge_citation(citation, view.catalog, style)
@@ -206,13 +208,30 @@ def list_invalid_citations(given: InvalidInput, ctx: Context) -> Reply:
     return page_reply("list_invalid_citations", entries, show, given.limit, given.cursor)
 
 
-def _unparsed(service: TraceService, problem: Problem) -> InvalidItem:
-    lines = service.lines_of(problem.place.path) or []
+def _unparsed(service: TraceService, view: TraceView, problem: Problem) -> InvalidItem:
+    lines = [line.strip() for line in service.lines_of(problem.place.path) or []]
     number = problem.place.line
-    text = lines[number - 1].strip() if 0 < number <= len(lines) else ""
+    text = lines[number - 1] if 0 < number <= len(lines) else ""
+    for style in (source.style for source in view.state.settings.sources):
+        if style.meta and text.startswith(style.meta):
+            text = "\n".join(_comment_around(lines, number - 1, style))
+            break
     return InvalidItem(
         file_path=problem.place.path, line_number=number, comment_text=text, error=problem.message, part="format"
     )
+
+
+def _comment_around(lines: list[str], index: int, style: CommentStyle) -> list[str]:
+    """The whole citation that a meta line belongs to."""
+    first = index
+    while first > 0 and lines[first - 1].startswith(style.meta):
+        first -= 1
+    last = index
+    while last + 1 < len(lines) and lines[last + 1].startswith(style.meta):
+        last += 1
+    while last + 1 < len(lines) and style.content and lines[last + 1].startswith(style.content):
+        last += 1
+    return lines[first : min(last + 1, first + _MAX_COMMENT_LINES)]
 
 
 class ContextInput(ToolInput):

@@ -1,0 +1,323 @@
+"""Identifiers, URIs, cursors and completion: how a client names what it means."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contextive.errors import InvalidCursor, InvalidRequest, ResourceNotFound, TooLarge
+from contextive.registry.uri import UriTemplate
+from contextive.trace.catalog import assign_ids
+from contextive.trace.specification import Format
+from contextive.trace.target import Target
+from tests.ingest.projects import BOIL, BREW, MILK, TEA, WARM, cite
+from tests.packs.promised import BREWING, PROFILE, Desk
+
+# Found by search: the identifiers of these two begin with the same eight digits.
+TWINS = ("Cup 73669 MUST be clean.", "Cup 95203 MUST be clean.")
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+@pytest.fixture
+def twins(desk: Desk) -> Desk:
+    desk.project.write("specs/tea.md", TEA + "\n" + " ".join(TWINS) + "\n")
+    return desk
+
+
+# -- identifiers -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("length", [8, 9, 16, 63, 64])
+def test_an_identifier_may_be_shortened_to_eight_digits(length: int, desk: Desk) -> None:
+    identifier = desk.identifier(BREW)
+    assert desk.call("get_requirement_status", req_identifier=identifier[:length])["status"] == "done"
+    assert desk.call("get_requirement_status", req_identifier=f" {identifier[:length].upper()} ")["status"] == "done"
+    section = desk.path(BREW).rpartition("/")[0]
+    assert desk.read(f"{section}/{identifier[:length]}")["identifier"] == identifier
+
+
+@pytest.mark.parametrize("length", [1, 7])
+def test_fewer_digits_are_not_enough_and_that_is_said(length: int, desk: Desk) -> None:
+    answer = desk.call("get_requirement_status", req_identifier=desk.identifier(BREW)[:length])
+    assert "give more digits" in answer["error"]
+
+
+def test_a_shortened_identifier_that_fits_two_is_refused_and_one_digit_more_is_not(twins: Desk) -> None:
+    first, second = (twins.identifier(text) for text in TWINS)
+    assert first[:8] == second[:8]
+    assert "2 identifiers begin so" in twins.call("get_requirement_status", req_identifier=first[:8])["error"]
+    assert "2 identifiers begin so" in twins.call("explain_requirement", req_identifier=first[:8])["error"]
+    assert twins.first_text("search_requirements", query=first[:8]) == []
+    common = next(length for length in range(8, 64) if first[:length] != second[:length])
+    assert twins.call("explain_requirement", req_identifier=first[:common])["text"] == TWINS[0]
+    section = twins.path(TWINS[0]).rpartition("/")[0]
+    with pytest.raises(ResourceNotFound):
+        twins.read(f"{section}/{first[:8]}")
+
+
+@pytest.mark.parametrize("identifier", ["x", "zzzzzzzzzz", "-1", "../../etc", "\0", "g" * 64, "0" * 200])
+def test_what_is_no_identifier_is_not_found(identifier: str, desk: Desk) -> None:
+    for tool in ("get_requirement_status", "explain_requirement"):
+        assert desk.call(tool, req_identifier=identifier) == {"error": "Requirement not found"}
+
+
+def test_a_text_in_several_sections_has_a_path_for_each(desk: Desk) -> None:
+    desk.project.write("specs/tea.md", f"# Tea\n\n## One\n\n{BREW}\n\n## Two\n\n{BREW}\n")
+    places = desk.call("get_requirement_status", req_identifier=desk.identifier(BREW))
+    assert places["status"] == "not started"
+    assert {place["status"] for place in places["requirements"]} == {"done", "not started"}
+    for place in places["requirements"]:
+        assert desk.read(place["full_path"])["status"] == place["status"]
+    assert len(desk.first_text("search_requirements", query=desk.identifier(BREW))) == 3
+
+
+# -- URIs --------------------------------------------------------------------------------------------------------------
+
+ODD_NAMES = [
+    "src/co:lon:7.rs",
+    "src/per%cent.rs",
+    "src/%2e%2e.rs",
+    "src/quest?ion.rs",
+    "src/ha#sh.rs",
+    "src/sp ace.rs",
+    "src/line\nbreak.rs",
+    "src/ünï/çode.rs",
+    "src/deep/down/x.rs",
+    "src/plus+and&.rs",
+    "src/not-utf8-\udcff.rs",
+    "src/\N{RIGHT-TO-LEFT OVERRIDE}evil.rs",
+    "src/citations/x.rs",
+]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_a_citation_in_a_file_of_any_name_can_be_read_by_its_path(name: str, desk: Desk) -> None:
+    desk.project.write(name, "\n" + cite("specs/coffee.md#serving", MILK))
+    (entry,) = [e for e in desk.read("/citations") if "serving" in e["full_path"]]
+    shown = name.replace("\udcff", "\N{REPLACEMENT CHARACTER}")
+    assert entry["id"] == f"{shown}:2"
+    assert entry["full_path"].isascii()
+    for address in (entry["full_path"], f"duvet://{entry['full_path']}"):
+        assert desk.read(address)["file_path"] == shown
+    context = desk.call("get_citation_context", citation_id=entry["id"], context_lines=0)
+    assert context["context"] == ["//= specs/coffee.md#serving"]
+
+
+def test_slashes_and_colons_of_a_citation_id_may_be_encoded_or_not(desk: Desk) -> None:
+    base = f"{desk.path(BREW)}/citations"
+    plain = desk.read(f"{base}/src/coffee.rs:1")
+    assert plain == desk.read(f"{base}/{quote('src/coffee.rs:1', safe='')}")
+    assert plain["line_number"] == 1
+
+
+@pytest.mark.parametrize("title", ["A/B?", "Ümläute", "100% #1", "a b", "../..", "{#custom/id%20} x"])
+def test_a_section_of_any_title_can_be_read(title: str, desk: Desk) -> None:
+    desk.project.write("specs/tea.md", f"# {title} {{#x/y%20?z}}\n\n{BOIL}\n\n## {title}\n\n{MILK}\n")
+    paths = [entry["full_path"] for entry in desk.read("/requirements") if "specs-tea" in entry["full_path"]]
+    assert len(paths) == 2
+    for path in paths:
+        assert desk.read(path)["text"] in (BOIL, MILK)
+        assert desk.read(path.partition("/requirements/")[0])["content"]
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "/specifications/none",
+        "/specifications/specs-coffee/sections/none",
+        "/specifications/specs-coffee/sections/brewing/requirements/" + "0" * 64,
+        "/specifications/../specifications",
+        "/specifications/%2e%2e%2f%2e%2e%2fetc%2fpasswd",
+        "/specifications/specs-coffee/sections/brewing/citations/../../../../etc/passwd:1",
+        "/specifications//sections",
+        "/specifications/",
+        "//specifications",
+        "file:///etc/passwd",
+        "duvet://host/specifications",
+        "duvet:///etc/passwd",
+        "/requirements/x",
+        "",
+        "x" * 10_000,
+    ],
+)
+def test_what_is_not_there_is_not_found_and_shows_nothing(uri: str, desk: Desk) -> None:
+    with pytest.raises(ResourceNotFound) as caught:
+        desk.read(uri)
+    assert str(desk.project.root) not in caught.value.sentence()
+    assert len(caught.value.sentence()) < 1000
+
+
+def test_every_listed_resource_can_be_read_and_is_listed_once(desk: Desk) -> None:
+    uris = desk.listed()
+    assert len(uris) == len(set(uris)) > 20
+    for uri in uris:
+        desk.read(uri)
+
+
+@pytest.mark.parametrize(
+    "query", ["offset=0&limit=2", "limit=2", "offset=2", "offset=x", "limit=-1", "offset=99999999999999", "a=b"]
+)
+def test_a_query_chooses_a_part_and_never_fails(query: str, desk: Desk) -> None:
+    whole = desk.read("/requirements")
+    part = desk.read(f"/requirements?{query}")
+    assert part == whole[2:] if query == "offset=2" else part == whole[:2] if "limit=2" in query else part == whole
+
+
+def test_a_list_that_is_too_large_can_be_read_in_parts(desk: Desk) -> None:
+    body = "".join(
+        f"Cup number {number} of this very large kitchen MUST be clean at all times. " for number in range(6000)
+    )
+    desk.project.write("specs/tea.md", f"# Tea\n\n{body}\n")
+    with pytest.raises(TooLarge):
+        desk.read("/requirements")
+    assert len(desk.read("/requirements?offset=3000&limit=100")) == 100
+    assert len(desk.call("get_prioritized_requirements", limit=1000)["result"]) == 1000
+
+
+_paths = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=12)
+_addresses = st.one_of(
+    _paths, _paths.map(lambda path: f"https://example.org/{path}"), st.sampled_from(["a.md", "a!.md", "A.md", "a-md"])
+)
+
+
+@given(st.lists(st.builds(Target, _addresses, st.sampled_from(Format)), max_size=12, unique=True))
+def test_every_specification_has_an_id_of_its_own(targets: Sequence[Target]) -> None:
+    ids = assign_ids(targets)
+    assert set(ids) == set(targets)
+    assert len(set(ids.values())) == len(targets)
+    assert all(ids.values())
+
+
+def test_names_that_clash_get_ids_that_stay_whatever_else_comes() -> None:
+    clashing = [Target("a!.md"), Target("a?.md")]
+    before = assign_ids(clashing)
+    poisoned = assign_ids([*clashing, Target("a-md-1.md"), Target("a-md-2.md"), Target("a.md")])
+    assert {target: poisoned[target] for target in clashing} == before
+
+
+# -- cursors -----------------------------------------------------------------------------------------------------------
+
+
+def test_pages_of_any_size_hold_every_entry_once(desk: Desk) -> None:
+    whole = desk.call("get_prioritized_requirements", limit=1000)["result"]
+    for limit in (1, 2, 3, 4, 5):
+        found: list[Any] = []
+        cursor: dict[str, str] = {}
+        while True:
+            page = desk.call("get_prioritized_requirements", limit=limit, **cursor)
+            assert len(page["result"]) <= limit
+            found += page["result"]
+            if "next_cursor" not in page:
+                break
+            cursor = {"cursor": page["next_cursor"]}
+        assert found == whole
+
+
+def test_a_cursor_of_another_list_or_of_nobody_is_refused(desk: Desk) -> None:
+    given_out = desk.call("get_prioritized_requirements", limit=1)["next_cursor"]
+    with pytest.raises(InvalidCursor):
+        desk.call("list_uncited_requirements", cursor=given_out)
+    for forged in ("", "x", given_out[:-1], given_out + "A", "é", "MTIz", "A" * 5000):
+        with pytest.raises(InvalidRequest):
+            desk.call("get_prioritized_requirements", cursor=forged)
+
+
+def test_a_cursor_outlives_an_edit(desk: Desk) -> None:
+    cursor = desk.call("get_prioritized_requirements", limit=3)["next_cursor"]
+    desk.project.write("specs/tea.md", "# Tea\n")
+    desk.project.write("specs/coffee.md", "# Coffee\n")
+    assert desk.call("get_prioritized_requirements", limit=3, cursor=cursor)["result"] == []
+
+
+# -- completion --------------------------------------------------------------------------------------------------------
+
+
+def completed(desk: Desk, name: str, prefix: str, **others: str) -> list[str]:
+    context = desk.host.context(desk.host.owner, door="test", profile=PROFILE, request_id="c")
+    template = next(r for r in desk.surface.resources if name in UriTemplate(r.uri).names)
+    found = asyncio.run(desk.host.dispatcher.complete("trace", template.complete[name], prefix, others, context))
+    return list(found)
+
+
+def test_every_blank_of_every_template_can_be_completed(desk: Desk) -> None:
+    templates = [resource for resource in desk.surface.resources if resource.is_template]
+    assert len(templates) >= 7
+    for template in templates:
+        assert set(UriTemplate(template.uri).names) <= set(template.complete), template.uri
+    assert completed(desk, "spec_id", "") == ["specs-coffee", "specs-tea"]
+    assert completed(desk, "spec_id", "specs-t") == ["specs-tea"]
+    assert completed(desk, "section_id", "") == ["coffee", "brewing", "serving", "tea", "steeping"]
+    assert completed(desk, "section_id", "s", spec_id="specs-coffee") == ["serving"]
+    identifier = desk.identifier(BREW)
+    assert completed(desk, "req_identifier", identifier[:5]) == [identifier]
+    assert set(completed(desk, "req_identifier", "", section_id="brewing")) == {identifier, desk.identifier(WARM)}
+    assert completed(desk, "req_identifier", "", spec_id="specs-tea") == [desk.identifier(BOIL)]
+    assert completed(desk, "citation_id", "src/c") == ["src/coffee.rs:1"]
+    assert completed(desk, "citation_id", "", req_identifier=identifier) == ["src/coffee.rs:1", "tests/coffee.rs:1"]
+    assert completed(desk, "citation_id", "nothing") == []
+
+
+def test_completed_values_fill_a_template_that_can_be_read(desk: Desk) -> None:
+    values: dict[str, str] = {}
+    template = next(r for r in desk.surface.resources if r.name == "citation")
+    for name in UriTemplate(template.uri).names:
+        proposed = completed(desk, name, "", **values)
+        values[name] = "brewing" if name == "section_id" else proposed[0]
+        assert values[name] in proposed
+    assert desk.read(UriTemplate(template.uri).fill(values))["line_number"] == 1
+
+
+def test_blanks_that_are_filled_with_nonsense_complete_to_nothing(desk: Desk) -> None:
+    assert completed(desk, "req_identifier", "", spec_id="none") == []
+    assert completed(desk, "citation_id", "", req_identifier="none") == []
+
+
+# -- filters -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spec", ["specs-coffee", "specs/coffee.md", "./specs/coffee.md", "file://specs/coffee.md"])
+def test_a_filter_takes_a_specification_in_any_spelling(spec: str, desk: Desk) -> None:
+    page = desk.call("get_prioritized_requirements", spec=spec)
+    assert [item["text"] for item in page["result"]] == [BREW, WARM, MILK]
+
+
+@pytest.mark.parametrize(
+    "given_filter", [{"spec": "none"}, {"section": "none"}, {"spec": "specs-tea", "section": "brewing"}]
+)
+def test_a_filter_that_names_nothing_is_an_error_or_empty(given_filter: dict[str, str], desk: Desk) -> None:
+    if len(given_filter) == 1:
+        with pytest.raises(InvalidRequest):
+            desk.call("get_prioritized_requirements", **given_filter)
+    else:
+        assert desk.call("get_prioritized_requirements", **given_filter)["result"] == []
+
+
+def test_answers_hold_no_path_of_this_machine(desk: Desk) -> None:
+    desk.project.write("src/bad.rs", cite("specs/none.md#x", "Y.") + cite(BREWING, "Nothing."))
+    answers = [desk.read("/citations"), desk.read("/specifications"), desk.call("list_invalid_citations")]
+    answers += [desk.call("explain_requirement", req_identifier=desk.identifier(BREW)), desk.call("next_requirement")]
+    assert str(desk.project.root.parent) not in json.dumps(answers)
+
+
+def test_a_specification_above_the_project_is_named_from_the_project(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "package").mkdir()
+    desk = Desk(tmp_path / "package")
+    (tmp_path / "shared.md").write_text(f"# Shared\n\n{MILK}\n", encoding="utf-8")
+    desk.project.write("src/shared.rs", cite("shared.md#shared", MILK))
+    assert desk.call("list_invalid_citations")["result"] == []
+    assert desk.call("validate_citation", citation=cite("shared.md#shared", MILK))["valid"] is True
+    urls = [entry["url"] for entry in desk.read("/specifications")]
+    assert urls == ["../shared.md", "specs/coffee.md", "specs/tea.md"]

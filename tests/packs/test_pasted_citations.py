@@ -1,0 +1,275 @@
+"""`validate_citation` takes what a person would paste, and agrees with the project about what is wrong."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from contextive.errors import InvalidRequest
+from tests.ingest.projects import BREW, CONFIG, MILK, WARM, cite
+from tests.packs.promised import BREWING, Desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def validity(desk: Desk, citation: str) -> dict[str, Any]:
+    data = desk.call("validate_citation", citation=citation)
+    assert isinstance(data, dict)
+    return data
+
+
+# -- every way to paste one --------------------------------------------------------------------------------------------
+
+PASTED = {
+    "comment": f"//= {BREWING}\n//# {BREW}",
+    "indented": f"        //= {BREWING}\n        //# {BREW}\n",
+    "tabs and CRLF": f"\t//={BREWING}\r\n\t//#{BREW}\r\n",
+    "block comment": f"/*= {BREWING}\n *# {BREW}\n */".replace("/*=", "*="),
+    "block comment edges": f"/* {BREWING}\n{BREW} */",
+    "python": f"##= {BREWING}\n##% {BREW}",
+    "short python": f"#= {BREWING}\n#% {BREW}",
+    "lua": f"--= {BREWING}\n--# {BREW}",
+    "bare": f"{BREWING}\n{BREW}",
+    "bare on several lines": f"{BREWING}\nThe pot MUST\nbrew coffee.",
+    "wrapped": f"//= {BREWING}\n//# The pot\n//# MUST brew coffee.",
+    "escaped line ends": f"//= {BREWING}\\n//# {BREW}",
+    "source key": f"//= source={BREWING}\n//# {BREW}",
+    "with type": f"//= {BREWING}\n//= type=test\n//# {BREW}",
+    "type first": f"//= type=exception\n//= {BREWING}\n//= reason=because\n//# {BREW}",
+    "bare with type": f"{BREWING}\ntype=test\n{BREW}",
+    "todo": f"//= {BREWING}\n//= type=todo\n//= tracking-issue=https://example.org/1\n//# {BREW}",
+    "implication": f"//= {BREWING}\n//= type=implication\n//# {BREW}",
+    "html comment": f"<!-- {BREWING}\n{BREW} -->",
+    "part of the sentence": f"//= {BREWING}\n//# The pot MUST brew",
+    "other white space": f"//= {BREWING}\n//#    The   pot MUST  brew coffee .",
+    "one letter off": f"//= {BREWING}\n//# The pot MUST brew cofee.",
+    "dotted path": f"//= ./specs/../{BREWING}\n//# {BREW}",
+    "empty lines around": f"\n\n//= {BREWING}\n//# {BREW}\n\n",
+    "format": f"//= {BREWING}\n//= format=markdown\n//# {BREW}",
+}
+
+
+@pytest.mark.parametrize("citation", PASTED.values(), ids=PASTED)
+def test_a_pasted_citation_is_understood(citation: str, desk: Desk) -> None:
+    data = validity(desk, citation)
+    assert (data["valid"], data.get("requirements")) == (True, [desk.identifier(BREW)]), data
+
+
+@pytest.mark.parametrize(
+    ("citation", "match"),
+    [(BREW, "exact"), ("The  pot MUST brew coffee.", "normalised"), ("The pot MUST brew cofee.", "fuzzy")],
+)
+def test_how_well_a_quote_fits_is_said(citation: str, match: str, desk: Desk) -> None:
+    assert validity(desk, cite(BREWING, citation))["match"] == match
+
+
+def test_a_quote_over_two_requirements_names_both(desk: Desk) -> None:
+    data = validity(desk, cite(BREWING, f"{BREW} {WARM}"))
+    assert data["requirements"] == [desk.identifier(BREW), desk.identifier(WARM)]
+
+
+def test_a_style_of_the_projects_own_is_understood(desk: Desk) -> None:
+    style = 'comment-style = { meta = "# //=", content = "# //#" }'
+    desk.project.write(".duvet/config.toml", CONFIG + f'[[source]]\npattern = "*.yaml"\n{style}\n')
+    assert validity(desk, cite(BREWING, BREW, style=("# //=", "# //#")))["valid"] is True
+
+
+def test_a_backslash_in_a_quote_is_a_backslash(desk: Desk) -> None:
+    desk.project.write("specs/tea.md", "# Tea\n\nThe path C:\\new MUST exist.\n")
+    assert validity(desk, cite("specs/tea.md#tea", "The path C:\\new MUST exist."))["valid"] is True
+
+
+@pytest.mark.parametrize(
+    "citation",
+    [
+        "//=",
+        "//#",
+        "//# only a quote",
+        "\n",
+        "//= a=b",
+        f"//= {BREWING}\n//= {BREWING}\n//# {BREW}",
+        f"//= {BREWING}\n//= type=Test\n//# {BREW}",
+        f"//= {BREWING}\n//= level=must\n//# {BREW}",
+        f"//= {BREWING}\n//= type=todo\n//= reason=x\n//# {BREW}",
+        f"//= {BREWING}\n//= feature=x\n//# {BREW}",
+        f"//= {BREWING}\n//# {BREW}\n//= {BREWING}\n//# {WARM}",
+        "//= https://[bad#x",
+        "//= specs-coffee#brewing",
+        "//= file://specs/coffee.md#brewing",
+        "//= /etc/passwd#root",
+        "//= ../../etc/passwd#root",
+        f"//= {BREWING}\n//= format=ietf\n//# {BREW}",
+        "\0",
+        "//= \N{RIGHT-TO-LEFT OVERRIDE}#x",
+    ],
+)
+def test_what_is_no_citation_of_this_project_is_refused_in_words(citation: str, desk: Desk) -> None:
+    data = validity(desk, citation)
+    assert data["valid"] is False
+    assert data["error"]
+    assert str(desk.project.root) not in json.dumps(data)
+
+
+@pytest.mark.parametrize("citation", ["", "x" * 20_001])
+def test_nothing_and_far_too_much_are_refused(citation: str, desk: Desk) -> None:
+    with pytest.raises(InvalidRequest):
+        validity(desk, citation)
+
+
+def test_a_long_wrong_quote_takes_no_long_time(desk: Desk) -> None:
+    desk.project.write("specs/tea.md", "# Tea\n\n" + "the pot brews tea " * 20_000 + "\n")
+    started = time.monotonic()
+    assert validity(desk, f"//= specs/tea.md#tea\n//# {'the pot brews tee ' * 1000}")["valid"] is False
+    assert time.monotonic() - started < 10
+
+
+def test_asking_leaves_nothing_behind(desk: Desk) -> None:
+    """A client that validates all day must not fill the memory."""
+    from contextive.ingest.trace_service import TraceService
+
+    validity(desk, cite(BREWING, "Wrong."))
+    entry = desk.host.services.get(TraceService).view().catalog.specifications["specs-coffee"]
+    before = len(entry.specification._memory)
+    for number in range(50):
+        validity(desk, cite(BREWING, f"Wrong {number}."))
+    assert len(entry.specification._memory) == before
+
+
+# -- agreement with the project ----------------------------------------------------------------------------------------
+
+INVALID = [
+    cite("specs/none.md#brewing", BREW),
+    cite("specs/coffee.md#none", BREW),
+    cite("specs/coffee.md", BREW),
+    cite("specs/coffee.md#", BREW),
+    cite("specs/coffee.md#a b", BREW),
+    cite(BREWING, MILK),
+    cite(BREWING, "The cat sat on the mat."),
+    cite(BREWING, BREW, BREWING),
+    cite(BREWING, BREW, "type=wish"),
+    cite(BREWING, BREW, "type=test", "type=test"),
+    cite(BREWING, BREW, "type=todo", "reason=x"),
+    cite(BREWING, BREW, "nonsense=x"),
+    cite("specs-coffee#brewing", BREW),
+    cite("file://specs/coffee.md#brewing", BREW),
+    cite("https://example.org/none#x", BREW),
+    cite("https://[bad#x", BREW),
+    cite(BREWING, BREW, "format=ietf"),
+    "//= type=test\n",
+    "//=\n",
+    "//= invalid\n",
+]
+
+
+@pytest.fixture
+def broken(desk: Desk) -> Desk:
+    for number, text in enumerate(INVALID):
+        desk.project.write(f"src/bad{number}.rs", f"fn x() {{}}\n{text}fn y() {{}}\n")
+    desk.project.write(
+        ".duvet/todos/bad.toml", f'target = "specs/coffee.md#serving"\n[[todo]]\nquote = "{BREW}"\nreason = "x"\n'
+    )
+    desk.project.write(".duvet/exceptions/bad.toml", '[[exception]]\nquote = "x"\n')
+    desk.project.write("src/latin.rs", b"//= \xe9")
+    return desk
+
+
+def invalid_items(desk: Desk) -> Iterator[dict[str, Any]]:
+    cursor = None
+    while True:
+        page = desk.call("list_invalid_citations", limit=7, **({"cursor": cursor} if cursor else {}))
+        yield from page["result"]
+        cursor = page.get("next_cursor")
+        if cursor is None:
+            return
+
+
+def test_every_invalid_citation_is_listed_at_its_place(broken: Desk) -> None:
+    items = list(invalid_items(broken))
+    files = {item["file_path"] for item in items}
+    assert files == {f"src/bad{number}.rs" for number in range(len(INVALID))} | {
+        ".duvet/todos/bad.toml",
+        ".duvet/exceptions/bad.toml",
+        "src/latin.rs",
+    }
+    for item in items:
+        assert item["error"]
+        if item["file_path"].startswith("src/bad"):
+            lines = (broken.project.root / item["file_path"]).read_text(encoding="utf-8").split("\n")
+            assert lines[item["line_number"] - 1] in item["comment_text"]
+
+
+def test_every_item_of_the_invalid_ones_fails_validation(broken: Desk) -> None:
+    for item in invalid_items(broken):
+        if item["comment_text"]:
+            assert validity(broken, item["comment_text"])["valid"] is False, item
+
+
+def test_suggestions_are_themselves_valid(broken: Desk) -> None:
+    suggested = [item for item in invalid_items(broken) if "suggestion" in item]
+    assert len(suggested) >= 7
+    for item in suggested:
+        assert validity(broken, item["suggestion"])["valid"] is True, item
+
+
+def test_a_suggestion_mends_everything_at_once(desk: Desk) -> None:
+    data = validity(desk, "##= specs/cofee.md#brewin\n##= type=test\n##% The pots MUST brew the coffee.")
+    assert data["error"] == "Specification not found"
+    assert data["suggestion"] == f"##= {BREWING}\n##= type=test\n##% {BREW}"
+
+
+@pytest.mark.parametrize(
+    "citation", ["//= zzz#x", "//= specs/coffee.md", f"//= {BREWING}\n//# Something entirely different"]
+)
+def test_where_nothing_comes_near_nothing_is_suggested(citation: str, desk: Desk) -> None:
+    assert "suggestion" not in validity(desk, citation)
+
+
+_targets = st.sampled_from(
+    [
+        BREWING,
+        "specs/coffee.md#serving",
+        "specs/cofee.md#brewing",
+        "specs/tea.md#steep",
+        "./specs/tea.md#steeping",
+        "x#y",
+        "specs/tea.md",
+        "#",
+    ]
+)
+_quotes = st.sampled_from(
+    [BREW, WARM, MILK, "", "The pot", "A cup MAY hold honey.", "The pot  MUST brew", "pot MUST NOT boil te"]
+)
+_fields = st.lists(
+    st.sampled_from(["type=test", "type=todo", "reason=x", "type=exception", "format=markdown", "x=y"]), max_size=2
+)
+
+
+@given(st.lists(st.tuples(_targets, _quotes, _fields), min_size=1, max_size=4))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_validation_and_project_agree_about_any_citation(parts: list[tuple[str, str, list[str]]]) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="agree-"))
+    try:
+        desk = Desk(folder)
+        texts = [cite(target, quote, *fields) for target, quote, fields in parts]
+        for number, text in enumerate(texts):
+            desk.project.write(f"src/c{number}.rs", text)
+        bad = {item["file_path"] for item in invalid_items(desk)}
+        for number, text in enumerate(texts):
+            data = validity(desk, text)
+            assert data["valid"] is (f"src/c{number}.rs" not in bad), (text, data)
+            if "suggestion" in data:
+                assert validity(desk, data["suggestion"])["valid"] is True, (text, data)
+    finally:
+        shutil.rmtree(folder)
