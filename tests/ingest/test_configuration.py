@@ -120,6 +120,25 @@ def test_patterns_that_lead_outside_are_named_and_nothing_there_is_looked_at(pro
     assert BREW in statuses(view)
 
 
+@pytest.mark.parametrize("url", ["https://[bad", "https://127.0.0.1/x.md", "http://example.org/x", "https://0/x"])
+def test_a_url_that_may_not_be_fetched_stays_a_problem_of_the_project(url: str, project: Project) -> None:
+    project.write(".duvet/config.toml", CONFIG + f'[[specification]]\nsource = "{url}"\n')
+    service = project.service(fetch=True)
+    if "[" in url:
+        with pytest.raises(ConfigError):
+            service.view()
+    else:
+        assert BREW in statuses(service.view())
+        assert [problem.code for problem in service.view().state.problems] == ["specification_not_found"]
+    assert not (project.root / ".duvet/specifications").exists()
+
+
+def test_one_specification_under_two_formats_is_steady(project: Project) -> None:
+    project.write(".duvet/config.toml", CONFIG + '[[specification]]\nsource = "specs/tea.md"\nformat = "ietf"\n')
+    service = project.service()
+    assert service.view() is service.view()
+
+
 # -- without any configuration -----------------------------------------------------------------------------------------
 
 

@@ -39,7 +39,10 @@ def fetch_missing(root: Path, settings: TraceSettings) -> None:
         if "://" not in source.source:
             continue
         target = Target(normalise_url(source.source))
-        path = root / cached_path(target.path, settings.download_dir)
+        try:
+            path = root / cached_path(target.path, settings.download_dir)
+        except ValueError:
+            continue  # no URL; what reads the settings says so
         if not path.exists():
             try:
                 fetch_specification(target.canonical, path, policy=FetchPolicy(), within=root)

@@ -157,12 +157,13 @@ class TracedProject:
         files: list[GeneratedFile] = []
         for source in self.settings.specifications:
             target = self.configured_target(source)
-            specification = self.specification(Target(target.path, source.format))
+            read_as = Target(target.path, source.format)
+            specification = self.specification(read_as)
             if isinstance(specification, str):
                 continue
-            known = self._generated.get(target)
+            known = self._generated.get(read_as)
             if known is None or known[0] is not specification:
-                known = self._generated[target] = (specification, list(self._generate(target, specification)))
+                known = self._generated[read_as] = (specification, list(self._generate(target, specification)))
             files += known[1]
         return files
 
@@ -286,13 +287,12 @@ class TracedProject:
         """Let go of what files said that are no longer part of the project."""
         for key in self._sources.keys() - keys:
             del self._sources[key]
-        configured = {source: self.configured_target(source) for source in self.settings.specifications}
-        used = {Target(target.path, source.format) for source, target in configured.items()}
-        used |= state.specifications.keys() | state.specification_problems.keys()
+        configured = {Target(self.configured_target(s).path, s.format) for s in self.settings.specifications}
+        for target in self._generated.keys() - configured:
+            del self._generated[target]
+        used = configured | state.specifications.keys() | state.specification_problems.keys()
         for target in self._specifications.keys() - used:
             del self._specifications[target]
-        for target in self._generated.keys() - set(configured.values()):
-            del self._generated[target]
         self.files.keep_only({key.path for key in keys} | {self._path(target) for target in self._specifications})
 
     def _is_file(self, path: str) -> bool:
