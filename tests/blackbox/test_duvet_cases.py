@@ -29,7 +29,7 @@ def _run(case: dict[str, Any], folder: Path) -> tuple[int, str]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode())
     code, error = 0, ""
-    environment = {k: v for k, v in clean_environment().items() if k != "CI"}
+    environment = clean_environment()
     for line in case["cmd"]:
         done = subprocess.run(
             [*COMMAND, *shlex.split(line)[1:]],
@@ -50,7 +50,7 @@ def _snapshot(folder: Path, case: dict[str, Any]) -> str:
     text = config.read_text(encoding="utf-8")
     if "[report.snapshot]" not in text:
         config.write_text(text + "\n[report.snapshot]\nenabled = true\n", encoding="utf-8")
-    environment = {k: v for k, v in clean_environment().items() if k != "CI"}
+    environment = clean_environment()
     done = subprocess.run([*COMMAND, *last], cwd=folder / case["cwd"], capture_output=True, env=environment, timeout=60)
     assert done.returncode == 0, done.stderr.decode()
     written: bytes = (folder / case["cwd"] / ".duvet" / "snapshot.txt").read_bytes()

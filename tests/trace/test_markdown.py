@@ -54,6 +54,7 @@ from .tracing import markdown, only_section
         ("Own {#id}\n---", "id", "Own"),
         ("`code`\n---", "code", "`code`"),
         ("\u00a0Nbsp\u00a0\n---", "nbsp", "\u00a0Nbsp\u00a0"),
+        ("\x1cOdd\n---", "odd", "\x1cOdd"),
         ("> # Quoted", "quoted", "Quoted"),
         ("- # Item", "item", "Item"),
         ("1. ## `x`", "1-x", "1. ## `x`"),

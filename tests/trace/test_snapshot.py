@@ -62,6 +62,10 @@ def test_targets_come_in_order_urls_first() -> None:
     assert lines.count("") == 3
 
 
+def test_an_empty_title_is_shown_as_one() -> None:
+    assert snapshot("//= s.md#\n//# some words\n", "# `code` #\n\nsome words\n").startswith("SPECIFICATION: [](s.md)\n")
+
+
 def test_a_target_that_is_cited_without_a_line_leaves_its_separator() -> None:
     specs = {"a.txt": "\n1. One\n\n  x y\n", "b.md": "# B\nb b\n"}
     code = "//= a.txt#section-1\n\n//= b.md#b\n//# b b\n"

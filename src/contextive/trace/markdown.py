@@ -331,7 +331,7 @@ def _setext_content(document: _Document, first: int, content: str) -> tuple[list
     for number, piece in enumerate(content.split("\n"), first):
         line_start, line = document.markdown_line(number)
         # The parser strips more than Markdown's own white space.
-        start = len(line[: max(line.find(piece.strip()), 0)].rstrip(_NOT_MARKDOWN_SPACES))
+        start = len(line[: max(line.find(trim(piece)), 0)].rstrip(_NOT_MARKDOWN_SPACES))
         pieces.append((line_start + start, line[start:]))
     joined, custom_id = _without_attributes("\n".join(piece for _, piece in pieces))
     texts = joined.rstrip(_ASCII_SPACES).split("\n")

@@ -74,7 +74,7 @@ def _target_lines(report: TargetReport) -> Iterator[str]:
                 titled = True
                 yield (
                     f"SPECIFICATION: [{specification.title}]({path})"
-                    if specification.title
+                    if specification.title is not None
                     else f"SPECIFICATION: {path}"
                 )
             if not opened:
