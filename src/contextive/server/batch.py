@@ -10,11 +10,10 @@ from typing import Any
 
 from mcp_types import INVALID_REQUEST, JSONRPCRequest
 from starlette.datastructures import Headers
-from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from contextive.server.guard import replay_body
+from contextive.server.guard import BODY_KEY, replay_body
 from contextive.server.jsonrpc import Batch, Refusal, parse_line
 from contextive.server.jsonrpc import Message as RpcMessage
 
@@ -33,25 +32,22 @@ class BatchSplitter:
         if scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
-        body = await Request(scope, receive).body()
-        match parse_line(body):
+        match parse_line(scope[BODY_KEY]):
             case Batch(items):
                 await (await self._serve(scope, items, receive))(scope, receive, send)
             case Refusal() as refusal:
                 await JSONResponse(refusal.body(), 400)(scope, receive, send)
             case message:
-                await self._pass_on(message, body, scope, receive, send)
+                await self._pass_on(message, scope, receive, send)
 
-    async def _pass_on(
-        self, message: RpcMessage | None, body: bytes, scope: Scope, receive: Receive, send: Send
-    ) -> None:
+    async def _pass_on(self, message: RpcMessage | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the session see a message, unless a request of the same id is still open in it.
 
         The SDK would give the second one the stream of the first, which then waits for ever. It compares ids as text.
         """
         session = Headers(scope=scope).get("mcp-session-id")
         if not isinstance(message, JSONRPCRequest) or session is None:
-            await self._app(scope, replay_body(body, receive), send)
+            await self._app(scope, receive, send)
             return
         key = (session, str(message.id))
         if key in self._open:
@@ -60,7 +56,7 @@ class BatchSplitter:
             return
         self._open.add(key)
         try:
-            await self._app(scope, replay_body(body, receive), send)
+            await self._app(scope, receive, send)
         finally:
             self._open.discard(key)
 
@@ -100,7 +96,7 @@ class BatchSplitter:
 
         headers = [(name, value) for name, value in scope["headers"] if name not in (b"content-length",)]
         headers.append((b"content-length", str(len(sent)).encode()))
-        await self._pass_on(message, sent, {**scope, "headers": headers}, receive, collect)
+        await self._pass_on(message, {**scope, "headers": headers}, replay_body(sent, receive), collect)
         return status, bytes(collected)
 
 

@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 _REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,64}\Z")
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+BODY_KEY = "contextive.body"
+"""Where the wall leaves the body that it has read, for who wants to look at it before it is read."""
 _OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 _BODY_SECONDS = 30.0
 _TOKEN_PARAMETERS = frozenset({"token", "access_token", "api_key", "apikey", "authorization"})
@@ -106,7 +108,7 @@ class OuterWall:
             scope[CALLER_KEY] = caller
             if self._book():
                 scope["user"] = _sdk_user(caller)
-            await self._app(scope, await self._limited(headers, receive), answer.send)
+            await self._app(scope, await self._limited(scope, headers, receive), answer.send)
         except ContextiveError as error:
             await answer.refuse(error.http_status, error)
         except Exception:
@@ -150,7 +152,7 @@ class OuterWall:
             self._requests().count(f"caller:{caller.name}")
         return caller
 
-    async def _limited(self, headers: Headers, receive: Receive) -> Receive:
+    async def _limited(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
         """The body, read whole under the limits of size and time, then replayed."""
         limit = self._policy.max_body_bytes
         too_large = TooLarge(f"The body is over {limit} bytes.", hint="Send less; see limits.maxBodyBytes.")
@@ -168,7 +170,8 @@ class OuterWall:
                     if len(body) > limit:
                         raise too_large
                     if not message.get("more_body", False):
-                        return replay_body(bytes(body), receive)
+                        scope[BODY_KEY] = whole = bytes(body)
+                        return replay_body(whole, receive)
         except TimeoutError:
             raise InvalidRequest("The body did not arrive in time.", hint="Send it again, faster.") from None
 

@@ -24,7 +24,7 @@ LEVELS: Mapping[str, int] = {
     "warn": logging.WARNING,
     "error": logging.ERROR,
 }
-_BATCH_SECONDS = 0.02
+_BATCH_SECONDS = 0.05
 _CLOSE_SECONDS = 5.0
 FIELDS = "contextive_fields"
 """The attribute of a log record under which structured fields travel."""

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from contextive.errors import all_error_types
 from contextive.registry import CallRecord
 from contextive.server.logs import FIELDS
+
+if TYPE_CHECKING:
+    from prometheus_client import Counter, Histogram
 
 logger = logging.getLogger("contextive.call")
 
@@ -55,6 +59,15 @@ def _shape(value: Any) -> str:
             return type(value).__name__
 
 
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """The series that every call of one tool touches, looked up once."""
+
+    success: Counter
+    error: Counter
+    seconds: Histogram
+
+
 class Metrics:
     """Prometheus metrics under the names of the gateway contract, every series there from the start."""
 
@@ -75,6 +88,7 @@ class Metrics:
         )
         self._codes = frozenset(kind.code for kind in all_error_types())
         self._tools: set[str] = set()
+        self._series: dict[str, _Series] = {}
         self.know([*tools, "unknown"])
 
     def know(self, tools: Iterable[str]) -> None:
@@ -82,17 +96,20 @@ class Metrics:
         for tool in tools:
             if tool not in self._tools:
                 self._tools.add(tool)
-                for result in ("success", "error"):
-                    self._requests.labels(tool, result)
-                self._seconds.labels(tool)
+                self._series[tool] = _Series(
+                    self._requests.labels(tool, "success"),
+                    self._requests.labels(tool, "error"),
+                    self._seconds.labels(tool),
+                )
                 self._failures.labels(tool, "internal_error")
 
     def __call__(self, record: CallRecord) -> None:
         if record.error in _NOT_FAILURES:
             return
         tool = record.tool if record.tool in self._tools else "unknown"
-        self._requests.labels(tool, "error" if record.error else "success").inc()
-        self._seconds.labels(tool).observe(record.duration_seconds)
+        series = self._series[tool]
+        (series.error if record.error else series.success).inc()
+        series.seconds.observe(record.duration_seconds)
         if record.error:
             self._failures.labels(tool, record.error if record.error in self._codes else "internal_error").inc()
 
