@@ -67,7 +67,7 @@ async def _serve(
     background = [asyncio.create_task(_reload_on(changed, host, reload))]
     background.append(asyncio.create_task(_watch_resources(host)))
     if host.config.server.reload:
-        background.append(asyncio.create_task(_watch_config(host, changed)))
+        background.append(asyncio.create_task(_watch_config(host, changed, reload)))
     try:
         if pipe is None:
             from contextive.server.http import serve_http
@@ -117,12 +117,17 @@ async def _watch_resources(host: Host) -> None:
             await host.announce_changed_resources()
 
 
-async def _watch_config(host: Host, changed: asyncio.Event) -> None:
+async def _watch_config(host: Host, changed: asyncio.Event, reload: Callable[[], LoadedConfig]) -> None:
     """Notice a configuration file that is written, replaced, added or removed.
 
     Looked at twice a second: a handful of stat calls that work on every file system and miss nothing between load and watch.
     """
     seen = _signature(host.loaded)
+    await asyncio.sleep(_LOOK_SECONDS)  # the first answer goes first
+    with contextlib.suppress(ContextiveError):
+        # It may have changed after it was read and before the first look.
+        if (await asyncio.to_thread(reload)).config != host.config:
+            changed.set()
     while True:
         await asyncio.sleep(_LOOK_SECONDS)
         now = _signature(host.loaded)
