@@ -122,8 +122,8 @@ async def _watch_config(host: Host, changed: asyncio.Event, reload: Callable[[],
 
     Looked at twice a second: a handful of stat calls that work on every file system and miss nothing between load and watch.
     """
-    seen = _signature(host.loaded)
     await asyncio.sleep(_LOOK_SECONDS)  # the first answer goes first
+    seen = _signature(host.loaded)
     with contextlib.suppress(ContextiveError):
         # It may have changed after it was read and before the first look.
         if (await asyncio.to_thread(reload)).config != host.config:
