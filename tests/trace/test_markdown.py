@@ -167,6 +167,10 @@ def test_a_form_feed_alone_on_a_line_is_a_blank_line() -> None:
     assert [section.title for section in markdown("#\x0cTitle\n").sections] == ["Title"]
 
 
+def test_a_form_feed_does_not_end_a_paragraph() -> None:
+    assert bodies("# A\n* the\nMAY\n\x0c\nbe\n") == [["* the", "MAY", "\x0c", "be"]]
+
+
 def test_offsets_are_those_of_the_file() -> None:
     text = "intro é\r\n\r\n> ## *Title* \r\n> text 🦀\r\n"
     section = only_section(markdown(text))

@@ -22,8 +22,10 @@ from contextive.trace.text import WHITESPACE, SourceText, iter_lines, trim
 
 _MARKDOWN_LINE_END = re.compile(r"\r\n?|\n")
 _ATTRIBUTES = re.compile(r"\{([^{}<>\\\n\r]*)\}[ \t\r\n]*\Z")
-_FORM_FEEDS = re.compile(r"(?<=^#)[\x0b\x0c]|(?<=^##)[\x0b\x0c]|^[ \t\x0b\x0c]+(?=\r?$)", re.MULTILINE)
-"""White space to duvet's parser of blocks, and not to ours: alone on a line, or behind the mark of a heading."""
+_FORM_FEEDS = re.compile(
+    r"(?<=^#)[\x0b\x0c]|(?<=^##)[\x0b\x0c]|(?:\A|(?<=\n\n)|(?<=\n\r\n))[ \t\x0b\x0c]+(?=\r?$)", re.MULTILINE
+)
+"""White space to duvet's parser of blocks, and not to ours: behind the mark of a heading, and alone where no paragraph is open."""
 _BRACKET_AND_TAB = re.compile(r"\][\t\x0b\x0c][ \t\x0b\x0c]*\Z")
 _ASCII_SPACES = " \t\x0b\x0c"
 _NOT_MARKDOWN_SPACES = "".join(sorted(set(WHITESPACE) - set(_ASCII_SPACES)))
