@@ -46,8 +46,9 @@ differential: $(STAMP)  ## Compare with the real duvet at $$DUVET_RS on generate
 conformance: $(STAMP)  ## Run the official MCP conformance suite (needs npm)
 	$(BIN)/python -m tests.conformance
 
-schema: $(STAMP)  ## Write the generated configuration schema
+schema: $(STAMP)  ## Write the generated configuration schema and the tables of its page
 	$(BIN)/contextive-mcp schema --output docs/config.schema.json
+	$(BIN)/python tools/config_page.py
 
 golden: $(STAMP)  ## Write the golden files anew; read the diff before you commit
 	CONTEXTIVE_GOLDEN=write $(BIN)/python -m pytest tests/golden

@@ -20,12 +20,13 @@ LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
-def locked() -> dict[str, tuple[str, int]]:
-    """Version and number of hashes of every package in the lock file."""
-    found: dict[str, tuple[str, int]] = {}
+def locked() -> list[tuple[str, str, int]]:
+    """Name, version and number of hashes of every entry of the lock file. A package may have one for each Python."""
+    found: list[tuple[str, str, int]] = []
     for block in re.split(r"\n(?=\S)", LOCK):
         if match := re.match(r"([A-Za-z0-9._-]+)==([^\s;\\]+)", block):
-            found[canonicalize_name(match[1])] = (match[2], len(re.findall(r"--hash=sha256:[0-9a-f]{64}\b", block)))
+            hashes = len(re.findall(r"--hash=sha256:[0-9a-f]{64}\b", block))
+            found.append((canonicalize_name(match[1]), match[2], hashes))
     return found
 
 
@@ -43,7 +44,7 @@ def test_the_lock_file_names_no_index() -> None:
 def test_every_locked_package_has_hashes() -> None:
     packages = locked()
     assert packages
-    assert {name for name, (_, hashes) in packages.items() if not hashes} == set()
+    assert {name for name, _, hashes in packages if not hashes} == set()
 
 
 def test_every_line_of_the_lock_file_is_understood() -> None:
@@ -53,8 +54,9 @@ def test_every_line_of_the_lock_file_is_understood() -> None:
 
 @pytest.mark.parametrize("requirement", bounds(), ids=str)
 def test_the_lock_file_keeps_the_bounds(requirement: Requirement) -> None:
-    version, _ = locked()[canonicalize_name(requirement.name)]
-    assert requirement.specifier.contains(Version(version))
+    versions = [version for name, version, _ in locked() if name == canonicalize_name(requirement.name)]
+    assert versions
+    assert all(requirement.specifier.contains(Version(version)) for version in versions)
 
 
 def test_every_dependency_of_the_product_has_an_upper_bound() -> None:

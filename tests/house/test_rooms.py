@@ -18,7 +18,7 @@ PURE = ("trace", "notes", "knowledge")
 _OPENING_MODULES = frozenset(
     {
         "aiofiles", "asyncio", "glob", "http", "httpx", "io", "mmap", "multiprocessing", "os", "requests", "select",
-        "shutil", "socket", "sqlite3", "ssl", "subprocess", "tempfile", "threading", "urllib.request",
+        "shutil", "socket", "sqlite3", "ssl", "subprocess", "tempfile", "urllib.request",
     }
 )  # fmt: skip
 _OPENING_METHODS = frozenset({"read_text", "read_bytes", "write_text", "write_bytes", "iterdir", "rglob", "unlink"})

@@ -77,6 +77,21 @@ class Knowledge(Section):
 
     include: Texts = Field((), description="Globs of the files to index; empty means all that are not ignored.")
     exclude: Texts = Field((), description="Globs of files that are never indexed.")
+    auto_ingest: bool = Field(True, description="Index by itself when a server starts and when files change.")
+    default_profile: Name = Field("manual", description="Name of an ingest run when the caller gives none.")
+    max_file_bytes: Integer = Field(1_048_576, ge=1024, le=67_108_864, description="Largest file that is indexed.")
+    window_characters: Integer = Field(1000, ge=100, le=20_000, description="Length of a piece without structure.")
+    window_overlap: Integer = Field(200, ge=0, le=10_000, description="Characters that neighbouring pieces share.")
+    symbols: bool = Field(True, description="Find the symbols that code declares.")
+    embedding_model: Text = Field(
+        "minilm",
+        description="What makes vectors: minilm, dummy, none, openai:NAME, sentence-transformers:NAME or fastembed:NAME.",
+    )
+    embedding_url: HttpUrl | None = Field(None, description="Base URL of the endpoint behind openai:NAME.")
+    embedding_key: Token | None = Field(None, repr=False, description="Key of that endpoint.")
+    coverage_history: Integer = Field(5, ge=1, le=100, description="Coverage reports that are kept.")
+    lifecycle_history: Integer = Field(10, ge=1, le=100, description="Lifecycle reports that are kept.")
+    stale_days: Integer = Field(30, ge=0, le=365, description="Age at which a document counts as stale.")
     content_root: Text = Field(".", description="Directory that uploaded and captured documents are written under.")
     docs_subdir: Text = Field("docs", description="Directory below the content root that holds documents.")
     upload_roots: Texts = Field((), description="Directories that local files may be uploaded from.")
@@ -88,6 +103,28 @@ class Knowledge(Section):
     gateway_url: HttpUrl | None = Field(None, description="Gateway that answers in place of the local index.")
     gateway_timeout_seconds: Seconds = Field(30.0, description="Longest wait for an answer of the gateway.")
     gateway_verify_ssl: bool = Field(True, description="Check the certificate of the gateway.")
+
+
+Weight = Annotated[float, Field(ge=0, le=1)]
+
+
+class Search(Section):
+    """How results are ranked."""
+
+    weight_profile: Literal["default", "analysis", "operations", "docs-heavy"] = Field(
+        "default", description="Set of weights for what the graph knows about a result."
+    )
+    weight_subsystem: Weight | None = Field(None, description="Weight of a subsystem that the query names.")
+    weight_relationship: Weight | None = Field(None, description="Weight of related artifacts.")
+    weight_support: Weight | None = Field(None, description="Weight of documents and tests beside a result.")
+    weight_coverage_penalty: Weight | None = Field(None, description="Weight of what is missing in the index.")
+    weight_criticality: Weight | None = Field(None, description="Weight of a subsystem's criticality.")
+    vector_weight: float = Field(0.4, ge=0, le=10, description="Weight of nearness in meaning.")
+    lexical_weight: float = Field(0.6, ge=0, le=10, description="Weight of shared words.")
+    sort_by_vector: bool = Field(False, description="Order by nearness in meaning alone when a request does not say.")
+    graph_max_results: Integer = Field(20, ge=0, le=100, description="Results that get graph context.")
+    graph_time_budget_ms: Integer = Field(750, ge=50, le=60_000, description="Longest time for graph context.")
+    log_events: Integer = Field(10_000, ge=0, le=1_000_000, description="Shown results that are remembered for votes.")
 
 
 class Store(Section):

@@ -22,6 +22,8 @@ _WITHHELD: Final[Mapping[KeyPath, str]] = {
     ("auth",): "it decides who may call",
     ("store", "dsn"): "it names another machine",
     ("knowledge", "gatewayUrl"): "it names another machine",
+    ("knowledge", "embeddingUrl"): "it names another machine",
+    ("knowledge", "embeddingKey"): "it names another machine",
     ("knowledge", "uploadRoots"): "it opens directories outside the project",
     ("server", "tracing", "endpoint"): "it names another machine",
     ("server", "publicHosts"): "it decides who may call",
@@ -39,6 +41,8 @@ _PATHS: Final[tuple[KeyPath, ...]] = (
     ("store", "statePath"),
 )
 _HOST: Final[KeyPath] = ("server", "host")
+_EMBEDDING: Final[KeyPath] = ("knowledge", "embeddingModel")
+_EMBEDDED_MODELS: Final = ("minilm", "dummy", "none")
 # Half an entry can mean more than none: without its `enabled: $X` a pack would be on. So these go as a whole.
 _ENTRY_SECTIONS: Final = frozenset({"toolPacks", "workflows", "routing"})
 _UNTRUSTED: Final = "the file is not trusted, and "
@@ -69,6 +73,9 @@ def withhold_sections(values: dict[str, Any], builtin_packs: frozenset[str]) -> 
 def withhold_escapes(values: dict[str, Any]) -> Iterator[IgnoredSetting]:
     """Take out, after expansion, the hosts and paths that lead outside."""
     yield from _drop(values, _HOST, "the address is not loopback", unless=_is_loopback)
+    yield from _drop(
+        values, _EMBEDDING, "the model is not one that comes with the product", unless=_EMBEDDED_MODELS.__contains__
+    )
     for path in _PATHS:
         yield from _drop(values, path, "a path leads outside the project", unless=_stays_inside)
 

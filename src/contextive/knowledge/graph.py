@@ -1,0 +1,77 @@
+"""Nodes and edges: how the things of a project are connected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+Label = Literal[
+    "Subsystem",
+    "SourceFile",
+    "DesignDoc",
+    "TestCase",
+    "ConfigFile",
+    "Artifact",
+    "Chunk",
+    "Symbol",
+    "IntegrationMessage",
+    "TelemetryChannel",
+    "Specification",
+    "Section",
+    "Requirement",
+    "Note",
+]
+LABELS: tuple[Label, ...] = get_args(Label)
+
+EdgeType = Literal[
+    "BELONGS_TO",
+    "DESCRIBES",
+    "VALIDATES",
+    "DEPENDS_ON",
+    "IMPLEMENTS",
+    "EMITS",
+    "DECLARES",
+    "DECLARES_SYMBOL",
+    "EXERCISES",
+    "HAS_CHUNK",
+    "IMPORTS",
+    "CALLS",
+    "CITES",
+    "TESTS",
+    "LINKS_TO",
+    "PART_OF",
+]
+EDGE_TYPES: tuple[EdgeType, ...] = get_args(EdgeType)
+
+Direction = Literal["outgoing", "incoming", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A thing with an id of the form `Label:key`."""
+
+    label: Label
+    key: str
+    properties: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        return f"{self.label}:{self.key}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edge:
+    """A typed connection from one node to another, by their ids."""
+
+    source: str
+    type: EdgeType
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Nodes and edges that are derived together and replaced together."""
+
+    nodes: tuple[Node, ...] = ()
+    edges: tuple[Edge, ...] = ()

@@ -1,0 +1,1 @@
+"""Retrieval and ranking over whatever store there is."""

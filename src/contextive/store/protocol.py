@@ -1,0 +1,230 @@
+"""What services ask of a store. Nothing above this room knows which store it has.
+
+A store holds two kinds of things. *Derived* rows come from the files and can be made again: artifacts, chunks, symbols,
+references, nodes, edges, vectors, the ledger. *Kept* rows exist nowhere else: runs, reports, votes, search events, audit.
+`clear_derived` never touches the second kind.
+
+Writing happens in transactions, each of which is one commit and one generation. Readers never wait for writers, and no
+caller ever sees that the database was busy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contextive.knowledge.artifact import GitFacts, ParsedArtifact
+from contextive.knowledge.graph import Direction, Edge, Layer, Node
+from contextive.knowledge.symbol import Reference, Symbol
+from contextive.store.values import (
+    ArtifactRow,
+    AsOf,
+    AuditEntry,
+    ChunkFilter,
+    ChunkRow,
+    Discrepancy,
+    Found,
+    LedgerEntry,
+    LexicalQuery,
+    Pending,
+    Report,
+    ReportKind,
+    Run,
+    SearchEvent,
+    VectorModel,
+    Vote,
+)
+
+Vector = NDArray[np.float32]
+
+
+class Writer(Protocol):
+    """One transaction. It is committed when its block ends, and undone when the block raises."""
+
+    def put_artifact(self, parsed: ParsedArtifact, entry: LedgerEntry, layer: Layer) -> None:
+        """Put one file's rows in place of those it had. Chunks whose digest is unchanged keep their number and vector."""
+        ...
+
+    def touch_artifact(self, entry: LedgerEntry, git: GitFacts | None) -> None:
+        """Renew the ledger and the git facts of a file whose content did not change, its node's properties included."""
+        ...
+
+    def remove_artifact(self, path: str) -> None:
+        """Take away a file with everything that came from it."""
+        ...
+
+    def put_layer(self, name: str, layer: Layer) -> bool:
+        """Put derived nodes and edges in place of those that had this name; whether anything changed. Names start with @,
+        those of links that a file owns with `links:` before its path."""
+        ...
+
+    def put_vectors(self, model: VectorModel, vectors: Sequence[tuple[int, str, Vector]]) -> None:
+        """Keep vectors by chunk number and digest. A chunk that is gone or changed meanwhile is passed over."""
+        ...
+
+    def put_state(self, key: str, value: str | None) -> None:
+        """Remember a small fact about the index (its git HEAD, the vector model, counts of skipped files)."""
+        ...
+
+    def put_run(self, run: Run) -> None: ...
+
+    def put_report(self, report: Report, keep: int) -> None:
+        """Add a report to the history of its kind, of which the newest `keep` stay."""
+        ...
+
+    def put_events(self, events: Sequence[SearchEvent], keep: int) -> None: ...
+
+    def put_vote(self, vote: Vote) -> None: ...
+
+    def put_audit(self, entry: AuditEntry) -> None: ...
+
+    def clear_derived(self) -> None:
+        """Forget everything that can be made again from the files."""
+        ...
+
+
+class Lease(Protocol):
+    """The right to ingest, held by one process at a time. A holder that dies loses it within two seconds."""
+
+    @property
+    def is_held(self) -> bool: ...
+
+    def release(self) -> None: ...
+
+
+class Store(Protocol):
+    """An index."""
+
+    # Life
+
+    def close(self) -> None: ...
+
+    def transaction(self) -> AbstractContextManager[Writer]: ...
+
+    def acquire_lease(self, name: str, holder: str) -> Lease | None:
+        """The lease, with a heartbeat that keeps it alive, or None when another living process holds it."""
+        ...
+
+    def lease_holder(self, name: str) -> str | None: ...
+
+    def generation(self) -> int: ...
+
+    def as_of(self) -> AsOf: ...
+
+    def state(self, key: str) -> str | None: ...
+
+    def health(self) -> Mapping[str, Any]:
+        """Sizes, versions and the state of whatever stands beside the database."""
+        ...
+
+    def verify(self) -> Iterator[Discrepancy]:
+        """Whatever does not hold together inside the index: orphans, counts, sidecars that disagree, damaged pages."""
+        ...
+
+    # Files
+
+    def ledger(self) -> Mapping[str, LedgerEntry]: ...
+
+    def artifacts(self) -> Iterator[ArtifactRow]:
+        """Every artifact, by path."""
+        ...
+
+    def artifact(self, path: str) -> ArtifactRow | None: ...
+
+    # Linking: what the resolution of names needs
+
+    def symbols(self, path: str | None = None) -> Iterator[tuple[str, Symbol]]:
+        """Symbols with the path that declares them, by path and line."""
+        ...
+
+    def symbol(self, symbol_id: str) -> Symbol | None: ...
+
+    def symbols_named(self, names: Iterable[str]) -> Iterator[tuple[str, Symbol]]:
+        """Symbols whose bare name is one of `names`."""
+        ...
+
+    def references(self, path: str) -> tuple[Reference, ...]: ...
+
+    def paths_referring_to(self, names: Iterable[str]) -> set[str]:
+        """Files with a reference whose last part (behind the last dot or slash) is one of `names`."""
+        ...
+
+    # Search
+
+    def lexical(self, query: LexicalQuery, k: int, where: ChunkFilter) -> Found:
+        """The `k` best chunks by BM25 over title and text, of those that the filter lets through."""
+        ...
+
+    def dense(self, model: VectorModel, vector: Vector, k: int, where: ChunkFilter) -> Found:
+        """The `k` nearest chunks by cosine; exact. Empty when the index has no vectors of this model."""
+        ...
+
+    def cosines(self, model: VectorModel, vector: Vector, numbers: Sequence[int]) -> Mapping[int, float]:
+        """The cosine of each of these chunks that has a vector of this model."""
+        ...
+
+    def chunks(self, numbers: Sequence[int]) -> Mapping[int, ChunkRow]: ...
+
+    def chunks_by_id(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkRow]: ...
+
+    def chunks_of(self, path: str) -> tuple[ChunkRow, ...]: ...
+
+    def pending_vectors(self, model: VectorModel, limit: int) -> tuple[Pending, ...]:
+        """Chunks without a vector of this model, short ones together."""
+        ...
+
+    def vector_counts(self) -> Mapping[VectorModel, int]: ...
+
+    # Graph
+
+    def node(self, node_id: str) -> Node | None: ...
+
+    def nodes(self, node_ids: Iterable[str]) -> Mapping[str, Node]: ...
+
+    def nodes_labelled(self, label: str, after: str | None, limit: int) -> tuple[Node, ...]:
+        """Nodes of a label by key, behind the key `after`."""
+        ...
+
+    def nodes_keyed(self, label: str, key: str) -> tuple[Node, ...]:
+        """Nodes of a label whose key equals `key` when case is not regarded."""
+        ...
+
+    def find_nodes(self, term: str, labels: Sequence[str], limit: int) -> tuple[Node, ...]:
+        """Nodes whose key or name holds `term`, without regard to case: by label in the given order, then by key."""
+        ...
+
+    def expand(
+        self, frontier: Sequence[str], types: Sequence[str], direction: Direction, limit: int
+    ) -> tuple[Edge, ...]:
+        """Edges at these nodes in a stable order; no types means all. At most `limit` for each node and direction."""
+        ...
+
+    def degree(self, node_id: str) -> Mapping[str, int]:
+        """How many edges of each type stand at a node, in both directions."""
+        ...
+
+    def unconnected(self, label: str, types: Sequence[str], after: str | None, limit: int) -> tuple[Node, ...]:
+        """Nodes of a label without an edge of these types in either direction, by key."""
+        ...
+
+    # What only the store holds
+
+    def runs(self, limit: int, profile: str | None = None) -> tuple[Run, ...]:
+        """Newest first."""
+        ...
+
+    def reports(self, kind: ReportKind, limit: int) -> tuple[Report, ...]:
+        """Newest first."""
+        ...
+
+    def events(self, request_id: str | None = None, limit: int = 10_000) -> tuple[SearchEvent, ...]: ...
+
+    def votes(self, limit: int = 10_000) -> tuple[Vote, ...]: ...
+
+    def audit(self, limit: int) -> tuple[AuditEntry, ...]:
+        """Newest first."""
+        ...
