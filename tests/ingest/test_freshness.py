@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Lock, Semaphore
 
 import pytest
 
 from contextive.ingest.trace_service import TraceService
+from contextive.ingest.traced_project import TracedProject, TraceState
+from contextive.workspace.folders import Folders
 from tests.ingest.projects import (
     BOIL,
     BREW,
@@ -179,6 +181,38 @@ def test_only_the_changed_file_is_parsed_again_and_only_its_citations_matched(
     assert work.since() == Work(sources=["src/coffee.rs"], quotes=["The pot"])
 
 
+def test_citations_that_move_move_in_every_answer(project: Project) -> None:
+    project.write("src/a.rs", cite("specs/coffee.md#brewing", BREW) + "\n" + cite("specs/tea.md#steeping", BOIL))
+    service = project.service()
+    assert citations_of(service.view(), BOIL) == ["src/a.rs:4", "src/tea.rs:1"]
+    for lines in (3, 0, 1):
+        text = "\n" * lines + cite("specs/coffee.md#brewing", BREW) + "\n" + cite("specs/tea.md#steeping", BOIL)
+        project.write("src/a.rs", text)
+        assert citations_of(service.view(), BOIL) == [f"src/a.rs:{lines + 4}", "src/tea.rs:1"]
+        assert picture(service.view()) == fresh_picture(project)
+
+
+def test_an_edit_beside_the_citations_of_a_file_changes_no_state(project: Project) -> None:
+    service = project.service()
+    before = service.view()
+    project.write("src/coffee.rs", cite("specs/coffee.md#brewing", BREW) + "fn brew() { boil(); }\n")
+    assert service.view() is before
+    project.write("src/coffee.rs", "\n" + cite("specs/coffee.md#brewing", BREW))
+    assert citations_of(service.view(), BREW) == ["src/coffee.rs:2"]
+
+
+def test_an_answer_in_the_making_is_not_changed_by_the_next_save(project: Project) -> None:
+    service, expected = project.service(), fresh_picture(project)
+    first = service.view()
+    project.write("src/another.rs", cite("specs/tea.md#steeping", BOIL) + "\n" + cite("specs/tea.md#x", "nowhere"))
+    project.write("src/coffee.rs", "")
+    project.write("specs/tea.md", TEA.replace("MUST NOT", "SHOULD NOT"))
+    second = service.view()
+    assert picture(second) == fresh_picture(project)
+    assert picture(first) == expected
+    assert picture(second) == fresh_picture(project)
+
+
 def test_a_changed_specification_rematches_only_what_targets_it(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +285,44 @@ def test_ten_callers_at_once_get_equal_answers_and_one_refresh(
         views = list(pool.map(ask, range(10)))
     assert len({id(view) for view in views}) == 1
     assert sorted(work.sources) == ["src/coffee.rs", "src/tea.rs"]
+
+
+def test_all_who_wait_for_a_look_at_the_files_share_the_next_one(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = project.service()
+    service.view()
+    reads: list[TracedProject] = []
+    waiting = Semaphore(0)
+    read = TracedProject.read
+
+    def slow(self: TracedProject, folders: Folders | None = None) -> TraceState:
+        reads.append(self)
+        if len(reads) == 1:
+            for _ in range(10):
+                assert waiting.acquire(timeout=10)
+        return read(self, folders)
+
+    monkeypatch.setattr(TracedProject, "read", slow)
+
+    class Counted:
+        """The service's lock, which says when somebody comes to it."""
+
+        def __init__(self) -> None:
+            self._lock = Lock()
+
+        def __enter__(self) -> None:
+            waiting.release()
+            self._lock.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            self._lock.release()
+
+    service._lock = Counted()  # type: ignore[assignment]
+    with ThreadPoolExecutor(10) as pool:
+        views = list(pool.map(lambda _: service.view(), range(10)))
+    assert len({id(view) for view in views}) == 1
+    assert len(reads) <= 2
 
 
 def test_answers_while_files_change_are_each_of_some_moment(project: Project) -> None:

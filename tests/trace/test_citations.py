@@ -74,6 +74,15 @@ def test_the_meta_prefix_is_tried_first() -> None:
     assert only("//= s#x\n//# q\n", style=CommentStyle("//=", "//")).quote == "# q"
 
 
+def test_an_empty_meta_prefix_makes_every_line_a_meta_line() -> None:
+    parsed = parse_citations("s#x\nx\nx more\n", "a.rs", CommentStyle("", "x"))
+    assert [str(problem.place) for problem in parsed.problems] == ["a.rs:1:1", "a.rs:2:1"]
+
+
+def test_a_prefix_behind_code_begins_nothing_and_hides_nothing() -> None:
+    assert only("let x; //= a#a //= b#b\n//= s#x\n//# q\nlet y; //# r\n").quote == "q"
+
+
 def test_a_prefix_that_begins_with_a_space_never_matches_because_indent_is_cut_first() -> None:
     assert parse_citations("  //= s#x\n", "a.rs", CommentStyle(" //=", " //#")).citations == ()
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from contextive.trace.commonmark import block_parser
+
 from .tracing import markdown, only_section
 
 
@@ -176,3 +178,36 @@ def test_offsets_are_those_of_the_file() -> None:
     section = only_section(markdown(text))
     assert text[section.title_start : section.title_end] == section.title_text == "Title*"
     assert all(text[line.start : line.end] == line.text for line in section.text_lines)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "Plain words\nand more of them",
+        "  Indented\n      and deeper",
+        "Words\n# Heading",
+        "Words\n- item\n  # Inner",
+        "Words\n===",
+        "Words\n---",
+        "Words\n1. item",
+        "Words\n2. no item",
+        "Words\n> # Quoted",
+        "Words\n```\n# code\n```",
+        "Words\n<!-- \n# comment\n-->",
+        "- item\n\n  words\n  # Inner\nlazy\n# Outer",
+        "> words\nlazy\n# Outer",
+        "[words]: x\n# Heading",
+        "[words]: x\n===",
+        "    words\n# Heading",
+        "= words\n===",
+    ],
+)
+def test_passing_over_prose_changes_no_section(block: str) -> None:
+    text = f"# First [words]\n\n{block}\n\nLast words\n\n## [words] last\n"
+    passed = markdown(text).sections
+    ruler = block_parser().block.ruler
+    ruler.disable("prose")
+    try:
+        assert markdown(text).sections == passed
+    finally:
+        ruler.enable("prose")

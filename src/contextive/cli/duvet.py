@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contextive.cli.parser import add_project_options
-from contextive.cli.roots import config_loader
 from contextive.errors import InvalidRequest, UsageError
 
 if TYPE_CHECKING:
@@ -114,7 +113,10 @@ def run_report(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace) -> int:
     project, wanted = _project(), report_options(options)
     if options.project or options.config or not (Path.cwd() / ".duvet" / "config.toml").exists():
-        # The project's own configuration may name specifications and sources, and allow to fetch.
+        # The project's own configuration may name specifications and sources, and allow to fetch. To load it takes
+        # longer than to report on a small project, so this is done only where it counts.
+        from contextive.cli.roots import config_loader
+
         loaded = config_loader(options)()
         trace = loaded.config.trace
         project = replace(

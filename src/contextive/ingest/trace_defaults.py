@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextive.trace.citation import CommentStyle
 from contextive.trace.duvet_config import REQUIREMENT_PATTERNS, SourcePattern, SpecificationSource, TraceSettings
+from contextive.workspace.folders import Folders
 from contextive.workspace.globs import Allows, Glob
 
 SPECIFICATION_PATTERNS = (
@@ -32,18 +33,23 @@ STYLES_BY_ENDING: dict[str, tuple[CommentStyle, ...]] = {
 ##% Without `.duvet/config.toml` the usual places of specifications and the source files of known languages MUST be
 ##% traced.
 def settings_for(
-    root: str, specifications: tuple[str, ...], sources: tuple[str, ...], allows: Allows | None = None
+    root: str,
+    specifications: tuple[str, ...],
+    sources: tuple[str, ...],
+    allows: Allows | None = None,
+    folders: Folders | None = None,
 ) -> TraceSettings:
     """Settings from our own configuration's `trace` section, with defaults for what it leaves open."""
+    paths = _specifications(root, specifications, allows, folders or Folders())
     return TraceSettings(
-        specifications=tuple(SpecificationSource(path) for path in _specifications(root, specifications, allows)),
+        specifications=tuple(map(SpecificationSource, paths)),
         sources=tuple(_sources(sources)),
         requirement_patterns=REQUIREMENT_PATTERNS,
         automatic=not sources,
     )
 
 
-def _specifications(root: str, wanted: tuple[str, ...], allows: Allows | None) -> list[str]:
+def _specifications(root: str, wanted: tuple[str, ...], allows: Allows | None, folders: Folders) -> list[str]:
     found: dict[str, None] = {}
     for pattern in wanted or SPECIFICATION_PATTERNS:
         if "://" in pattern:
@@ -51,7 +57,7 @@ def _specifications(root: str, wanted: tuple[str, ...], allows: Allows | None) -
         else:
             glob = Glob(pattern, skip_generated=True)
             if allows is None or allows(glob.base):
-                found |= dict.fromkeys(glob.walk(root, allows))
+                found |= dict.fromkeys(glob.walk(root, allows, folders))
     return list(found)
 
 

@@ -16,6 +16,7 @@ from contextive.trace.citation import Citation, CommentStyle
 from contextive.trace.duvet_config import TraceSettings, parse_duvet_config
 from contextive.trace.target import Target, cached_path, normalise_url
 from contextive.workspace.files import FileText, ProjectFiles
+from contextive.workspace.folders import Folders
 
 logger = logging.getLogger(__name__)
 
@@ -50,15 +51,8 @@ def fetch_missing(root: Path, settings: TraceSettings) -> None:
                 logger.warning("%s could not be fetched: %s", target.path, error.sentence())
 
 
-def _parsed_config(text: str) -> TraceSettings:
-    try:
-        return parse_duvet_config(text, CONFIG_PATH, None)
-    except ValueError:  # Python refuses to read integers of thousands of digits
-        raise ConfigError(f"{CONFIG_PATH} holds a number that is too long.") from None
-
-
 class TraceService:
-    """Answers from the files as they are. One refresh at a time; who comes meanwhile waits for it and shares it."""
+    """Answers from the files as they are. One look at them at a time; all who wait for the next one share it."""
 
     def __init__(
         self,
@@ -72,21 +66,47 @@ class TraceService:
         self._wanted = (specifications, sources)
         self._fetch = fetch
         self._lock = threading.Lock()
+        self._looks = 0
+        self._folders = Folders()
         self._config: tuple[FileText, TraceSettings] | None = None
         self._project: TracedProject | None = None
         self._view: TraceView | None = None
+        self._view_of_look = 0
+        self._unfetched: TraceSettings | None = None
         self._statuses: dict[str, str] | None = None
+
+    def view(self) -> TraceView:
+        """The project now. Cheap when nothing changed: a look at every directory and at every file's fingerprint."""
+        view = self._look()
+        settings = self._take_unfetched()
+        if settings is None:
+            return view
+        # One caller waits for the network, and holds up nobody: the others are told what is there meanwhile.
+        fetch_missing(self.files.root, settings)
+        return self._look()
+
+    def _take_unfetched(self) -> TraceSettings | None:
+        """The settings of whose specifications some may have to be fetched; for the first caller alone."""
+        if self._unfetched is None:
+            return None
+        with self._lock:
+            settings, self._unfetched = self._unfetched, None
+            return settings
 
     ##= docs/spec/trace.md#fresh-answers
     ##% Calls at the same time on an unchanged project MUST get equal answers.
-    def view(self) -> TraceView:
-        """The project now. Cheap when nothing changed: a look at every file's fingerprint."""
+    def _look(self) -> TraceView:
+        looks_before = self._looks
         with self._lock:
-            project = self._current_project()
-            state = project.read()
+            if self._view is not None and self._view_of_look > looks_before:
+                return self._view  # that look began after this call, so it saw all that was saved before it
+            self._looks += 1
+            self._folders = self._folders.look_again()
+            state = self._current_project().read(self._folders)
             if self._view is None or self._view.state is not state:
                 generation = self._view.generation + 1 if self._view else 1
                 self._view = TraceView(state, TraceCatalog(state.analysis, state.specifications), generation)
+            self._view_of_look = self._looks
             return self._view
 
     def remember_statuses(self) -> None:
@@ -122,20 +142,19 @@ class TraceService:
         return "\n".join(line.strip() for line in lines[citation.line - 1 : max(citation.end_line, citation.line)])
 
     def style_for(self, view: TraceView, near: Citation | None = None) -> CommentStyle:
-        """The comment style to propose: that of a neighbour, else the project's first."""
+        """The comment style to propose: that of a neighbour, else the one that fits most of the project's sources."""
         if near is not None and near.base is None:
-            for style in STYLES:
+            for style in (*(source.style for source in view.state.settings.sources), *STYLES):
                 if near.text.startswith(style.meta):
                     return style
-        sources = view.state.settings.sources
-        return sources[0].style if sources else STYLES[0]
+        return view.state.usual_style or STYLES[0]
 
     def _current_project(self) -> TracedProject:
         settings = self._settings()
         if self._project is not None and settings == self._project.settings:
             return self._project
         if self._fetch:
-            fetch_missing(self.files.root, settings)
+            self._unfetched = settings
         if self._project is None:
             self._project = TracedProject(self.files, settings, unify_aliases=True)
         else:
@@ -148,8 +167,8 @@ class TraceService:
         content = self.files.read(CONFIG_PATH)
         if isinstance(content, FileText):
             if self._config is None or self._config[0] != content:
-                self._config = (content, _parsed_config(content.text))
+                self._config = (content, parse_duvet_config(content.text, CONFIG_PATH, None))
             return self._config[1]
         if content.fingerprint is not None:
             raise ConfigError(f"{CONFIG_PATH} cannot be read: {content.reason}.")
-        return settings_for(str(self.files.root), *self._wanted, self.files.allows)
+        return settings_for(str(self.files.root), *self._wanted, self.files.allows, self._folders)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, fields
+from functools import cached_property, lru_cache
+from operator import is_
 from typing import NamedTuple
 
 from contextive.errors import ConfigError
-from contextive.trace.analysis import Analysis, analyse
-from contextive.trace.citation import Citation, ParsedFile, Place, Problem, parse_citations
+from contextive.trace.analysis import Analysis, Memory, analyse_files
+from contextive.trace.citation import Citation, CommentStyle, ParsedFile, Place, Problem, parse_citations
 from contextive.trace.duvet_config import SourcePattern, SpecificationSource, TraceSettings
 from contextive.trace.extraction import ExtractedRequirement, extract_requirements, requirement_file
 from contextive.trace.level import CitationType
@@ -19,6 +21,7 @@ from contextive.trace.specification import Format, Section, Specification, parse
 from contextive.trace.target import Target, cached_path, normalise_url, requirements_dir
 from contextive.trace.text import quoted
 from contextive.workspace.files import FileText, ProjectFiles, Unreadable, ancestors
+from contextive.workspace.folders import Folders
 from contextive.workspace.globs import Glob, walk_by_ending
 
 _LEADING_DOTS = re.compile(r"\A(?:\.?/)+")
@@ -51,6 +54,8 @@ class TraceState:
     source_count: int
     specifications: dict[Target, Specification]
     specification_problems: dict[Target, str]
+    usual_style: CommentStyle | None = None
+    """The comment style of most source files that hold citations or, where none does yet, of most source files."""
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
@@ -72,22 +77,25 @@ class TracedProject:
     _generated: dict[Target, tuple[Specification, list[GeneratedFile]]] = field(default_factory=dict)
     _readings: list[SourcePattern | None] = field(default_factory=list)
     """The different ways to read a file; None reads it as a requirement file."""
-    _reading_numbers: dict[int, int] = field(default_factory=dict)
     _probed: dict[str, bool] = field(default_factory=dict)
     """Each place where the last analysis looked for a file, and whether one was there."""
     _spellings: dict[tuple[str, Format], Target] = field(default_factory=dict)
     _targets: dict[tuple[str, Format, bool], Target] = field(default_factory=dict)
     _interned: dict[Target, Target] = field(default_factory=dict)
+    _memory: Memory = field(default_factory=Memory)
+    _folders: Folders = field(default_factory=Folders)
     _last: tuple[list[object], TraceState] | None = None
 
     ##= docs/spec/trace.md#fresh-answers
     ##% A file that did not change SHOULD NOT be parsed or matched again.
-    def read(self) -> TraceState:
-        """The state of the files now: the very same object as long as nothing changed."""
-        if self._last is None or self._last[0][0] is not self.settings:
-            self._reading_numbers.clear()  # they are those of objects that may be gone
+    def read(self, folders: Folders | None = None) -> TraceState:
+        """The state of the files now: the very same object as long as nothing changed.
+
+        `folders` are those of this moment, where the caller has looked at them already.
+        """
+        self._folders = folders or self._folders.look_again()
         generated = self.extract() if self.extracts else []
-        keys = list(self._source_keys({file.path for file in generated}))
+        keys = self._source_keys(generated)
         parsed = [self._parse(key) for key in keys]
         now: list[object] = [self.settings, *generated, *parsed, *self._specifications_now()]
         if self._last is not None and _same(self._last[0], now):
@@ -95,7 +103,7 @@ class TracedProject:
         self._probed.clear()
         self._spellings.clear()
         self._targets.clear()
-        state = self._analyse(generated, parsed, len(keys) + len(generated))
+        state = self._analyse(generated, dict(zip(keys, parsed, strict=True)))
         self._forget(set(keys), state)
         # What the analysis saw, not what a second look would show: a file may have changed meanwhile.
         seen = [*(outcome for _, outcome in self._specifications.values()), *self._probed.values()]
@@ -107,13 +115,12 @@ class TracedProject:
         for target in list(self._specifications):
             yield self.specification(target)
         for path in self._probed:
-            yield self.files.is_file(path)
+            yield self.files.is_file(path, self._folders)
 
-    def _analyse(self, generated: list[GeneratedFile], parsed: list[ParsedFile], source_count: int) -> TraceState:
-        citations: list[Citation] = []
+    def _analyse(self, generated: list[GeneratedFile], parsed: dict[SourceKey, ParsedFile]) -> TraceState:
         problems: list[Problem] = [] if self.settings.automatic else list(self._pattern_problems())
-        for file in [*(file.parsed for file in generated), *parsed]:
-            citations += file.citations
+        files = [*(file.parsed for file in generated), *parsed.values()]
+        for file in files:
             problems += file.problems
         loaded: dict[Target, Specification] = {}
         failed: dict[Target, str] = {}
@@ -136,16 +143,23 @@ class TracedProject:
             if isinstance(outcome, str):
                 place = Place(self.settings.config_path or source.source, 1)
                 problems.append(Problem("specification_not_found", outcome, place))
-        analysis = analyse(citations, self._resolve, load)
+        analysis = analyse_files(files, self._resolve, load, self._memory)
         return TraceState(
             settings=self.settings,
             analysis=analysis,
             file_problems=tuple(problems),
             generated=tuple(generated),
-            source_count=source_count,
+            source_count=len(files),
             specifications=loaded,
             specification_problems=failed,
+            usual_style=self._usual_style(parsed),
         )
+
+    def _usual_style(self, parsed: dict[SourceKey, ParsedFile]) -> CommentStyle | None:
+        styles = {number: source.style for number, source in enumerate(self._readings) if source is not None}
+        read = [styles[key.reading] for key in parsed if key.reading in styles]
+        citing = [styles[key.reading] for key, file in parsed.items() if file.citations and key.reading in styles]
+        return Counter(citing or read).most_common(1)[0][0] if read else None
 
     def adopt(self, settings: TraceSettings) -> None:
         """Go on with other settings. A specification may have another format now, so each one is parsed again."""
@@ -183,10 +197,7 @@ class TracedProject:
             where = f"{target.path} is not stored in this project" if target.is_url else f"{target.path} does not exist"
             outcome = where if missing else f"{target.path} cannot be read: {content.reason}"
         else:
-            try:
-                outcome = parse_specification(content.text, self._format_of(target), path)
-            except ValueError:  # Python refuses to read integers of thousands of digits
-                outcome = f"{target.path} cannot be read: it holds a number that is too long"
+            outcome = parse_specification(content.text, self._format_of(target), path)
         self._specifications[target] = (content, outcome)
         return outcome
 
@@ -217,51 +228,44 @@ class TracedProject:
         for section, requirements in extract_requirements(specification):
             path = f"{folder}/{section.id}.toml"
             text = requirement_file(target.path, section, requirements)
-            yield GeneratedFile(path, text, _parsed(path, text, target, section, requirements))
+            yield GeneratedFile(path, text, _read_back(path, target, section, requirements))
 
-    def _source_keys(self, generated: set[str]) -> Iterator[SourceKey]:
-        seen: set[SourceKey] = set()
-        for path, source in self._matching_files():
-            key = SourceKey(path, self._reading_of(source))
-            if key not in seen and not (source is None and path in generated):
-                seen.add(key)
-                yield key
+    def _source_keys(self, generated: list[GeneratedFile]) -> list[SourceKey]:
+        """Every source file under each way to read it, once. A requirement file that is extracted anyway is left out."""
+        keys: dict[SourceKey, None] = {}
+        readings = [(source.pattern, self._reading_of(source)) for source in self.settings.sources]
+        if self.settings.automatic:
+            by_ending: dict[str, list[int]] = {}
+            for pattern, reading in readings:
+                by_ending.setdefault(pattern.rpartition(".")[2], []).append(reading)
+            for path, ending in walk_by_ending(str(self.files.root), by_ending.keys(), self._folders):
+                keys |= dict.fromkeys(SourceKey(path, reading) for reading in by_ending[ending])
+        else:
+            for pattern, reading in readings:
+                keys |= dict.fromkeys([SourceKey(path, reading) for path in self._matches(pattern)])
+        written = [path for pattern in self.settings.requirement_patterns for path in self._matches(pattern)]
+        if written:
+            extracted, reading = {file.path for file in generated}, self._reading_of(None)
+            keys |= dict.fromkeys(SourceKey(path, reading) for path in written if path not in extracted)
+        return list(keys)
 
     def _reading_of(self, source: SourcePattern | None) -> int:
         """The number of a way to read files. Two blocks with equal settings and different patterns are one way."""
-        number = self._reading_numbers.get(id(source))
-        if number is None:
-            kept = SourcePattern("", source.style, source.type, source.blob_link) if source else None
-            if kept not in self._readings:
-                self._readings.append(kept)
-            number = self._reading_numbers[id(source)] = self._readings.index(kept)
-        return number
-
-    def _matching_files(self) -> Iterator[tuple[str, SourcePattern | None]]:
-        root = str(self.files.root)
-        if self.settings.automatic:
-            by_ending: dict[str, list[SourcePattern]] = {}
-            for source in self.settings.sources:
-                by_ending.setdefault(source.pattern.rpartition(".")[2], []).append(source)
-            for path, ending in walk_by_ending(root, by_ending.keys()):
-                for source in by_ending[ending]:
-                    yield path, source
-        else:
-            for source in self.settings.sources:
-                for path in self._matches(source.pattern):
-                    yield path, source
-        for pattern in self.settings.requirement_patterns:
-            for path in self._matches(pattern):
-                yield path, None
+        kept = SourcePattern("", source.style, source.type, source.blob_link) if source else None
+        if kept not in self._readings:
+            self._readings.append(kept)
+        return self._readings.index(kept)
 
     def _matches(self, pattern: str) -> Iterator[str]:
-        glob = Glob(pattern)
-        return glob.walk(str(self.files.root), self.files.allows) if self.files.allows(glob.base) else iter(())
+        glob = _glob(pattern)
+        if not self.files.allows(glob.base):
+            return iter(())
+        return glob.walk(str(self.files.root), self.files.allows, self._folders)
 
     def _pattern_problems(self) -> Iterator[Problem]:
         """The patterns that would leave the project: nothing is looked for there."""
         for pattern in (*(source.pattern for source in self.settings.sources), *self.settings.requirement_patterns):
-            if not self.files.allows(Glob(pattern).base):
+            if not self.files.allows(_glob(pattern).base):
                 message = f"The pattern {pattern!r} is skipped: it leads outside the project"
                 yield Problem("outside_project", message, Place(self.settings.config_path or "", 1))
 
@@ -277,9 +281,11 @@ class TracedProject:
             problem = Problem("unreadable_file", f"{key.path} is skipped: {content.reason}", Place(key.path, 1))
             parsed = ParsedFile((), (problem,))
         elif (reading := self._readings[key.reading]) is None:
-            parsed = _parsed_toml(content.text, key.path)
+            parsed = parse_requirement_file(content.text, key.path)
         else:
             parsed = parse_citations(content.text, key.path, reading.style, reading.type, reading.blob_link)
+        if known is not None and _all_of(known[1]) == _all_of(parsed):
+            parsed = known[1]  # the change was elsewhere in the file
         self._sources[key] = (content, parsed)
         return parsed
 
@@ -297,7 +303,7 @@ class TracedProject:
 
     def _is_file(self, path: str) -> bool:
         if path not in self._probed:
-            self._probed[path] = self.files.is_file(path)
+            self._probed[path] = self.files.is_file(path, self._folders)
         return self._probed[path]
 
     def _resolve(self, citation: Citation) -> Target | Problem:
@@ -358,6 +364,11 @@ class TracedProject:
         return self._spellings.setdefault((target.canonical, target.format), target)
 
 
+@lru_cache(maxsize=256)
+def _glob(pattern: str) -> Glob:
+    return Glob(pattern)
+
+
 def _url(text: str) -> str | None:
     """A URL in its normal form; None for what no URL parser accepts."""
     try:
@@ -368,25 +379,18 @@ def _url(text: str) -> str | None:
     return url
 
 
-def _parsed_toml(text: str, path: str) -> ParsedFile:
-    try:
-        return parse_requirement_file(text, path)
-    except ValueError:  # Python refuses to read integers of thousands of digits
-        message = "not a TOML file: it holds a number that is too long"
-        return ParsedFile((), (Problem("invalid_toml", message, Place(path, 1)),))
+def _all_of(parsed: ParsedFile) -> tuple[object, ...]:
+    """Everything that a file says, the places too, by which citations are not told apart."""
+    names = [item.name for item in fields(Citation)]
+    return parsed.problems, [[getattr(citation, name) for name in names] for citation in parsed.citations]
 
 
 def _same(before: list[object], now: list[object]) -> bool:
-    return len(before) == len(now) and all(a is b for a, b in zip(before, now, strict=True))
+    return len(before) == len(now) and all(map(is_, before, now))
 
 
-def _parsed(
-    path: str, text: str, target: Target, section: Section, requirements: list[ExtractedRequirement]
-) -> ParsedFile:
-    """What reading a generated file back would give, without the detour where nothing in it needs escaping."""
-    plain = '"' not in target.path and "\\" not in target.path
-    if not plain or any("'''" in line or not _is_toml_literal(line) for r in requirements for line in r.quote):
-        return parse_requirement_file(text, path)
+def _read_back(path: str, target: Target, section: Section, requirements: list[ExtractedRequirement]) -> ParsedFile:
+    """What a generated file says. It is not parsed for that: TOML has no way to hold every text of a specification."""
     line = 5 + len(section.text_lines) + 1
     citations = []
     for requirement in requirements:
@@ -409,7 +413,3 @@ def _parsed(
         )
         line += 5 + len(requirement.quote)
     return ParsedFile(tuple(citations))
-
-
-def _is_toml_literal(line: str) -> bool:
-    return line.isprintable() or all(c == "\t" or (c >= " " and c != "\x7f") for c in line)

@@ -12,9 +12,10 @@ from pathlib import Path
 from contextive.errors import ConfigError
 from contextive.ingest.trace_defaults import settings_for
 from contextive.ingest.traced_project import GeneratedFile, TracedProject, TraceState
+from contextive.ops.excerpts import Excerpts
 from contextive.trace.analysis import Analysis, TargetReport
 from contextive.trace.cautions import Surroundings, cautions
-from contextive.trace.citation import Citation, CommentStyle, Problem
+from contextive.trace.citation import CommentStyle, Problem
 from contextive.trace.duvet_config import SourcePattern, TraceSettings, parse_duvet_config
 from contextive.trace.level import CitationType
 from contextive.trace.requirement import Requirement, Summary, requirements_of
@@ -24,7 +25,6 @@ from contextive.workspace.files import FileText, ProjectFiles
 from contextive.workspace.globs import Glob
 
 CONFIG_PATH = ".duvet/config.toml"
-_CODE_LINES = 4
 _VERB_WIDTH = 12
 
 
@@ -106,14 +106,17 @@ class DuvetProject:
         generated = self._extract(project, configured)
         state, sound = self._scan(project)
         if not sound:
-            self._write_findings(options, settings, state, state.problems)
+            self._write_findings(options, settings, state, state.problems, self._cautions(state, ()))
             return 1
         analysis = state.analysis
         self.progress("Sorting", "references")
         self.progress("Sorted", f"{sum(len(r.references) for r in analysis.reports.values())} references ")
-        for warning in self._cautions(state, generated):
+        warnings = self._cautions(state, generated)
+        for warning in warnings:
             self._print_problem(files, warning, "⚠")
-        return self._write_reports(options, settings, state, files)
+        # What an earlier run left behind is news for who runs this one, and none for who reads a report.
+        lasting = [warning for warning in warnings if warning.code != "stale_requirements"]
+        return self._write_reports(options, settings, state, files, lasting)
 
     def analyse(self, options: ReportOptions) -> TraceState | None:
         """Extract, scan and match without writing any report; None after errors, which were printed."""
@@ -222,6 +225,8 @@ class DuvetProject:
         """Generated files that this extraction did not write, in directories that it writes to."""
         written = {file.path for file in generated}
         folders = {path.rpartition("/")[0] for path in written}
+        if not folders:
+            return
         for path in Glob(f"{settings.requirements_dir}/**/*.toml").walk(str(self.root)):
             if path not in written and path.rpartition("/")[0] in folders:
                 yield path
@@ -232,23 +237,33 @@ class DuvetProject:
     ##% The command `duvet report` MUST be able to write JSON in both versions, LCOV, HTML, SARIF, JUnit, GitHub
     ##% annotations and a badge.
     def _write_reports(
-        self, options: ReportOptions, settings: TraceSettings, state: TraceState, files: ProjectFiles
+        self,
+        options: ReportOptions,
+        settings: TraceSettings,
+        state: TraceState,
+        files: ProjectFiles,
+        warnings: Sequence[Problem],
     ) -> int:
-        writer = _Writer(self, options, settings, state, files)
+        writer = _Writer(self, options, settings, state, warnings, Excerpts(files, state.analysis.citations))
         for path, make in writer.wanted():
             self.progress("Writing", path)
             write_file(self.root / path, make())
             self.progress("Wrote", f"{path} ")
         if options.lcov:
             self._write_lcov(options, settings, state.analysis)
-        self._write_findings(options, settings, state, ())
+        self._write_findings(options, settings, state, (), warnings)
         return self._check(options, settings, state)
 
     def _write_findings(
-        self, options: ReportOptions, settings: TraceSettings, state: TraceState, problems: Sequence[Problem]
+        self,
+        options: ReportOptions,
+        settings: TraceSettings,
+        state: TraceState,
+        problems: Sequence[Problem],
+        warnings: Sequence[Problem],
     ) -> None:
         """The reports for machines that show problems: written also, and most of all, when there are errors."""
-        warnings, reports = self._cautions(state, ()), list(state.analysis.reports.values())
+        reports = list(state.analysis.reports.values())
         if options.sarif:
             from contextive.trace.reports.sarif import write_sarif
 
@@ -331,7 +346,8 @@ class _Writer:
     options: ReportOptions
     settings: TraceSettings
     state: TraceState
-    files: ProjectFiles
+    warnings: Sequence[Problem]
+    excerpts: Excerpts
 
     def wanted(self) -> Iterator[tuple[str, Callable[[], str]]]:
         options, settings = self.options, self.settings
@@ -369,9 +385,6 @@ class _Writer:
             issue_link=self._issue_link,
         )
 
-    def _warnings(self) -> list[Problem]:
-        return self.project._cautions(self.state, ())
-
     def _html(self) -> str:
         from contextive.trace.reports.html import write_html
 
@@ -379,20 +392,11 @@ class _Writer:
             self.state.analysis,
             project=self.project.root.resolve().name,
             date=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-            code_of=self._code_of,
+            code_of=self.excerpts.of,
             blob_link=self._blob_link,
             issue_link=self._issue_link,
-            warnings=self._warnings(),
+            warnings=self.warnings,
         )
-
-    def _code_of(self, citation: Citation) -> list[tuple[int, str]]:
-        content = self.files.read(citation.source)
-        if not isinstance(content, FileText):
-            return []
-        lines = content.text.split("\n")
-        first = max(citation.line - 1 - 1, 0)
-        last = min(max(citation.end_line, citation.line) + _CODE_LINES, len(lines))
-        return [(number + 1, lines[number].rstrip("\r")) for number in range(first, last)]
 
     def _junit(self) -> str:
         from contextive.trace.reports.junit import write_junit
@@ -470,7 +474,8 @@ def _write_generated(root: Path, generated: Sequence[GeneratedFile]) -> None:
     for folder in {file.path.rpartition("/")[0] for file in generated}:
         (root / folder).mkdir(parents=True, exist_ok=True)
     for file in generated:
-        (root / file.path).write_bytes(file.text.encode("utf-8", "surrogatepass"))
+        with open(f"{root}/{file.path}", "wb") as written:  # noqa: PTH123 - strings, for speed
+            written.write(file.text.encode("utf-8", "surrogatepass"))
 
 
 ##= docs/spec/trace.md#reports

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import accumulate, chain, pairwise
+from operator import is_
 from typing import NamedTuple, TypeAlias
 
-from contextive.trace.citation import Citation, Problem
+from contextive.trace.citation import Citation, ParsedFile, Problem
 from contextive.trace.level import TYPE_ORDER
 from contextive.trace.matching import Haystack, Match, MatchKind, match_quote
-from contextive.trace.specification import Section, Specification
+from contextive.trace.specification import Format, Section, Specification
 from contextive.trace.target import Target
 from contextive.trace.text import quoted
 
@@ -29,13 +30,30 @@ class Reference(NamedTuple):
     end: int
 
 
+class Share(NamedTuple):
+    """What one file says about one specification: its citations, by their place in the file, with the text they claim."""
+
+    pieces: tuple[tuple[int, Citation, int, int], ...]
+
+
 @dataclass(frozen=True)
 class TargetReport:
     """One specification with everything that refers to it."""
 
     target: Target
     specification: Specification
-    references: tuple[Reference, ...]
+    shares: tuple[Share, ...]
+    """The same objects as in the analysis before, for files and specifications that did not change since."""
+    _firsts: tuple[int, ...] = field(repr=False)
+    """For each share the number of its file's first citation."""
+
+    @cached_property
+    def references(self) -> tuple[Reference, ...]:
+        return tuple(
+            Reference(first + index, citation, start, end)
+            for first, share in zip(self._firsts, self.shares, strict=True)
+            for index, citation, start, end in share.pieces
+        )
 
     @cached_property
     def by_line(self) -> dict[int, list[Reference]]:
@@ -59,18 +77,66 @@ class Matched(NamedTuple):
 
 @dataclass(frozen=True)
 class Analysis:
-    """All that a project's citations come to. `problems` are what duvet fails on; the rest still counts."""
+    """All that a project's citations come to. `problems` are what duvet fails on; the rest still counts.
 
-    citations: tuple[Citation, ...]
-    reports: dict[Target, TargetReport]
-    matched: tuple[Matched, ...]
-    problems: tuple[Problem, ...]
-    invalid: dict[int, Problem] = field(default_factory=dict)
-    """Number of a citation that could not be placed → why."""
+    Citations are numbered from the first file to the last. A number is worked out when it is asked for: one new citation
+    changes thousands of them, and few questions are about numbers.
+    """
+
+    _files: tuple[PlacedFile, ...]
+
+    @cached_property
+    def citations(self) -> tuple[Citation, ...]:
+        return tuple(chain.from_iterable(file.citations for file in self._files))
+
+    @cached_property
+    def reports(self) -> dict[Target, TargetReport]:
+        shares: dict[Ground, tuple[list[Share], list[int]]] = {}
+        for first, file in zip(self._firsts, self._files, strict=True):
+            for ground, share in file.shares:
+                pair = shares.get(ground)
+                if pair is None:
+                    pair = shares[ground] = ([], [])
+                pair[0].append(share)
+                pair[1].append(first)
+        return {
+            ground.target: TargetReport(ground.target, ground.specification, tuple(parts), tuple(firsts))
+            for ground, (parts, firsts) in sorted(shares.items(), key=lambda item: item[0].target.sort_key())
+            if isinstance(ground.specification, Specification)
+        }
+
+    @cached_property
+    def matched(self) -> tuple[Matched, ...]:
+        return tuple(
+            Matched(number, citation, *outcome)
+            for first, file in zip(self._firsts, self._files, strict=True)
+            for number, (citation, outcome) in enumerate(zip(file.citations, file.outcomes, strict=True), first)
+            if not isinstance(outcome, Problem)
+        )
+
+    @cached_property
+    def invalid(self) -> dict[int, Problem]:
+        """Number of a citation that could not be placed → why."""
+        return {
+            number: outcome
+            for first, file in zip(self._firsts, self._files, strict=True)
+            if file.has_problems
+            for number, outcome in enumerate(file.outcomes, first)
+            if isinstance(outcome, Problem)
+        }
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return tuple(self.invalid.values())
 
     @property
     def mapped_sections(self) -> int:
         return len({(item.target, item.citation.section_id) for item in self.matched})
+
+    @property
+    def _firsts(self) -> Iterable[int]:
+        """For each file the number of its first citation."""
+        return accumulate((len(file.citations) for file in self._files[:-1]), initial=0) if self._files else ()
 
 
 def sort_citations(citations: Iterable[Citation]) -> list[Citation]:
@@ -111,13 +177,80 @@ def _order(citation: Citation) -> tuple[object, ...]:
     )
 
 
-@dataclass(slots=True)
-class _Bucket:
-    """One target while citations are sorted into it."""
+@dataclass(eq=False, slots=True)
+class Ground:
+    """A specification as citations were placed on it, or why there is none."""
 
     target: Target
     specification: Specification | str
-    references: list[Reference] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class Ask:
+    """What citations ask for that are resolved alike: one of them, and the ground that it was given last."""
+
+    citation: Citation
+    ground: Ground | None = None
+    """None where nothing was found."""
+
+
+Outcome: TypeAlias = tuple[Target, Section, Match | None] | Problem
+
+
+@dataclass(eq=False, slots=True)
+class PlacedFile:
+    """The citations of one file in order, and where each of them stands."""
+
+    parsed: list[ParsedFile]
+    citations: list[Citation]
+    asked: list[Ask]
+    asks: tuple[Ask, ...]
+    """The different ones, in the order in which they are met."""
+    outcomes: list[Outcome] = field(default_factory=list)
+    shares: list[tuple[Ground, Share]] = field(default_factory=list)
+    has_problems: bool = False
+
+    def place(self, resolve: Resolve) -> PlacedFile:
+        """Find each citation's place on the grounds as they are now."""
+        outcomes: list[Outcome] = []
+        pieces: dict[Ground, list[tuple[int, Citation, int, int]]] = {}
+        for index, (citation, ask) in enumerate(zip(self.citations, self.asked, strict=True)):
+            outcome = _place(citation, ask.ground) if ask.ground else resolve(citation)
+            assert not isinstance(outcome, Target)
+            outcomes.append(outcome)
+            if ask.ground and not isinstance(outcome, Problem):
+                _, section, match = outcome
+                spans = match.spans if match else ((section.title_start, section.title_end),)
+                pieces.setdefault(ask.ground, []).extend([(index, citation, start, end) for start, end in spans])
+        shares = [(ground, Share(tuple(found))) for ground, found in pieces.items() if found]
+        has_problems = any(isinstance(outcome, Problem) for outcome in outcomes)
+        return PlacedFile(self.parsed, self.citations, self.asked, self.asks, outcomes, shares, has_problems)
+
+
+@dataclass(slots=True)
+class Memory:
+    """What one analysis leaves to the next: files whose citations, and the specifications they name, stay the same."""
+
+    files: dict[tuple[str, ...], PlacedFile] = field(default_factory=dict)
+    asks: dict[tuple[str, Format, str | None], Ask] = field(default_factory=dict)
+    grounds: dict[Target, Ground] = field(default_factory=dict)
+
+    def file(self, parts: tuple[str, ...], parsed: list[ParsedFile]) -> PlacedFile | None:
+        known = self.files.get(parts)
+        same = known is not None and len(known.parsed) == len(parsed) and all(map(is_, known.parsed, parsed))
+        return known if same else None
+
+    def take_in(self, parsed: list[ParsedFile]) -> PlacedFile:
+        """A file that is yet to be placed."""
+        citations = sort_citations(chain.from_iterable(file.citations for file in parsed))
+        asked = []
+        for citation in citations:
+            key = (citation.target_path, citation.format, citation.base)
+            ask = self.asks.get(key)
+            if ask is None:
+                ask = self.asks[key] = Ask(citation)
+            asked.append(ask)
+        return PlacedFile(parsed, citations, asked, tuple(dict.fromkeys(asked)))
 
 
 ##= docs/spec/trace.md#matching
@@ -125,40 +258,74 @@ class _Bucket:
 ##% matched.
 def analyse(citations: Sequence[Citation], resolve: Resolve, load: Load) -> Analysis:
     """Match every citation. Each one that fails costs itself alone; why it failed is kept with its number."""
-    ordered = sort_citations(citations)
-    buckets: dict[Target, _Bucket] = {}
+    by_source: dict[str, list[Citation]] = {}
+    for citation in citations:
+        by_source.setdefault(citation.source, []).append(citation)
+    return analyse_files([ParsedFile(tuple(found)) for found in by_source.values()], resolve, load, Memory())
+
+
+##= docs/spec/trace.md#fresh-answers
+##% A file that did not change SHOULD NOT be parsed or matched again.
+def analyse_files(files: Iterable[ParsedFile], resolve: Resolve, load: Load, memory: Memory) -> Analysis:
+    """Match the citations of all files, those of a remembered file only where the ground under one of them changed."""
+    # Two spellings of a path are one file, and so are two readings of it.
+    by_path: dict[tuple[str, ...], list[ParsedFile]] = {}
+    for parsed in files:
+        if parsed.citations:
+            by_path.setdefault(_path_parts(parsed.citations[0].source), []).append(parsed)
+    remembered = Memory(memory.files, memory.asks, memory.grounds)
+    memory.files, memory.asks, memory.grounds = {}, {}, {}  # a failure on the way forgets everything
+    now: dict[tuple[str, ...], PlacedFile] = {}
+    new: set[tuple[str, ...]] = set()
+    for parts in sorted(by_path):
+        known = remembered.file(parts, by_path[parts])
+        if known is None:
+            new.add(parts)
+            known = remembered.take_in(by_path[parts])
+        now[parts] = known
+    # In the order of the citations: the first spelling of a document that is met names it.
+    asks = dict.fromkeys(chain.from_iterable(file.asks for file in now.values()))
+    grounds: dict[Target, Ground] = {}
+    changed = _find_grounds(asks, resolve, load, remembered.grounds, grounds)
+    for parts, file in now.items():
+        if parts in new or (changed and not changed.isdisjoint(file.asks)):
+            now[parts] = file.place(resolve)
+    used = asks.keys()
+    memory.files, memory.grounds = now, grounds
+    memory.asks = {key: ask for key, ask in remembered.asks.items() if ask in used}
+    return Analysis(tuple(now.values()))
+
+
+def _find_grounds(
+    asks: Iterable[Ask], resolve: Resolve, load: Load, before: dict[Target, Ground], now: dict[Target, Ground]
+) -> set[Ask]:
+    """Give every ask its ground of now; those whose ground is another than before are returned."""
+    changed = set()
     # A resolver gives the same object for the same target; hashing a number is cheaper than hashing a target.
-    by_object: dict[int, _Bucket] = {}
-    matched: list[Matched] = []
-    invalid: dict[int, Problem] = {}
-    for number, citation in enumerate(ordered):
-        target = resolve(citation)
-        if isinstance(target, Problem):
-            invalid[number] = target
-            continue
-        bucket = by_object.get(id(target))
-        if bucket is None:
-            bucket = buckets.get(target) or _Bucket(target, load(target))
-            buckets[target] = by_object[id(target)] = bucket
-        outcome = _place(citation, bucket)
-        if isinstance(outcome, Problem):
-            invalid[number] = outcome
-            continue
-        section, match = outcome
-        matched.append(Matched(number, citation, bucket.target, section, match))
-        spans = match.spans if match else ((section.title_start, section.title_end),)
-        bucket.references += [Reference(number, citation, start, end) for start, end in spans]
-    reports = {
-        bucket.target: TargetReport(bucket.target, bucket.specification, tuple(bucket.references))
-        for bucket in sorted(buckets.values(), key=lambda bucket: bucket.target.sort_key())
-        if bucket.references and isinstance(bucket.specification, Specification)
-    }
-    return Analysis(tuple(ordered), reports, tuple(matched), tuple(invalid.values()), invalid)
+    by_object: dict[int, Ground] = {}
+    kept = []  # a number stands for an object only as long as that lives
+    for ask in asks:
+        target = resolve(ask.citation)
+        ground = None
+        if not isinstance(target, Problem):
+            kept.append(target)
+            ground = by_object.get(id(target)) or now.get(target)
+            if ground is None:
+                specification = load(target)
+                ground = before.get(target)
+                if ground is None or ground.specification is not specification:
+                    ground = Ground(target, specification)
+                now[target] = ground
+            by_object[id(target)] = ground
+        if ground is not ask.ground:
+            ask.ground = ground
+            changed.add(ask)
+    return changed
 
 
-def _place(citation: Citation, bucket: _Bucket) -> tuple[Section, Match | None] | Problem:
+def _place(citation: Citation, ground: Ground) -> Outcome:
     """A citation's section and its place there, None for one that quotes nothing."""
-    specification, target = bucket.specification, bucket.target
+    specification, target = ground.specification, ground.target
     if isinstance(specification, str):
         return Problem("specification_not_found", specification, citation.target_place, "referenced here")
     section_id = citation.section_id
@@ -172,7 +339,7 @@ def _place(citation: Citation, bucket: _Bucket) -> tuple[Section, Match | None] 
     ##= docs/spec/trace.md#citation-comments
     ##% A citation without quoted lines MUST be valid where its section exists, and covers nothing.
     if not citation.quote:
-        return section, None
+        return target, section, None
     match = find_match(specification, section, citation.quote)
     ##= docs/spec/trace.md#matching
     ##% A quote that does not stand in its section MUST be an error.
@@ -180,7 +347,7 @@ def _place(citation: Citation, bucket: _Bucket) -> tuple[Section, Match | None] 
         message = f"could not find text in section {quoted(section_id)} of {target.shown}"
         label = "text here" if section.text_lines else "section is empty"
         return Problem("quote_not_found", message, citation.quote_place, label)
-    return section, match
+    return target, section, match
 
 
 def find_match(specification: Specification, section: Section, quote: str) -> Match | None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import operator
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import chain
+from operator import is_
 from urllib.parse import quote, urlsplit
 
-from contextive.trace.analysis import Analysis, Matched, TargetReport
+from contextive.trace.analysis import Analysis, Matched, Share, TargetReport
 from contextive.trace.citation import Citation, Problem
 from contextive.trace.level import CitationType
-from contextive.trace.requirement import Requirement, requirements_of
+from contextive.trace.requirement import Requirement, renewed_requirements, requirements_of
 from contextive.trace.specification import Format, Section, Specification, parse_specification, slug
 from contextive.trace.target import Target, normalise_url
 
@@ -83,11 +84,10 @@ class TraceCatalog:
         self,
         analysis: Analysis,
         specifications: Mapping[Target, Specification],
-        known: Mapping[Target, object] | None = None,
     ) -> None:
         self.analysis = analysis
         wanted = sorted({*specifications, *analysis.reports}, key=Target.sort_key)
-        ids = assign_ids(wanted)
+        ids = _remembered_ids(tuple(wanted))
         self.specifications: dict[str, SpecificationEntry] = {
             ids[target]: SpecificationEntry(
                 ids[target],
@@ -101,7 +101,16 @@ class TraceCatalog:
     @cached_property
     def requirements(self) -> tuple[Requirement, ...]:
         """All requirements, specification by specification, in the order of the text."""
-        return tuple(requirement for report in self.analysis.reports.values() for requirement in _remembered(report))
+        return tuple(chain.from_iterable(of_one.requirements for of_one in self._by_report))
+
+    @cached_property
+    def uncited(self) -> tuple[Requirement, ...]:
+        """Those that no code cites, in the same order."""
+        return tuple(chain.from_iterable(of_one.uncited for of_one in self._by_report))
+
+    @cached_property
+    def _by_report(self) -> list[_Remembered]:
+        return [_remembered(report) for report in self.analysis.reports.values()]
 
     @cached_property
     def by_identifier(self) -> dict[str, list[Requirement]]:
@@ -216,26 +225,31 @@ class TraceCatalog:
         return None
 
 
-def _remembered(report: TargetReport) -> tuple[Requirement, ...]:
-    """The requirements of a report, made anew only when other citations refer to the specification than the last time."""
-    memory = report.specification._memory
-    citations = [reference.citation for reference in report.references]
-    known = memory.get("requirements")
-    if isinstance(known, _Remembered) and _same(known.citations, citations):
-        return known.requirements
-    fresh = requirements_of(report)
-    memory["requirements"] = _Remembered(citations, fresh)
-    return fresh
-
-
 @dataclass(frozen=True, slots=True)
 class _Remembered:
-    citations: list[Citation]
+    """The requirements of one specification, and what files say about it from which they were made."""
+
+    shares: tuple[Share, ...]
     requirements: tuple[Requirement, ...]
+    uncited: tuple[Requirement, ...]
 
 
-def _same(before: list[Citation], now: list[Citation]) -> bool:
-    return len(before) == len(now) and all(map(operator.is_, before, now))
+def _remembered(report: TargetReport) -> _Remembered:
+    """The requirements of a report, made anew only where other citations touch them than the last time."""
+    memory = report.specification._memory
+    known = memory.get("requirements")
+    assert known is None or isinstance(known, _Remembered)
+    if known is not None and len(known.shares) == len(report.shares) and all(map(is_, known.shares, report.shares)):
+        return known
+    if known is None:
+        fresh = requirements_of(report)
+    else:
+        changed = {*map(id, known.shares)} ^ {*map(id, report.shares)}
+        shares = (share for share in (*known.shares, *report.shares) if id(share) in changed)
+        fresh = renewed_requirements(report, known.requirements, shares)
+    uncited = tuple(requirement for requirement in fresh if not requirement.is_cited)
+    remembered = memory["requirements"] = _Remembered(report.shares, fresh, uncited)
+    return remembered
 
 
 ##= docs/spec/trace.md#resolve-spec-id
@@ -281,6 +295,11 @@ def assign_ids(targets: Sequence[Target]) -> dict[Target, str]:
             ids[target] = _hashed_id(target, taken)
             taken.add(ids[target])
     return ids
+
+
+@lru_cache(maxsize=16)
+def _remembered_ids(targets: tuple[Target, ...]) -> Mapping[Target, str]:
+    return assign_ids(targets)
 
 
 def _hashed_id(target: Target, taken: set[str]) -> str:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 from contextive.trace.level import CitationType, Level
 from contextive.trace.specification import Format
@@ -19,8 +20,7 @@ _SPACE = f"[{WHITESPACE.replace(chr(10), '')}]"
 _INDENT = f"{_SPACE}*"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A position in a file, 1-based."""
 
     path: str
@@ -79,6 +79,10 @@ class Citation:
     """The first line of the citation as it stands in the file."""
     end_line: int = field(default=0, compare=False)
 
+    def __hash__(self) -> int:
+        # Hardly two citations share a line; to hash all fields would only take longer.
+        return hash((self.source, self.line))
+
     ##= docs/spec/trace.md#citation-comments
     ##% The id of a citation MUST be its path and its first line's number, with a colon between them.
     @property
@@ -103,8 +107,7 @@ class ParsedFile:
     problems: tuple[Problem, ...] = ()
 
 
-@dataclass(slots=True)
-class _Line:
+class _Line(NamedTuple):
     number: int
     text: str
     is_meta: bool
@@ -136,21 +139,35 @@ def parse_citations(
 
 
 def _citation_lines(text: str, style: CommentStyle) -> Iterator[_Line]:
-    number, counted = 1, 0
-    for match in _pattern(style).finditer(text):
-        start = match.start()
+    """The lines of every run that holds a meta line, from its first one on: quoted lines before it mean nothing."""
+    match_line, size = _pattern(style).match, len(text)
+    number, counted, start = 1, 0, 0
+    while start < size and (found := text.find(style.meta, start)) >= 0:
+        start = text.rfind("\n", start, found) + 1 or start
+        match = match_line(text, start)
+        if match is None or match.group(1) is None:
+            start = _next_line(text, found)
+            continue
         number += text.count("\n", counted, start)
-        counted = start
-        end = text.find("\n", start)
-        line = text[start:end].removesuffix("\r") if end >= 0 else text[start:]
-        rest = line[match.end() - start :]
-        value = trim_start(rest)
-        yield _Line(number, line, match.group(1) is not None, value, _column(line, len(line) - len(value)))
+        while match is not None:
+            counted, start = start, _next_line(text, start)
+            line = text[counted : start - 1].removesuffix("\r") if start <= size else text[counted:]
+            value = trim_start(line[match.end() - counted :])
+            yield _Line(number, line, match.group(1) is not None, value, _column(line, len(line) - len(value)))
+            match = match_line(text, start) if start < size else None
+            if match is not None:
+                number += 1
+
+
+def _next_line(text: str, offset: int) -> int:
+    """Where the line behind the one of an offset begins; past the end of the text where there is none."""
+    end = text.find("\n", offset)
+    return end + 1 if end >= 0 else len(text) + 1
 
 
 def _column(line: str, offset: int) -> int:
     """Columns are counted in bytes."""
-    return len(line[:offset].encode("utf-8", "surrogatepass")) + 1
+    return offset + 1 if line.isascii() else len(line[:offset].encode("utf-8", "surrogatepass")) + 1
 
 
 @dataclass(slots=True)
@@ -173,13 +190,6 @@ class _Meta:
     """Each field that was given, and where."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Quoted:
-    text: str
-    start: Place
-    end: Place
-
-
 class _Reader:
     """Puts lines together into citations; an error costs one citation, never the file."""
 
@@ -190,7 +200,7 @@ class _Reader:
         self._default_type = default_type
         self._blob_link = blob_link
         self._meta: _Meta | None = None
-        self._quote: list[_Quoted] = []
+        self._quote: list[_Line] = []
         self._last = 0
 
     ##= docs/spec/trace.md#citation-comments
@@ -200,10 +210,8 @@ class _Reader:
             self.close()
         self._last = line.number
         if not line.is_meta:
-            value = trim(line.value)
-            if value:
-                end = Place(self._path, line.number, line.column + len(value.encode("utf-8", "surrogatepass")))
-                self._quote.append(_Quoted(value, self._place(line), end))
+            if line.value:
+                self._quote.append(line)
             return
         self._set(line)
 
@@ -216,6 +224,10 @@ class _Reader:
 
     def _place(self, line: _Line) -> Place:
         return Place(self._path, line.number, line.column)
+
+    def _end(self, line: _Line) -> Place:
+        length = len(trim_end(line.value).encode("utf-8", "surrogatepass"))
+        return Place(self._path, line.number, line.column + length)
 
     ##= docs/spec/trace.md#citation-comments
     ##% An unknown field, a second value for a field, or a field that the type does not allow MUST be an error,
@@ -267,7 +279,7 @@ class _Reader:
 
     ##= docs/spec/trace.md#citation-comments
     ##% A citation without a target, or with a target that has no section, MUST be an error.
-    def _build(self, meta: _Meta, quote: list[_Quoted]) -> None:
+    def _build(self, meta: _Meta, quote: list[_Line]) -> None:
         if meta.target is None or meta.target_place is None:
             self._fail("missing_target", "comment is missing source specification", meta.place)
             return
@@ -283,16 +295,16 @@ class _Reader:
                 line=meta.line,
                 type=kind,
                 target=meta.target,
-                quote=" ".join(line.text for line in quote),
+                quote=" ".join([trim_end(line.value) for line in quote]),
                 level=meta.level if meta.level is not None else Level.AUTO,
                 format=meta.format or Format.AUTO,
-                comment=" ".join(text for text, _ in meta.reasons),
+                comment=" ".join([text for text, _ in meta.reasons]),
                 feature=meta.feature[0] if meta.feature else "",
                 tracking_issue=meta.tracking_issue[0] if meta.tracking_issue else "",
                 blob_link=self._blob_link,
                 target_place=meta.target_place,
-                quote_place=quote[0].start if quote else meta.place,
-                quote_end=quote[-1].end if quote else meta.place,
+                quote_place=self._place(quote[0]) if quote else meta.place,
+                quote_end=self._end(quote[-1]) if quote else meta.place,
                 text=trim(meta.text),
                 end_line=self._last,
             )

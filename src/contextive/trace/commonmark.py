@@ -17,11 +17,13 @@ _INTERRUPTING = ("fence", "blockquote", "hr", "list", "html_block", "heading")
 _INDENTS = "container indents"
 _OPENING = frozenset("`~>*-_+<#0123456789")
 """The characters with which a line can begin that opens something inside a paragraph."""
+_NO_PROSE_FIRST = _OPENING | {"["}
+_NO_PROSE_LATER = _OPENING | {"="}
 
 
 @cache
 def block_parser() -> MarkdownIt:
-    """A parser for block structure alone. The content of paragraphs stays as it is."""
+    """A parser for block structure alone. The content of paragraphs stays as it is; plain ones at the top give no tokens."""
     parser = MarkdownIt("commonmark", {"maxNesting": 100})
     parser.core.ruler.disable(["inline", "text_join"])
     ruler = parser.block.ruler
@@ -31,7 +33,25 @@ def block_parser() -> MarkdownIt:
             ruler.at(rule.name, _remembering_indent(changed) if rule.name == "list" else changed, {"alt": rule.alt})
         elif rule.name == "lheading":
             ruler.at(rule.name, _if_underlined(rule.fn), {"alt": rule.alt})
+    ruler.before("code", "prose", _prose)
     return parser
+
+
+def _prose(state: StateBlock, line: int, end: int, _silent: bool) -> bool:
+    """Pass over a paragraph outside of any container whose lines can neither open nor underline anything.
+
+    Most of a specification is that, and all the other rules together would come to the same end: the next blank line.
+    """
+    if state.level or state.sCount[line] > 3 or _first(state, line) in _NO_PROSE_FIRST:
+        return False
+    source, begins, shifts, ends = state.src, state.bMarks, state.tShift, state.eMarks
+    later = line + 1
+    while later < end and (at := begins[later] + shifts[later]) < ends[later]:
+        if source[at] in _NO_PROSE_LATER:
+            return False
+        later += 1
+    state.line = later
+    return True
 
 
 def _unless_lazy(rule: _Rule) -> _Rule:

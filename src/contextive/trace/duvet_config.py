@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +11,7 @@ from contextive.errors import ConfigError
 from contextive.trace.citation import DEFAULT_STYLE, CommentStyle
 from contextive.trace.level import CitationType
 from contextive.trace.specification import Format
+from contextive.trace.toml_text import NotToml, read_toml
 
 SCHEMA = "https://awslabs.github.io/duvet/config/v0.4.0.json"
 _SCHEMAS = frozenset(
@@ -81,8 +81,8 @@ def parse_duvet_config(text: str, config_path: str, environ: Mapping[str, str] |
     Without an environment no variable is read: a link that needs one is left out.
     """
     try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as failure:
+        document = read_toml(text)
+    except NotToml as failure:
         raise ConfigError(f"{config_path}: {failure}") from None
     reader = _Reader(config_path, environ)
     schema = document.pop("$schema", None)

@@ -55,6 +55,8 @@ _Position = tuple[int, int]
 ##= docs/spec/trace.md#extraction
 ##% A sentence with several key words MUST have the highest of their levels.
 def _extract(lines: Sequence[SpecLine | None]) -> list[ExtractedRequirement]:
+    sentences = _Sentences(lines)
+    by_bounds: dict[tuple[_Position, _Position], str] = {}
     by_quote: dict[str, tuple[_Position, Level, tuple[str, ...]]] = {}
     for index, line in enumerate(lines):
         if line is None or not _ANY_KEYWORD.search(line.text):
@@ -66,15 +68,16 @@ def _extract(lines: Sequence[SpecLine | None]) -> list[ExtractedRequirement]:
                 ##% A key word directly before a quotation mark MUST NOT make a requirement.
                 if hit.group().endswith('"'):
                     continue  # the definition of the key word itself
-                start = _sentence_start(lines, index, hit.start())
-                end = _sentence_end(lines, index, hit.end())
-                quote = _quote(lines, start, end)
-                key = normalise("\n".join(quote))
-                known = by_quote.get(key)
-                if known is None:
-                    by_quote[key] = (start, level, quote)
-                elif level > known[1]:
-                    by_quote[key] = (known[0], level, known[2])
+                start, end = bounds = (sentences.start(index, hit.start()), sentences.end(index, hit.end()))
+                key = by_bounds.get(bounds)
+                if key is None:
+                    quote = _quote(lines, start, end)
+                    key = by_bounds[bounds] = normalise("\n".join(quote))
+                    if key not in by_quote:
+                        by_quote[key] = (start, level, quote)
+                first, known, quote = by_quote[key]
+                if level > known:
+                    by_quote[key] = (first, level, quote)
     return [ExtractedRequirement(level, quote) for _, level, quote in sorted(by_quote.values())]
 
 
@@ -88,57 +91,120 @@ def _in_ascii(text: str) -> str:
 ##= docs/spec/trace.md#extraction
 ##% A sentence MUST end at a full stop before white space, at an empty line, at the border of a list item, or with
 ##% its section.
-def _sentence_end(lines: Sequence[SpecLine | None], index: int, column: int) -> _Position:
-    line = lines[index]
-    assert line is not None
-    if (stop := _first_stop(line.text, column)) is not None:
-        return index, stop
-    last = (index + 1, 0)
-    for later in range(index + 1, len(lines)):
-        following = lines[later]
-        if following is None or not following.text:
-            return later, 0
-        if (stop := _first_stop(following.text, 0)) is not None:
-            return later, stop
-        last = (later, len(following.text))
-    return last
+class _Sentences:
+    """Where the sentences of a section begin and end. What was looked at once is remembered, so that the work for a section
+    of many key words and few full stops grows with its length, not with the square of it."""
+
+    def __init__(self, lines: Sequence[SpecLine | None]) -> None:
+        self._lines = lines
+        self._before: dict[int, _Position] = {-1: (0, 0)}
+        self._after: dict[int, _Position] = {}
+        self._stops: dict[int, _Stops] = {}
+
+    def start(self, index: int, column: int) -> _Position:
+        """The start of the sentence that holds this place."""
+        if (stop := self._stops_of(index).last_before(column)) is not None:
+            return index, stop
+        if index == 0 or not self._text(index - 1):
+            return max(index - 1, 0), 0
+        return self._start_before(index - 1)
+
+    def end(self, index: int, column: int) -> _Position:
+        """The end of the sentence that holds this place."""
+        if (stop := self._stops_of(index).first_from(column)) is not None:
+            return index, stop
+        if index + 1 == len(self._lines):
+            return index + 1, 0
+        return self._end_after(index + 1)
+
+    def _start_before(self, index: int) -> _Position:
+        """The start of a sentence that goes on from this line without a stop in between."""
+        passed = []
+        while index not in self._before:
+            text = self._text(index)
+            if not text:
+                self._before[index] = (index + 1, 0)
+            elif (stop := self._stops_of(index).last_before(len(text))) is not None:
+                self._before[index] = (index, stop)
+            else:
+                passed.append(index)
+                index -= 1
+        self._before |= dict.fromkeys(passed, self._before[index])
+        return self._before[index]
+
+    def _end_after(self, index: int) -> _Position:
+        """The end of a sentence that reaches this line without a stop before it."""
+        passed = []
+        while index not in self._after:
+            text = self._text(index)
+            if not text:
+                self._after[index] = (index, 0)
+            elif (stop := self._stops_of(index).first_from(0)) is not None:
+                self._after[index] = (index, stop)
+            elif index + 1 == len(self._lines):
+                self._after[index] = (index, len(text))
+            else:
+                passed.append(index)
+                index += 1
+        self._after |= dict.fromkeys(passed, self._after[index])
+        return self._after[index]
+
+    def _text(self, index: int) -> str:
+        line = self._lines[index]
+        return line.text if line is not None else ""
+
+    def _stops_of(self, index: int) -> _Stops:
+        if index not in self._stops:
+            self._stops[index] = _Stops(self._text(index))
+        return self._stops[index]
 
 
-def _sentence_start(lines: Sequence[SpecLine | None], index: int, column: int) -> _Position:
-    line = lines[index]
-    assert line is not None
-    if (stop := _last_stop(line.text[:column])) is not None:
-        return index, stop
-    if index == 0:
-        return index, 0
-    start = (index - 1, 0)
-    for earlier in range(index - 1, -1, -1):
-        previous = lines[earlier]
-        if previous is None or not previous.text:
-            return start
-        if (stop := _last_stop(previous.text)) is not None:
-            return earlier, stop
-        start = (earlier, 0)
-    return start
+class _Stops:
+    """The ends of sentences in one line: behind a full stop that white space or the end of the line follows."""
 
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._from: dict[int, int | None] = {}
+        self._inner: set[int] | None = None
 
-def _first_stop(text: str, column: int) -> int | None:
-    """The end of the first sentence after `column`: behind a full stop that white space or the end of the line follows."""
-    while (dot := text.find(".", column)) >= 0:
-        if dot + 1 == len(text) or text[dot + 1] in " \t":
+    def first_from(self, column: int) -> int | None:
+        passed = []
+        while column not in self._from:
+            dot = self._text.find(".", column)
+            if dot < 0:
+                self._from[column] = None
+            elif self._ends(dot):
+                self._from[column] = dot + 1
+            else:
+                # The character after an inner dot cannot end the sentence, not even when it is a dot itself.
+                passed.append(column)
+                column = dot + 2
+        self._from |= dict.fromkeys(passed, self._from[column])
+        return self._from[column]
+
+    def last_before(self, column: int) -> int | None:
+        """As if the line ended there. Where the last dot ends nothing, it is the first end of all that counts."""
+        dot = self._text.rfind(".", 0, column)
+        if dot < 0:
+            return None
+        if dot + 1 == column or self._ends(dot):
             return dot + 1
-        # The character after an inner dot cannot end the sentence, not even when it is a dot itself.
-        column = dot + 2
-    return None
+        first = self.first_from(0)
+        if first is not None and first <= dot:
+            return first
+        return dot if dot - 1 in self._inner_dots() else None
 
+    def _inner_dots(self) -> set[int]:
+        """The dots that are passed on the way from the start of the line to its first end."""
+        if self._inner is None:
+            self._inner, column = set(), 0
+            while (dot := self._text.find(".", column)) >= 0 and not self._ends(dot):
+                self._inner.add(dot)
+                column = dot + 2
+        return self._inner
 
-def _last_stop(text: str) -> int | None:
-    dot = text.rfind(".")
-    if dot < 0:
-        return None
-    if dot + 1 == len(text) or text[dot + 1] in " \t":
-        return dot + 1
-    return _first_stop(text[:dot], 0)
+    def _ends(self, dot: int) -> bool:
+        return dot + 1 == len(self._text) or self._text[dot + 1] in " \t"
 
 
 def _quote(lines: Sequence[SpecLine | None], start: _Position, end: _Position) -> tuple[str, ...]:
@@ -147,8 +213,7 @@ def _quote(lines: Sequence[SpecLine | None], start: _Position, end: _Position) -
         line = lines[index]
         if line is None:
             continue
-        text = line.text[: end[1]] if index == end[0] else line.text
-        text = trim(text[start[1] :] if index == start[0] else text)
+        text = trim(line.text[start[1] if index == start[0] else 0 : end[1] if index == end[0] else None])
         if text:
             pieces.append(text)
     return tuple(pieces)

@@ -188,8 +188,12 @@ def _parts(number: str) -> list[int | str] | None:
     words = ([letter.rstrip(".")] if letter else []) + digits.split(".")
     parts: list[int | str] = []
     for index, word in enumerate(words):
-        if word.isascii() and word.isdigit() and int(word) <= _MAX_NUMBER:
-            parts.append(int(word))
+        if word.isascii() and word.isdigit():
+            # Python refuses to read, and takes long over, integers of thousands of digits.
+            significant = word.lstrip("0") or "0"
+            if len(significant) > 3 or int(significant) > _MAX_NUMBER:
+                return None
+            parts.append(int(significant))
         elif len(word) == 1 and "A" <= word <= "Z" and index == 0:
             parts.append(word)
         else:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -25,7 +25,9 @@ _ATTRIBUTES = re.compile(r"\{([^{}<>\\\n\r]*)\}[ \t\r\n]*\Z")
 _FORM_FEEDS = re.compile(
     r"(?<=^#)[\x0b\x0c]|(?<=^##)[\x0b\x0c]|(?:\A|(?<=\n\n)|(?<=\n\r\n))[ \t\x0b\x0c]+(?=\r?$)", re.MULTILINE
 )
-"""White space to duvet's parser of blocks, and not to ours: behind the mark of a heading, and alone where no paragraph is open."""
+"""White space to duvet's parser of blocks, not to ours: behind the mark of a heading, and alone where no paragraph is open."""
+_INLINE_MARKUP = re.compile(r"[\\`*_\[\]!<&\r\n]")
+"""The characters at which a rule for inline structure begins or ends; a text without any is one piece."""
 _BRACKET_AND_TAB = re.compile(r"\][\t\x0b\x0c][ \t\x0b\x0c]*\Z")
 _ASCII_SPACES = " \t\x0b\x0c"
 _NOT_MARKDOWN_SPACES = "".join(sorted(set(WHITESPACE) - set(_ASCII_SPACES)))
@@ -39,12 +41,13 @@ def parse_markdown(text: str) -> Specification:
     sections: dict[str, Section] = {}
     title: str | None = None
     duplicates: list[str] = []
+    counters: dict[str, int] = {}
     for heading, body in _sections(_Document.parse(text)):
         shown = heading.title.replace("\n", " ")
         if title is None and heading.level == 1:
             title = shown
         section_id = heading.custom_id if heading.custom_id is not None else slug(heading.title)
-        unique = _unique(section_id, sections)
+        unique = _unique(section_id, sections, counters)
         if unique != section_id:
             duplicates.append(section_id)
         sections[unique] = Section(unique, shown, heading.title_start, heading.title, body, heading.level)
@@ -52,12 +55,14 @@ def parse_markdown(text: str) -> Specification:
     return Specification(SourceText(text), Format.MARKDOWN, title, ordered, tuple(dict.fromkeys(duplicates)))
 
 
-def _unique(section_id: str, taken: dict[str, Section]) -> str:
+def _unique(section_id: str, taken: dict[str, Section], counters: dict[str, int]) -> str:
+    """The id, or the id with the first number behind it that is free. No name is given back: counting goes on from the last."""
     if section_id not in taken:
         return section_id
-    counter = 1
+    counter = counters.get(section_id, 1)
     while f"{section_id}-{counter}" in taken:
         counter += 1
+    counters[section_id] = counter
     return f"{section_id}-{counter}"
 
 
@@ -77,7 +82,7 @@ class _Document:
         lines = [SpecLine(start, line) for start, line in iter_lines(text)]
         markdown_starts = [0, *(end.end() for end in _MARKDOWN_LINE_END.finditer(text))]
         environment: dict[str, Any] = {}
-        tokens = block_parser().parse(_FORM_FEEDS.sub(lambda found: " " * len(found.group()), text), environment)
+        tokens = block_parser().parse(_without_form_feeds(text), environment)
         return _Document(text, lines, tokens, environment, markdown_starts, [line.start for line in lines])
 
     def markdown_line(self, number: int) -> tuple[int, str]:
@@ -105,8 +110,13 @@ class _Document:
         return self.line_at(self._markdown_starts[markdown_line])
 
 
-@dataclass(frozen=True, slots=True)
-class _Heading:
+def _without_form_feeds(text: str) -> str:
+    if not any(character in text for character in "\t\x0b\x0c"):
+        return text  # spaces would only be replaced by spaces
+    return _FORM_FEEDS.sub(lambda found: " " * len(found.group()), text)
+
+
+class _Heading(NamedTuple):
     level: int
     title_start: int
     title: str
@@ -124,8 +134,7 @@ class _Kind(Enum):
     OTHER = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class _Event:
+class _Event(NamedTuple):
     """A piece of block structure, and the line with which it comes into view."""
 
     kind: _Kind
@@ -194,7 +203,7 @@ def _sections(document: _Document) -> Iterator[tuple[_Heading, tuple[SpecLine | 
 def _cut_heading(document: _Document, heading: _Heading) -> _Heading:
     """What duvet keeps of a heading of several lines that begins where it closes a list item: the last line alone."""
     line = document.lines[heading.last_line]
-    return replace(heading, title_start=line.start, title=line.text, custom_id=None)
+    return heading._replace(title_start=line.start, title=line.text, custom_id=None)
 
 
 def _events(document: _Document) -> Iterator[_Event]:
@@ -360,6 +369,8 @@ def _offset(pieces: list[tuple[int, str]], position: int) -> int:
 
 def _title_borders(content: str, environment: dict[str, Any]) -> tuple[int, int] | None:
     """From the first plain text, after any markup in front of it, to the end; a last character written as `&name;` is cut."""
+    if content and not _INLINE_MARKUP.search(content):
+        return 0, len(content)
     text = content.rstrip(_ASCII_SPACES)
     # White space behind a code span at the end is no text of its own.
     children = _inline(text if text.endswith("`") else content, environment)

@@ -164,14 +164,22 @@ def _alignments(needle: bytes, haystack: bytes) -> Iterator[tuple[int, int]]:
 
 def _aligned_prefixes(pattern: bytes, text: bytes) -> Iterator[int]:
     """The lengths of those prefixes of `text` that are one edit away from `pattern`."""
-    same = 0
-    limit = min(len(pattern), len(text))
-    while same < limit and pattern[same] == text[same]:
-        same += 1
-    size = len(pattern)
+    same, size = _common_prefix(pattern, text), len(pattern)
     if size < len(text) and (pattern[same:] == text[same + 1 : size + 1]):
         yield size + 1
     if same < size and len(text) >= size and pattern[same + 1 :] == text[same + 1 : size]:
         yield size
     if same < size and pattern[same + 1 :] == text[same : size - 1] and len(text) >= size - 1:
         yield size - 1
+
+
+def _common_prefix(one: bytes, other: bytes) -> int:
+    """How many bytes two texts begin with alike. Halves are compared, in C, rather than bytes, here."""
+    same, limit = 0, min(len(one), len(other))
+    while same < limit:
+        middle = (same + limit + 1) // 2
+        if one[same:middle] == other[same:middle]:
+            same = middle
+        else:
+            limit = middle - 1
+    return same

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from blake3 import blake3
 
-from contextive.trace.analysis import Reference, TargetReport
+from contextive.trace.analysis import Reference, Share, TargetReport
 from contextive.trace.citation import Citation
 from contextive.trace.level import CitationType, Level
 from contextive.trace.specification import Section
 from contextive.trace.target import Target
+from contextive.trace.text import SourceText
 
 Span: TypeAlias = tuple[int, int]
+
+
+_CITING = frozenset({CitationType.CITATION, CitationType.IMPLICATION, CitationType.EXCEPTION})
 
 
 class Status(StrEnum):
@@ -60,7 +64,7 @@ class Requirement:
     @property
     def is_cited(self) -> bool:
         """Whether the code says anything that counts: a test or a todo alone does not."""
-        return bool(self.citations_of(CitationType.CITATION, CitationType.IMPLICATION, CitationType.EXCEPTION))
+        return not _CITING.isdisjoint(self.covered)
 
     @property
     def todo_count(self) -> int:
@@ -104,13 +108,10 @@ def requirements_of(report: TargetReport) -> tuple[Requirement, ...]:
     """The requirements of one specification, in the order of its text, each text once a section."""
     source = report.specification.source
     pieces: dict[int, list[Reference]] = {}
-    others: dict[int, list[Reference]] = {}
     for reference in report.references:
-        if reference.citation.type is CitationType.SPEC:
-            if reference.citation.quote:
-                pieces.setdefault(reference.number, []).append(reference)
-        elif reference.citation.quote:
-            others.setdefault(source.line_of(reference.start), []).append(reference)
+        if reference.citation.type is CitationType.SPEC and reference.citation.quote:
+            pieces.setdefault(reference.number, []).append(reference)
+    others = _by_line(report)
     found: dict[tuple[str, str], Requirement] = {}
     for references in pieces.values():
         citation = references[0].citation
@@ -120,50 +121,80 @@ def requirements_of(report: TargetReport) -> tuple[Requirement, ...]:
         key = (section.id, identifier)
         if key in found:
             if citation.level > found[key].level:
-                found[key] = _raised(found[key], citation.level)
+                found[key] = replace(found[key], level=citation.level)
             continue
         spans = tuple((reference.start, reference.end) for reference in references)
-        touching = [
-            other
-            for start, end in spans
-            for other in others.get(source.line_of(start), ())
-            if other.start < end and start < other.end
-        ]
-        found[key] = _requirement(identifier, report, section, citation, spans, touching)
+        state = _state(spans, others, source)
+        found[key] = Requirement(
+            identifier=identifier,
+            target=report.target,
+            section=section,
+            text=citation.quote,
+            level=citation.level,
+            status=state.status,
+            spans=spans,
+            citation=citation,
+            related=state.related,
+            covered=state.covered,
+        )
     return tuple(sorted(found.values(), key=lambda requirement: requirement.spans))
 
 
-def _raised(requirement: Requirement, level: Level) -> Requirement:
-    from dataclasses import replace
+def renewed_requirements(
+    report: TargetReport, known: Sequence[Requirement], changed: Iterable[Share]
+) -> tuple[Requirement, ...]:
+    """The same as `requirements_of`, from those before `changed` came or went: only what these touch is worked out again."""
+    pieces = [piece for share in changed for piece in share.pieces]
+    if any(citation.type is CitationType.SPEC for _, citation, _, _ in pieces):
+        return requirements_of(report)
+    line_of = report.specification.source.line_of
+    lines = {line_of(start) for _, _, start, _ in pieces}
+    touched = {
+        index: requirement
+        for index, requirement in enumerate(known)
+        if any(line_of(start) in lines for start, _ in requirement.spans)
+    }
+    others = _by_line(report, {line_of(start) for requirement in touched.values() for start, _ in requirement.spans})
+    requirements = list(known)
+    for index, requirement in touched.items():
+        state = _state(requirement.spans, others, report.specification.source)
+        requirements[index] = replace(requirement, status=state.status, related=state.related, covered=state.covered)
+    return tuple(requirements)
 
-    return replace(requirement, level=level)
+
+def _by_line(report: TargetReport, lines: Container[int] | None = None) -> dict[int, list[Reference]]:
+    """What quotes the specification and is no requirement itself, by line; on all lines or on some."""
+    line_of = report.specification.source.line_of
+    others: dict[int, list[Reference]] = {}
+    for reference in report.references:
+        citation = reference.citation
+        if citation.type is not CitationType.SPEC and citation.quote:
+            line = line_of(reference.start)
+            if lines is None or line in lines:
+                others.setdefault(line, []).append(reference)
+    return others
 
 
-def _requirement(
-    identifier: str,
-    report: TargetReport,
-    section: Section,
-    citation: Citation,
-    spans: tuple[Span, ...],
-    touching: Sequence[Reference],
-) -> Requirement:
-    text = report.specification.source.text
+class _State(NamedTuple):
+    """What citations make of a requirement."""
+
+    status: Status
+    related: tuple[Citation, ...]
+    covered: dict[CitationType, tuple[Span, ...]]
+
+
+def _state(spans: tuple[Span, ...], others: dict[int, list[Reference]], source: SourceText) -> _State:
+    touching = [
+        other
+        for start, end in spans
+        for other in others.get(source.line_of(start), ())
+        if other.start < end and start < other.end
+    ]
     covered: dict[CitationType, tuple[Span, ...]] = {}
     for kind in {reference.citation.type for reference in touching}:
         covered[kind] = merge_spans((r.start, r.end) for r in touching if r.citation.type is kind)
     related = {reference.number: reference.citation for reference in touching}
-    return Requirement(
-        identifier=identifier,
-        target=report.target,
-        section=section,
-        text=citation.quote,
-        level=citation.level,
-        status=_status(spans, covered, text),
-        spans=spans,
-        citation=citation,
-        related=tuple(related[number] for number in sorted(related)),
-        covered=covered,
-    )
+    return _State(_status(spans, covered, source.text), tuple(related[n] for n in sorted(related)), covered)
 
 
 ##= docs/spec/trace.md#coverage

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ from contextive.trace.level import CitationType, Level
 from contextive.trace.specification import Format
 from contextive.trace.text import SourceText, quoted, trim
 from contextive.trace.toml_places import TablePlace, TomlPlaces, find_places
+from contextive.trace.toml_text import NotToml, read_toml
 
 _ERROR_PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
 _LEVELS = '"AUTO", "MUST", "SHOULD", "MAY"'
@@ -47,8 +47,8 @@ _KIND_OF = {name: kind for kind in _KINDS for name in kind.names}
 def parse_requirement_file(text: str, path: str) -> ParsedFile:
     """The requirements, exceptions and todos of one TOML file. A wrong form spoils the file, a wrong value its entry."""
     try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as failure:
+        document = read_toml(text)
+    except NotToml as failure:
         return ParsedFile((), (_syntax_problem(str(failure), path),))
     reader = _Reader(document, SourceText(text), path, find_places(text))
     if problem := reader.wrong_form():

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import NamedTuple
 
 from contextive.trace.text import SourceText, trim
 from contextive.trace.transliteration import to_ascii
@@ -34,8 +35,7 @@ _FORMAT_WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SpecLine:
+class SpecLine(NamedTuple):
     """One line of a section: its text as written and its offset in the file."""
 
     start: int
@@ -106,12 +106,15 @@ def _without_prefixes(section_id: str) -> str:
 
 def parse_specification(text: str, format: Format, name: str) -> Specification:  # noqa: A002 - the domain's word
     """The specification in a text. `name` is its path or URL: the ending decides where the format is open."""
-    from contextive.trace.ietf import parse_ietf
-    from contextive.trace.markdown import parse_markdown
-
     if format is Format.AUTO:
         format = Format.MARKDOWN if _looks_like_markdown(text, name) else Format.IETF  # noqa: A001
-    return parse_markdown(text) if format is Format.MARKDOWN else parse_ietf(text)
+    if format is Format.MARKDOWN:
+        from contextive.trace.markdown import parse_markdown
+
+        return parse_markdown(text)
+    from contextive.trace.ietf import parse_ietf
+
+    return parse_ietf(text)
 
 
 ##= docs/spec/trace.md#formats

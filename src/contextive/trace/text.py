@@ -19,7 +19,11 @@ WHITESPACE = (
     "\t\n\x0b\x0c\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 )
 _SPACES = f"[{WHITESPACE}]"
-_MEANINGLESS = re.compile(f"(?<=[A-Za-z0-9])({_SPACES}){_SPACES}*(?=[A-Za-z0-9])|{_SPACES}+")
+_ASCII = "\t\n\x0b\x0c\r "
+_MEANINGLESS = re.compile(
+    f"(?<![A-Za-z0-9{_ASCII}])[{_ASCII}]++|[{_ASCII}]++(?![A-Za-z0-9])|(?<=[{_ASCII}])[{_ASCII}]++"
+)
+"""In ASCII text: a run after or before punctuation or an edge, and what follows the first character of any other run."""
 _RUN = re.compile(f"{_SPACES}+")
 
 
@@ -129,7 +133,7 @@ class Normalised:
 
 def normalise(text: str) -> str:
     """White space next to punctuation or an edge goes; a run between two letters or digits shrinks to its first character."""
-    return _MEANINGLESS.sub(r"\1", text) if text.isascii() else normalise_mapped(text).text
+    return _MEANINGLESS.sub("", text) if text.isascii() else normalise_mapped(text).text
 
 
 def normalise_mapped(text: str) -> Normalised:

@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from contextive.workspace.folders import Folders
+
 MAX_TEXT_BYTES = 16 * 1024 * 1024
+_CHUNK_BYTES = 64 * 1024
 _SETTLING_NS = 50_000_000
 _COARSE_SETTLING_NS = 2_100_000_000
 
@@ -56,9 +59,13 @@ class ProjectFiles:
     root: Path
     boundary: Path | None = None
     max_bytes: int = MAX_TEXT_BYTES
+    _prefix: str = field(init=False)
     _cache: dict[str, FileText | Unreadable] = field(default_factory=dict)
     _unsettled: set[str] = field(default_factory=set)
     """Files that were read so soon after a change that another one could have left the same fingerprint."""
+
+    def __post_init__(self) -> None:
+        self._prefix = os.path.join(self.root, "")  # noqa: PTH118 - strings, for speed
 
     ##= docs/spec/trace.md#bad-input
     ##% The server MUST NOT read files outside the repository that the project belongs to, or outside the project
@@ -75,8 +82,7 @@ class ProjectFiles:
     def read(self, path: str) -> FileText | Unreadable:
         """The text of a file. Asks the file system whether it changed, and reads it again only then."""
         known = self._cache.get(path)
-        fingerprint = self.fingerprint(path)
-        if known is not None and known.fingerprint == fingerprint and path not in self._unsettled:
+        if known is not None and path not in self._unsettled and self._is_still(path, known.fingerprint):
             return known
         now = time.time_ns()
         fresh = self._read(path)
@@ -95,7 +101,18 @@ class ProjectFiles:
         except (OSError, ValueError):
             return None
 
-    def is_file(self, path: str) -> bool:
+    def _is_still(self, path: str, before: Fingerprint | None) -> bool:
+        """Whether a file has the fingerprint that it had. Asked for every file at every call, so nothing is built for it."""
+        try:
+            found = os.stat(path if path.startswith("/") else self._prefix + path)  # noqa: PTH116
+        except (OSError, ValueError):
+            return before is None
+        return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino) == before
+
+    def is_file(self, path: str, folders: Folders | None = None) -> bool:
+        """Whether a regular file stands there, inside the boundary. Known directories spare a look at each of them."""
+        if folders is not None and self._stands_in(folders, path):
+            return True
         try:
             return os.path.isfile(self._absolute(path)) and self.allows(path)  # noqa: PTH113
         except ValueError:
@@ -107,8 +124,8 @@ class ProjectFiles:
             return True
         if not path.startswith(("/", "../")) and "/../" not in path and not self._has_link(path):
             return True
-        real = Path(os.path.realpath(self._absolute(path)))
-        return real.is_relative_to(self.boundary)
+        real = real_path(self._absolute(path))
+        return real is not None and Path(real).is_relative_to(self.boundary)
 
     def keep_only(self, paths: set[str]) -> None:
         """Forget the texts of files that are no longer of interest."""
@@ -116,12 +133,26 @@ class ProjectFiles:
             self._cache.pop(path, None)
         self._unsettled &= paths
 
+    def _stands_in(self, folders: Folders, path: str) -> bool:
+        """Whether a path leads below the root to a regular file without a single link. If not, nothing is said."""
+        *above, name = path.split("/")
+        place = self._prefix
+        for part in above:
+            if part in ("", ".", ".."):
+                return False
+            entry = folders.listing(place).by_name.get(part)
+            if entry is None or entry.is_link or not entry.is_dir:
+                return False
+            place = f"{place}{part}/"
+        entry = folders.listing(place).by_name.get(name)
+        return entry is not None and entry.is_file and not entry.is_link
+
     def _absolute(self, path: str) -> str:
-        return os.path.join(self.root, path)  # noqa: PTH118
+        return path if path.startswith("/") else self._prefix + path
 
     def _has_link(self, path: str) -> bool:
         absolute = self._absolute(path)
-        return os.path.realpath(absolute) != absolute
+        return real_path(absolute) != absolute
 
     def _is_inside(self, path: str, handle: int) -> bool:
         """Whether an open file lies inside the boundary. Its name is asked of the handle: a path can change meanwhile."""
@@ -159,8 +190,7 @@ class ProjectFiles:
         if found.st_size > self.max_bytes:
             return too_large
         try:
-            with open(handle, "rb", closefd=False) as file:
-                data = file.read(self.max_bytes + 1)
+            data = _content(handle, found.st_size, self.max_bytes)
         except OSError:
             return Unreadable("the file cannot be read", fingerprint)
         if len(data) > self.max_bytes:
@@ -169,6 +199,25 @@ class ProjectFiles:
             return FileText(data.decode("utf-8"), fingerprint)
         except UnicodeDecodeError as failure:
             return Unreadable(f"it is not UTF-8 (byte {failure.start})", fingerprint)
+
+
+def _content(handle: int, size: int, max_bytes: int) -> bytes:
+    """All that an open file holds, and of one that grew too large as much as shows it.
+
+    The first look asks for what the file should hold: a buffer for the largest file allowed takes longer than the reading.
+    """
+    data = os.read(handle, min(size, max_bytes) + 1)
+    while len(data) <= max_bytes and (more := os.read(handle, _CHUNK_BYTES)):
+        data += more
+    return data
+
+
+def real_path(path: str) -> str | None:
+    """A path with its links followed; None where something on the way is turned into something else this very moment."""
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return None
 
 
 def ancestors(path: str) -> Iterator[str]:

@@ -11,11 +11,12 @@ import re
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import takewhile
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from contextive.errors import ConfigError
+from contextive.workspace.folders import Entry, Folders
 
 _NEVER_ENTERED = frozenset({".git", ".hg", ".svn"})
 _MAX_DEPTH = 64
@@ -76,7 +77,7 @@ class Glob:
         literal = "/".join(takewhile(lambda c: isinstance(c, str), self._components[:-1]))  # type: ignore[arg-type]
         return f"/{literal}" if self.pattern.startswith("/") else literal
 
-    def walk(self, root: str, allows: Allows | None = None) -> Iterator[str]:
+    def walk(self, root: str, allows: Allows | None = None, folders: Folders | None = None) -> Iterator[str]:
         """The paths of all regular files that match, each once, in order, relative to `root`."""
         components, base = self._components, self.base
         place = os.path.join(root, base)  # noqa: PTH118 - strings, for speed
@@ -84,30 +85,55 @@ class Glob:
             return
         prefix = f"{base}/" if base and base != "/" else base
         first = sum(1 for part in base.split("/") if part)
-        walk = _Walk(root, components, _NEVER_ENTERED | GENERATED if self.skip_generated else _NEVER_ENTERED, allows)
+        skip = _NEVER_ENTERED | GENERATED if self.skip_generated else _NEVER_ENTERED
+        walk = _Walk(self, root, components, skip, allows, folders or Folders())
         if first == len(components) - 1 and isinstance(components[first], str):
             path = f"{prefix}{components[first]}"
             if os.path.isfile(os.path.join(root, path)):  # noqa: PTH113, PTH118
                 yield path
         else:
-            yield from walk.below(prefix, walk.with_empty_stars({first}), 0)
+            found: list[str] = []
+            walk.collect(prefix, walk.with_empty_stars({first}), 0, found)
+            yield from found
 
 
-def walk_by_ending(root: str, endings: AbstractSet[str]) -> Iterator[tuple[str, str]]:
+def walk_by_ending(root: str, endings: AbstractSet[str], folders: Folders | None = None) -> Iterator[tuple[str, str]]:
     """Path and ending of every file of the project's own that has one of the endings; one walk for all of them."""
+    wanted, folders = frozenset(endings), folders or Folders()
     pending = [""]
     while pending:
         prefix = pending.pop()
-        folders = []
-        for name, entry in _entries(root, prefix):
-            if entry.is_dir(follow_symlinks=False):
-                if name not in GENERATED and not name.startswith(".") and prefix.count("/") < _MAX_DEPTH:
-                    folders.append(f"{prefix}{name}/")
-            else:
-                ending = name.rpartition(".")[2]
-                if ending in endings and _is_file(entry):
-                    yield prefix + name, ending
-        pending += reversed(folders)
+        listing = folders.listing(os.path.join(root, prefix))  # noqa: PTH118
+        found = listing.work_out((prefix, wanted), partial(_by_ending, prefix, wanted))
+        yield from found.files
+        if prefix.count("/") < _MAX_DEPTH:
+            pending += reversed(found.folders)
+
+
+class _Own(NamedTuple):
+    """What a directory holds of the project's own work."""
+
+    files: list[tuple[str, str]]
+    folders: list[str]
+
+
+def _by_ending(prefix: str, endings: AbstractSet[str], entries: list[Entry]) -> _Own:
+    own = _Own([], [])
+    for name, is_file, is_dir, is_link in entries:
+        if is_dir and not is_link:
+            if name not in GENERATED and not name.startswith("."):
+                own.folders.append(f"{prefix}{name}/")
+        elif is_file and (ending := name.rpartition(".")[2]) in endings:
+            own.files.append((prefix + name, ending))
+    return own
+
+
+class _Step(NamedTuple):
+    """A file that matches, or a directory to enter and the places in the pattern that are reached there."""
+
+    path: str
+    places: frozenset[int] = frozenset()
+    is_link: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,35 +143,47 @@ class _Walk:
     A place in the pattern is the number of components that are behind it; several can be reached at once.
     """
 
+    glob: Glob
     root: str
     components: tuple[_Component, ...]
     skip: AbstractSet[str]
     allows: Allows | None
+    folders: Folders
 
     def with_empty_stars(self, places: set[int]) -> frozenset[int]:
         """The places, and those behind a `**` that stands for nothing."""
         stars = {place for place in places if place < len(self.components) and self.components[place] is None}
         return frozenset(places | {place + 1 for place in stars})
 
-    def below(self, prefix: str, places: AbstractSet[int], depth: int) -> Iterator[str]:
+    def collect(self, prefix: str, places: frozenset[int], depth: int, found: list[str]) -> None:
+        """Add to `found` what matches below a directory."""
+        listing = self.folders.listing(os.path.join(self.root, prefix))  # noqa: PTH118
+        steps = listing.work_out((self.glob, prefix, places), partial(self._steps, prefix, places))
+        for path, further, is_link in steps:
+            if not further:
+                found.append(path)
+            elif depth < _MAX_DEPTH and (not is_link or self.allows is None or self.allows(path)):
+                self.collect(f"{path}/", further, depth + 1, found)
+
+    def _steps(self, prefix: str, places: frozenset[int], entries: list[Entry]) -> list[_Step]:
+        """Where a directory leads, entry by entry."""
         end = len(self.components)
-        for name, entry in _entries(self.root, prefix):
+        steps = []
+        for name, is_file, is_dir, is_link in entries:
             reached = {place for place in places if place < end and _matches(self.components[place], name)}
-            if not reached:
-                continue
-            if _is_file(entry):
+            if is_file:
                 # What stands behind a last `**` is a match at any depth.
                 if any(place + 1 == end for place in reached):
-                    yield prefix + name
-            elif depth < _MAX_DEPTH and _is_dir(entry):
-                is_link = entry.is_symlink()
+                    steps.append(_Step(prefix + name))
+            elif is_dir:
                 following = {
                     place if self.components[place] is None else place + 1
                     for place in reached
                     if self._enters(place, name, is_link)
                 }
-                if following and (not is_link or self.allows is None or self.allows(prefix + name)):
-                    yield from self.below(f"{prefix}{name}/", self.with_empty_stars(following), depth + 1)
+                if following:
+                    steps.append(_Step(prefix + name, self.with_empty_stars(following), is_link))
+        return steps
 
     ##= docs/spec/trace.md#bad-input
     ##% Links that lead in a circle MUST NOT be followed for ever.
@@ -155,29 +193,6 @@ class _Walk:
         if is_link and (component is None or (place > 0 and self.components[place - 1] is None)):
             return False
         return isinstance(component, str) or name not in self.skip
-
-
-def _entries(root: str, prefix: str) -> list[tuple[str, os.DirEntry[str]]]:
-    try:
-        with os.scandir(os.path.join(root, prefix) or ".") as found:  # noqa: PTH118
-            return sorted((entry.name, entry) for entry in found)
-    except OSError:
-        return []
-
-
-def _is_file(entry: os.DirEntry[str]) -> bool:
-    """A regular file, or a link to one: never a pipe, a socket or a device."""
-    try:
-        return entry.is_file()
-    except OSError:
-        return False
-
-
-def _is_dir(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
 
 
 def _matches(component: _Component, name: str) -> bool:

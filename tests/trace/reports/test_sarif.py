@@ -127,6 +127,18 @@ def test_a_requirement_over_several_lines_says_where_it_ends() -> None:
     assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 5, "startColumn": 1, "endLine": 7}
 
 
+def test_columns_are_counted_in_utf_16_code_units() -> None:
+    line = "é😀 //= specs/s.md#x"
+    problem = Problem("quote_not_found", "It is gone.", Place("src/a.rs", 3, len("é😀 ".encode()) + 1))
+    log = run_of(write_sarif([problem], read_line=lambda place: line if place.line == 3 else None))
+    assert log["columnKind"] == "utf16CodeUnits"
+    region = log["results"][0]["locations"][0]["physicalLocation"]["region"]
+    assert region == {"startLine": 3, "startColumn": 5}
+    sample = Sample({"s.md": "# T\n\n## S\n\n😀 Fine. It MUST work.\n"}, {})
+    [result] = run_of(write_sarif(reports=sample.analysis.reports.values()))["results"]
+    assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 5, "startColumn": 10}
+
+
 def test_lower_levels_are_reported_when_asked_for() -> None:
     run = run_of(write_sarif(reports=usual().analysis.reports.values(), least=Level.MAY))
     assert "requirement_todo" in {result["ruleId"] for result in run["results"]}

@@ -337,6 +337,7 @@ def _show_citation(citation: Citation, ctx: Context) -> dict[str, Any]:
     name="requirements",
     title="All requirements",
     description="Every requirement of the project: full_path, identifier, text. Large projects: page with ?offset=&limit=.",
+    in_parts=True,
 )
 def read_requirements(variables: Variables, ctx: Context) -> list[dict[str, Any]]:
     catalog = view_of(ctx).catalog
@@ -353,6 +354,7 @@ def read_requirements(variables: Variables, ctx: Context) -> list[dict[str, Any]
     name="citations",
     title="All citations",
     description="Every citation of the project: full_path and id. Large projects: page with ?offset=&limit=.",
+    in_parts=True,
 )
 def read_citations(variables: Variables, ctx: Context) -> list[dict[str, Any]]:
     entries: Sequence[CitationEntry] = _sliced(view_of(ctx).catalog.citations, variables)

@@ -162,7 +162,7 @@ def get_requirement_status(given: IdentifierInput, ctx: Context) -> Reply:
 )
 def list_uncited_requirements(given: ListInput, ctx: Context) -> Reply:
     view = view_of(ctx)
-    found = filtered(view, given, [r for r in view.catalog.requirements if not r.is_cited])
+    found = filtered(view, given, view.catalog.uncited)
     return page_reply("list_uncited_requirements", found, requirement_item(view.catalog), given.limit, given.cursor)
 
 

@@ -10,8 +10,7 @@ import base64
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 from urllib.parse import quote, urlencode
 
 from contextive import __version__
@@ -85,15 +84,15 @@ class _Page:
     code_of: CodeOf
     blob_link: str | None
     issue_link: str | None
-    _requirements: list[tuple[TargetReport, tuple[Requirement, ...]]] = field(init=False)
+    _chapters: list[_Chapter] = field(init=False)
     _anchors: dict[str, int] = field(default_factory=dict)
     _shown_code: dict[Citation, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._requirements = [(report, requirements_of(report)) for report in self.analysis.reports.values()]
+        self._chapters = [_Chapter.of(number, r) for number, r in enumerate(self.analysis.reports.values(), 1)]
 
     def lines(self, project: str, date: str, problems: Sequence[Problem], warnings: Sequence[Problem]) -> Iterator[str]:
-        everything = [requirement for _, requirements in self._requirements for requirement in requirements]
+        everything = [requirement for chapter in self._chapters for requirement in chapter.requirements]
         policy = (
             f"default-src 'none'; style-src '{_hash(STYLE)}'; script-src '{_hash(SCRIPT)}'; "
             "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
@@ -109,9 +108,9 @@ class _Page:
         yield from self._top(project, date, everything)
         if everything:
             yield from _tools(everything)
-        with_contents = " with-contents" if self._requirements else ""
+        with_contents = " with-contents" if self._chapters else ""
         yield f'<div class="wide page{with_contents}">'
-        if self._requirements:
+        if self._chapters:
             yield from self._contents()
         yield '<main id="main">'
         yield from self._notes("errors", "invalid citation", problems, opened=len(problems) <= _OPEN_NOTES_UP_TO)
@@ -122,11 +121,11 @@ class _Page:
         yield '<p class="none card" id="none" hidden>No requirement matches. Press <kbd>Esc</kbd> in the search field.</p>'
         if not everything:
             yield '<p class="none card">No requirements were found.</p>'
-        if len(self._requirements) > 1:
+        if len(self._chapters) > 1:
             yield from self._overview()
         opened = len(everything) <= _OPEN_UP_TO
-        for number, (report, requirements) in enumerate(self._requirements, 1):
-            yield from self._specification(number, report, requirements, opened)
+        for chapter in self._chapters:
+            yield from self._specification(chapter, opened)
         yield "</main></div>"
         yield f'<footer><div class="wide">Written by Contextive {__version__}. '
         yield "Keys: <kbd>/</kbd> search, <kbd>j</kbd> and <kbd>k</kbd> next and previous requirement, "
@@ -157,92 +156,87 @@ class _Page:
 
     def _contents(self) -> Iterator[str]:
         yield '<nav class="contents" aria-label="Sections">'
-        for number, (report, requirements) in enumerate(self._requirements, 1):
-            yield f"<h2><bdi>{escaped(_spec_title(report))}</bdi></h2><ol>"
-            for index, section, own in _sections(report, requirements):
-                part = Summary.of(own)
-                done = f"{part.done}/{part.total}" if own else ""
-                css = ' class="all"' if own and part.done == part.total else ""
-                title = escaped(shorten(_section_title(report, section), 80))
-                yield f'<li><a href="#s{number}-{index}"><bdi>{title}</bdi><b{css}>{done}</b></a></li>'
+        for chapter in self._chapters:
+            yield f"<h2><bdi>{escaped(chapter.title)}</bdi></h2><ol>"
+            for part in chapter.sections:
+                summary = part.summary
+                done = f"{summary.done}/{summary.total}" if part.requirements else ""
+                css = ' class="all"' if part.requirements and summary.done == summary.total else ""
+                title = escaped(shorten(part.title, 80))
+                yield f'<li><a href="#{part.anchor}"><bdi>{title}</bdi><b{css}>{done}</b></a></li>'
             yield "</ol>"
         yield "</nav>"
 
     def _overview(self) -> Iterator[str]:
         yield '<ul class="overview card" aria-label="Specifications">'
-        for number, (report, requirements) in enumerate(self._requirements, 1):
-            part = Summary.of(requirements)
-            title = f'<a href="#t{number}"><bdi>{escaped(_spec_title(report))}</bdi></a>'
+        for chapter in self._chapters:
+            part = chapter.summary
+            title = f'<a href="#t{chapter.number}"><bdi>{escaped(chapter.title)}</bdi></a>'
             yield f'<li>{title}{bar(part)}<span class="n">{part.done} of {part.total} done</span></li>'
         yield "</ul>"
 
-    def _specification(
-        self, number: int, report: TargetReport, requirements: Sequence[Requirement], opened: bool
-    ) -> Iterator[str]:
-        summary = Summary.of(requirements)
+    def _specification(self, chapter: _Chapter, opened: bool) -> Iterator[str]:
+        summary, number, target = chapter.summary, chapter.number, chapter.report.target
         yield f'<section class="spec" aria-labelledby="t{number}"><header>'
-        yield f'<h2 id="t{number}"><bdi>{escaped(_spec_title(report))}</bdi></h2>'
-        address = link_out(web_link(report.target.path), escaped(report.target.shown), "path")
+        yield f'<h2 id="t{number}"><bdi>{escaped(chapter.title)}</bdi></h2>'
+        address = link_out(chapter.address, escaped(target.shown), "path")
         yield f'<p class="muted">{address} · {summary.done} of {summary.total} done ({percent(summary)})</p>'
         yield f"{bar(summary)}</header>"
-        others = self._other_citations(report, requirements)
-        for index, section, own in _sections(report, requirements):
-            yield from self._section(f"s{number}-{index}", report, section, own, others.get(section.id, []), opened)
+        others = chapter.other_citations()
+        for part in chapter.sections:
+            yield self._section(chapter, part, others.get(part.section.id, []), opened)
         yield "</section>"
 
-    def _section(
-        self,
-        anchor: str,
-        report: TargetReport,
-        section: Section,
-        requirements: Sequence[Requirement],
-        others: Sequence[Citation],
-        opened: bool,
-    ) -> Iterator[str]:
-        part = Summary.of(requirements)
-        target = f"{report.target.shown}#{section.id}"
-        yield f'<details class="s card" id="{anchor}" data-target="{escaped_attribute(target)}"{" open" if opened else ""}>'
-        identifier = f'<span class="path">#{escaped(section.id)}</span>'
-        yield f"<summary><h3><bdi>{escaped(_section_title(report, section))}</bdi>{identifier}</h3>"
-        yield f'{bar(part)}<span class="n">{f"{part.done} of {part.total} done" if part.total else "cited"}</span></summary>'
-        for requirement in requirements:
-            yield from self._requirement(report, requirement)
-        yield '<details class="full"><summary>Full text of this section, with marks</summary>'
-        yield f'<pre dir="auto">{marked(section_pieces(report, section))}</pre></details>'
+    def _section(self, chapter: _Chapter, part: _Part, others: Sequence[Citation], opened: bool) -> str:
+        summary, section_id = part.summary, part.section.id
+        target = escaped_attribute(f"{chapter.report.target.shown}#{section_id}")
+        count = f"{summary.done} of {summary.total} done" if summary.total else "cited"
+        pieces = [
+            f'<details class="s card" id="{part.anchor}" data-target="{target}"{" open" if opened else ""}>',
+            f'<summary><h3><bdi>{escaped(part.title)}</bdi><span class="path">#{escaped(section_id)}</span></h3>',
+            f'{bar(summary)}<span class="n">{count}</span></summary>',
+            *(self._requirement(chapter, requirement) for requirement in part.requirements),
+            '<details class="full"><summary>Full text of this section, with marks</summary>',
+            f'<pre dir="auto">{marked(section_pieces(chapter.report, part.section))}</pre></details>',
+        ]
         if others:
             plural = "citation" if len(others) == 1 else "citations"
-            yield f'<details class="other"><summary>{len(others)} {plural} beside the requirements</summary>'
-            yield from self._citations(others)
-            yield "</details>"
-        yield "</details>"
+            pieces += [
+                f'<details class="other"><summary>{len(others)} {plural} beside the requirements</summary>',
+                self._citations(others),
+                "</details>",
+            ]
+        pieces.append("</details>")
+        return "\n".join(pieces)
 
-    def _requirement(self, report: TargetReport, requirement: Requirement) -> Iterator[str]:
+    def _requirement(self, chapter: _Chapter, requirement: Requirement) -> str:
         anchor = self._anchor(requirement)
-        status, level = requirement.status, requirement.level
-        yield f'<details class="r" id="{anchor}" data-status="{status.value}" data-level="{level.name}">'
-        yield f'<summary><span class="level {level.name.lower()}">{_level_word(level)}</span>'
+        status, level = requirement.status.value, requirement.level
         # Where nothing is covered, the status says it all.
-        words = marked(requirement_pieces(report, requirement)) if requirement.covered else escaped(requirement.text)
-        yield f'<span class="text" dir="auto">{words}</span>'
-        yield f'<span class="status {status.value}">{_STATUS_WORDS[status]}</span></summary>'
-        yield f'<div class="body"><div class="facts">{" ".join(self._facts(report, requirement, anchor))}</div>'
-        if requirement.related:
-            yield from self._citations(requirement.related)
-        else:
-            yield '<p class="muted">Nothing cites this requirement.</p>'
-        yield "</div></details>"
+        pieces = requirement_pieces(chapter.report, requirement) if requirement.covered else None
+        words = marked(pieces) if pieces else escaped(requirement.text)
+        related = requirement.related
+        cites = self._citations(related) if related else '<p class="muted">Nothing cites this requirement.</p>'
+        return (
+            f'<details class="r" id="{anchor}" data-status="{status}" data-level="{level.name}">\n'
+            f'<summary><span class="level {level.name.lower()}">{_level_word(level)}</span>\n'
+            f'<span class="text" dir="auto">{words}</span>\n'
+            f'<span class="status {status}">{_STATUS_WORDS[requirement.status]}</span></summary>\n'
+            f'<div class="body"><div class="facts">{self._facts(chapter, requirement, anchor)}</div>\n'
+            f"{cites}\n</div></details>"
+        )
 
-    def _facts(self, report: TargetReport, requirement: Requirement, anchor: str) -> Iterator[str]:
-        yield f'<a href="#{anchor}">Link to this requirement</a>'
-        target = web_link(report.target.path)
-        if target is not None:
-            yield link_out(
-                f"{target}#{quote(requirement.section.id.encode('utf-8', 'replace'))}", "Read it at its source"
-            )
+    def _facts(self, chapter: _Chapter, requirement: Requirement, anchor: str) -> str:
+        facts = f'<a href="#{anchor}">Link to this requirement</a>'
+        if chapter.address is not None:
+            there = f"{chapter.address}#{quote(requirement.section.id.encode('utf-8', 'replace'))}"
+            facts += " " + link_out(there, "Read it at its source")
         if requirement.spans:
-            yield f"<span>Line {report.specification.source.line_of(requirement.spans[0][0])} of the specification</span>"
+            line = chapter.report.specification.source.line_of(requirement.spans[0][0])
+            facts += f" <span>Line {line} of the specification</span>"
         if self.issue_link is not None and not requirement.status.is_done:
-            yield link_out(_new_issue(self.issue_link, requirement), "Open an issue")
+            facts += " " + link_out(_new_issue(self.issue_link, requirement), "Open an issue")
+        return facts
 
     def _anchor(self, requirement: Requirement) -> str:
         """The same for the same requirement in every report; one text in two sections is told apart by a number."""
@@ -250,40 +244,26 @@ class _Page:
         count = self._anchors[base] = self._anchors.get(base, 0) + 1
         return base if count == 1 else f"{base}-{count}"
 
-    def _other_citations(self, report: TargetReport, requirements: Sequence[Requirement]) -> dict[str, list[Citation]]:
-        related = {citation for requirement in requirements for citation in requirement.related}
-        others: dict[str, dict[Citation, None]] = {}
-        for reference in report.references:
-            citation = reference.citation
-            if citation.type is not CitationType.SPEC and citation not in related:
-                section = report.specification.section(citation.section_id or "")
-                if section is not None:
-                    others.setdefault(section.id, {})[citation] = None
-        return {section_id: list(citations) for section_id, citations in others.items()}
-
-    def _citations(self, citations: Sequence[Citation]) -> Iterator[str]:
+    def _citations(self, citations: Sequence[Citation]) -> str:
         ordered = sorted(citations, key=lambda citation: _KIND_ORDER[citation.type])
-        yield '<ul class="cites">'
-        for citation in ordered[:_MAX_CITATIONS]:
-            yield from self._citation(citation)
+        items = [self._citation(citation) for citation in ordered[:_MAX_CITATIONS]]
         if len(ordered) > _MAX_CITATIONS:
-            yield f'<li class="muted">and {len(ordered) - _MAX_CITATIONS} more</li>'
-        yield "</ul>"
+            items.append(f'<li class="muted">and {len(ordered) - _MAX_CITATIONS} more</li>')
+        return "\n".join(('<ul class="cites">', *items, "</ul>"))
 
-    def _citation(self, citation: Citation) -> Iterator[str]:
+    def _citation(self, citation: Citation) -> str:
         known = self._shown_code.get(citation)
-        anchor = "" if known else f' id="c{len(self._shown_code) + 1}"'
-        yield f'<li{anchor}><div class="head"><span class="kind {citation.type.value}">{_KIND_WORDS[citation.type]}</span>'
-        yield self._place(citation.source, citation.line, blob_link=citation.blob_link)
-        yield "".join(self._extras(citation)) + "</div>"
-        if citation.comment:
-            yield f'<p class="reason" dir="auto">{escaped(citation.comment)}</p>'
         if known:
-            yield f'<a class="same" href="#{known}">The code is shown here</a>'
+            anchor, code = "", f'<a class="same" href="#{known}">The code is shown here</a>'
         else:
-            self._shown_code[citation] = f"c{len(self._shown_code) + 1}"
-            yield self._code(citation)
-        yield "</li>"
+            name = self._shown_code[citation] = f"c{len(self._shown_code) + 1}"
+            anchor, code = f' id="{name}"', self._code(citation)
+        reason = f'<p class="reason" dir="auto">{escaped(citation.comment)}</p>\n' if citation.comment else ""
+        return (
+            f'<li{anchor}><div class="head"><span class="kind {citation.type.value}">{_KIND_WORDS[citation.type]}</span>\n'
+            f"{self._place(citation.source, citation.line, blob_link=citation.blob_link)}\n"
+            f"{''.join(self._extras(citation))}</div>\n{reason}{code}\n</li>"
+        )
 
     def _extras(self, citation: Citation) -> Iterator[str]:
         if citation.feature:
@@ -298,12 +278,8 @@ class _Page:
         lines = self.code_of(citation)[:_MAX_CODE_LINES]
         if not lines:
             return ""
-        last = max(citation.end_line, citation.line)
-        numbers = "\n".join(str(number) for number, _ in lines)
-        runs = "".join(
-            f"<span{_CITED_LINES if cited else ''}>{''.join(_code_line(text) for _, text in run)}</span>"
-            for cited, run in groupby(lines, key=lambda line: citation.line <= line[0] <= last)
-        )
+        numbers = "\n".join([str(number) for number, _ in lines])
+        runs = _code_runs(lines, citation.line, max(citation.end_line, citation.line))
         return (
             '<pre class="code" tabindex="0" aria-label="Code">'
             f'<span class="numbers" aria-hidden="true">{numbers}</span><span class="lines">{runs}</span></pre>'
@@ -314,16 +290,11 @@ class _Page:
         if column > 1:
             where += f":{column}"
         base = web_link(blob_link) if blob_link is not None else self.blob_link
-        encoded = uri_of_path(path)
         address = web_link(path)
-        if (
-            address is None
-            and base is not None
-            and path
-            and not encoded.startswith("file:")
-            and ".." not in path.split("/")
-        ):
-            address = f"{base.rstrip('/')}/{encoded}" + (f"#L{line}" if line > 0 else "")
+        if address is None and base is not None and path and ".." not in path.split("/"):
+            encoded = uri_of_path(path)
+            if not encoded.startswith("file:"):
+                address = f"{base.rstrip('/')}/{encoded}" + (f"#L{line}" if line > 0 else "")
         return link_out(address, f"<bdi>{escaped(where)}</bdi>", "path")
 
     def _notes(self, css: str, word: str, problems: Sequence[Problem], opened: bool) -> Iterator[str]:
@@ -350,31 +321,65 @@ class _Page:
         yield "</ol></details>"
 
 
-def _code_line(text: str) -> str:
-    return escaped(shorten(text.rstrip("\r\n"), _MAX_LINE_LENGTH).replace("\n", " ")) + "\n"
+def _code_runs(lines: Sequence[tuple[int, str]], first: int, last: int) -> str:
+    """The lines as HTML, those from `first` to `last` marked. They are escaped as one text, which keeps their number."""
+    text = "\n".join([shorten(line.rstrip("\r\n"), _MAX_LINE_LENGTH).replace("\n", " ") for _, line in lines])
+    shown = escaped(text).split("\n")
+    begin = sum([number < first for number, _ in lines])
+    end = sum([number <= last for number, _ in lines])
+    runs = ((shown[:begin], ""), (shown[begin:end], _CITED_LINES), (shown[end:], ""))
+    return "".join([f"<span{css}>" + "\n".join(run) + "\n</span>" for run, css in runs if run])
 
 
 def _level_word(level: Level) -> str:
     return level.name if level is not Level.AUTO else "no level"
 
 
-def _spec_title(report: TargetReport) -> str:
-    path = report.target.shown
-    return report.specification.title or path.rstrip("/").rpartition("/")[2] or path
+class _Part(NamedTuple):
+    """A section as the page shows it: one that holds requirements or that something cites."""
+
+    anchor: str
+    section: Section
+    title: str
+    requirements: list[Requirement]
+    summary: Summary
 
 
-def _section_title(report: TargetReport, section: Section) -> str:
-    """The title as a reader knows it: in RFCs with the number, which the parsed title lacks."""
-    _, dash, number = section.id.partition("-")
-    if report.specification.format is Format.IETF and dash and not section.id.startswith("name-"):
-        return f"{number} {section.title}".rstrip()
-    return section.title or section.id
+class _Chapter(NamedTuple):
+    """A specification as the page shows it."""
+
+    number: int
+    report: TargetReport
+    title: str
+    address: str | None
+    """Where it can be read, if that is on the web."""
+    requirements: tuple[Requirement, ...]
+    summary: Summary
+    sections: list[_Part]
+
+    @staticmethod
+    def of(number: int, report: TargetReport) -> _Chapter:
+        requirements = requirements_of(report)
+        path = report.target.shown
+        title = report.specification.title or path.rstrip("/").rpartition("/")[2] or path
+        sections = list(_parts(number, report, requirements))
+        address = web_link(report.target.path)
+        return _Chapter(number, report, title, address, requirements, Summary.of(requirements), sections)
+
+    def other_citations(self) -> dict[str, list[Citation]]:
+        """By section, the citations that touch no requirement."""
+        related = {citation for requirement in self.requirements for citation in requirement.related}
+        others: dict[str, dict[Citation, None]] = {}
+        for reference in self.report.references:
+            citation = reference.citation
+            if citation.type is not CitationType.SPEC and citation not in related:
+                section = self.report.specification.section(citation.section_id or "")
+                if section is not None:
+                    others.setdefault(section.id, {})[citation] = None
+        return {section_id: list(citations) for section_id, citations in others.items()}
 
 
-def _sections(
-    report: TargetReport, requirements: Sequence[Requirement]
-) -> Iterator[tuple[int, Section, list[Requirement]]]:
-    """The sections that hold a requirement or that something cites, numbered, each with its requirements."""
+def _parts(number: int, report: TargetReport, requirements: Sequence[Requirement]) -> Iterator[_Part]:
     own: dict[str, list[Requirement]] = {}
     for requirement in requirements:
         own.setdefault(requirement.section.id, []).append(requirement)
@@ -385,7 +390,17 @@ def _sections(
     for index, section in enumerate(report.specification.sections, 1):
         if section.id in cited and section.id not in shown:
             shown.add(section.id)
-            yield index, report.specification.by_id[section.id], own.get(section.id, [])
+            reached = report.specification.by_id[section.id]
+            inside = own.get(section.id, [])
+            yield _Part(f"s{number}-{index}", reached, _section_title(report, reached), inside, Summary.of(inside))
+
+
+def _section_title(report: TargetReport, section: Section) -> str:
+    """The title as a reader knows it: in RFCs with the number, which the parsed title lacks."""
+    _, dash, number = section.id.partition("-")
+    if report.specification.format is Format.IETF and dash and not section.id.startswith("name-"):
+        return f"{number} {section.title}".rstrip()
+    return section.title or section.id
 
 
 def _tools(everything: Sequence[Requirement]) -> Iterator[str]:

@@ -32,14 +32,23 @@ class Piece(NamedTuple):
 
 def section_pieces(report: TargetReport, section: Section) -> list[Piece]:
     """The whole text of a section, line by line."""
-    source = report.specification.source
+    source, by_line = report.specification.source, report.by_line
     pieces: list[Piece] = []
+    plain = ""  # lines that nothing covers become one piece
     for index, line in enumerate(section.text_lines):
         if index:
-            pieces.append(Piece("\n", NOTHING))
-        references = report.by_line.get(source.line_of(line.start), ())
+            plain += "\n"
+        references = by_line.get(source.line_of(line.start))
+        if references is None:
+            plain += line.text
+            continue
+        if plain:
+            pieces.append(Piece(plain, NOTHING))
+            plain = ""
         claims = [(r.start, r.end, r.citation.type) for r in references if r.citation.quote]
         pieces += _cut(source.text, line.start, line.end, claims)
+    if plain:
+        pieces.append(Piece(plain, NOTHING))
     return _with_continuations(pieces)
 
 
@@ -48,7 +57,7 @@ def requirement_pieces(report: TargetReport, requirement: Requirement) -> list[P
     claims = [(start, end, kind) for kind, spans in requirement.covered.items() for start, end in spans]
     pieces: list[Piece] = []
     for start, end in requirement.spans:
-        cut = list(_cut(report.specification.source.text, start, end, [*claims, (start, end, CitationType.SPEC)]))
+        cut = _cut(report.specification.source.text, start, end, [*claims, (start, end, CitationType.SPEC)])
         if pieces and cut and pieces[-1].kinds == cut[0].kinds:
             cut[0] = Piece(f"{pieces.pop().text} {cut[0].text}", cut[0].kinds)
         elif pieces and cut:
@@ -59,12 +68,20 @@ def requirement_pieces(report: TargetReport, requirement: Requirement) -> list[P
     return _with_continuations(pieces)
 
 
-def _cut(text: str, start: int, end: int, claims: Sequence[Claim]) -> Iterator[Piece]:
+def _cut(text: str, start: int, end: int, claims: Sequence[Claim]) -> list[Piece]:
+    if start >= end:
+        return []
+    kinds = set()
+    for first, last, kind in claims:
+        if first <= start and end <= last:
+            kinds.add(kind)
+        elif first < end and start < last:
+            return list(_sweep(text, start, end, claims))
+    return [Piece(text[start:end], frozenset(kinds))]
+
+
+def _sweep(text: str, start: int, end: int, claims: Sequence[Claim]) -> Iterator[Piece]:
     """One sweep over the borders: the work grows with the claims, not with their square."""
-    if not claims:
-        if start < end:
-            yield Piece(text[start:end], NOTHING)
-        return
     borders: dict[int, list[tuple[CitationType, int]]] = {}
     for first, last, kind in claims:
         first, last = max(first, start), min(last, end)

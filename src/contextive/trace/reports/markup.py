@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from html import escape
 
 from contextive.trace.level import CitationType
@@ -61,6 +62,7 @@ def bar(summary: Summary) -> str:
     return f'<svg class="bar" role="img" aria-label="{spoken}" {view}>{"".join(parts)}</svg>'
 
 
+@cache
 def _look(kinds: Kinds) -> str:
     if CitationType.EXCEPTION in kinds:
         return "exception"
@@ -72,14 +74,19 @@ def _look(kinds: Kinds) -> str:
     return "open"
 
 
+@cache
+def _label(kinds: Kinds) -> str:
+    return " + ".join(word for kind, word in MARK_WORDS.items() if kind in kinds) or "not covered"
+
+
 def marked(pieces: Iterable[Piece]) -> str:
     """Pieces with their marks. A mark is labelled once, at the end of a run of equal ones."""
-    return "".join(_mark(piece) if piece.is_marked else escaped(piece.text) for piece in pieces)
+    return "".join([_mark(piece) if piece.is_marked else escaped(piece.text) for piece in pieces])
 
 
 def _mark(piece: Piece) -> str:
-    words = " + ".join(word for kind, word in MARK_WORDS.items() if kind in piece.kinds) or "not covered"
-    label = "" if piece.continues else f' data-label="{words}"'
-    inner = piece.text.strip(" ")
-    before, _, after = piece.text.partition(inner)
-    return f'{before}<mark class="{_look(piece.kinds)}"{label}>{escaped(inner)}</mark>{after}'
+    text, kinds, continues = piece
+    label = "" if continues else f' data-label="{_label(kinds)}"'
+    inner = text.strip(" ")
+    before, _, after = text.partition(inner)
+    return f'{before}<mark class="{_look(kinds)}"{label}>{escaped(inner)}</mark>{after}'

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 from contextive import __version__
 from contextive.trace.analysis import TargetReport
-from contextive.trace.citation import Problem
+from contextive.trace.citation import Place, Problem
 from contextive.trace.level import Level
-from contextive.trace.reports.findings import Finding, findings_of
+from contextive.trace.reports.findings import Finding, findings_of, specification_file
 from contextive.trace.reports.visible import spell_hidden, uri_of_path
+
+ReadLine: TypeAlias = Callable[[Place], str | None]
+"""Gives the text of the line on which a place is, or None where there is no such line."""
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _RULES = {
@@ -54,8 +57,15 @@ def write_sarif(
     *,
     download_dir: str = ".duvet/specifications",
     least: Level = Level.MUST,
+    read_line: ReadLine | None = None,
 ) -> str:
-    """One result a problem (error), a warning, and an open requirement from `least` on (warning; untested: note)."""
+    """One result a problem (error), a warning, and an open requirement from `least` on (warning; untested: note).
+
+    Columns are UTF-16 code units, as readers of SARIF expect them. Those of problems are bytes: without `read_line` they
+    are right only on lines of ASCII.
+    """
+    reports = list(reports)
+    columns = _Columns(reports, download_dir, read_line)
     findings = list(findings_of(problems, warnings, reports, download_dir=download_dir, least=least))
     severities: dict[str, str] = {}
     for finding in findings:
@@ -69,9 +79,9 @@ def write_sarif(
     }
     run = {
         "tool": {"driver": driver},
-        "columnKind": "unicodeCodePoints",
+        "columnKind": "utf16CodeUnits",
         "originalUriBaseIds": {"SRCROOT": {"description": {"text": "The project directory."}}},
-        "results": [_result(finding, index_of[finding.code]) for finding in findings],
+        "results": [_result(finding, index_of[finding.code], columns.of(finding)) for finding in findings],
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
@@ -86,20 +96,45 @@ def _rule(code: str, severity: str) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, rule_index: int) -> dict[str, Any]:
+class _Columns:
+    """The columns of findings in UTF-16 code units."""
+
+    def __init__(self, reports: Iterable[TargetReport], download_dir: str, read_line: ReadLine | None) -> None:
+        self._reports = {specification_file(report.target, download_dir): report for report in reports}
+        self._read_line = read_line
+
+    def of(self, finding: Finding) -> int:
+        place = finding.place
+        if place.column <= 1:
+            return 1
+        if finding.identifier:  # a requirement: its column counts characters of its specification
+            lines = self._reports[place.path].specification.source.text.split("\n")
+            return _utf16_length(lines[place.line - 1][: place.column - 1]) + 1
+        line = self._read_line(place) if self._read_line else None
+        if line is None:
+            return place.column
+        before = line.encode("utf-8", "surrogatepass")[: place.column - 1]
+        return _utf16_length(before.decode("utf-8", "ignore")) + 1
+
+
+def _utf16_length(text: str) -> int:
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _result(finding: Finding, rule_index: int, column: int) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": spell_hidden(finding.code),
         "ruleIndex": rule_index,
         "level": finding.severity,
         "message": {"text": spell_hidden(finding.text) or finding.code},
-        "locations": _locations(finding),
+        "locations": _locations(finding, column),
     }
     if finding.identifier:
         result["partialFingerprints"] = {"requirement/v1": finding.identifier}
     return result
 
 
-def _locations(finding: Finding) -> list[dict[str, Any]]:
+def _locations(finding: Finding, column: int) -> list[dict[str, Any]]:
     place = finding.place
     if not place.path:
         return []
@@ -107,7 +142,7 @@ def _locations(finding: Finding) -> list[dict[str, Any]]:
     artifact = {"uri": uri} if uri.startswith("file:") else {"uri": uri, "uriBaseId": "SRCROOT"}
     physical: dict[str, Any] = {"artifactLocation": artifact}
     if place.line > 0:
-        region = {"startLine": place.line, "startColumn": max(place.column, 1)}
+        region = {"startLine": place.line, "startColumn": column}
         if finding.end_line > place.line:
             region["endLine"] = finding.end_line
         physical["region"] = region

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from urllib.parse import quote, urlsplit
 
 _HIDDEN = re.compile(
@@ -26,8 +27,8 @@ def spell(character: str) -> str:
 
 def spell_hidden(text: str, shown: Callable[[str], str] = lambda name: f"[{name}]") -> str:
     """The text with every hidden character spelled out. `shown` dresses the name."""
-    if text.isprintable():
-        return text if text.isascii() else _HIDDEN.sub(lambda found: shown(spell(found.group())), text)
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return text
     return _HIDDEN.sub(lambda found: shown(spell(found.group())), text)
 
 
@@ -41,6 +42,7 @@ def shorten(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
+@lru_cache(maxsize=4096)
 def uri_of_path(path: str) -> str:
     """A path as a URI reference: relative where the path is, every unusual byte percent-encoded."""
     try:
@@ -53,6 +55,7 @@ def uri_of_path(path: str) -> str:
     return f"file://{encoded}" if encoded.startswith("/") else encoded
 
 
+@lru_cache(maxsize=4096)
 def web_link(text: str | None) -> str | None:
     """The address, where it leads to the web. `javascript:` and its kind are text, never links."""
     if text is None or not text.isprintable() or any(c in text for c in " \"'<>\\^`{|}"):

@@ -1,0 +1,81 @@
+"""Directories and what is in them: each listed once a look, and what was worked out from an unchanged listing kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar, cast
+
+T = TypeVar("T")
+
+
+class Entry(NamedTuple):
+    """A name in a directory and what stands behind it, links followed. A pipe, a socket or a device is nothing of this."""
+
+    name: str
+    is_file: bool
+    is_dir: bool
+    is_link: bool
+
+
+@dataclass(slots=True)
+class Listing:
+    """The entries of one directory by name, and what was worked out from them."""
+
+    found: list[tuple[str, bool, bool, bool]]
+    """As the file system gave them."""
+    entries: list[Entry]
+    _results: dict[object, object] = field(default_factory=dict)
+
+    @property
+    def by_name(self) -> dict[str, Entry]:
+        return self.work_out("by name", lambda entries: {entry.name: entry for entry in entries})
+
+    def work_out(self, key: object, make: Callable[[list[Entry]], T]) -> T:
+        """What `make` gives for these entries, remembered under a key that stands for all else that it depends on."""
+        if key not in self._results:
+            self._results[key] = make(self.entries)
+        return cast("T", self._results[key])
+
+
+@dataclass(slots=True)
+class Folders:
+    """The directories at one moment. A directory's time stamp is not trusted: every moment lists them again."""
+
+    _before: dict[str, Listing] = field(default_factory=dict)
+    _now: dict[str, Listing] = field(default_factory=dict)
+
+    def look_again(self) -> Folders:
+        """The directories of this moment. What did not change is recognised; what nobody asked for is forgotten."""
+        return Folders(self._now)
+
+    def listing(self, place: str) -> Listing:
+        """The entries of a directory; none where there is no directory."""
+        known = self._now.get(place)
+        if known is None:
+            found = _found(place)
+            known = self._before.get(place)
+            if known is None or known.found != found:
+                known = Listing(found, sorted(map(Entry._make, found)))
+            self._now[place] = known
+        return known
+
+
+def _found(place: str) -> list[tuple[str, bool, bool, bool]]:
+    try:
+        with os.scandir(place or ".") as entries:
+            names = list(entries)
+    except (OSError, ValueError):
+        return []
+    try:
+        return [(entry.name, entry.is_file(), entry.is_dir(), entry.is_symlink()) for entry in names]
+    except OSError:  # a link that leads in a circle
+        return [(entry.name, _holds(entry.is_file), _holds(entry.is_dir), entry.is_symlink()) for entry in names]
+
+
+def _holds(question: Callable[[], bool]) -> bool:
+    try:
+        return question()
+    except OSError:
+        return False
