@@ -1,0 +1,119 @@
+"""A file's bytes, read safely, and whether they are text that may be indexed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from contextive.workspace.files import Fingerprint
+from contextive.workspace.secrets import contains_secret
+
+SkipReason = Literal[
+    "bad_name",
+    "binary",
+    "dot_directory",
+    "excluded",
+    "generated_directory",
+    "ignored",
+    "image",
+    "not_included",
+    "secret",
+    "special",
+    "state_directory",
+    "symlink",
+    "too_large",
+    "unreadable",
+]
+"""Why a file or a directory is left out of the index."""
+
+_OPENING = (
+    os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+)  # non-blocking, so that a pipe that takes the file's place this very moment cannot hold us up
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """A file's bytes, and the state of the file that they were read from."""
+
+    data: bytes
+    fingerprint: Fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that is left out. The fingerprint is that of the file when it was looked at, where there was one."""
+
+    reason: SkipReason
+    fingerprint: Fingerprint | None = None
+
+
+def read_bytes(root: Path, path: str, limit: int) -> Contents | Skipped:
+    """The bytes of a regular file below the root. No link is followed on the way, whatever changes meanwhile."""
+    if not is_inside(path):
+        return Skipped("bad_name")
+    absolute = os.path.join(root, path)  # noqa: PTH118 - strings, for speed
+    try:
+        handle = os.open(absolute, _OPENING)
+    except (OSError, ValueError):
+        return Skipped(_why_not_opened(absolute))
+    try:
+        return _read_open(handle, limit) if _stands_there(root, path, handle) else Skipped("symlink")
+    except OSError:
+        return Skipped("unreadable")
+    finally:
+        os.close(handle)
+
+
+def text_of(data: bytes) -> str | Skipped:
+    """The text of a file's bytes, or why it is not indexed."""
+    if b"\0" in data:
+        return Skipped("binary")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return Skipped("binary")
+    return Skipped("secret") if contains_secret(text) else text
+
+
+def is_inside(path: str) -> bool:
+    """Whether a relative path names something below its root by its words alone."""
+    return "\0" not in path and all(part not in ("", ".", "..") for part in path.split("/"))
+
+
+def _why_not_opened(absolute: str) -> SkipReason:
+    try:
+        mode = os.lstat(absolute).st_mode
+    except (OSError, ValueError):
+        return "unreadable"
+    if stat.S_ISLNK(mode):
+        return "symlink"
+    return "unreadable" if stat.S_ISREG(mode) else "special"
+
+
+def _read_open(handle: int, limit: int) -> Contents | Skipped:
+    found = os.fstat(handle)
+    fingerprint = Fingerprint.of(found)
+    if not stat.S_ISREG(found.st_mode):
+        return Skipped("special", fingerprint)
+    if found.st_size > limit:
+        return Skipped("too_large", fingerprint)
+    with open(handle, "rb", closefd=False) as file:
+        data = file.read(limit + 1)
+    return Skipped("too_large", fingerprint) if len(data) > limit else Contents(data, fingerprint)
+
+
+def _stands_there(root: Path, path: str, handle: int) -> bool:
+    """Whether an open file is the one of this path, with no link on the way. The handle is asked: a path can change meanwhile."""
+    absolute = os.path.join(root, path)  # noqa: PTH118
+    try:
+        real = os.readlink(f"/proc/self/fd/{handle}")  # noqa: PTH115
+    except OSError:
+        real = os.path.realpath(absolute)  # a system that does not tell
+    if real == absolute:
+        return True
+    expected = os.path.join(os.path.realpath(root), path)  # noqa: PTH118
+    # A file that another one has just been moved over is still what stood there.
+    return real in (expected, f"{expected} (deleted)")

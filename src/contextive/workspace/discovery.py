@@ -1,0 +1,265 @@
+"""Which files of a project are to be indexed: one walk that looks at names and times, and opens nothing but ignore files.
+
+Left out are directories whose name starts with a dot, dependencies and caches, what git or a `.contextiveignore` ignores, what
+the configuration excludes, files that hold secrets by their name, images and other binaries by their ending, files that are
+too large, and everything that is no regular file. Links are not followed: what they lead to inside the project is found at
+its own place. A directory that is left out counts once.
+
+`.contextiveignore` has the syntax of `.gitignore` and the last word: with `!` it brings back what git ignores. Patterns of
+the configuration are written in the same language, from the root. A directory that an include pattern names is included with
+everything below it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from pathlib import Path
+from typing import NamedTuple
+
+from contextive.workspace.contents import SkipReason
+from contextive.workspace.files import Fingerprint
+from contextive.workspace.ignore import Rules, rules_of
+from contextive.workspace.repository import is_ignored, outer_rules, read_rules, repository_root
+from contextive.workspace.secrets import is_secret_name
+
+DEFAULT_MAX_BYTES = 1024 * 1024
+OWN_IGNORE_FILE = ".contextiveignore"
+MAX_EXAMPLES = 5
+GENERATED_DIRECTORIES = frozenset({"node_modules", "__pycache__", "bower_components", "site-packages"})
+"""Directories that hold no work of the project's own, whatever git says of them."""
+GENERATED_MARKS = frozenset({"pyvenv.cfg", "CACHEDIR.TAG"})
+"""Files by which a virtual environment and a cache (such as the target directory of cargo) say what they are."""
+IMAGE_ENDINGS = frozenset(
+    {
+        "avif", "bmp", "gif", "heic", "ico", "icns", "jpeg", "jpg", "png", "psd", "svg", "svgz", "tif", "tiff",
+        "webp",
+    }
+)  # fmt: skip
+BINARY_ENDINGS = frozenset(
+    {
+        "7z", "a", "aac", "apk", "avi", "bin", "bz2", "class", "dat", "db", "deb", "dll", "dmg", "doc", "docx",
+        "dylib", "egg", "eot", "exe", "flac", "gz", "h5", "iso", "jar", "lib", "lz4", "m4a", "mkv", "mo", "mov",
+        "mp3", "mp4", "mpeg", "npy", "npz", "o", "obj", "ogg", "onnx", "otf", "parquet", "pb", "pdf", "pickle",
+        "pkl", "ppt", "pptx", "pt", "pyc", "pyd", "pyo", "rar", "rlib", "rpm", "safetensors", "so", "sqlite",
+        "sqlite3", "tar", "tgz", "ttf", "wasm", "wav", "webm", "whl", "woff", "woff2", "xls", "xlsx", "xz",
+        "zip", "zst",
+    }
+)  # fmt: skip
+_name_of = attrgetter("name")
+_DANGEROUS_IN_NAMES = frozenset([*range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xE0000, 0xE0080)])
+
+
+class FoundFile(NamedTuple):
+    """A file that may be indexed. `path` is relative to the root, with slashes."""
+
+    path: str
+    fingerprint: Fingerprint
+
+
+@dataclass(slots=True)
+class Discovery:
+    """The files of a project by path, and what was left out by reason: how often, and some paths as examples."""
+
+    files: list[FoundFile] = field(default_factory=list)
+    skipped: dict[SkipReason, int] = field(default_factory=dict)
+    examples: dict[SkipReason, list[str]] = field(default_factory=dict)
+
+    def skip(self, reason: SkipReason, path: str) -> None:
+        """Count something that is left out; also for what only a file's bytes tell."""
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+        shown = self.examples.setdefault(reason, [])
+        if len(shown) < MAX_EXAMPLES:
+            shown.append(_visible(path))
+
+
+def discover(
+    root: Path,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    state_directory: Path | None = None,
+) -> Discovery:
+    """The files of a project that its index should hold, with what tells whether they changed."""
+    root = Path(os.path.realpath(root))
+    walk = _Walk(root, rules_of(include), rules_of(exclude), max_bytes, _inner(root, state_directory))
+    found = walk.run()
+    found.files.sort()
+    for paths in found.examples.values():
+        paths.sort()
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A directory to look into, and what was decided on the way to it."""
+
+    path: str
+    """Empty for the root, else with a slash at its end."""
+    git: list[Rules]
+    own: list[Rules]
+    included: bool
+
+
+class _Entries(NamedTuple):
+    names: frozenset[str]
+    files: list[os.DirEntry[str]]
+    folders: list[os.DirEntry[str]]
+
+
+class _Walk:
+    """One walk. It keeps a list of directories to visit: depth costs no recursion."""
+
+    def __init__(
+        self, root: Path, include: Rules | None, exclude: Rules | None, max_bytes: int, state: str | None
+    ) -> None:
+        self.prefix = os.path.join(root, "")  # noqa: PTH118 - strings, for speed
+        self.include, self.exclude, self.max_bytes, self.state = include, exclude, max_bytes, state
+        self.found = Discovery()
+        repository = repository_root(root)
+        # Rules speak of paths from the repository's root, the walk of paths from the project's.
+        self.before = b"" if repository in (None, root) else os.fsencode(f"{root.relative_to(repository or root)}/")
+        self.pending = [_Folder("", outer_rules(root), [], include is None)]
+
+    def run(self) -> Discovery:
+        while self.pending:
+            self._visit(self.pending.pop())
+        return self.found
+
+    def _visit(self, folder: _Folder) -> None:
+        entries = self._entries(folder.path)
+        if entries is None:
+            return
+        if folder.path and not GENERATED_MARKS.isdisjoint(entries.names):
+            self.found.skip("generated_directory", folder.path.rstrip("/"))
+            return
+        git, own = self._with_rules(folder, entries.names)
+        for entry in entries.files:
+            path = folder.path + entry.name
+            reason = self._reason_for_file(entry, path, git, own, folder.included)
+            if isinstance(reason, Fingerprint):
+                self.found.files.append(FoundFile(path, reason))
+            else:
+                self.found.skip(reason, path)
+        for entry in entries.folders:
+            path = folder.path + entry.name
+            reason_for_folder = self._reason_for_folder(entry.name, path, git, own)
+            if reason_for_folder is not None:
+                self.found.skip(reason_for_folder, path)
+            else:
+                included = folder.included or _names(self.include, path, entry.name, True)
+                self.pending.append(_Folder(f"{path}/", git, own, included))
+
+    def _with_rules(self, folder: _Folder, names: frozenset[str]) -> tuple[list[Rules], list[Rules]]:
+        git, own = folder.git, folder.own
+        before = os.fsdecode(self.before)
+        if ".gitignore" in names:
+            rules = read_rules(f"{self.prefix}{folder.path}.gitignore", before + folder.path)
+            git = [*git, rules] if rules else git
+        if OWN_IGNORE_FILE in names:
+            rules = read_rules(f"{self.prefix}{folder.path}{OWN_IGNORE_FILE}", before + folder.path)
+            own = [*own, rules] if rules else own
+        return git, own
+
+    def _entries(self, path: str) -> _Entries | None:
+        try:
+            with os.scandir(self.prefix + path) as listing:
+                names = sorted(listing, key=_name_of)
+        except (OSError, ValueError):
+            self.found.skip("unreadable", path.rstrip("/"))
+            return None
+        files: list[os.DirEntry[str]] = []
+        folders: list[os.DirEntry[str]] = []
+        for entry in names:
+            try:
+                is_folder = entry.is_dir(follow_symlinks=False)
+            except OSError:
+                is_folder = False
+            (folders if is_folder else files).append(entry)
+        return _Entries(frozenset(entry.name for entry in names), files, folders)
+
+    def _is_ignored(self, path: str, name: str, is_directory: bool, git: list[Rules], own: list[Rules]) -> bool:
+        if not git and not own:
+            return False
+        full, last = self.before + os.fsencode(path), os.fsencode(name)
+        verdict = is_ignored(own, full, last, is_directory) if own else None
+        return bool(is_ignored(git, full, last, is_directory) if verdict is None else verdict)
+
+    def _reason_for_folder(self, name: str, path: str, git: list[Rules], own: list[Rules]) -> SkipReason | None:
+        if path == self.state:
+            return "state_directory"
+        if name.startswith("."):
+            return "dot_directory"
+        if name in GENERATED_DIRECTORIES:
+            return "generated_directory"
+        if _is_bad(name):
+            return "bad_name"
+        if self._is_ignored(path, name, True, git, own):
+            return "ignored"
+        return "excluded" if _names(self.exclude, path, name, True) else None
+
+    def _reason_for_file(
+        self, entry: os.DirEntry[str], path: str, git: list[Rules], own: list[Rules], included: bool
+    ) -> SkipReason | Fingerprint:
+        name = entry.name
+        if name == ".git":
+            return "dot_directory"  # the file by which a worktree or a submodule names it
+        if _is_bad(name):
+            return "bad_name"
+        # Secrets come first, so that a report of what was left out always says so.
+        if is_secret_name(name):
+            return "secret"
+        if self._is_ignored(path, name, False, git, own):
+            return "ignored"
+        if _names(self.exclude, path, name, False):
+            return "excluded"
+        if not (included or _names(self.include, path, name, False)):
+            return "not_included"
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except OSError:
+            return "unreadable"
+        mode = stat.S_IFMT(status.st_mode)
+        if mode != stat.S_IFREG:
+            return "symlink" if mode == stat.S_IFLNK else "special"
+        stem, dot, ending = name.rpartition(".")
+        ending = ending.lower() if dot and stem else ""
+        if ending in IMAGE_ENDINGS:
+            return "image"
+        if ending in BINARY_ENDINGS:
+            return "binary"
+        return "too_large" if status.st_size > self.max_bytes else Fingerprint.of(status)
+
+
+def _names(rules: Rules | None, path: str, name: str, is_directory: bool) -> bool:
+    """Whether patterns of the configuration name an entry."""
+    return rules is not None and bool(rules.verdict(os.fsencode(path), os.fsencode(name), is_directory))
+
+
+def _inner(root: Path, folder: Path | None) -> str | None:
+    """The path of a directory from the root, where it stands below it."""
+    if folder is None:
+        return None
+    real = Path(os.path.realpath(folder))
+    return real.relative_to(root).as_posix() if real != root and real.is_relative_to(root) else None
+
+
+def _is_bad(name: str) -> bool:
+    """Whether a name could not be shown or stored as it is: no UTF-8, line ends, controls, characters that turn text round."""
+    if name.isprintable():
+        return False
+    return any(
+        ord(character) in _DANGEROUS_IN_NAMES or unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")
+        for character in name
+    )
+
+
+def _visible(path: str) -> str:
+    """A path in which everything that is not plain text is spelled out."""
+    if not _is_bad(path):
+        return path
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in path)

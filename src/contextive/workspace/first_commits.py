@@ -1,0 +1,63 @@
+"""When each file came into a repository: the time of the first commit that added it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from contextive.workspace.files import Fingerprint
+from contextive.workspace.git import _run
+from contextive.workspace.repository import repository_root
+
+_HEADER = re.compile(rb"\x01(\d+)")
+_TIMEOUT_SECONDS = 10.0
+_MOVING_FILES = ("HEAD", "logs/HEAD", "packed-refs")
+
+
+def first_commits(root: Path, folder: str, timeout_seconds: float = _TIMEOUT_SECONDS) -> Mapping[str, float]:
+    """Seconds since the epoch by path, for the files below a folder of the project; nothing where git has no answer."""
+    arguments = (
+        "log", "-z", "--name-only", "--diff-filter=A", "--no-renames", "--no-ext-diff", "--no-textconv",
+        "--no-show-signature", "--no-color", "--no-decorate", "--no-notes", "--ignore-submodules=all", "--relative",
+        "--root", f"-O{os.devnull}", "--format=%x01%ct", "--end-of-options", "HEAD", "--", folder or ".",
+    )  # fmt: skip
+    found: dict[str, float] = {}
+    current = 0.0
+    printed = _run(root, timeout_seconds, *arguments) or b""
+    # Between a commit and its files stands a line end.
+    for token in filter(None, (part.removeprefix(b"\n") for part in printed.split(b"\0"))):
+        if header := _HEADER.fullmatch(token):
+            current = float(header[1])
+        else:
+            # Newest first: what comes last is the oldest.
+            found[os.fsdecode(token)] = current
+    return found
+
+
+def history_mark(root: Path) -> tuple[Fingerprint | None, ...]:
+    """What changes when the repository gets another commit, read without starting git."""
+    repository = repository_root(root)
+    if repository is None:
+        return ()
+    folder = repository / ".git"
+    if folder.is_file():
+        folder = _linked(folder)
+    return tuple(_fingerprint(folder / name) for name in _MOVING_FILES)
+
+
+def _linked(file: Path) -> Path:
+    """Where the `.git` file of a worktree leads."""
+    try:
+        text = file.read_text(encoding="utf-8")[:4096].strip()
+    except (OSError, ValueError):
+        return file
+    return file.parent / text.removeprefix("gitdir:").strip()
+
+
+def _fingerprint(path: Path) -> Fingerprint | None:
+    try:
+        return Fingerprint.of(path.stat())
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,210 @@
+"""What git knows about a project's files: the commit that it stands at, and the last commit that touched each file.
+
+A repository is data from somebody else: its configuration can name programs for git to start. Git is run so that it starts
+none, asks nothing, fetches nothing and locks nothing, and for a bounded time. Wherever git cannot answer, for lack of a
+repository, of git itself or of trust in the directory's owner, there are no facts, and that is no error.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Collection, Generator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+TIMEOUT_SECONDS = 30.0
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_HEADER = re.compile(rb"\x01([0-9a-f]{40,64}) (\d+) ([0-9a-f ]*)")
+_HARMLESS = (
+    "--no-pager",
+    "--literal-pathspecs",
+    "--no-replace-objects",
+    "-c", "core.fsmonitor=false",
+    "-c", "core.hooksPath=" + os.devnull,
+    "-c", "core.pager=cat",
+    "-c", "core.quotePath=false",
+    "-c", "core.sshCommand=false",
+    "-c", "core.alternateRefsCommand=",
+    "-c", "gc.auto=0",
+    "-c", "log.showSignature=false",
+    "-c", "maintenance.auto=false",
+    "-c", "protocol.allow=never",
+    "-c", "safe.bareRepository=explicit",
+    "-c", "submodule.recurse=false",
+)  # fmt: skip
+
+
+class FileCommit(NamedTuple):
+    """The last commit that touched a file, and its time in seconds since the epoch."""
+
+    commit: str
+    timestamp: float
+
+
+@dataclass(frozen=True, slots=True)
+class GitHistory:
+    """What a look at the history found."""
+
+    head: str
+    tracked: frozenset[str]
+    """The files of the commit, below the root."""
+    commits: Mapping[str, FileCommit] = field(default_factory=dict)
+    is_full: bool = True
+    """False where only what happened since an earlier commit was looked at: other files keep the facts they had."""
+    is_complete: bool = True
+    """False where time ran out before all files were seen."""
+
+    def of(self, path: str, before: FileCommit | None = None) -> FileCommit | None:
+        """The last commit of a file; `before` is what was known of it at the earlier commit."""
+        if path not in self.tracked:
+            return None
+        return self.commits.get(path) or (None if self.is_full else before)
+
+
+def git_head(root: Path, timeout_seconds: float = TIMEOUT_SECONDS) -> str | None:
+    """The commit that the project stands at; None without a repository, and before its first commit."""
+    found = _run(root, timeout_seconds, "rev-parse", "--verify", "--quiet", "--end-of-options", "HEAD^{commit}")
+    head = found.decode("ascii", "replace").strip() if found is not None else ""
+    return head if _COMMIT.fullmatch(head) else None
+
+
+def git_facts(
+    root: Path,
+    paths: Collection[str] | None = None,
+    since: str | None = None,
+    timeout_seconds: float = TIMEOUT_SECONDS,
+) -> GitHistory | None:
+    """The last commit of each tracked file, or of each of `paths`; None where there is no history.
+
+    With `since`, an earlier answer's head, only the commits after it are read where that gives the same answers: it must be
+    an ancestor, and no merge may stand between, because a merge can bring older commits to a file.
+    """
+    head = git_head(root, timeout_seconds)
+    if head is None:
+        return None
+    listing = _run(root, timeout_seconds, "ls-tree", "-r", "-z", head)
+    if listing is None:
+        return None
+    # Each entry is a mode, a type, an id, a tab and a path. Commits are submodules, which are no files.
+    entries = (entry.partition(b"\t") for entry in listing.split(b"\0"))
+    tracked = frozenset(os.fsdecode(path) for facts, _, path in entries if b" blob " in facts)
+    wanted = tracked if paths is None else tracked.intersection(paths)
+    if since == head:
+        return GitHistory(head, tracked, is_full=False)
+    if since is not None and _is_ancestor(root, since, head, timeout_seconds):
+        recent = _last_commits(root, [head, f"^{since}"], wanted, timeout_seconds, is_full=False)
+        if recent is not None:
+            return GitHistory(head, tracked, recent, is_full=False)
+    found = _last_commits(root, [head], wanted, timeout_seconds, is_full=True) or {}
+    return GitHistory(head, tracked, found, is_complete=len(found) == len(wanted))
+
+
+def _is_ancestor(root: Path, commit: str, head: str, timeout_seconds: float) -> bool:
+    if not _COMMIT.fullmatch(commit):
+        return False
+    return _run(root, timeout_seconds, "merge-base", "--is-ancestor", commit, head) is not None
+
+
+def _last_commits(
+    root: Path, commits: list[str], wanted: frozenset[str], timeout_seconds: float, *, is_full: bool
+) -> dict[str, FileCommit] | None:
+    """The newest of some commits for each wanted file; reading stops when all are seen.
+
+    A look at a part of the history is good for nothing, and None, when it meets a merge or is cut short.
+    """
+    found: dict[str, FileCommit] = {}
+    missing = set(wanted)
+    current: FileCommit | None = None
+    arguments = (
+        "log", "-z", "-c", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-show-signature",
+        "--no-color", "--no-decorate", "--no-notes", "--ignore-submodules=all", "--relative", "--root",
+        f"-O{os.devnull}",
+        "--format=%x01%H %ct %P", *commits, "--", ".",
+    )  # fmt: skip
+    with closing(_tokens(root, timeout_seconds, arguments)) as tokens:
+        for token in tokens:
+            if token is None:  # git did not come to its end
+                return found if is_full else None
+            header = _HEADER.fullmatch(token)
+            if header is not None:
+                if not is_full and b" " in header[3]:
+                    return None
+                current = FileCommit(header[1].decode("ascii"), float(header[2]))
+            elif current is not None and (path := os.fsdecode(token)) in missing:
+                found[path] = current
+                missing.discard(path)
+                if not missing:
+                    break
+    return found
+
+
+def _tokens(root: Path, timeout_seconds: float, arguments: tuple[str, ...]) -> Generator[bytes | None, None, None]:
+    """What git prints between its separators, as it prints it, and None at last where it fails or time runs out.
+
+    Git is stopped when the reader stops.
+    """
+    command = _command(root, arguments)
+    if command is None:
+        return
+    with subprocess.Popen(
+        command, env=_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        clock = threading.Timer(timeout_seconds, process.kill)
+        clock.daemon = True
+        clock.start()
+        try:
+            assert process.stdout is not None
+            rest = b""
+            while block := process.stdout.read(65536):
+                *whole, rest = (rest + block).split(b"\0")
+                # Between a commit and its files stands a line end.
+                yield from (token for part in whole if (token := part.removeprefix(b"\n")))
+            if process.wait() != 0:
+                yield None
+        finally:
+            clock.cancel()
+            process.kill()
+
+
+def _run(root: Path, timeout_seconds: float, *arguments: str) -> bytes | None:
+    """What a git command prints, or None where it does not succeed."""
+    command = _command(root, arguments)
+    if command is None:
+        return None
+    try:
+        done = subprocess.run(
+            command,
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=timeout_seconds,
+            check=True,
+        )
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+    return done.stdout
+
+
+def _command(root: Path, arguments: tuple[str, ...]) -> list[str] | None:
+    program = shutil.which("git")
+    return None if program is None else [program, "-C", str(root), *_HARMLESS, *arguments]
+
+
+def _environment() -> dict[str, str]:
+    """The user's environment without whatever steers git, and with what keeps it from asking, fetching and locking."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "SSH_", "GPG_"))}
+    return kept | {
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_ASKPASS": "true",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_PAGER": "cat",
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C",
+    }

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import os
+import random
+import stat
+from pathlib import Path
+
+import pytest
+
+from contextive.workspace.git import FileCommit, git_facts, git_head
+from tests.workspace.repositories import commit, git, init, write
+
+
+def test_each_file_has_the_last_commit_that_touched_it(tmp_path: Path) -> None:
+    root = init(tmp_path)
+    first = commit(root, {"a.txt": "1", "deep/grüße b.txt": "1"}, 1000)
+    second = commit(root, {"a.txt": "2"}, 2000)
+    write(root, {"new.txt": ""})
+    facts = git_facts(root)
+    assert facts is not None
+    assert facts.head == second == git_head(root)
+    assert facts.of("a.txt") == FileCommit(second, 2000.0)
+    assert facts.of("deep/grüße b.txt") == FileCommit(first, 1000.0)
+    assert facts.of("new.txt") is None
+    assert facts.is_full
+    assert facts.is_complete
+
+
+def test_only_the_wanted_files_are_looked_for(tmp_path: Path) -> None:
+    root = init(tmp_path)
+    commit(root, {"a": "1", "b": "1"}, 1000)
+    facts = git_facts(root, ["a", "gone"])
+    assert facts is not None
+    assert set(facts.commits) == {"a"}
+    assert facts.is_complete
+
+
+def test_without_a_repository_or_a_commit_there_are_no_facts(tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    assert git_head(tmp_path / "plain") is None
+    assert git_facts(tmp_path / "plain") is None
+    unborn = init(tmp_path / "unborn")
+    assert git_head(unborn) is None
+    assert git_facts(unborn) is None
+    assert git_facts(tmp_path / "nowhere") is None
+
+
+def test_without_git_there_are_no_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = init(tmp_path)
+    commit(root, {"a": "1"}, 1000)
+    monkeypatch.setenv("PATH", "")
+    assert git_facts(root) is None
+    assert git_head(root) is None
+
+
+def test_a_project_in_a_directory_of_a_repository_sees_its_own_files(tmp_path: Path) -> None:
+    root = init(tmp_path)
+    inner = commit(root, {"project/a.py": "1", "other/b.py": "1"}, 1000)
+    head = commit(root, {"other/b.py": "2"}, 2000)
+    facts = git_facts(root / "project")
+    assert facts is not None
+    assert facts.head == head
+    assert facts.tracked == {"a.py"}
+    assert facts.commits == {"a.py": FileCommit(inner, 1000.0)}
+
+
+def test_a_shallow_clone_knows_what_its_depth_shows(tmp_path: Path) -> None:
+    root = init(tmp_path / "origin")
+    commit(root, {"a": "1", "b": "1"}, 1000)
+    head = commit(root, {"a": "2"}, 2000)
+    git(tmp_path, "clone", "-q", "--depth", "1", root.as_uri(), "clone")
+    facts = git_facts(tmp_path / "clone")
+    assert facts is not None
+    assert facts.commits == {"a": FileCommit(head, 2000.0), "b": FileCommit(head, 2000.0)}
+
+
+def test_worktrees_and_submodules_have_facts_of_their_own(tmp_path: Path) -> None:
+    module = init(tmp_path / "module")
+    inner = commit(module, {"m.txt": "1"}, 500)
+    root = init(tmp_path / "root")
+    first = commit(root, {"a": "1"}, 1000)
+    git(root, "worktree", "add", "-q", str(tmp_path / "tree"), "-b", "other")
+    git(root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", module.as_uri(), "sub")
+    tree, sub = git_facts(tmp_path / "tree"), git_facts(root / "sub")
+    assert tree is not None
+    assert tree.commits == {"a": FileCommit(first, 1000.0)}
+    assert sub is not None
+    assert sub.commits == {"m.txt": FileCommit(inner, 500.0)}
+    commit(root, {}, 2000)
+    whole = git_facts(root)
+    assert whole is not None
+    assert whole.tracked == {"a", ".gitmodules"}
+    assert whole.is_complete
+
+
+def test_what_happened_since_an_earlier_commit_is_enough(tmp_path: Path) -> None:
+    root = init(tmp_path)
+    old = commit(root, {"a": "1", "b": "1"}, 1000)
+    new = commit(root, {"b": "2", "c": "1"}, 2000)
+    facts = git_facts(root, since=old)
+    assert facts is not None
+    assert not facts.is_full
+    assert set(facts.commits) == {"b", "c"}
+    assert facts.of("a", before=FileCommit(old, 1000.0)) == FileCommit(old, 1000.0)
+    assert facts.of("b", before=FileCommit(old, 1000.0)) == FileCommit(new, 2000.0)
+    same = git_facts(root, since=new)
+    assert same is not None
+    assert same.commits == {}
+    assert not same.is_full
+
+
+@pytest.mark.parametrize("since", ["0" * 40, "--output=x", "main", "HEAD;id", ""])
+def test_a_commit_that_is_no_ancestor_means_a_full_look(tmp_path: Path, since: str) -> None:
+    root = init(tmp_path)
+    commit(root, {"a": "1"}, 1000)
+    facts = git_facts(root, since=since)
+    assert facts is not None
+    assert facts.is_full
+    assert set(facts.commits) == {"a"}
+    assert not (root / "x").exists()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_step_by_step_gives_the_same_facts_as_a_fresh_look(tmp_path: Path, seed: int) -> None:
+    choose = random.Random(seed)
+    root = init(tmp_path)
+    head = commit(root, {"a": "0", "b": "0", "c": "0"}, 1000)
+    known = {path: fact for path in "abc" if (fact := git_facts(root).of(path))}  # type: ignore[union-attr]
+    for step in range(1, 9):
+        match choose.randrange(4):
+            case 0:
+                git(root, "checkout", "-q", "-b", f"branch{step}", "HEAD~1" if step > 2 else "HEAD")
+                commit(root, {choose.choice("abc") + "side": str(step)}, choose.randrange(500, 3000))
+                git(root, "checkout", "-q", "main")
+                git(root, "merge", "-q", "--no-ff", "-m", "m", f"branch{step}", time=3000 + step)
+            case 1:
+                (root / choose.choice("abc")).unlink(missing_ok=True)
+                commit(root, {}, 2000 + step)
+            case _:
+                commit(root, {choose.choice("abcd"): str(step)}, 2000 + step)
+        facts, fresh = git_facts(root, since=head), git_facts(root)
+        assert facts is not None
+        assert fresh is not None
+        known = {path: fact for path in fresh.tracked if (fact := facts.of(path, known.get(path))) is not None}
+        assert known == fresh.commits
+        head = facts.head
+
+
+def test_a_hostile_repository_starts_no_program(tmp_path: Path) -> None:
+    root = init(tmp_path / "root")
+    commit(root, {"a": "1"}, 1000)
+    trap = tmp_path / "trap"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\n", encoding="utf-8")
+    trap.chmod(trap.stat().st_mode | stat.S_IXUSR)
+    (root / ".git/hooks").mkdir(exist_ok=True)
+    for key in (
+        "core.fsmonitor",
+        "core.pager",
+        "core.sshCommand",
+        "gpg.program",
+        "diff.external",
+        "core.alternateRefsCommand",
+    ):
+        git(root, "config", key, str(trap))
+    git(root, "config", "log.showSignature", "true")
+    git(root, "config", "core.hooksPath", str(tmp_path))
+    git(root, "config", "diff.orderFile", str(tmp_path / "none"))
+    facts = git_facts(root)
+    assert facts is not None
+    assert set(facts.commits) == {"a"}
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_the_callers_environment_does_not_steer_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, other = init(tmp_path / "root"), init(tmp_path / "other")
+    head = commit(root, {"a": "1"}, 1000)
+    commit(other, {"b": "1"}, 1000)
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(other))
+    assert git_head(root) == head
+
+
+def test_when_time_runs_out_the_facts_say_that_they_are_not_complete(tmp_path: Path) -> None:
+    root = init(tmp_path / "root")
+    commit(root, {f"f{number}": "1" for number in range(50)}, 1000)
+    slow = tmp_path / "bin"
+    slow.mkdir()
+    real = next(Path(place) / "git" for place in os.environ["PATH"].split(":") if (Path(place) / "git").exists())
+    (slow / "git").write_text(
+        f'#!/bin/sh\ncase "$*" in *" log "*) exec sleep 30;; esac\nexec {real} "$@"\n', encoding="utf-8"
+    )
+    (slow / "git").chmod(0o755)
+    before = os.environ["PATH"]
+    os.environ["PATH"] = f"{slow}:{before}"
+    try:
+        facts = git_facts(root, timeout_seconds=1)
+    finally:
+        os.environ["PATH"] = before
+    assert facts is not None
+    assert not facts.is_complete
+    assert facts.of("f1") is None
