@@ -1,0 +1,84 @@
+"""From a file's text to its chunks: the one way in."""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+
+from contextive.knowledge.artifact import ArtifactType
+from contextive.knowledge.chunk import Chunk
+from contextive.knowledge.code_chunks import cut_code, file_stem
+from contextive.knowledge.document_links import is_markdown
+from contextive.knowledge.languages import suffix_of
+from contextive.knowledge.lines import LIMIT, Lines, divide, paragraph_cost
+from contextive.knowledge.markdown_chunks import cut_markdown
+from contextive.knowledge.piece import Piece
+from contextive.knowledge.symbol import Symbol
+from contextive.knowledge.windows import cut_line, cut_windows
+
+CHUNKER_VERSION: str = "1"
+"""Grows whenever the same text would give other chunks, symbols or references, so that indexed files are parsed again."""
+
+_BY_PARAGRAPH = frozenset({"proto", "sql"})
+_DECLARED = re.compile(
+    r"^[ \t]*(?:(?:message|service|enum)|CREATE[ \t]+(?:OR[ \t]+REPLACE[ \t]+)?(?:TEMP(?:ORARY)?[ \t]+)?(?:UNIQUE[ \t]+)?"
+    r"(?:TABLE|(?:MATERIALIZED[ \t]+)?VIEW|INDEX|FUNCTION|PROCEDURE|TRIGGER|TYPE)(?:[ \t]+IF[ \t]+NOT[ \t]+EXISTS)?)"
+    r"[ \t]+[\"`\[]?([\w.]+)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_MOST_NAMES = 8
+
+
+def chunk_text(
+    path: str, text: str, language: str | None, artifact_type: ArtifactType, symbols: Sequence[Symbol]
+) -> tuple[Chunk, ...]:
+    """The chunks of a file, in the order of their lines. Every line that is not blank is in one, front matter excepted.
+
+    Markdown is cut by headings, code by the given symbols, protocols and SQL by paragraphs, everything else by windows.
+    """
+    if not text or text.isspace():
+        return ()
+    lines = Lines.of(text.replace("\r\n", "\n"))
+    if is_markdown(path):
+        return tuple(_number(path, cut_markdown(path, lines), ()))
+    if language is not None:
+        return tuple(_number(path, cut_code(path, lines, language, symbols), symbols))
+    if artifact_type == "proto" or suffix_of(path) in _BY_PARAGRAPH:
+        return tuple(_number(path, _cut_paragraphs(path, lines), ()))
+    return tuple(_number(path, cut_windows(lines, posixpath.basename(path)), ()))
+
+
+def _cut_paragraphs(path: str, lines: Lines) -> Iterator[Piece]:
+    stem = file_stem(path)
+    for first, behind in divide(lines, 0, len(lines.items), paragraph_cost(lines)):
+        first, behind = lines.trim(first, behind)
+        if behind == first + 1 and lines.size(first, behind) > LIMIT:
+            yield from cut_line(lines, first, stem)
+        elif first < behind:
+            text = lines.text(first, behind)
+            names = list(dict.fromkeys(_DECLARED.findall(text)))[:_MOST_NAMES]
+            yield Piece("code", f"{', '.join(names)} ({stem})" if names else stem, first, behind, text)
+
+
+def _number(path: str, pieces: Iterable[Piece], symbols: Sequence[Symbol]) -> Iterator[Chunk]:
+    starts = [symbol.line_start for symbol in symbols]
+    for number, (kind, title, first, behind, text) in enumerate(pieces):
+        declared: tuple[str, ...] = ()
+        if starts:
+            begin, end = bisect_left(starts, first + 1), bisect_right(starts, behind)
+            declared = tuple(symbol.id for symbol in symbols[begin:end])
+        digest = hashlib.sha256(f"{path}:{number}:{title}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()
+        yield Chunk(
+            chunk_id=f"{path}::{number}",
+            sequence=number,
+            kind=kind,
+            title=title,
+            text=text,
+            line_start=first + 1,
+            line_end=behind,
+            digest=digest,
+            symbols=declared,
+        )

@@ -1,0 +1,64 @@
+"""The paths of a project, arranged for the question which file a name means."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPaths:
+    """Paths by themselves, by name, and by folder. Made once for many questions."""
+
+    paths: frozenset[str]
+    by_name: dict[str, tuple[str, ...]]
+    by_folder: dict[str, tuple[str, ...]]
+    folders_by_name: dict[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, paths: Iterable[str]) -> KnownPaths:
+        by_name: dict[str, list[str]] = {}
+        by_folder: dict[str, list[str]] = {}
+        known = frozenset(paths)
+        for path in sorted(known):
+            folder, name = posixpath.split(path)
+            by_name.setdefault(name, []).append(path)
+            by_folder.setdefault(folder, []).append(path)
+        folders: dict[str, list[str]] = {}
+        for folder in sorted(by_folder):
+            folders.setdefault(posixpath.basename(folder), []).append(folder)
+        return cls(known, _frozen(by_name), _frozen(by_folder), _frozen(folders))
+
+    def exact(self, candidates: Iterable[str]) -> str | None:
+        """The first of these that exists."""
+        return next((path for path in candidates if path in self.paths), None)
+
+    def ending(self, tail: str) -> tuple[str, ...]:
+        """The paths that end in these parts."""
+        with_slash = f"/{tail}"
+        named = self.by_name.get(posixpath.basename(tail), ())
+        return tuple(path for path in named if path == tail or path.endswith(with_slash))
+
+    def nearest(self, path: str, tails: Iterable[str]) -> str | None:
+        """The one path with one of these endings: the only one, or the only one that shares most folders with `path`."""
+        found = sorted({target for tail in tails for target in self.ending(tail)})
+        if len(found) > 1:
+            shared = [shared_folders(path, target) for target in found]
+            most = max(shared)
+            found = [target for target, count in zip(found, shared, strict=True) if count == most]
+        return found[0] if len(found) == 1 else None
+
+
+def shared_folders(one: str, other: str) -> int:
+    """How many folders two paths have in common from the root."""
+    count = 0
+    for left, right in zip(one.split("/")[:-1], other.split("/")[:-1], strict=False):
+        if left != right:
+            break
+        count += 1
+    return count
+
+
+def _frozen(found: dict[str, list[str]]) -> dict[str, tuple[str, ...]]:
+    return {key: tuple(values) for key, values in found.items()}

@@ -1,0 +1,116 @@
+"""Which language a file is written in, and the parser that reads it."""
+
+from __future__ import annotations
+
+import posixpath
+import threading
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from contextive.knowledge.grammars import GRAMMARS
+from contextive.knowledge.grammars.grammar import Role
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Parser, Query, QueryCursor
+
+LANGUAGES: tuple[str, ...] = tuple(GRAMMARS)
+_SUFFIXES = {
+    "py": "python",
+    "pyi": "python",
+    "ts": "typescript",
+    "cts": "typescript",
+    "mts": "typescript",
+    "tsx": "tsx",
+    "js": "javascript",
+    "jsx": "javascript",
+    "mjs": "javascript",
+    "cjs": "javascript",
+    "go": "go",
+    "rs": "rust",
+    "java": "java",
+    "c": "c",
+    "h": "c",
+    "cc": "cpp",
+    "cpp": "cpp",
+    "cxx": "cpp",
+    "hpp": "cpp",
+    "hh": "cpp",
+}
+_FAMILIES = {
+    "typescript": "ecmascript",
+    "tsx": "ecmascript",
+    "javascript": "ecmascript",
+    "c": "c family",
+    "cpp": "c family",
+}
+
+
+def language_of(path: str) -> str | None:
+    """The language of a path by its suffix, or None for what is not read as code."""
+    return _SUFFIXES.get(suffix_of(path))
+
+
+def family_of(language: str) -> str:
+    """Languages whose names can mean each other have one family."""
+    return _FAMILIES.get(language, language)
+
+
+def suffix_of(path: str) -> str:
+    """The last suffix in small letters, without its dot."""
+    return posixpath.splitext(path)[1][1:].lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    """What one thread needs to read one language."""
+
+    parser: Parser
+    names: QueryCursor
+    roles: tuple[Role, ...]
+    """The role of each pattern of `names`, by its index."""
+    quiet: QueryCursor
+
+
+class _Toolsets(threading.local):
+    def __init__(self) -> None:
+        self.by_language: dict[str, Toolset] = {}
+
+
+_toolsets = _Toolsets()
+
+
+def toolset(language: str) -> Toolset:
+    """The parser and queries of a language for this thread. The grammar is loaded at the first call."""
+    found = _toolsets.by_language.get(language)
+    if found is None:
+        from tree_sitter import Parser, QueryCursor
+
+        grammar = GRAMMARS[language]
+        names, quiet = _queries(language)
+        found = Toolset(
+            parser=Parser(_grammar(language)),
+            names=QueryCursor(names),
+            roles=tuple(role for role, _ in grammar.patterns),
+            quiet=QueryCursor(quiet),
+        )
+        _toolsets.by_language[language] = found
+    return found
+
+
+@cache
+def _grammar(language: str) -> Language:
+    from tree_sitter import Language
+
+    grammar = GRAMMARS[language]
+    return Language(getattr(import_module(grammar.package), grammar.loader)())
+
+
+@cache
+def _queries(language: str) -> tuple[Query, Query]:
+    from tree_sitter import Query
+
+    grammar = GRAMMARS[language]
+    loaded = _grammar(language)
+    return Query(loaded, "\n".join(pattern for _, pattern in grammar.patterns)), Query(loaded, grammar.quiet)

@@ -1,0 +1,142 @@
+"""The lifecycle report: what has come loose, grown old, or is not tested."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from contextive.knowledge.artifact import Artifact
+from contextive.knowledge.coverage import RemovedArtifact, ReportRun, iso_time
+from contextive.knowledge.graph import Edge, Label
+from contextive.knowledge.identifiers import ARTIFACT_LABELS, node_id
+from contextive.knowledge.symbol import Symbol
+
+ISOLATED_LABELS: Final[tuple[Label, ...]] = ("DesignDoc", "SourceFile", "TestCase", "IntegrationMessage")
+CONNECTING: Final = frozenset({"BELONGS_TO", "DESCRIBES", "VALIDATES", "IMPLEMENTS"})
+"""Edges by which a node is part of a subsystem. A message is one when a subsystem implements it."""
+MOST_SYMBOLS: Final = 2_000
+_SECONDS_A_DAY: Final = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectState:
+    """What the index holds when the report is made."""
+
+    artifacts: Sequence[Artifact]
+    edges: Iterable[Edge] = ()
+    """At least all edges between subsystems and other nodes; others do no harm."""
+    messages: Collection[str] = ()
+    """Names of the integration messages that are nodes."""
+    symbols: Iterable[tuple[str, Symbol]] = ()
+    """The symbols of code with the path that declares them."""
+    tests_of: Mapping[str, Sequence[str]] | None = None
+    """Paths of the tests that exercise a symbol, by the symbol's id."""
+
+
+def build_lifecycle(
+    run: ReportRun,
+    generated_at: float,
+    stale_days: int,
+    state: ProjectState,
+    removed: Iterable[RemovedArtifact] = (),
+) -> dict[str, Any]:
+    """The report as it is stored and shown. Lists of symbols end at MOST_SYMBOLS; the summary counts all of them."""
+    isolated = _isolated(state)
+    stale = _stale_docs(state.artifacts, generated_at - stale_days * _SECONDS_A_DAY)
+    missing = _missing_tests(state.artifacts)
+    covered, gaps = _symbol_tests(state)
+    gone = [item.as_dict() for item in sorted(removed, key=lambda item: item.path)]
+    return {
+        "generated_at": generated_at,
+        "generated_at_iso": iso_time(generated_at),
+        "run": run.as_dict(),
+        "thresholds": {"stale_days": stale_days},
+        "isolated": isolated,
+        "stale_docs": stale,
+        "missing_tests": missing,
+        "removed_artifacts": gone,
+        "symbol_tests": covered[:MOST_SYMBOLS],
+        "symbol_test_gaps": gaps[:MOST_SYMBOLS],
+        "summary": {
+            "stale_docs": len(stale),
+            "isolated_nodes": sum(len(nodes) for nodes in isolated.values()),
+            "subsystems_missing_tests": len(missing),
+            "removed_artifacts": len(gone),
+            "symbol_tests": len(covered),
+            "symbol_test_gaps": len(gaps),
+        },
+    }
+
+
+def _isolated(state: ProjectState) -> dict[str, list[dict[str, Any]]]:
+    """The nodes that no edge connects with a subsystem."""
+    connected: set[str] = set()
+    for edge in state.edges:
+        if edge.type in CONNECTING:
+            if edge.target.startswith("Subsystem:"):
+                connected.add(edge.source)
+            elif edge.source.startswith("Subsystem:"):
+                connected.add(edge.target)
+    found: dict[str, list[dict[str, Any]]] = {label: [] for label in ISOLATED_LABELS}
+    for artifact in sorted(state.artifacts, key=lambda artifact: artifact.path):
+        label = ARTIFACT_LABELS[artifact.artifact_type]
+        here = node_id(label, artifact.path)
+        if label in found and here not in connected:
+            found[label].append({"id": here, "path": artifact.path, "name": artifact.title})
+    for name in sorted(state.messages):
+        here = node_id("IntegrationMessage", name)
+        if here not in connected:
+            found["IntegrationMessage"].append({"id": here, "path": None, "name": name})
+    return found
+
+
+def _stale_docs(artifacts: Iterable[Artifact], before: float) -> list[dict[str, Any]]:
+    """Documents whose last commit is older than a moment, the oldest first. What git does not know has no age."""
+    old = [
+        (artifact.git.timestamp, artifact.path, artifact.subsystem)
+        for artifact in artifacts
+        if artifact.artifact_type == "doc" and artifact.git is not None and artifact.git.timestamp < before
+    ]
+    return [
+        {"path": path, "subsystem": subsystem, "git_timestamp": timestamp}
+        for timestamp, path, subsystem in sorted(old, key=lambda row: row[:2])
+    ]
+
+
+def _missing_tests(artifacts: Iterable[Artifact]) -> list[dict[str, Any]]:
+    """Subsystems with code and no test."""
+    counts: dict[str, list[int]] = {}
+    for artifact in artifacts:
+        if artifact.subsystem:
+            label = ARTIFACT_LABELS[artifact.artifact_type]
+            count = counts.setdefault(artifact.subsystem, [0, 0])
+            count[0] += label == "SourceFile"
+            count[1] += label == "TestCase"
+    return [
+        {"subsystem": name, "source_files": sources, "test_cases": tests}
+        for name, (sources, tests) in sorted(counts.items())
+        if sources and not tests
+    ]
+
+
+def _symbol_tests(state: ProjectState) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The symbols that tests exercise, and those that none does."""
+    sources = {a.path for a in state.artifacts if ARTIFACT_LABELS[a.artifact_type] == "SourceFile"}
+    tests_of = state.tests_of or {}
+    covered: list[dict[str, Any]] = []
+    gaps: list[dict[str, Any]] = []
+    for path, symbol in sorted(state.symbols, key=lambda item: (item[0], item[1].line_start, item[1].id)):
+        if path not in sources:
+            continue
+        tests = sorted(set(tests_of.get(symbol.id, ())))
+        row = {
+            "symbol_id": symbol.id,
+            "qualified_name": symbol.qualified_name,
+            "name": symbol.name,
+            "source_path": path,
+            "tests": tests,
+            "status": "Covered" if tests else "Missing",
+        }
+        (covered if tests else gaps).append(row)
+    return covered, gaps

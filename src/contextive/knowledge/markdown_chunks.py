@@ -1,0 +1,133 @@
+"""Markdown by its headings."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from contextive.knowledge.lines import LIMIT, Lines, divide, paragraph_cost
+from contextive.knowledge.piece import Piece
+from contextive.knowledge.windows import cut_line
+
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)$")
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_NO_PARAGRAPH = re.compile(r"(?: {4}|\t| {0,3}(?:[-*+>|<]|\d{1,9}[.)][ \t]))")
+_FRONT_TITLE = re.compile(r"title\s*[:=]\s*(.+?)\s*$")
+_LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
+_ANCHOR = re.compile(r"\s*\{#[^{}]*\}\s*$")
+_MARKS = re.compile(r"[`*]+")
+_LONGEST_HEADING = 3
+"""Lines of a paragraph that an underline can turn into a heading; more is prose before a rule."""
+_TITLE = 300
+
+
+@dataclass(frozen=True, slots=True)
+class _Heading:
+    level: int
+    text: str
+    first: int
+    behind: int
+
+
+def cut_markdown(path: str, lines: Lines) -> Iterator[Piece]:
+    """One piece for each section, more for a long one. A heading without text goes with the section behind it."""
+    body, front_title = _front_matter(lines)
+    headings, fenced = _outline(lines, body)
+    document = front_title or next((heading.text for heading in headings if heading.level == 1 and heading.text), "")
+    document = document or posixpath.splitext(posixpath.basename(path))[0]
+    trail: list[_Heading] = []
+    waiting: int | None = None
+    sections = [_Heading(0, "", body, body), *headings]
+    for number, heading in enumerate(sections):
+        behind = sections[number + 1].first if number + 1 < len(sections) else len(lines.items)
+        while trail and trail[-1].level >= heading.level:
+            trail.pop()
+        if heading.text:
+            trail.append(heading)
+        start, end = lines.trim(heading.behind, behind)
+        if start == end and number + 1 < len(sections):
+            waiting = heading.first if waiting is None else waiting
+            continue
+        first, behind = lines.trim(heading.first if waiting is None else waiting, behind)
+        waiting = None
+        names = [document, *(above.text for above in trail)]
+        if len(names) > 1 and names[0] == names[1]:
+            del names[0]
+        yield from _cut_section(lines, first, behind, fenced, " > ".join(names)[:_TITLE])
+
+
+def _cut_section(lines: Lines, first: int, behind: int, fenced: bytearray, title: str) -> Iterator[Piece]:
+    cost = paragraph_cost(lines, lambda at: bool(fenced[at]))
+    for start, end in divide(lines, first, behind, cost):
+        start, end = lines.trim(start, end)
+        if end == start + 1 and lines.size(start, end) > LIMIT:
+            yield from cut_line(lines, start, title)
+        elif start < end:
+            yield Piece("prose", title, start, end, lines.text(start, end))
+
+
+def _front_matter(lines: Lines) -> tuple[int, str]:
+    """Where the body starts, and the title that stands before it."""
+    mark = lines.items[0].rstrip().removeprefix("\ufeff")
+    if mark not in ("---", "+++"):
+        return 0, ""
+    title = ""
+    for number, line in enumerate(lines.items[1:], start=1):
+        if line.rstrip() == mark or (mark == "---" and line.rstrip() == "..."):
+            return number + 1, title
+        if not title and (found := _FRONT_TITLE.match(line)):
+            title = found.group(1).strip("'\"")
+    return 0, ""
+
+
+def _outline(lines: Lines, body: int) -> tuple[list[_Heading], bytearray]:
+    """The headings, and for each line whether it continues a fence."""
+    headings: list[_Heading] = []
+    items = lines.items
+    fenced = bytearray(len(items) + 1)
+    fence = ""
+    comment = False
+    paragraph = body
+    """Where the paragraph starts that an underline would make a heading."""
+    for number in range(body, len(items)):
+        line = items[number]
+        stripped = line.lstrip()
+        sign = stripped[:1]
+        if fence:
+            fenced[number] = 1
+            fence = "" if sign == fence[0] and _closes(line, fence) else fence
+            paragraph = number + 1
+        elif comment:
+            comment = "-->" not in line
+            paragraph = number + 1
+        elif not sign:
+            paragraph = number + 1
+        elif sign == "#" and (found := _ATX.match(line)):
+            headings.append(_Heading(len(found.group(1)), _plain(found.group(2) or ""), number, number + 1))
+            paragraph = number + 1
+        elif sign in "`~" and (found := _FENCE.match(line)) and not (sign == "`" and "`" in found.group(2)):
+            fence = found.group(1)
+            paragraph = number + 1
+        elif sign in "=-" and paragraph < number and (found := _UNDERLINE.match(line)):
+            if number - paragraph <= _LONGEST_HEADING and not _NO_PARAGRAPH.match(items[paragraph]):
+                text = _plain(" ".join(item.strip() for item in items[paragraph:number]))
+                headings.append(_Heading(1 if sign == "=" else 2, text, paragraph, number + 1))
+            paragraph = number + 1
+        elif sign == "<" and stripped.startswith("<!--"):
+            comment = "-->" not in stripped
+            paragraph = number + 1
+    return headings, fenced
+
+
+def _closes(line: str, fence: str) -> bool:
+    found = _FENCE.match(line)
+    return found is not None and len(found.group(1)) >= len(fence) and not found.group(2).strip()
+
+
+def _plain(text: str) -> str:
+    text = _ANCHOR.sub("", text)
+    text = _LINK.sub(r"\1", text) if "](" in text or "][" in text else text
+    return _MARKS.sub("", text).strip()

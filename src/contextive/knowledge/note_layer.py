@@ -1,0 +1,61 @@
+"""Notes as a part of the graph: what each one links to among notes, requirements, files and symbols."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping
+
+from contextive.knowledge.graph import Edge, Layer, Node
+from contextive.notes.catalog import NoteCatalog
+from contextive.notes.wikilink import NoteLink
+
+
+def notes_layer(
+    catalog: NoteCatalog,
+    *,
+    requirements: Iterable[str] = (),
+    artifacts: Mapping[str, str] | None = None,
+    symbols: Collection[str] = (),
+) -> Layer:
+    """A node for each note and an edge for each link that leads somewhere.
+
+    `requirements` are identifiers, `artifacts` maps paths to ids of nodes, `symbols` are ids such as `src/a.py::Name`.
+    """
+    identifiers = sorted(set(requirements))
+    known_symbols = frozenset(symbols)
+    nodes, edges = [], set()
+    for note in catalog.notes:
+        node = Node("Note", note.slug, {"title": note.title, "path": note.path, "tags": list(note.tags)})
+        nodes.append(node)
+        for link in note.links:
+            target = _target(link, catalog, identifiers, artifacts or {}, known_symbols)
+            if target is not None and target != node.id:
+                edges.add(Edge(node.id, "LINKS_TO", target))
+    return Layer(tuple(nodes), tuple(sorted(edges)))
+
+
+def _target(
+    link: NoteLink,
+    catalog: NoteCatalog,
+    identifiers: list[str],
+    artifacts: Mapping[str, str],
+    symbols: frozenset[str],
+) -> str | None:
+    match link.kind:
+        case "note":
+            note = catalog.find_link(link)
+            return f"Note:{note.slug}" if note else artifacts.get(link.target)
+        case "requirement":
+            identifier = _only_match(identifiers, link.target)
+            return f"Requirement:{identifier}" if identifier else None
+        case "file":
+            return artifacts.get(link.target.removeprefix("./"))
+        case "symbol":
+            return f"Symbol:{link.target}" if link.target in symbols else None
+
+
+def _only_match(identifiers: list[str], prefix: str) -> str | None:
+    """The one identifier that begins so; None where there is none, or more than one."""
+    first = bisect_left(identifiers, prefix)
+    found = [identifier for identifier in identifiers[first : first + 2] if identifier.startswith(prefix)]
+    return found[0] if len(found) == 1 or (found and found[0] == prefix) else None

@@ -1,0 +1,249 @@
+"""Subsystems: read from a catalog file, or inferred from where code stands.
+
+A catalog is a JSON object from names to facts. A catalog that cannot be read, or one entry of it, costs a warning and nothing
+else. Where there is no catalog, the directories of the code speak: below a package (a *source prefix*) every directory is a
+subsystem, and a file directly in the package belongs to a subsystem with the package's name.
+
+Source prefixes are the packages that pyproject.toml names and the directories below `src`; in a project that has none of
+these, its top-level packages and every other top-level directory that holds code, apart from those for documents, tests, examples
+and tools.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Any, Final
+
+from contextive.knowledge.classification import DOC_FOLDERS, TEST_FOLDERS, artifact_type_of
+
+CATALOG_PATHS: Final = (".metadata/subsystems.json", "docs/subsystems.json")
+"""Where a catalog is looked for; the first one that exists counts."""
+Criticality = str | float | int
+_MOST_SUBSYSTEMS = 2_000
+_MOST_WORDS = 200
+_MOST_TEXT = 2_000
+_NO_SUBSYSTEM: Final = TEST_FOLDERS | {"_generated", "__pycache__"}
+_NO_PREFIX: Final = (
+    DOC_FOLDERS
+    | TEST_FOLDERS
+    | frozenset(
+        {
+            "spec", "specs", "example", "examples", "sample", "samples", "demo", "demos", "script", "scripts", "tool", "tools",
+            "bench", "benches", "benchmark", "benchmarks", "vendor", "third_party", "build", "dist", "src", "migrations",
+        }
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Subsystem:
+    """One entry of a catalog."""
+
+    name: str
+    description: str | None = None
+    criticality: Criticality | None = None
+    """A word such as `high`, or a number."""
+    owner: str | None = None
+    domain: str | None = None
+    tags: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    """Beginnings of paths, or globs in which a star crosses directories."""
+    depends_on: tuple[str, ...] = ()
+
+    def holds(self, path: str) -> bool:
+        return any(_matches(pattern, path) for pattern in self.patterns)
+
+
+@dataclass(frozen=True)
+class SubsystemCatalog:
+    """The subsystems that a project names, in the order in which it names them."""
+
+    subsystems: tuple[Subsystem, ...] = ()
+    warnings: tuple[str, ...] = field(default=(), compare=False)
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Subsystem]:
+        return {subsystem.name.casefold(): subsystem for subsystem in self.subsystems}
+
+    def find(self, name: str | None) -> Subsystem | None:
+        """The subsystem of a name, without regard to case."""
+        return self._by_name.get(name.casefold()) if name else None
+
+    def holding(self, path: str) -> Subsystem | None:
+        """The first subsystem one of whose patterns is the beginning of a path, or matches it."""
+        return next((subsystem for subsystem in self.subsystems if subsystem.holds(path)), None)
+
+
+NO_CATALOG: Final = SubsystemCatalog()
+
+
+def assign_subsystem(
+    path: str, catalog: SubsystemCatalog, prefixes: Iterable[str], named: str | None = None
+) -> str | None:
+    """The subsystem of a file: the one that it names, one of the catalog, or one inferred from its path."""
+    if named:
+        known = catalog.find(named)
+        return known.name if known else named
+    inferred = infer_subsystem(path, prefixes)
+    found = catalog.find(inferred) or catalog.holding(path)
+    if found:
+        return found.name
+    return inferred.capitalize() if inferred and inferred.islower() else inferred
+
+
+def infer_subsystem(path: str, prefixes: Iterable[str]) -> str | None:
+    """The directory below the longest source prefix, as it is written; in the package itself, the package's name."""
+    fitting = [prefix for prefix in prefixes if path.startswith(f"{prefix}/")]
+    if not fitting:
+        return None
+    prefix = max(fitting, key=len)
+    below = path[len(prefix) + 1 :].split("/")
+    if len(below) > 1 and below[0].lower() not in _NO_SUBSYSTEM:
+        return below[0]
+    return prefix.rpartition("/")[2]
+
+
+def source_prefixes(paths: Iterable[str], pyproject: str | None = None) -> tuple[str, ...]:
+    """The directories that hold a project's packages, from the paths of its files and the text of its pyproject.toml."""
+    folders: set[str] = set()
+    packages: set[str] = set()
+    for path in paths:
+        parts = path.split("/")
+        if len(parts) < 2:
+            continue
+        if parts[0] == "src" and len(parts) > 2:
+            folders.add(f"src/{parts[1]}")
+        elif parts[0].lower() not in _NO_PREFIX and artifact_type_of(path) in ("code", "proto"):
+            packages.add(parts[0])
+    named = {name for name in _packages(pyproject) if name in folders or name in packages or _is_above(name, packages)}
+    folders = {name for name in folders if _may_be_prefix(name.rpartition("/")[2])}
+    return tuple(sorted(folders | named or packages))
+
+
+def _may_be_prefix(folder: str) -> bool:
+    return folder.lower() not in TEST_FOLDERS and not folder.endswith((".egg-info", ".dist-info"))
+
+
+def parse_catalog(text: str, path: str) -> SubsystemCatalog:
+    """The catalog in a text. Whatever is wrong in it becomes a warning."""
+    try:
+        data = json.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError):
+        return SubsystemCatalog(warnings=(f"{path} is not valid JSON, so it names no subsystems.",))
+    if not isinstance(data, dict):
+        return SubsystemCatalog(warnings=(f"{path} does not hold an object from names to subsystems.",))
+    warnings: list[str] = []
+    found: dict[str, Subsystem] = {}
+    for name, facts in list(data.items())[:_MOST_SUBSYSTEMS]:
+        clean = _line(name)
+        if not clean or not isinstance(facts, dict):
+            warnings.append(f"{path}: {clean or 'a name without letters'} is not described by an object.")
+        elif clean.casefold() in found:
+            warnings.append(f"{path}: {clean} is there twice; the first entry counts.")
+        else:
+            found[clean.casefold()] = _subsystem(clean, facts, path, warnings)
+    if len(data) > _MOST_SUBSYSTEMS:
+        warnings.append(f"{path} has more than {_MOST_SUBSYSTEMS} subsystems; the rest is left out.")
+    return SubsystemCatalog(tuple(found.values()), tuple(warnings))
+
+
+def _subsystem(name: str, facts: Mapping[str, Any], path: str, warnings: list[str]) -> Subsystem:
+    def words(*keys: str) -> tuple[str, ...]:
+        key = next((key for key in keys if facts.get(key) is not None), keys[0])
+        value = facts.get(key, [])
+        items = [value] if isinstance(value, str) else value
+        if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+            warnings.append(f"{path}: {key} of {name} is not a list of texts.")
+            return ()
+        return tuple(dict.fromkeys(line for item in items[:_MOST_WORDS] if (line := _line(item))))
+
+    def text(key: str) -> str | None:
+        value = facts.get(key)
+        if value is not None and not isinstance(value, str):
+            warnings.append(f"{path}: {key} of {name} is not a text.")
+            return None
+        return _line(value) or None if value else None
+
+    return Subsystem(
+        name=name,
+        description=text("description"),
+        criticality=_criticality(facts.get("criticality"), name, path, warnings),
+        owner=", ".join(words("owner", "owners")) or None,
+        domain=text("domain"),
+        tags=words("tags"),
+        labels=words("labels"),
+        patterns=words("paths", "includes"),
+        depends_on=words("dependencies", "depends_on", "depends_on_subsystems"),
+    )
+
+
+def _criticality(value: Any, name: str, path: str, warnings: list[str]) -> Criticality | None:
+    if isinstance(value, str):
+        return _line(value).lower() or None
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1_000_000:
+        return value
+    if value is not None:
+        warnings.append(f"{path}: criticality of {name} is neither a word nor a number.")
+    return None
+
+
+def _line(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in text[:_MOST_TEXT]).split())
+
+
+def _matches(pattern: str, path: str) -> bool:
+    pattern = pattern.removeprefix("./").removeprefix("/")
+    if not pattern:
+        return False
+    if any(character in pattern for character in "*?["):
+        return fnmatchcase(path, pattern)
+    following = path[len(pattern) : len(pattern) + 1]
+    # `docs/ingest` begins `docs/ingest/x.md` and `docs/ingest-plan.md`, not `docs/ingestion.md`.
+    return path.startswith(pattern) and (pattern.endswith("/") or not (following.isalnum() or following == "_"))
+
+
+def _is_above(name: str, packages: set[str]) -> bool:
+    return name.partition("/")[0] in packages
+
+
+def _packages(pyproject: str | None) -> Iterator[str]:
+    """The directories of packages that a pyproject.toml names, in the ways of the usual build tools."""
+    try:
+        data: Mapping[str, Any] = tomllib.loads(pyproject) if pyproject else {}
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return
+    for item in _list(_at(data, "tool", "poetry", "packages")):
+        if isinstance(item, dict) and isinstance(item.get("include"), str):
+            yield _folder(item.get("from"), item["include"])
+    for tool in ("hatch", "pdm"):
+        for item in _list(_at(data, "tool", tool, "build", "targets", "wheel", "packages")):
+            if isinstance(item, str):
+                yield _folder(item)
+    setuptools = _at(data, "tool", "setuptools")
+    base = _at(setuptools, "package-dir", "")
+    for item in _list(_at(setuptools, "packages")):
+        if isinstance(item, str):
+            yield _folder(base, item.replace(".", "/"))
+    module = _at(data, "tool", "flit", "module", "name")
+    if isinstance(module, str):
+        yield _folder(module)
+
+
+def _at(data: Any, *keys: str) -> Any:
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
+def _list(value: Any) -> list[Any]:
+    return value[:_MOST_WORDS] if isinstance(value, list) else []
+
+
+def _folder(*parts: Any) -> str:
+    return "/".join(text for part in parts if isinstance(part, str) and (text := part.removeprefix("./").strip("/")))

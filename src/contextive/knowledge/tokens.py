@@ -1,0 +1,162 @@
+"""Words of text and code, as the lexical index and its queries see them.
+
+Documents and queries go through the same rules, and no store splits text by its own: so every store gives the same answers.
+An identifier is kept whole and taken apart: `gatherAll` becomes `gatherall`, `gather` and (were it no stop word) `all`;
+`src/a/b.py` becomes itself, `src`, `a`, `b.py`, `b` and `py`. Digits stay with their letters: `s2n` is one word.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import Stemmer  # type: ignore[import-not-found]
+
+MAX_TOKEN_LENGTH: Final = 64
+MAX_COMPOUND_PARTS: Final = 16
+MEMO_LIMIT: Final = 100_000
+"""How many raw words are remembered before the memo starts over: some 30 MB at most."""
+
+_STOP_WORDS_TEXT = """
+    a about after again all also am an and any are as at be because been before being both but by can cannot could did do
+    does doing done for from further had has have having he her here hers him his how i if in into is it its itself just
+    let may me might more most must my no nor not of off on once only or other our ours out over own same she should so
+    some such than that the their theirs them then there these they this those through to too under until up us very was
+    we were what when where which while who whom whose why will with would you your yours
+    self cls
+"""
+STOP_WORDS: Final = frozenset(_STOP_WORDS_TEXT.split())
+"""Words that say nothing about what a text is on. `self` and `cls` are the articles of Python."""
+
+# Marks of Indic and Thai scripts belong to the word, though `\w` leaves them out.
+_LETTER = "\\w\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0963\u0966-\u0dff\u0e00-\u0e7f"
+_RAW_WORD = re.compile(f"[{_LETTER}]+(?:(?:[-./]|::)[{_LETTER}]+)*")
+_SEPARATORS = ("/", "::", ".", "-", "_")
+_CAMEL_EDGE = re.compile(
+    r"(?<=[a-z])(?=[A-Z])"
+    r"|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])"
+    r"|(?:(?<=[A-Za-z][0-9])|(?<=[A-Za-z][0-9]{2})|(?<=[A-Za-z][0-9]{3})|(?<=[A-Za-z][0-9]{4}))(?=[A-Z][a-z])"
+)
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_CJK_RUN = re.compile(f"([{_CJK}]+)")
+_OWNER = re.compile(r"(?:self|cls|this)\.")
+
+
+class _Words(NamedTuple):
+    """What one raw word comes to."""
+
+    tokens: tuple[str, ...]
+    """Everything but stop words."""
+    stop_words: tuple[str, ...]
+    wholes: tuple[str, ...]
+    """Those tokens that are a whole identifier of several parts, or hold letters and digits."""
+
+
+_memo: dict[str, _Words] = {}
+
+
+def tokenise(text: str) -> list[str]:
+    """The tokens of a document in their order, once for each occurrence; stop words are left out."""
+    known = _memo
+    tokens: list[str] = []
+    for raw in _RAW_WORD.findall(_normalise(text)):
+        words = known.get(raw)
+        tokens += words.tokens if words is not None else _learn(raw).tokens
+    return tokens
+
+
+def query_terms(text: str) -> tuple[str, ...]:
+    """The distinct tokens of a query in their order. Stop words are left out, unless there is nothing else."""
+    found = [_memo.get(raw) or _learn(raw) for raw in _RAW_WORD.findall(_normalise(text))]
+    terms = dict.fromkeys(token for words in found for token in words.tokens)
+    return tuple(terms or dict.fromkeys(token for words in found for token in words.stop_words))
+
+
+def identifiers(text: str) -> tuple[str, ...]:
+    """The distinct identifiers of a query in lower case: what is written with `_`, `.`, `/`, `-`, inner capitals or digits."""
+    found = [_memo.get(raw) or _learn(raw) for raw in _RAW_WORD.findall(_normalise(text))]
+    return tuple(dict.fromkeys(whole for words in found for whole in words.wholes))
+
+
+def unstemmed(text: str) -> tuple[str, ...]:
+    """The distinct words of a query that a stem stands for: `gatherall` may be meant as the whole of `gatherAll`."""
+    words = dict.fromkeys(raw.lower() for raw in _RAW_WORD.findall(_normalise(text)) if raw.isascii() and raw.isalpha())
+    return tuple(word for word in words if word not in STOP_WORDS and _stem(word) != word)
+
+
+def _normalise(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+
+
+def _learn(raw: str) -> _Words:
+    """Take a raw word apart, and remember what it came to."""
+    tokens: list[str] = []
+    stop_words: list[str] = []
+    wholes: list[str] = []
+    _split(_OWNER.sub("", raw), tokens, stop_words, wholes)
+    words = _Words(tuple(tokens), tuple(stop_words), tuple(wholes))
+    if len(_memo) >= MEMO_LIMIT:
+        _memo.clear()
+    if len(raw) <= 2 * MAX_TOKEN_LENGTH:
+        _memo[raw] = words
+    return words
+
+
+def _split(word: str, tokens: list[str], stop_words: list[str], wholes: list[str]) -> None:
+    """Add an identifier as a whole and then its parts, from the widest separator to the narrowest."""
+    for separator in _SEPARATORS:
+        if separator not in word:
+            continue
+        parts = [part for part in word.split(separator) if part]
+        whole = word.casefold()
+        is_number = all(part.isdigit() for part in parts)
+        if len(parts) <= MAX_COMPOUND_PARTS and whole.strip("_"):
+            tokens.append(whole[:MAX_TOKEN_LENGTH])
+            wholes.append(whole[:MAX_TOKEN_LENGTH])
+        if not is_number or len(parts) > MAX_COMPOUND_PARTS:
+            for part in parts:
+                _split(part, tokens, stop_words, wholes)
+        return
+    if not word.isascii():
+        _split_scripts(word, tokens, stop_words)
+        return
+    parts = _CAMEL_EDGE.split(word) if len(word) <= MAX_TOKEN_LENGTH else [word]
+    whole = word.lower()[:MAX_TOKEN_LENGTH]
+    if len(parts) > 1:
+        tokens.append(whole)
+        wholes.append(whole)
+    elif not word.isalpha() and not word.isdigit():
+        wholes.append(whole)
+    for part in parts:
+        _add_word(part.lower(), tokens, stop_words)
+
+
+def _split_scripts(word: str, tokens: list[str], stop_words: list[str]) -> None:
+    """Words of other scripts. Where a script sets no spaces, every two neighbours make a token."""
+    for run in _CJK_RUN.split(word):
+        if not run:
+            continue
+        if not _CJK_RUN.match(run):
+            _add_word(run.casefold(), tokens, stop_words)
+        elif len(run) == 1:
+            tokens.append(run)
+        else:
+            tokens.extend(run[at : at + 2] for at in range(len(run) - 1))
+
+
+def _add_word(word: str, tokens: list[str], stop_words: list[str]) -> None:
+    if word in STOP_WORDS:
+        stop_words.append(word)
+    elif word.isascii() and word.isalpha():
+        tokens.append(_stem(word[:MAX_TOKEN_LENGTH]))
+    else:
+        tokens.append(word[:MAX_TOKEN_LENGTH])
+
+
+@lru_cache(maxsize=MEMO_LIMIT)
+def _stem(word: str) -> str:
+    # A stemmer works inside itself, so threads must not share one; making one costs less than a microsecond.
+    stem: str = Stemmer.Stemmer("english", 0).stemWord(word)
+    return stem

@@ -1,0 +1,193 @@
+"""Requirements as a part of the graph and of search: what the traceability engine knows, as nodes, edges and chunks."""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from contextive.knowledge.chunk import Chunk
+from contextive.knowledge.graph import Edge, EdgeType, Layer, Node
+from contextive.knowledge.identifiers import node_id
+from contextive.knowledge.symbol import Symbol
+from contextive.trace.catalog import NAMELESS, SpecificationEntry, TraceCatalog
+from contextive.trace.citation import Citation
+from contextive.trace.level import CitationType
+from contextive.trace.requirement import Requirement
+from contextive.trace.specification import Section
+
+_RELATIONS: Final[dict[CitationType, EdgeType]] = {
+    CitationType.CITATION: "CITES",
+    CitationType.IMPLICATION: "CITES",
+    CitationType.EXCEPTION: "CITES",
+    CitationType.TEST: "TESTS",
+}
+"""What a citation of each type says in the graph. A todo is a promise and connects nothing."""
+_NEAR = 2
+"""Lines below a comment at which a declaration still counts as the one that it speaks of."""
+
+
+def trace_layer(
+    catalog: TraceCatalog,
+    artifacts: Mapping[str, str],
+    symbols: Mapping[str, Sequence[Symbol]],
+) -> Layer:
+    """Specifications, sections and requirements, and who cites and tests them.
+
+    `artifacts` maps paths to ids of nodes, `symbols` paths to what they declare. A citation counts for its file and for the
+    symbol that it stands in or right before.
+    """
+    nodes: dict[str, Node] = {}
+    edges: set[Edge] = set()
+    for entry in catalog.specifications.values():
+        home = Node("Specification", entry.id, _specification_facts(entry))
+        nodes[home.id] = home
+        for section in entry.specification.sections:
+            inner = _section_node(entry, section)
+            nodes.setdefault(inner.id, inner)
+            edges.add(Edge(inner.id, "PART_OF", home.id))
+    for requirement in catalog.requirements:
+        entry = catalog.entry_of(requirement.target)
+        node = _requirement_node(catalog, entry, requirement)
+        nodes.setdefault(node.id, node)
+        edges.add(Edge(node.id, "PART_OF", _section_node(entry, requirement.section).id))
+        document = artifacts.get(local_path(entry) or "")
+        if document is not None:
+            edges.add(Edge(node.id, "PART_OF", document))
+    speakers = _Speakers(catalog, artifacts, symbols)
+    for cited in catalog.citations:
+        relation = _RELATIONS.get(cited.citation.type)
+        if relation is None:
+            continue
+        if cited.requirement is not None:
+            target = node_id("Requirement", cited.requirement.identifier)
+        else:
+            matched = catalog.matched_by_id[cited.citation.id]
+            target = _section_node(catalog.entry_of(matched.target), matched.section).id
+        edges.update(Edge(source, relation, target) for source in speakers.of(cited.citation))
+    return Layer(tuple(nodes.values()), tuple(sorted(edges)))
+
+
+def requirement_chunks(catalog: TraceCatalog, first_sequence: int = 0) -> dict[str, tuple[Chunk, ...]]:
+    """One chunk for each requirement, by the path or URL of its specification.
+
+    A text that stands in several sections of one specification is one requirement, and one chunk.
+    """
+    found: dict[str, dict[str, Chunk]] = {}
+    for requirement in catalog.requirements:
+        entry = catalog.entry_of(requirement.target)
+        path = local_path(entry) or entry.url
+        chunks = found.setdefault(path, {})
+        chunk = _chunk(path, entry, requirement, first_sequence + len(chunks))
+        chunks.setdefault(chunk.chunk_id, chunk)
+    return {path: tuple(chunks.values()) for path, chunks in found.items()}
+
+
+def local_path(entry: SpecificationEntry) -> str | None:
+    """The path of a specification's file in the project; None for one that is known by its URL, or lies elsewhere."""
+    if entry.target.is_url:
+        return None
+    path = posixpath.normpath(entry.target.path_in_project or entry.target.path)
+    return None if path.startswith(("/", "../")) or path == ".." else path
+
+
+def _chunk(path: str, entry: SpecificationEntry, requirement: Requirement, sequence: int) -> Chunk:
+    source = entry.specification.source
+    name = f"r{requirement.identifier[:12]}"
+    title = " > ".join(part for part in (entry.name, requirement.section.title) if part)
+    digest = hashlib.sha256(f"{path}:{name}:{title}\0{requirement.text}".encode("utf-8", "surrogatepass"))
+    return Chunk(
+        chunk_id=f"{path}::{name}",
+        sequence=sequence,
+        kind="requirement",
+        title=title,
+        text=requirement.text,
+        line_start=source.line_of(requirement.spans[0][0]),
+        line_end=source.line_of(max(requirement.spans[-1][1] - 1, requirement.spans[0][0])),
+        digest=digest.hexdigest(),
+    )
+
+
+def _specification_facts(entry: SpecificationEntry) -> dict[str, str | None]:
+    return {
+        "id": entry.id,
+        "name": entry.name,
+        "url": entry.url if entry.target.is_url else None,
+        "path": local_path(entry),
+        "format": entry.specification.format.value,
+    }
+
+
+def _section_node(entry: SpecificationEntry, section: Section) -> Node:
+    facts = {"id": section.id, "title": section.title, "specification": entry.id}
+    return Node("Section", f"{entry.id}#{section.id or NAMELESS}", facts)
+
+
+def _requirement_node(catalog: TraceCatalog, entry: SpecificationEntry, requirement: Requirement) -> Node:
+    return Node(
+        "Requirement",
+        requirement.identifier,
+        {
+            "identifier": requirement.identifier,
+            "text": requirement.text,
+            "level": requirement.level.name,
+            "status": requirement.status.value,
+            "specification": entry.id,
+            "section": requirement.section.id,
+            "full_path": catalog.full_path(requirement),
+        },
+    )
+
+
+class _Speakers:
+    """Who says a citation: the file, and the symbol that the comment belongs to."""
+
+    def __init__(
+        self, catalog: TraceCatalog, artifacts: Mapping[str, str], symbols: Mapping[str, Sequence[Symbol]]
+    ) -> None:
+        self._artifacts, self._symbols = artifacts, symbols
+        self._ends = _ends_of_runs(entry.citation for entry in catalog.citations)
+
+    def of(self, citation: Citation) -> Iterator[str]:
+        path = posixpath.normpath(citation.source)
+        file = self._artifacts.get(path)
+        if file is None:
+            return
+        yield file
+        symbol = symbol_at(self._symbols.get(path, ()), citation.line, self._ends[citation.id])
+        if symbol is not None:
+            yield node_id("Symbol", symbol.id)
+
+
+def symbol_at(symbols: Sequence[Symbol], line: int, end_line: int) -> Symbol | None:
+    """The symbol that a comment from `line` to `end_line` belongs to: the one declared right below, else the innermost around.
+
+    What is declared below counts only inside the symbol around the comment: the last lines of one function do not speak of
+    the next.
+    """
+    around = [symbol for symbol in symbols if symbol.line_start <= line <= symbol.line_end]
+    innermost = min(around, key=lambda symbol: (symbol.line_end - symbol.line_start, symbol.id), default=None)
+    below = [
+        symbol
+        for symbol in symbols
+        if end_line < symbol.line_start <= end_line + _NEAR
+        and (innermost is None or symbol.line_end <= innermost.line_end)
+    ]
+    return min(below, key=lambda symbol: (symbol.line_start, -symbol.line_end, symbol.id), default=innermost)
+
+
+def _ends_of_runs(citations: Iterable[Citation]) -> dict[str, int]:
+    """The last line of each run of comments, by the id of each citation in it: several citations stand above one declaration."""
+    by_file: dict[str, dict[int, Citation]] = {}
+    for citation in citations:
+        by_file.setdefault(citation.source, {})[citation.line] = citation
+    ends: dict[str, int] = {}
+    for lines in by_file.values():
+        end, start_of_next = 0, -1
+        for line in sorted(lines, reverse=True):
+            own_end = max(line, lines[line].end_line)
+            end = end if own_end + 1 >= start_of_next > 0 else own_end
+            ends[lines[line].id] = end
+            start_of_next = line
+    return ends

@@ -1,0 +1,51 @@
+"""Pieces of text without structure: windows that overlap, so that nothing is only seen torn apart."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+
+from contextive.knowledge.lines import Lines
+from contextive.knowledge.piece import Piece
+
+WINDOW = 1_000
+OVERLAP = 200
+_SEARCH = 100
+"""Characters at the end of a window in which a space is looked for."""
+
+
+def cut_windows(lines: Lines, title: str) -> Iterator[Piece]:
+    """Windows of whole lines over a text. A line that is longer than a window has windows of its own."""
+    first, behind = lines.trim(0, len(lines.items))
+    starts = lines.starts
+    while first < behind:
+        most = min(bisect_right(starts, starts[first] + WINDOW + 1) - 1, behind)
+        if most <= first:
+            yield from cut_line(lines, first, title)
+            first += 1
+            continue
+        begin, end = lines.trim(first, most)
+        if begin < end:
+            yield Piece("window", title, begin, end, lines.text(begin, end))
+        if most >= behind:
+            return
+        # The next window starts with the last lines of this one, but always further on than it did.
+        first = max(first + 1, min(bisect_left(starts, starts[most] - OVERLAP), most))
+        if lines.size(most, most + 1) > WINDOW:
+            first = most
+
+
+def cut_line(lines: Lines, line: int, title: str) -> Iterator[Piece]:
+    """Windows over one long line, cut at spaces where there are any."""
+    text = lines.items[line].strip()
+    start = 0
+    while start < len(text):
+        end = min(start + WINDOW, len(text))
+        if end < len(text):
+            space = text.rfind(" ", end - _SEARCH, end)
+            end = space if space != -1 else end
+        if piece := text[start:end].strip():
+            yield Piece("window", title, line, line + 1, piece)
+        if end >= len(text):
+            return
+        start = end - OVERLAP

@@ -1,0 +1,197 @@
+"""Which files and symbols the names of a file mean."""
+
+from __future__ import annotations
+
+import pytest
+
+from contextive.knowledge.calls import resolve_calls
+from contextive.knowledge.extraction import extract_names
+from contextive.knowledge.imports import import_keys, resolve_imports
+from contextive.knowledge.known_paths import KnownPaths
+from contextive.knowledge.languages import language_of
+from contextive.knowledge.symbol import Symbol
+from contextive.knowledge.test_links import resolve_exercises
+
+
+def imported(path: str, text: str, *known: str) -> tuple[str, ...]:
+    names = extract_names(path, text, language_of(path), "code")
+    found = resolve_imports(path, names.references, KnownPaths.of([path, *known]))
+    lasts = {reference.name.replace("/", ".").rpartition(".")[2] for reference in names.references}
+    assert all(import_keys(target) & lasts for target in found), "an import would not be looked up again"
+    return found
+
+
+def calls(files: dict[str, str], path: str) -> set[tuple[str | None, str]]:
+    parsed = {name: extract_names(name, text, language_of(name), "code") for name, text in files.items()}
+    by_name: dict[str, list[tuple[str, Symbol]]] = {}
+    for name, names in parsed.items():
+        for symbol in names.symbols:
+            by_name.setdefault(symbol.name, []).append((name, symbol))
+    references = parsed[path].references
+    return set(resolve_calls(path, references, resolve_imports(path, references, KnownPaths.of(files)), by_name))
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "known", "expected"),
+    [
+        ("src/p/a.py", "from .m import f\n", ["src/p/m.py", "src/q/m.py"], ["src/p/m.py"]),
+        ("src/p/a.py", "from . import m\n", ["src/p/m.py", "src/p/__init__.py"], ["src/p/__init__.py", "src/p/m.py"]),
+        (
+            "tests/t.py",
+            "import p.m\nfrom p import n\n",
+            ["src/p/m.py", "src/p/n/__init__.py"],
+            ["src/p/m.py", "src/p/n/__init__.py"],
+        ),
+        ("src/p/a.py", "import json\n", ["src/q/json.py"], []),
+        ("scripts/a.py", "import common\n", ["scripts/common.py", "other/common.py"], ["scripts/common.py"]),
+        ("x/a.py", "import p.m\n", ["one/p/m.py", "two/p/m.py"], []),
+        ("one/a.py", "import p.m\n", ["one/p/m.py", "two/p/m.py"], ["one/p/m.py"]),
+        (
+            "src/a.ts",
+            "import './b'; import './c.js'; import './d'; import 'react'",
+            ["src/b.tsx", "src/c.ts", "src/d/index.ts"],
+            ["src/b.tsx", "src/c.ts", "src/d/index.ts"],
+        ),
+        ("src/x/a.ts", "import '..'", ["src/index.ts"], ["src/index.ts"]),
+        ("src/x/a.ts", "import '@/lib/b'", ["src/lib/b.ts"], ["src/lib/b.ts"]),
+        ("a.ts", "import '../../b'", ["b.ts"], []),
+        (
+            "cmd/m.go",
+            'package m\nimport ("net/http"; "x.org/me/app/internal/store"; "github.com/pkg/errors")',
+            ["internal/store/a.go", "internal/store/a_test.go", "http/h.go", "errors/e.go"],
+            ["internal/store/a.go"],
+        ),
+        ("src/lib.rs", "mod a; mod b;", ["src/a.rs", "src/b/mod.rs"], ["src/a.rs", "src/b/mod.rs"]),
+        (
+            "src/b/x.rs",
+            "use crate::a::Thing; use super::y::f; use crate::Root;",
+            ["src/a.rs", "src/b/y.rs", "src/lib.rs", "src/b/mod.rs"],
+            ["src/a.rs", "src/b/y.rs"],
+        ),
+        ("src/b/x.rs", "use crate::Root;", ["src/lib.rs"], ["src/lib.rs"]),
+        (
+            "one/src/lib.rs",
+            "use other_crate::a::B;",
+            ["other-crate/src/a.rs", "other-crate/src/lib.rs"],
+            ["other-crate/src/a.rs"],
+        ),
+        (
+            "j/a/A.java",
+            "import c.d.E; import static c.F.g; import x.y.Z;",
+            ["j/c/d/E.java", "j/c/F.java"],
+            ["j/c/F.java", "j/c/d/E.java"],
+        ),
+        (
+            "j/a/A.java",
+            "import c.d.*;",
+            ["j/c/d/E.java", "j/c/d/F.java", "j/d/G.java"],
+            ["j/c/d/E.java", "j/c/d/F.java"],
+        ),
+        (
+            "src/a.c",
+            '#include "b.h"\n#include <lib/c.h>\n#include "twice.h"\n',
+            ["src/b.h", "include/lib/c.h", "x/twice.h", "y/twice.h"],
+            ["include/lib/c.h", "src/b.h"],
+        ),
+        ("a.md", "[x](b.md)", ["b.md"], []),
+    ],
+)
+def test_imports_lead_to_files_when_there_is_no_doubt(
+    path: str, text: str, known: list[str], expected: list[str]
+) -> None:
+    assert list(imported(path, text, *known)) == expected
+
+
+def test_a_call_means_what_the_same_file_declares_first() -> None:
+    files = {
+        "a.py": (
+            "def helper(): pass\ndef run():\n    helper()\n"
+            "class A:\n    def m(self):\n        self.n()\n    def n(self): pass\n"
+        ),
+        "b.py": "def helper(): pass\nclass B:\n    def n(self): pass\n",
+    }
+    assert calls(files, "a.py") == {("a.py::run", "a.py::helper"), ("a.py::A.m", "a.py::A.n")}
+
+
+def test_a_call_means_what_an_imported_file_declares() -> None:
+    files = {
+        "p/a.py": "from p.b import helper\nfrom p import c\nhelper()\nc.load()\n",
+        "p/b.py": "def helper(): pass\n",
+        "p/c.py": "def load(): pass\n",
+        "p/d.py": "def helper(): pass\ndef load(): pass\n",
+    }
+    assert calls(files, "p/a.py") == {(None, "p/b.py::helper"), (None, "p/c.py::load")}
+
+
+def test_a_call_means_another_file_only_when_nothing_else_has_the_name() -> None:
+    files = {
+        "a.py": "single()\ndouble()\n",
+        "b.py": "def single(): pass\ndef double(): pass\n",
+        "c.py": "def double(): pass\n",
+    }
+    assert calls(files, "a.py") == {(None, "b.py::single")}
+
+
+def test_everyday_methods_of_others_are_not_taken_for_ours() -> None:
+    files = {
+        "a.py": "items.append(1)\nos.path.join(a)\nthing.recompute()\n",
+        "b.py": "class Buffer:\n    def append(self): pass\n    def recompute(self): pass\ndef join(): pass\n",
+    }
+    assert calls(files, "a.py") == {(None, "b.py::Buffer.recompute")}
+
+
+def test_files_of_one_go_package_see_each_other() -> None:
+    files = {
+        "p/a.go": "package p\nfunc A() { b() }",
+        "p/b.go": "package p\nfunc b() {}",
+        "q/b.go": "package q\nfunc b() {}",
+    }
+    assert calls(files, "p/a.go") == {("p/a.go::A", "p/b.go::b")}
+
+
+def test_other_languages_are_not_called() -> None:
+    assert calls({"a.py": "helper()\n", "b.ts": "function helper() {}\n"}, "a.py") == set()
+    assert calls({"a.tsx": "helper()\n", "b.ts": "function helper() {}\n"}, "a.tsx") == {(None, "b.ts::helper")}
+
+
+def exercised(test_path: str, test: str, source_path: str, source: str) -> tuple[str, ...]:
+    mentions = extract_names(test_path, test, language_of(test_path), "test").references
+    symbols = extract_names(source_path, source, language_of(source_path), "code").symbols
+    return resolve_exercises(test_path, mentions, [(source_path, symbol) for symbol in symbols])
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        ("buy(1)\n", ["buy"]),
+        ("Shop.close()\n", ["Shop", "Shop.close"]),
+        ("shop.close()\n", ["Shop.close"]),
+        ("x = 'buy(1)'  # buy(2)\n", []),
+        ("go(1)\n", []),
+    ],
+)
+def test_a_test_exercises_what_it_names(test: str, expected: list[str]) -> None:
+    source = "def buy(): pass\ndef go(): pass\nclass Shop:\n    def close(self): pass\n"
+    found = exercised("tests/test_market.py", test, "src/app/market.py", source)
+    assert list(found) == [f"src/app/market.py::{name}" for name in expected]
+
+
+def test_a_bare_name_needs_a_word_that_both_paths_share() -> None:
+    source = "def buy(): pass\nclass Shop:\n    def close(self): pass\n"
+    assert exercised("tests/test_other.py", "buy(1)\nclose()\n", "src/app/market.py", source) == ()
+
+
+@pytest.mark.parametrize("test", ["app.market.buy(1)\n", "market.buy(1)\n", "src.app.market.buy(1)\n"])
+def test_a_name_behind_its_module_counts_everywhere(test: str) -> None:
+    assert exercised("tests/test_other.py", test, "src/app/market.py", "def buy(): pass\n") == (
+        "src/app/market.py::buy",
+    )
+
+
+def test_tests_of_every_language_exercise_symbols() -> None:
+    assert exercised(
+        "src/market.test.ts", "test('x', () => { buy(1) })", "src/market.ts", "export function buy() {}"
+    ) == ("src/market.ts::buy",)
+    assert exercised(
+        "p/market_test.go", "package p\nfunc TestX() { Buy(1) }", "p/market.go", "package p\nfunc Buy() {}"
+    ) == ("p/market.go::Buy",)
