@@ -12,10 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Protocol
 
 from contextive.knowledge.artifact import GitFacts, ParsedArtifact
 from contextive.knowledge.graph import Direction, Edge, Layer, Node
@@ -39,7 +36,11 @@ from contextive.store.values import (
     Vote,
 )
 
-Vector = NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
 
 
 class Writer(Protocol):
@@ -104,6 +105,11 @@ class Store(Protocol):
     def close(self) -> None: ...
 
     def transaction(self) -> AbstractContextManager[Writer]: ...
+
+    def settle(self) -> None:
+        """Finish what is still to be done behind the last commit, so that the next question is quick. Call it after much
+        was written; without it questions are answered all the same, from what is there."""
+        ...
 
     def acquire_lease(self, name: str, holder: str) -> Lease | None:
         """The lease, with a heartbeat that keeps it alive, or None when another living process holds it."""

@@ -10,6 +10,12 @@ from contextive.knowledge.artifact import Artifact, ArtifactType
 from contextive.knowledge.chunk import Chunk
 from contextive.knowledge.symbol import Symbol, SymbolKind
 
+STATE_REPO_HEAD = "repo_head"
+STATE_PENDING_FILES = "pending_files"
+STATE_SKIPPED_FILES = "skipped_files"
+STATE_VECTOR_MODEL = "vector_model"
+"""Keys of the facts that `AsOf` is made from. The model is written as `<name>/<dimensions>`; counts as decimal numbers."""
+
 
 @dataclass(frozen=True, slots=True)
 class AsOf:

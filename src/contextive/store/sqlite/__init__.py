@@ -1,0 +1,1 @@
+"""The embedded store: SQLite is the truth, two sidecars beside it make search quick."""

@@ -1,0 +1,171 @@
+"""Reads files, symbols, references and chunks."""
+
+# ruff: noqa: S608
+# What is put into statements here are names of our own tables and columns; values are always bound.
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from contextive.knowledge.chunk import Chunk
+from contextive.knowledge.symbol import Reference, Symbol
+from contextive.store.sqlite import rows
+from contextive.store.sqlite.connection import Database
+from contextive.store.values import ArtifactRow, ChunkRow, LedgerEntry, Pending, VectorModel
+
+_ARTIFACT = ", ".join(f"a.{column}" for column in rows.ARTIFACT_COLUMNS.split(", "))
+_SYMBOL = ", ".join(f"s.{column}" for column in rows.SYMBOL_COLUMNS.split(", "))
+_CHUNK = "c.number, c.artifact, c.sequence, c.kind, c.title, c.text, c.line_start, c.line_end, c.digest, c.tags, c.id"
+_WITH_COUNTS = (
+    f"SELECT {_ARTIFACT}, (SELECT count(*) FROM chunk WHERE artifact = a.number),"
+    " (SELECT count(*) FROM symbol WHERE artifact = a.number), l.seen_at"
+    " FROM artifact a JOIN ledger l ON l.artifact = a.number "
+)
+
+
+class Catalogue:
+    """What came from files, row by row."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    # Files
+
+    def ledger(self) -> dict[str, LedgerEntry]:
+        found = self._database.read(
+            "SELECT a.path, l.digest, l.size, l.modified_ns, l.changed_ns, l.inode, l.parser"
+            " FROM ledger l JOIN artifact a ON a.number = l.artifact"
+        )
+        return {
+            path: LedgerEntry(
+                path, rows.decode_digest(digest), size, modified, changed, inode if inode >= 0 else rows.unsigned(inode), parser
+            )
+            for path, digest, size, modified, changed, inode, parser in found
+        }  # fmt: skip
+
+    def artifacts(self) -> Iterator[ArtifactRow]:
+        for row in self._database.read(_WITH_COUNTS + "ORDER BY a.path"):
+            yield _artifact_row(row)
+
+    def artifact(self, path: str) -> ArtifactRow | None:
+        row = self._database.read_one(_WITH_COUNTS + "WHERE a.path = ?", (path,))
+        return None if row is None else _artifact_row(row)
+
+    # Names
+
+    def symbols(self, path: str | None) -> Iterator[tuple[str, Symbol]]:
+        where, values = ("WHERE a.path = ?", [path]) if path is not None else ("", [])
+        found = self._database.read(
+            f"SELECT a.path, {_SYMBOL} FROM artifact a JOIN symbol s ON s.artifact = a.number {where}"
+            " ORDER BY a.path, s.line_start, s.line_end, s.id",
+            values,
+        )
+        for row in found:
+            yield row[0], rows.decode_symbol(row[1:])
+
+    def symbol(self, symbol_id: str) -> Symbol | None:
+        row = self._database.read_one(f"SELECT {_SYMBOL} FROM symbol s WHERE s.id = ?", (symbol_id,))
+        return None if row is None else rows.decode_symbol(row)
+
+    def symbols_named(self, names: Iterable[str]) -> Iterator[tuple[str, Symbol]]:
+        wanted = set(names)
+        found = self._database.read(
+            f"SELECT a.path, {_SYMBOL} FROM symbol s JOIN artifact a ON a.number = s.artifact"
+            " WHERE s.name_hash IN (SELECT value FROM json_each(?)) ORDER BY a.path, s.line_start, s.line_end, s.id",
+            (json.dumps(sorted({rows.name_hash(name) for name in wanted})),),
+        )
+        for row in found:
+            symbol = rows.decode_symbol(row[1:])
+            if symbol.name in wanted:
+                yield row[0], symbol
+
+    def references(self, path: str) -> tuple[Reference, ...]:
+        row = self._database.read_one(
+            "SELECT r.body FROM reference r JOIN artifact a ON a.number = r.artifact WHERE a.path = ?", (path,)
+        )
+        return () if row is None else rows.decode_references(row[0])
+
+    def paths_referring_to(self, names: Iterable[str]) -> set[str]:
+        found = self._database.read(
+            "SELECT DISTINCT a.path FROM json_each(?) n CROSS JOIN reference_name r ON r.name = n.value"
+            " JOIN artifact a ON a.number = r.artifact",
+            (json.dumps(sorted(set(names))),),
+        )
+        return {path for (path,) in found}
+
+    # Chunks
+
+    def chunks(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:
+        given = json.dumps([int(number) for number in numbers])
+        return {row.number: row for row in self._chunk_rows("c.number IN (SELECT value FROM json_each(?))", given)}
+
+    def chunks_by_id(self, chunk_ids: Sequence[str]) -> dict[str, ChunkRow]:
+        given = json.dumps(list(chunk_ids))
+        return {row.chunk.chunk_id: row for row in self._chunk_rows("c.id IN (SELECT value FROM json_each(?))", given)}
+
+    def chunks_of(self, path: str) -> tuple[ChunkRow, ...]:
+        condition = "c.artifact = (SELECT number FROM artifact WHERE path = ?)"
+        return tuple(
+            sorted(self._chunk_rows(condition, path), key=lambda row: (row.chunk.sequence, row.chunk.chunk_id))
+        )
+
+    def _chunk_rows(self, condition: str, value: str) -> Iterator[ChunkRow]:
+        with self._database.snapshot() as connection:
+            found = connection.execute(f"SELECT {_CHUNK} FROM chunk c WHERE {condition}", (value,)).fetchall()
+            numbers = json.dumps([row[0] for row in found])
+            artifacts = connection.execute(
+                f"SELECT a.number, {_ARTIFACT} FROM artifact a WHERE a.number IN (SELECT value FROM json_each(?))",
+                (json.dumps(sorted({row[1] for row in found})),),
+            ).fetchall()
+            symbols = connection.execute(
+                f"SELECT h.chunk, {_SYMBOL} FROM json_each(?) n CROSS JOIN chunk_symbol h ON h.chunk = n.value"
+                " JOIN symbol s ON s.number = h.symbol ORDER BY h.chunk, h.ordinal",
+                (numbers,),
+            ).fetchall()
+        facts = {row[0]: rows.decode_artifact(row[1:]) for row in artifacts}
+        held = {
+            number: tuple(rows.decode_symbol(row[1:]) for row in group)
+            for number, group in groupby(symbols, key=lambda row: row[0])
+        }
+        for row in found:
+            yield _chunk_row(row, facts[row[1]], held.get(row[0], ()))
+
+    def pending_vectors(self, model: VectorModel, limit: int) -> tuple[Pending, ...]:
+        found = self._database.read(
+            "SELECT c.number, c.digest, c.title, c.text FROM chunk c JOIN ("
+            "  SELECT number FROM chunk WHERE number NOT IN (SELECT chunk FROM vector WHERE model ="
+            "    (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?))"
+            "  ORDER BY size, number LIMIT ?) p ON p.number = c.number ORDER BY c.size, c.number",
+            (model.name, model.dimensions, limit),
+        )
+        return tuple(Pending(number, rows.decode_digest(digest), title, text) for number, digest, title, text in found)
+
+    def vector_counts(self) -> dict[VectorModel, int]:
+        found = self._database.read(
+            "SELECT m.name, m.dimensions, (SELECT count(*) FROM vector WHERE model = m.number) FROM vector_model m"
+        )
+        return {VectorModel(name, dimensions): count for name, dimensions, count in found if count}
+
+
+def _artifact_row(row: tuple[Any, ...]) -> ArtifactRow:
+    return ArtifactRow(rows.decode_artifact(row[:-3]), row[-3], row[-2], row[-1])
+
+
+def _chunk_row(row: tuple[Any, ...], artifact: Any, symbols: tuple[Symbol, ...]) -> ChunkRow:
+    number, _, sequence, kind, title, text, line_start, line_end, digest, tags, chunk_id = row
+    chunk = Chunk(
+        chunk_id=chunk_id,
+        sequence=sequence,
+        kind=kind,
+        title=title,
+        text=text,
+        line_start=line_start,
+        line_end=line_end,
+        digest=rows.decode_digest(digest),
+        tags=rows.decode_names(tags),
+        symbols=tuple(symbol.id for symbol in symbols),
+    )
+    return ChunkRow(number, chunk, artifact, symbols)

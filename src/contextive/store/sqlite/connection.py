@@ -1,0 +1,361 @@
+"""Connections: one for each reading thread, one for writing, and nothing that can be busy seen from outside."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from contextive.errors import Unavailable
+from contextive.store.sqlite import faults, salvage, schema
+from contextive.store.sqlite.directory import StateDirectory
+from contextive.store.sqlite.locks import FileLock
+
+WAIT_SECONDS = 30.0
+"""How long a caller waits for others before it is told that the index is not available."""
+_BUSY_MILLISECONDS = 2_000
+_MAPPED_BYTES = 128 * 1024 * 1024
+"""Pages of the file that processes share without a copy. More is somewhat quicker, and counts as resident memory."""
+_READER_CACHE_KIB = 4_096
+_WRITER_CACHE_KIB = 32_768
+_JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
+_READING_PRAGMAS = frozenset(
+    {"data_version", "foreign_key_check", "page_count", "page_size", "quick_check", "user_version", "journal_mode"}
+)
+_log = logging.getLogger("contextive.store")
+
+Row = tuple[Any, ...]
+
+
+class Database:
+    """The database file of a state directory. Connections notice when another file was put in its place."""
+
+    def __init__(self, directory: StateDirectory) -> None:
+        self.directory = directory
+        self.network = directory.network_file_system()
+        self.was_salvaged = False
+        self._writing = threading.Lock()
+        self._writing_thread: int | None = None
+        self._guard = threading.Lock()
+        self._threads = threading.local()
+        self._readers: list[tuple[threading.Thread, sqlite3.Connection]] = []
+        self._writer: sqlite3.Connection | None = None
+        self._writer_identity: tuple[int, int] | None = None
+        self._identity: tuple[int, int] | None = None
+        self._damaged = False
+        self._closed = False
+        self._immutable = False
+        with faults.translated():
+            self._make_ready()
+
+    # Opening
+
+    def _make_ready(self) -> None:
+        """Bring the file to a state in which it can be used: made, migrated, and whole as far as a first look tells."""
+        path = self.directory.database
+        if not self.directory.is_writable:
+            self._check_readable()
+            self._identity = self._identity_on_disk()
+            return
+        if not self._is_ready():
+            lock = FileLock(self.directory.opening_lock)
+            try:
+                if not lock.acquire(WAIT_SECONDS):
+                    raise Unavailable("Another process is opening the index.", hint="Try again in a moment.")
+            except OSError as error:
+                raise Unavailable(
+                    "The state directory cannot be written.", hint="Check its permissions and its disk."
+                ) from error
+            try:
+                if not self._is_ready():
+                    self._make_or_mend()
+            finally:
+                lock.release()
+        self._damaged = False
+        self._identity = self._identity_on_disk()
+        if self._identity is None:
+            raise Unavailable(f"The index {path.name} cannot be found after it was made.")
+
+    def _is_ready(self) -> bool:
+        path = self.directory.database
+        try:
+            if self._damaged or self.directory.damage_mark.exists() or path.stat().st_size == 0:
+                return False
+            with contextlib.closing(self._connect("rw")) as connection:
+                version = schema.schema_version(connection)
+                schema.check_not_newer(version)
+                if version != schema.latest_version():
+                    return False
+                return bool(connection.execute("SELECT count(*) FROM progress").fetchone() == (1,))
+        except FileNotFoundError:
+            return False
+        except sqlite3.Error:
+            return False
+
+    def _make_or_mend(self) -> None:
+        path = self.directory.database
+        if self._damaged or self.directory.damage_mark.exists():
+            self._start_over()
+        elif not path.exists() or path.stat().st_size == 0:
+            # A log beside an empty file belongs to what the file was before somebody emptied it.
+            salvage.remove_journals(path)
+        try:
+            self._create()
+        except sqlite3.DatabaseError as error:
+            if not faults.is_damage(error):
+                raise
+            self._start_over()
+            self._create()
+
+    def _start_over(self) -> None:
+        aside = salvage.set_aside(self.directory)
+        self._create()
+        if aside is not None:
+            with contextlib.closing(self._connect("rw")) as connection:
+                kept = salvage.copy_kept_rows(aside, connection)
+            self.was_salvaged = True
+            _log.warning("the index was damaged and starts over; %d kept rows were saved", kept)
+        self.directory.damage_mark.unlink(missing_ok=True)
+
+    def _create(self) -> None:
+        path = self.directory.database
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        with contextlib.closing(self._connect("rw")) as connection:
+            journal = "DELETE" if self.network else "WAL"
+            connection.execute(f"PRAGMA journal_mode = {journal}").fetchone()
+            schema.migrate(connection)
+
+    def _check_readable(self) -> None:
+        if not self.directory.database.exists():
+            raise Unavailable("There is no index yet.", hint="Run an ingest where the state directory can be written.")
+        try:
+            with contextlib.closing(self._connect("ro")) as connection:
+                schema.check_not_newer(schema.schema_version(connection))
+        except sqlite3.OperationalError:
+            # Without the right to make the shared memory of the log, only a file that nobody writes can be read.
+            self._immutable = True
+            with contextlib.closing(self._connect("ro")) as connection:
+                schema.check_not_newer(schema.schema_version(connection))
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        uri = f"{self.directory.database.absolute().as_uri()}?mode={mode}" + ("&immutable=1" if self._immutable else "")
+        connection = sqlite3.connect(
+            uri,
+            uri=True,
+            timeout=_BUSY_MILLISECONDS / 1000,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute(f"PRAGMA journal_size_limit = {_JOURNAL_LIMIT_BYTES}")
+        return connection
+
+    def _identity_on_disk(self) -> tuple[int, int] | None:
+        try:
+            found = self.directory.database.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    @property
+    def identity(self) -> tuple[int, int] | None:
+        """Which file this is. It changes when another one was put in its place; what was remembered of it is void then."""
+        return self._identity
+
+    def _follow_file(self) -> None:
+        """Open anew when the file was set aside, restored or removed by somebody else."""
+        if self._closed:
+            raise Unavailable("The index is closed.")
+        if self._damaged or self._identity_on_disk() != self._identity:
+            with self._guard:
+                if self._damaged or self._identity_on_disk() != self._identity:
+                    self._readers.clear()
+                    self._threads = threading.local()
+                    self._make_ready()
+
+    # Reading
+
+    def reader(self) -> sqlite3.Connection:
+        """This thread's connection for reading."""
+        self._follow_file()
+        connection: sqlite3.Connection | None = getattr(self._threads, "connection", None)
+        if connection is None:
+            connection = self._connect("rw" if self.directory.is_writable else "ro")
+            connection.execute(f"PRAGMA mmap_size = {_MAPPED_BYTES}")
+            connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
+            connection.execute("PRAGMA query_only = ON")
+            connection.create_function("folded", 1, faults.fold, deterministic=True)
+            # Its first use declares a table, which the authorizer would refuse.
+            connection.execute("SELECT 1 FROM json_each('[]')").fetchall()
+            connection.set_authorizer(_authorize_reading)
+            with self._guard:
+                self._threads.connection = connection
+                self._close_readers_of_ended_threads()
+                self._readers.append((threading.current_thread(), connection))
+        return connection
+
+    def _close_readers_of_ended_threads(self) -> None:
+        for thread, connection in self._readers:
+            if not thread.is_alive():
+                connection.close()
+        self._readers = [(thread, connection) for thread, connection in self._readers if thread.is_alive()]
+
+    def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        """All rows of a query."""
+        with self.failures_noticed():
+            deadline = time.monotonic() + WAIT_SECONDS
+            while True:
+                try:
+                    return self.reader().execute(sql, values).fetchall()
+                except sqlite3.OperationalError as error:
+                    if not faults.is_busy(error) or time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.01)
+
+    def read_one(self, sql: str, values: Sequence[Any] = ()) -> Row | None:
+        rows = self.read(sql, values)
+        return rows[0] if rows else None
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """A connection that sees one state of the database until the block ends."""
+        with self.failures_noticed():
+            connection = self.reader()
+            if connection.in_transaction:
+                yield connection
+                return
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.execute("ROLLBACK")
+
+    # Writing
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """The writing connection in a transaction, which is committed unless the block raises."""
+        if not self.directory.is_writable:
+            raise Unavailable(
+                "The index is open for reading only.", hint="Check the permissions of the state directory."
+            )
+        if self._writing_thread == threading.get_ident():
+            raise RuntimeError("transactions of a store do not nest")
+        if not self._writing.acquire(timeout=WAIT_SECONDS):
+            raise Unavailable("The index is busy.", hint="Another call is writing; try again in a moment.")
+        try:
+            with self.failures_noticed():
+                self._follow_file()
+                self._writing_thread = threading.get_ident()
+                connection = self._writer_connection()
+                self._begin(connection)
+                try:
+                    yield connection
+                    self._commit(connection)
+                except BaseException:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    raise
+        finally:
+            self._writing_thread = None
+            self._writing.release()
+
+    def _writer_connection(self) -> sqlite3.Connection:
+        if self._writer_identity != self._identity:
+            self._drop_writer()
+        if self._writer is None:
+            connection = self._connect("rw")
+            connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
+            connection.set_authorizer(_authorize_writing)
+            self._writer, self._writer_identity = connection, self._identity
+        return self._writer
+
+    def _begin(self, connection: sqlite3.Connection) -> None:
+        self._until_free(connection, "BEGIN IMMEDIATE")
+
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        # With a rollback journal a commit waits for readers; in WAL it never does.
+        self._until_free(connection, "COMMIT")
+
+    def _until_free(self, connection: sqlite3.Connection, statement: str) -> None:
+        deadline = time.monotonic() + WAIT_SECONDS
+        pause = 0.002
+        while True:
+            try:
+                connection.execute(statement)
+            except sqlite3.OperationalError as error:
+                if not faults.is_busy(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(pause)
+                pause = min(pause * 2, 0.1)
+            else:
+                return
+
+    # Ending
+
+    @contextlib.contextmanager
+    def failures_noticed(self) -> Iterator[None]:
+        """Faults of SQLite leave as ours; damage is remembered, so that the next use mends it."""
+        try:
+            with faults.translated():
+                yield
+        except faults.Damaged:
+            self.mark_damaged()
+            raise
+
+    def mark_damaged(self) -> None:
+        """Have the file set aside and made anew by whoever uses the index next."""
+        self._damaged = self.directory.is_writable
+        if self.directory.is_writable:
+            with contextlib.suppress(OSError):
+                self.directory.damage_mark.touch()
+
+    def _drop_writer(self) -> None:
+        if self._writer is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._writer.close()
+            self._writer = None
+
+    def close(self) -> None:
+        with self._guard:
+            self._closed = True
+            for _, connection in self._readers:
+                with contextlib.suppress(sqlite3.Error):
+                    connection.close()
+            self._readers.clear()
+        if self._writing.acquire(timeout=WAIT_SECONDS):
+            self._drop_writer()
+            self._writing.release()
+
+
+def _authorize_reading(
+    action: int, first: str | None, second: str | None, _database: str | None, _trigger: str | None
+) -> int:
+    match action:
+        case sqlite3.SQLITE_SELECT | sqlite3.SQLITE_READ | sqlite3.SQLITE_TRANSACTION | sqlite3.SQLITE_RECURSIVE:
+            return sqlite3.SQLITE_OK
+        case sqlite3.SQLITE_FUNCTION:
+            return sqlite3.SQLITE_DENY if second == "load_extension" else sqlite3.SQLITE_OK
+        case sqlite3.SQLITE_PRAGMA:
+            allowed = first in _READING_PRAGMAS and (second is None or first == "quick_check")
+            return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
+        case _:
+            return sqlite3.SQLITE_DENY
+
+
+def _authorize_writing(
+    action: int, _first: str | None, second: str | None, _database: str | None, _trigger: str | None
+) -> int:
+    if action in (sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH, sqlite3.SQLITE_PRAGMA):
+        return sqlite3.SQLITE_DENY
+    if action == sqlite3.SQLITE_FUNCTION and second == "load_extension":
+        return sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK

@@ -1,0 +1,86 @@
+"""The directory in which the state of a project lives."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+
+from contextive.errors import Unavailable
+
+_NETWORK_SYSTEMS = frozenset(
+    {"9p", "afs", "afpfs", "ceph", "cifs", "davfs", "fuse.s3fs", "fuse.sshfs", "gfs2", "glusterfs", "fuse.glusterfs",
+     "fuse.rclone", "lustre", "ncpfs", "nfs", "nfs4", "smb2", "smb3", "smbfs", "sshfs", "virtiofs"}
+)  # fmt: skip
+
+
+class StateDirectory:
+    """Where the database and its sidecars stand, made ready for them."""
+
+    def __init__(self, path: Path, *, read_only: bool) -> None:
+        self.path = path
+        self.database = path / "index.db"
+        self.lexical = path / "lexical"
+        self.vectors = path / "vectors"
+        self.opening_lock = path / "opening.lock"
+        self.damage_mark = path / "index.damaged"
+        if not read_only:
+            self._prepare()
+        self.is_writable = not read_only and os.access(path, os.W_OK)
+
+    def _prepare(self) -> None:
+        try:
+            if not self.path.exists():
+                self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            ignore = self.path / ".gitignore"
+            if not ignore.exists() and os.access(self.path, os.W_OK):
+                ignore.write_text("*\n", encoding="utf-8")
+        except OSError as error:
+            raise Unavailable(
+                "The state directory cannot be made.", hint="Check that its parent is a writable directory."
+            ) from error
+
+    def make_private(self, directory: Path) -> None:
+        """Make a directory of a sidecar."""
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def network_file_system(self) -> str | None:
+        """The kind of network file system under the directory; None on a local disk or where nobody can tell."""
+        if not sys.platform.startswith("linux"):
+            return None
+        try:
+            with Path("/proc/self/mounts").open(encoding="utf-8", errors="replace") as lines:
+                kind = mounted_kind(lines.read(), self.path.resolve())
+        except OSError:
+            return None
+        return kind if kind in _NETWORK_SYSTEMS else None
+
+
+def mounted_kind(mounts: str, path: Path) -> str | None:
+    """The kind of file system at a path, from the text of a mount table."""
+    best, kind = "", None
+    for line in mounts.splitlines():
+        fields = line.split(" ")
+        if len(fields) < 3:
+            continue
+        point = fields[1]
+        with contextlib.suppress(UnicodeDecodeError, UnicodeEncodeError):
+            point = point.encode("latin-1").decode("unicode_escape")
+        # A later mount over the same point hides the earlier one.
+        if path.is_relative_to(point) and len(point) >= len(best):
+            best, kind = point, fields[2]
+    return kind
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Put a whole file in place of another: a reader sees the old one or the new one, never a part."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,134 @@
+"""Which artifacts and chunks a filter lets through, as sets of numbers.
+
+Answers are remembered until the rows that they came from change, so that a filter costs a look-up when it is used again.
+"""
+
+# ruff: noqa: S608
+# What is put into statements here are names of our own tables and columns; values are always bound.
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from contextive.store.sqlite.connection import Database
+from contextive.store.sqlite.progress import Progress
+from contextive.store.sqlite.rows import name_hash
+from contextive.store.values import ChunkFilter
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_REMEMBERED = 64
+
+
+class Filters:
+    """Filters in terms of numbers."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._remembered: OrderedDict[tuple[Any, ...], NDArray[np.int64]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def artifacts(self, where: ChunkFilter, progress: Progress) -> NDArray[np.int64] | None:
+        """Numbers of the artifacts that pass; None when every one does."""
+        conditions: list[tuple[str, tuple[Any, ...]]] = [
+            ("folded(type) IN (SELECT value FROM json_each(?))", where.artifact_types),
+            ("folded(namespace) IN (SELECT value FROM json_each(?))", where.namespaces),
+            ("folded(subsystem) IN (SELECT value FROM json_each(?))", where.subsystems),
+            (
+                "EXISTS (SELECT 1 FROM json_each(?) WHERE substr(folded(artifact.path), 1, length(value)) = value)",
+                where.paths,
+            ),
+        ]
+        answers = [
+            self._artifacts_where(condition, json.dumps(folded(values)), progress)
+            for condition, values in conditions
+            if values
+        ]
+        if where.updated_after is not None:
+            answers.append(self._artifacts_where("git_timestamp >= ?", where.updated_after, progress))
+        return _common(answers)
+
+    def _artifacts_where(self, condition: str, value: Any, progress: Progress) -> NDArray[np.int64]:
+        sql = f"SELECT number FROM artifact WHERE {condition}"
+        return self._remember((condition, value, progress.artifact_stamp), lambda: self._database.read(sql, (value,)))
+
+    def chunks(self, where: ChunkFilter, progress: Progress) -> NDArray[np.int64] | None:
+        """Numbers of the chunks that pass what is asked of chunks themselves; None when every one does."""
+        answers = []
+        if where.tags:
+            answers.append(
+                self._chunks_where(
+                    "SELECT chunk FROM chunk_tag WHERE tag IN (SELECT value FROM json_each(?))",
+                    json.dumps(folded(where.tags)),
+                    progress,
+                )
+            )
+        if where.symbols:
+            answers.append(self._chunks_where(_WITH_SYMBOLS, _named(where.symbols), progress))
+        for column, values in (("kind", where.symbol_kinds), ("language", where.symbol_languages)):
+            if values:
+                sql = (
+                    "SELECT h.chunk FROM symbol s JOIN chunk_symbol h ON h.symbol = s.number"
+                    f" WHERE s.{column} IN (SELECT {column} FROM (SELECT DISTINCT {column} FROM symbol)"
+                    f" WHERE folded({column}) IN (SELECT value FROM json_each(?)))"
+                )
+                answers.append(self._chunks_where(sql, json.dumps(folded(values)), progress))
+        return _common(answers)
+
+    def passing(self, where: ChunkFilter, progress: Progress) -> NDArray[np.int64] | None:
+        """Numbers of the chunks that pass the whole filter; None when every one does."""
+        artifacts = self.artifacts(where, progress)
+        answers = [answer for answer in (self.chunks(where, progress),) if answer is not None]
+        if artifacts is not None:
+            sql = "SELECT number FROM chunk WHERE artifact IN (SELECT value FROM json_each(?))"
+            answers.append(self._chunks_where(sql, json.dumps(artifacts.tolist()), progress))
+        return _common(answers)
+
+    def _chunks_where(self, sql: str, value: str, progress: Progress) -> NDArray[np.int64]:
+        return self._remember((sql, value, progress.chunk_stamp), lambda: self._database.read(sql, (value,)))
+
+    def _remember(self, key: tuple[Any, ...], ask: Callable[[], list[tuple[Any, ...]]]) -> NDArray[np.int64]:
+        import numpy as np
+
+        with self._lock:
+            known = self._remembered.get(key)
+            if known is not None:
+                self._remembered.move_to_end(key)
+                return known
+        answer = np.unique(np.fromiter((row[0] for row in ask()), dtype=np.int64))
+        with self._lock:
+            self._remembered[key] = answer
+            while len(self._remembered) > _REMEMBERED:
+                self._remembered.popitem(last=False)
+        return answer
+
+
+_WITH_SYMBOLS = (
+    "SELECT h.chunk FROM json_each(?1) g CROSS JOIN symbol s ON s.name_hash = json_extract(g.value, '$[0]')"
+    " AND folded(s.name) = json_extract(g.value, '$[1]') JOIN chunk_symbol h ON h.symbol = s.number"
+    " UNION SELECT h.chunk FROM json_each(?1) g CROSS JOIN symbol s ON s.qualified_hash = json_extract(g.value, '$[0]')"
+    " AND folded(s.qualified_name) = json_extract(g.value, '$[1]') JOIN chunk_symbol h ON h.symbol = s.number"
+)
+
+
+def _named(names: Iterable[str]) -> str:
+    return json.dumps([(name_hash(name), name.casefold()) for name in names])
+
+
+def folded(values: Iterable[str]) -> list[str]:
+    return sorted({value.casefold() for value in values})
+
+
+def _common(answers: list[NDArray[np.int64]]) -> NDArray[np.int64] | None:
+    import numpy as np
+
+    common: NDArray[np.int64] | None = None
+    for answer in answers:
+        common = answer if common is None else np.intersect1d(common, answer, assume_unique=True)
+    return common

@@ -1,0 +1,116 @@
+"""BM25 by FTS5: slower, but part of SQLite. It serves where tantivy cannot.
+
+It is made when it is first needed and not kept in step before: two indexes would cost every ingest for a case that is rare.
+Tokens go in as hexadecimal, because FTS5 would split them again by rules of its own.
+"""
+
+# ruff: noqa: S608
+# What is put into statements here are names of our own tables and columns; values are always bound.
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contextive.store.sqlite.documents import Document
+from contextive.store.sqlite.tantivy_engine import TITLE_WEIGHT
+from contextive.store.values import Hit, LexicalQuery
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_FIELDS = (("body", 1.0), ("title", TITLE_WEIGHT))
+FAULTS = (sqlite3.Error, OSError)
+
+
+class FtsEngine:
+    """Two tables of FTS5, whose scores are summed: a weight of a column would not make a field of its own."""
+
+    name = "fts5"
+
+    def __init__(self, directory: Path | None, *, create: bool) -> None:
+        self._file = ":memory:" if directory is None else str(directory / "fts.db")
+        if directory is not None and create:
+            directory.mkdir(mode=0o700, exist_ok=True)
+        elif directory is not None and not (directory / "fts.db").is_file():
+            raise FileNotFoundError("fts.db")
+        self._connection = self._connect()
+        if create:
+            for field, _ in _FIELDS:
+                self._connection.execute(
+                    f"CREATE VIRTUAL TABLE IF NOT EXISTS {field} USING fts5 (tokens, detail = none, tokenize = 'ascii')"
+                )
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._file, timeout=5, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        connection.execute("PRAGMA synchronous = OFF")
+        return connection
+
+    def reload(self) -> None:
+        """A connection always sees the newest commit."""
+
+    @contextmanager
+    def writing(self) -> Iterator[FtsWriter]:
+        own = self._connection if self._file == ":memory:" else self._connect()
+        try:
+            own.execute("BEGIN IMMEDIATE")
+            yield FtsWriter(own)
+        finally:
+            if own.in_transaction:
+                own.execute("ROLLBACK")
+            if own is not self._connection:
+                own.close()
+
+    def numbers(self) -> set[int]:
+        return {number for (number,) in self._connection.execute("SELECT rowid FROM body")}
+
+    def search(self, query: LexicalQuery, k: int, allowed: NDArray[np.int64] | None) -> list[Hit]:
+        terms = list(dict.fromkeys((*query.terms, *query.whole)))
+        if not terms or k <= 0:
+            return []
+        asked = " OR ".join(f'"{_encode(term)}"' for term in terms)
+        scores: dict[int, float] = defaultdict(float)
+        for field, weight in _FIELDS:
+            found = self._connection.execute(
+                f"SELECT rowid, bm25({field}) FROM {field} WHERE {field} MATCH ?", (asked,)
+            )
+            for number, score in found.fetchall():
+                scores[number] -= weight * score
+        passing = None if allowed is None else set(allowed.tolist())
+        hits = [Hit(number, score) for number, score in scores.items() if passing is None or number in passing]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.number))[:k]
+
+    def close(self) -> None:
+        with contextlib.suppress(sqlite3.Error):
+            self._connection.close()
+
+
+class FtsWriter:
+    """Changes until the next commit."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def drop(self, number: int) -> None:
+        for field, _ in _FIELDS:
+            self._connection.execute(f"DELETE FROM {field} WHERE rowid = ?", (number,))
+
+    def put(self, document: Document) -> None:
+        for field, tokens in (("body", document.body), ("title", document.title)):
+            text = " ".join(map(_encode, tokens))
+            self._connection.execute(f"INSERT INTO {field} (rowid, tokens) VALUES (?, ?)", (document.number, text))
+
+    def commit(self) -> None:
+        self._connection.execute("COMMIT")
+        self._connection.execute("BEGIN IMMEDIATE")
+
+
+def _encode(token: str) -> str:
+    return token.encode("utf-8", "surrogatepass").hex()

@@ -1,0 +1,203 @@
+"""Reads nodes and edges."""
+
+# ruff: noqa: S608
+# What is put into statements here are names of our own tables and columns; values are always bound.
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from contextive.knowledge.graph import Direction, Edge, EdgeType, Label, Node
+from contextive.store.sqlite.connection import Database, Row
+from contextive.store.sqlite.rows import name_hash
+from contextive.store.sqlite.statements import SEARCH_SEPARATOR
+
+_MANY_EDGES = 50_000
+"""More rows than this at once are asked for node by node, each with its limit."""
+
+
+class Graph:
+    """The graph as its owners state it together."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._words: dict[str, int] = {}
+        self._texts: dict[int, str] = {}
+        self._known_of: tuple[int, int] | None = None
+
+    def words(self) -> Mapping[str, int]:
+        """The numbers of labels and edge types."""
+        if not self._words or self._known_of != self._database.identity:
+            self._load_words()
+        return self._words
+
+    def _load_words(self) -> None:
+        found = self._database.read("SELECT number, text FROM word")
+        self._known_of = self._database.identity
+        self._words = {text: number for number, text in found}
+        self._texts = dict(found)
+
+    def _text(self, number: int) -> str:
+        if number not in self._texts or self._known_of != self._database.identity:
+            self._load_words()
+        return self._texts[number]
+
+    def _id(self, label: int, key: str) -> str:
+        return f"{self._text(label)}:{key}"
+
+    # Nodes
+
+    def nodes(self, node_ids: Iterable[str]) -> dict[str, Node]:
+        given = self._pairs(dict.fromkeys(node_ids))
+        found = self._database.read(
+            "SELECT n.label, n.key, n.properties FROM json_each(?) g CROSS JOIN node n"
+            " ON n.label = json_extract(g.value, '$[0]') AND n.key = json_extract(g.value, '$[1]')",
+            (given,),
+        )
+        return {node.id: node for node in map(self._decoded, found)}
+
+    def nodes_labelled(self, label: str, after: str | None, limit: int) -> tuple[Node, ...]:
+        return self._page("n.label = ?1 AND (?2 IS NULL OR n.key > ?2)", (self.words().get(label), after), limit)
+
+    def nodes_keyed(self, label: str, key: str) -> tuple[Node, ...]:
+        found = self._page("n.hash = ? AND n.label = ?", (name_hash(key), self.words().get(label)), -1)
+        return tuple(node for node in found if node.key.casefold() == key.casefold())
+
+    def find_nodes(self, term: str, labels: Sequence[str], limit: int) -> tuple[Node, ...]:
+        folded = term.casefold()
+        if SEARCH_SEPARATOR in folded:
+            return ()
+        condition = (
+            "n.label = ?1 AND CASE WHEN n.search IS NULL THEN instr(lower(n.key), ?2) ELSE instr(n.search, ?2) END"
+        )
+        nodes: list[Node] = []
+        for label in dict.fromkeys(labels):
+            if len(nodes) < limit:
+                nodes += self._page(condition, (self.words().get(label), folded), limit - len(nodes))
+        return tuple(nodes)
+
+    def unconnected(self, label: str, types: Sequence[str], after: str | None, limit: int) -> tuple[Node, ...]:
+        chosen = self._type_condition(types)
+        condition = (
+            "n.label = ?1 AND (?2 IS NULL OR n.key > ?2)"
+            f" AND NOT EXISTS (SELECT 1 FROM edge e WHERE e.source = n.number {chosen})"
+            f" AND NOT EXISTS (SELECT 1 FROM edge e WHERE e.target = n.number {chosen})"
+        )
+        return self._page(condition, (self.words().get(label), after), limit)
+
+    def _page(self, condition: str, values: Sequence[Any], limit: int) -> tuple[Node, ...]:
+        found = self._database.read(
+            f"SELECT n.label, n.key, n.properties FROM node n WHERE {condition} ORDER BY n.key LIMIT {int(limit)}",
+            values,
+        )
+        return tuple(map(self._decoded, found))
+
+    def _decoded(self, row: Row) -> Node:
+        label, key, properties = row
+        return Node(cast("Label", self._text(label)), key, json.loads(properties))
+
+    def _pairs(self, node_ids: Iterable[str]) -> str:
+        pairs = []
+        for node_id in node_ids:
+            label, _, key = node_id.partition(":")
+            pairs.append((self.words().get(label), key))
+        return json.dumps(pairs)
+
+    # Edges
+
+    def expand(
+        self, frontier: Sequence[str], types: Sequence[str], direction: Direction, limit: int
+    ) -> tuple[Edge, ...]:
+        if limit <= 0:
+            return ()
+        edges: set[tuple[str, str, str]] = set()
+        with self._database.snapshot() as connection:
+            numbers = self._numbers(connection, frontier)
+            if direction in ("outgoing", "both"):
+                for node_id, kind, other in self._edges_at(connection, numbers, types, limit, "source", "target"):
+                    edges.add((node_id, kind, other))
+            if direction in ("incoming", "both"):
+                for node_id, kind, other in self._edges_at(connection, numbers, types, limit, "target", "source"):
+                    edges.add((other, kind, node_id))
+        return tuple(Edge(source, cast("EdgeType", kind), target) for source, kind, target in sorted(edges))
+
+    def _numbers(self, connection: sqlite3.Connection, frontier: Sequence[str]) -> dict[int, str]:
+        """The nodes of the frontier by number."""
+        by_label: dict[str, list[str]] = defaultdict(list)
+        for node_id in frontier:
+            label, _, key = node_id.partition(":")
+            by_label[label].append(key)
+        numbers: dict[int, str] = {}
+        for label, keys in by_label.items():
+            if label in self.words():
+                found = connection.execute(
+                    "SELECT n.number, n.key FROM json_each(?) g CROSS JOIN node n ON n.label = ? AND n.key = g.value",
+                    (json.dumps(keys), self.words()[label]),
+                )
+                numbers.update((number, f"{label}:{key}") for number, key in found)
+        return numbers
+
+    def _edges_at(
+        self,
+        connection: sqlite3.Connection,
+        numbers: Mapping[int, str],
+        types: Sequence[str],
+        limit: int,
+        near: str,
+        far: str,
+    ) -> Iterator[tuple[str, str, str]]:
+        """Node, type and other node of the edges at each node, in the order of type and other node up to the limit."""
+        select = (
+            f"SELECT e.{near}, e.type, n.label, n.key FROM json_each(?) g CROSS JOIN edge e ON e.{near} = g.value"
+            f" {self._type_condition(types)} CROSS JOIN node n ON n.number = e.{far} LIMIT ?"
+        )
+        found = connection.execute(select, (json.dumps(list(numbers)), _MANY_EDGES + 1)).fetchall()
+        if len(found) > _MANY_EDGES:
+            for number in numbers:
+                for kind, other in self._first_edges(connection, number, types, limit, near, far):
+                    yield numbers[number], kind, other
+            return
+        by_node: dict[int, set[tuple[str, str]]] = defaultdict(set)
+        texts = self._texts
+        for number, kind, label, key in found:
+            by_node[number].add((texts.get(kind) or self._text(kind), f"{texts.get(label) or self._text(label)}:{key}"))
+        for number, edges in by_node.items():
+            node_id = numbers[number]
+            for kind, other in sorted(edges)[:limit] if len(edges) > limit else edges:
+                yield node_id, kind, other
+
+    def _first_edges(
+        self, connection: sqlite3.Connection, number: int, types: Sequence[str], limit: int, near: str, far: str
+    ) -> Iterator[tuple[str, str]]:
+        # The order is that of names and not of numbers: which edges are cut off must not depend on the history.
+        found = connection.execute(
+            f"SELECT DISTINCT k.text, l.text || ':' || n.key FROM edge e JOIN node n ON n.number = e.{far}"
+            " JOIN word k ON k.number = e.type JOIN word l ON l.number = n.label"
+            f" WHERE e.{near} = ? {self._type_condition(types)} ORDER BY 1, 2 LIMIT ?",
+            (number, limit),
+        )
+        yield from found
+
+    def degree(self, node_id: str) -> dict[str, int]:
+        with self._database.snapshot() as connection:
+            degrees: dict[str, int] = defaultdict(int)
+            for number in self._numbers(connection, [node_id]):
+                # An edge from a node to itself stands at it once.
+                found = connection.execute(
+                    "SELECT type, count(*) FROM (SELECT source, type, target FROM edge WHERE source = ?1"
+                    " UNION SELECT source, type, target FROM edge WHERE target = ?1) GROUP BY type",
+                    (number,),
+                )
+                for kind, count in found:
+                    degrees[self._text(kind)] += count
+        return dict(sorted(degrees.items()))
+
+    def _type_condition(self, types: Sequence[str]) -> str:
+        if not types:
+            return ""
+        known = [str(self.words()[name]) for name in types if name in self.words()]
+        return f"AND e.type IN ({', '.join(known)})"

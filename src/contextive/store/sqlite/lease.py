@@ -1,0 +1,76 @@
+"""The lease on ingesting: a lock of the system, with a note in its file that says who holds it.
+
+A lock needs no heartbeat. It ends in the moment in which its process ends, whatever happens to clocks, and cannot be taken
+from a holder that was only asleep.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import threading
+from pathlib import Path
+
+from contextive.errors import Unavailable
+from contextive.store.sqlite.locks import FileLock
+
+_ATTEMPT_SECONDS = 0.05
+"""Long enough to outlast somebody who only looks whether the lease is free."""
+
+
+class FileLease:
+    """A held lease."""
+
+    def __init__(self, lock: FileLock) -> None:
+        self._lock = lock
+        self._guard = threading.Lock()
+
+    @property
+    def is_held(self) -> bool:
+        return self._lock.is_held
+
+    def release(self) -> None:
+        with self._guard:
+            if self._lock.is_held:
+                self._lock.write(b"")
+            self._lock.release()
+
+
+def acquire_lease(directory: Path, name: str, holder: str) -> FileLease | None:
+    """The lease of that name, or None while another holder lives."""
+    lock = FileLock(_path_of(directory, name))
+    try:
+        if not lock.acquire(_ATTEMPT_SECONDS):
+            return None
+        note = {"holder": holder, "pid": os.getpid(), "host": socket.gethostname()}
+        lock.write(json.dumps(note).encode())
+    except OSError as error:
+        lock.release()
+        raise Unavailable(
+            "The lease of the index cannot be written.", hint="Check the state directory and its disk."
+        ) from error
+    return FileLease(lock)
+
+
+def lease_holder(directory: Path, name: str) -> str | None:
+    """Who holds the lease; None when nobody does."""
+    path = _path_of(directory, name)
+    lock = FileLock(path)
+    try:
+        if not path.exists():
+            return None
+        if lock.acquire(0):
+            return None
+        note = json.loads(path.read_text(encoding="utf-8") or "{}")
+    except (OSError, ValueError):
+        return None
+    finally:
+        lock.release()
+    holder = note.get("holder")
+    return holder if isinstance(holder, str) else None
+
+
+def _path_of(directory: Path, name: str) -> Path:
+    return directory / f"{re.sub(r'[^A-Za-z0-9_-]', '_', name)}.lease"

@@ -1,0 +1,82 @@
+"""How far the index has come, and how far a sidecar has followed it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from contextive.store.sqlite.connection import Database
+from contextive.store.sqlite.directory import replace_file
+
+
+class Progress(NamedTuple):
+    """The one row of `progress`, with the stamp of its generation. Stamps are never used twice, seqs may be after a restore."""
+
+    generation: int
+    committed_at: float
+    artifact_seq: int
+    chunk_seq: int
+    vector_seq: int
+    floor: int
+    stamp: int
+    artifact_stamp: int
+    chunk_stamp: int
+
+
+_PROGRESS = (
+    "SELECT p.generation, p.committed_at, p.artifact_seq, p.chunk_seq, p.vector_seq, p.change_floor, g.stamp,"
+    " p.artifact_stamp, p.chunk_stamp FROM progress p JOIN generation g ON g.seq = p.generation"
+)
+
+
+def read_progress(database: Database) -> Progress:
+    return Progress(*database.read(_PROGRESS)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a sidecar says of itself: which generation it holds, and the file or directory that holds it.
+
+    A sidecar that is being made has no seq yet. It can be searched for what is there already.
+    """
+
+    version: int
+    place: str
+    seq: int | None = None
+    stamp: int = 0
+    rows: int = 0
+    checksum: int = 0
+    error: float = 0.0
+    model: str = ""
+    dimensions: int = 0
+
+
+def read_mark(path: Path, version: int) -> Mark | None:
+    """The mark of a sidecar; None when it is missing, damaged or of another version."""
+    try:
+        found: dict[str, Any] = json.loads(path.read_bytes())
+        mark = Mark(**found)
+    except (OSError, ValueError, TypeError):
+        return None
+    # A name with a separator could lead out of the directory of the sidecar.
+    sound = mark.version == version and mark.place and Path(mark.place).name == mark.place
+    return mark if sound else None
+
+
+def write_mark(path: Path, mark: Mark) -> None:
+    replace_file(path, json.dumps(asdict(mark)).encode())
+
+
+def can_catch_up(connection: sqlite3.Connection, mark: Mark, progress: Progress) -> bool:
+    """Whether the mark names a moment of this database's own history from which all changes are known."""
+    if mark.seq is None or not progress.floor <= mark.seq <= progress.generation:
+        return False
+    found = connection.execute("SELECT stamp FROM generation WHERE seq = ?", (mark.seq,)).fetchone()
+    return bool(found == (mark.stamp,))
+
+
+def progress_in(connection: sqlite3.Connection) -> Progress:
+    return Progress(*connection.execute(_PROGRESS).fetchone())

@@ -1,0 +1,116 @@
+"""Kept rows: runs, reports, search events, votes and the audit trail."""
+
+# ruff: noqa: S608
+# What is put into statements here are names of our own tables and columns; values are always bound.
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sqlite3
+from collections.abc import Sequence
+
+from contextive.store.sqlite.connection import Database
+from contextive.store.sqlite.rows import encode_json
+from contextive.store.values import AuditEntry, Report, ReportKind, Run, SearchEvent, Vote
+
+
+def put_run(connection: sqlite3.Connection, run: Run) -> None:
+    body = encode_json(dataclasses.asdict(run))
+    connection.execute(
+        "INSERT INTO run (run_id, profile, created_at, body) VALUES (?, ?, ?, ?) ON CONFLICT (run_id) DO UPDATE"
+        " SET profile = excluded.profile, created_at = excluded.created_at, body = excluded.body",
+        (run.run_id, run.profile, run.created_at, body),
+    )
+
+
+def put_report(connection: sqlite3.Connection, report: Report, keep: int) -> None:
+    connection.execute(
+        "INSERT INTO report (kind, generated_at, run_id, body) VALUES (?, ?, ?, ?)",
+        (report.kind, report.generated_at, report.run_id, encode_json(report.body)),
+    )
+    connection.execute(
+        "DELETE FROM report WHERE kind = ?1 AND number NOT IN"
+        " (SELECT number FROM report WHERE kind = ?1 ORDER BY number DESC LIMIT ?2)",
+        (report.kind, keep),
+    )
+
+
+def put_events(connection: sqlite3.Connection, events: Sequence[SearchEvent], keep: int) -> None:
+    connection.executemany(
+        "INSERT INTO event (request_id, timestamp, rank, query, chunk_id, body) VALUES (?, ?, ?, ?, ?, ?)",
+        [(e.request_id, e.timestamp, e.rank, e.query, e.chunk_id, encode_json(e.body)) for e in events],
+    )
+    # Numbers only grow and old ones go from the front, so the newest `keep` are those behind a number.
+    connection.execute("DELETE FROM event WHERE number <= (SELECT max(number) FROM event) - ?", (keep,))
+
+
+def put_vote(connection: sqlite3.Connection, vote: Vote) -> None:
+    connection.execute(
+        "INSERT OR REPLACE INTO vote (request_id, chunk_id, caller, vote, note, context, timestamp)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (vote.request_id, vote.chunk_id, vote.caller, vote.vote, vote.note, encode_json(vote.context), vote.timestamp),
+    )
+
+
+def put_audit(connection: sqlite3.Connection, entry: AuditEntry) -> None:
+    connection.execute(
+        "INSERT INTO audit (timestamp, caller, tool, body) VALUES (?, ?, ?, ?)",
+        (entry.timestamp, entry.caller, entry.tool, encode_json(entry.body)),
+    )
+
+
+class Records:
+    """Reads kept rows."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def runs(self, limit: int, profile: str | None) -> tuple[Run, ...]:
+        rows = self._database.read(
+            "SELECT body FROM run WHERE ?1 IS NULL OR profile = ?1 ORDER BY number DESC LIMIT ?2", (profile, limit)
+        )
+        return tuple(_decode_run(body) for (body,) in rows)
+
+    def reports(self, kind: ReportKind, limit: int) -> tuple[Report, ...]:
+        rows = self._database.read(
+            "SELECT generated_at, run_id, body FROM report WHERE kind = ? ORDER BY number DESC LIMIT ?", (kind, limit)
+        )
+        return tuple(Report(kind, generated_at, run_id, json.loads(body)) for generated_at, run_id, body in rows)
+
+    def events(self, request_id: str | None, limit: int) -> tuple[SearchEvent, ...]:
+        """The newest events, oldest of them first."""
+        where, values = ("WHERE request_id = ?", [request_id]) if request_id is not None else ("", [])
+        rows = self._database.read(
+            "SELECT request_id, timestamp, rank, query, chunk_id, body FROM event "
+            f"{where} ORDER BY number DESC LIMIT ?",
+            (*values, limit),
+        )
+        return tuple(
+            SearchEvent(request, timestamp, rank, query, chunk_id, json.loads(body))
+            for request, timestamp, rank, query, chunk_id, body in reversed(rows)
+        )
+
+    def votes(self, limit: int) -> tuple[Vote, ...]:
+        """The newest votes, oldest of them first."""
+        rows = self._database.read(
+            "SELECT request_id, chunk_id, caller, vote, note, context, timestamp FROM vote ORDER BY number DESC LIMIT ?",
+            (limit,),
+        )
+        return tuple(
+            Vote(request_id, chunk_id, caller, vote, note, json.loads(context), timestamp)
+            for request_id, chunk_id, caller, vote, note, context, timestamp in reversed(rows)
+        )
+
+    def audit(self, limit: int) -> tuple[AuditEntry, ...]:
+        rows = self._database.read(
+            "SELECT timestamp, caller, tool, body FROM audit ORDER BY number DESC LIMIT ?", (limit,)
+        )
+        return tuple(AuditEntry(timestamp, caller, tool, json.loads(body)) for timestamp, caller, tool, body in rows)
+
+
+def _decode_run(body: str) -> Run:
+    facts = json.loads(body)
+    facts["removed"] = tuple(facts["removed"])
+    known = {field.name for field in dataclasses.fields(Run)}
+    return Run(**{name: value for name, value in facts.items() if name in known})

@@ -1,0 +1,133 @@
+"""How values are written into columns and read back from them."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from contextive.knowledge.artifact import Artifact, GitFacts
+from contextive.knowledge.chunk import Chunk
+from contextive.knowledge.symbol import Reference, Symbol
+from contextive.store.values import LedgerEntry
+
+ARTIFACT_COLUMNS = (
+    "path, type, digest, size, title, namespace, subsystem, language, tags, messages, telemetry,"
+    " git_commit, git_timestamp"
+)
+SYMBOL_COLUMNS = "id, name, qualified_name, kind, language, line_start, line_end"
+_HEXADECIMAL = re.compile(r"(?:[0-9a-f]{2})+")
+_WORD = 1 << 64
+
+
+encode_json = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+"""A value as text, the same text for the same value."""
+
+
+def encode_names(names: Iterable[str]) -> str:
+    listed = list(names)
+    return encode_json(listed) if listed else ""
+
+
+@lru_cache(maxsize=4096)
+def decode_names(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text)) if text else ()
+
+
+def encode_digest(digest: str) -> bytes | str:
+    """Half the space for what is hexadecimal, and any other text as it is."""
+    return bytes.fromhex(digest) if _HEXADECIMAL.fullmatch(digest) else digest
+
+
+def decode_digest(stored: bytes | str) -> str:
+    return stored.hex() if isinstance(stored, bytes) else stored
+
+
+def signed(number: int) -> int:
+    """An unsigned number of 64 bits as SQLite can hold it."""
+    return number - _WORD if number >= _WORD >> 1 else number
+
+
+def unsigned(number: int) -> int:
+    return number + _WORD if number < 0 else number
+
+
+def name_hash(name: str) -> int:
+    """A small key of a name without regard to case. Names may share one; whoever looks up compares them too."""
+    return zlib.crc32(name.casefold().encode("utf-8", "surrogatepass"))
+
+
+def encode_artifact(artifact: Artifact) -> tuple[Any, ...]:
+    git = artifact.git
+    return (
+        artifact.path,
+        artifact.artifact_type,
+        encode_digest(artifact.digest),
+        artifact.size,
+        artifact.title,
+        artifact.namespace,
+        artifact.subsystem,
+        artifact.language,
+        encode_names(artifact.tags),
+        encode_names(artifact.messages),
+        encode_names(artifact.telemetry),
+        git.commit if git else None,
+        git.timestamp if git else None,
+    )
+
+
+def decode_artifact(row: tuple[Any, ...]) -> Artifact:
+    path, kind, digest, size, title, namespace, subsystem, language, tags, messages, telemetry, commit, time = row
+    return Artifact(
+        path=path,
+        artifact_type=kind,
+        digest=decode_digest(digest),
+        size=size,
+        title=title,
+        namespace=namespace,
+        subsystem=subsystem,
+        language=language,
+        tags=decode_names(tags),
+        messages=decode_names(messages),
+        telemetry=decode_names(telemetry),
+        git=None if commit is None else GitFacts(commit, time),
+    )
+
+
+def encode_entry(artifact: int, entry: LedgerEntry, seen_at: float) -> tuple[Any, ...]:
+    return (
+        artifact,
+        encode_digest(entry.digest),
+        entry.size,
+        entry.modified_ns,
+        entry.changed_ns,
+        signed(entry.inode),
+        entry.parser,
+        seen_at,
+    )
+
+
+def chunk_size(chunk: Chunk) -> int:
+    return len(chunk.title) + len(chunk.text)
+
+
+def encode_references(references: Iterable[Reference]) -> bytes:
+    listed = [(item.kind, item.name, item.line, item.source) for item in references]
+    return zlib.compress(encode_json(listed).encode("utf-8", "surrogatepass"), 1)
+
+
+def decode_references(body: bytes) -> tuple[Reference, ...]:
+    listed = json.loads(zlib.decompress(body).decode("utf-8", "surrogatepass"))
+    return tuple(Reference(kind, name, line, source) for kind, name, line, source in listed)
+
+
+def last_part(name: str) -> str:
+    """What stands behind the last dot or slash of a name."""
+    return re.split(r"[./]", name)[-1]
+
+
+def decode_symbol(row: tuple[Any, ...]) -> Symbol:
+    return Symbol(*row)

@@ -1,0 +1,156 @@
+"""BM25 by tantivy, over tokens that are made elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from contextive.store.sqlite.documents import Document
+from contextive.store.sqlite.filters import folded
+from contextive.store.values import ChunkFilter, Hit, LexicalQuery
+
+if TYPE_CHECKING:
+    import tantivy
+
+TITLE_WEIGHT = 1.0
+"""How much a match in the title counts beside one in the text; each field has statistics of its own."""
+_HEAP_BYTES = 30_000_000
+_FACETS = ("type", "namespace", "subsystem", "tag", "symbol", "kind", "language", "path")
+FAULTS = (ValueError, OSError)
+"""What the binding raises when its files are missing, damaged or cannot be written."""
+
+
+class TantivyEngine:
+    """An index of tantivy in a directory, or in memory when there is none to write to."""
+
+    name = "tantivy"
+
+    def __init__(self, directory: Path | None, *, create: bool) -> None:
+        import tantivy
+
+        self._module = tantivy
+        self._schema = _schema()
+        if directory is None:
+            self._index = tantivy.Index(self._schema)
+        elif create:
+            self._index = tantivy.Index(self._schema, path=str(directory))
+        else:
+            self._index = tantivy.Index.open(str(directory))
+            self._schema = self._index.schema
+        self._index.reload()
+
+    def reload(self) -> None:
+        self._index.reload()
+
+    @contextmanager
+    def writing(self) -> Iterator[TantivyWriter]:
+        writer = self._index.writer(_HEAP_BYTES, 1)
+        yield TantivyWriter(self._module, writer)
+        # Merges that are cut off would leave ever more small segments behind.
+        writer.wait_merging_threads()
+        self._index.reload()
+
+    def numbers(self) -> set[int]:
+        searcher = self._index.searcher()
+        if not searcher.num_docs:
+            return set()
+        hits = searcher.search(self._module.Query.all_query(), searcher.num_docs, count=False).hits
+        return {int(number or 0) for number in searcher.fast_field_values("number", [place for _, place in hits])}
+
+    def search(self, query: LexicalQuery, k: int, where: ChunkFilter) -> list[Hit]:
+        searcher = self._index.searcher()
+        asked = self._scored(query)
+        if asked is None or k <= 0:
+            return []
+        conditions = list(self._conditions(where))
+        if conditions:
+            must = self._module.Occur.Must
+            asked = self._module.Query.boolean_query([(must, asked), *((must, condition) for condition in conditions)])
+        hits = searcher.search(asked, k, count=False).hits
+        numbers = searcher.fast_field_values("number", [place for _, place in hits])
+        found = [Hit(int(number or 0), float(score)) for (score, _), number in zip(hits, numbers, strict=True)]
+        return sorted(found, key=lambda hit: (-hit.score, hit.number))
+
+    def _scored(self, query: LexicalQuery) -> tantivy.Query | None:
+        make, should = self._module.Query, self._module.Occur.Should
+        clauses = []
+        for term in dict.fromkeys((*query.terms, *query.whole)):
+            clauses.append((should, make.term_query(self._schema, "body", term, "freq")))
+            title = make.term_query(self._schema, "title", term, "freq")
+            clauses.append((should, make.boost_query(title, TITLE_WEIGHT) if TITLE_WEIGHT != 1.0 else title))
+        return make.boolean_query(clauses) if clauses else None
+
+    def _conditions(self, where: ChunkFilter) -> Iterator[tantivy.Query]:
+        """Clauses that must hold and add nothing to the score."""
+        asked: dict[str, Sequence[str]] = {
+            "type": where.artifact_types,
+            "namespace": where.namespaces,
+            "subsystem": where.subsystems,
+            "tag": where.tags,
+            "symbol": where.symbols,
+            "kind": where.symbol_kinds,
+            "language": where.symbol_languages,
+        }
+        make = self._module.Query
+        for field, values in asked.items():
+            if values:
+                yield make.const_score_query(make.term_set_query(self._schema, field, folded(values)), 0.0)
+        if where.updated_after is not None:
+            kind = self._module.FieldType.Float
+            span = make.range_query(self._schema, "updated", kind, lower_bound=float(where.updated_after))
+            yield make.const_score_query(span, 0.0)
+        if where.paths:
+            should = self._module.Occur.Should
+            prefixes = [(should, self._below(path)) for path in folded(where.paths)]
+            yield make.const_score_query(make.boolean_query(prefixes), 0.0)
+
+    def _below(self, prefix: str) -> tantivy.Query:
+        make = self._module.Query
+        if not prefix:
+            return make.all_query()
+        if prefix.endswith("/"):
+            return make.term_query(self._schema, "path", prefix, "basic")
+        return make.regex_query(self._schema, "path", re.sub(r"([^\w/ ])", r"\\\1", prefix) + "(.|\n)*")
+
+
+class TantivyWriter:
+    """Changes until the next commit."""
+
+    def __init__(self, module: Any, writer: tantivy.IndexWriter) -> None:
+        self._module = module
+        self._writer = writer
+
+    def drop(self, number: int) -> None:
+        self._writer.delete_documents_by_term("number", number)
+
+    def put(self, document: Document) -> None:
+        row = self._module.Document()
+        row.add_integer("number", document.number)
+        row.add_text("title", " ".join(document.title))
+        row.add_text("body", " ".join(document.body))
+        for field, values in document.facets.items():
+            for value in values:
+                row.add_text(field, value)
+        if document.updated is not None:
+            row.add_float("updated", float(document.updated))
+        self._writer.add_document(row)
+
+    def commit(self) -> None:
+        self._writer.commit()
+
+
+def _schema() -> tantivy.Schema:
+    import tantivy
+
+    builder = tantivy.SchemaBuilder()
+    # Signed, though no number is negative: the binding deletes by a signed term, which an unsigned field never has.
+    builder.add_integer_field("number", indexed=True, fast=True)
+    builder.add_text_field("title", tokenizer_name="whitespace", index_option="freq")
+    builder.add_text_field("body", tokenizer_name="whitespace", index_option="freq")
+    for field in _FACETS:
+        builder.add_text_field(field, tokenizer_name="raw", index_option="basic")
+    builder.add_float_field("updated", fast=True)
+    return builder.build()

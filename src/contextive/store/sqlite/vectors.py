@@ -1,0 +1,452 @@
+"""The vector sidecar: one file for each model that all processes map, scanned from end to end.
+
+The file is a log of rows. A row holds the number of a chunk, of its artifact, and the vector in eight bits; a row with a
+negative number takes the chunk away again; of several rows of a chunk the last one counts. Rows are only ever appended, so
+who has mapped the file sees nothing change. The mark beside it says how many rows count; whatever stands behind them was left
+by a crash, and is overwritten. When too many rows are dead, a new file is written and the mark moved to it.
+
+The scan finds candidates, and the database has the vectors to score them by. All whose score in eight bits could belong to
+the best are scored, so the answer is that of an exact search.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import re
+import secrets
+import sqlite3
+import threading
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from contextive.store.sqlite.connection import Database
+from contextive.store.sqlite.filters import Filters
+from contextive.store.sqlite.locks import FileLock
+from contextive.store.sqlite.progress import (
+    Mark,
+    Progress,
+    can_catch_up,
+    progress_in,
+    read_mark,
+    read_progress,
+    write_mark,
+)
+from contextive.store.sqlite.quantisation import decode_vectors, normalised, quantise
+from contextive.store.values import ChunkFilter, Discrepancy, Found, Hit, VectorModel
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+VERSION = 1
+_LOCK_SECONDS = 2.0
+_BATCH = 4_000
+_DEAD_SHARE = 0.25
+_GATHER_SHARE = 0.2
+"""Below this share of passing rows, copying them together is cheaper than scanning all."""
+_FEWEST_CANDIDATES = 512
+"""Scored exactly whatever k is. Only when more vectors than this, and than four times k, lie closer together than eight bits
+can tell could one of the best be missed."""
+_ROUNDING = 5e-4
+_log = logging.getLogger("contextive.store")
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """The rows of a sidecar as they were at a mark."""
+
+    mark: Mark
+    rows: NDArray[Any]
+    """All rows of the file, dead ones included."""
+    numbers: NDArray[np.int64]
+    artifacts: NDArray[np.int32]
+    scales: NDArray[np.float32]
+    alive: NDArray[np.bool_]
+
+    @property
+    def dead(self) -> int:
+        return len(self.alive) - int(self.alive.sum())
+
+
+class VectorSidecar:
+    """The vectors of one model."""
+
+    def __init__(self, database: Database, filters: Filters, model: VectorModel) -> None:
+        self._database = database
+        self._filters = filters
+        self._model = model
+        self._writable = database.directory.is_writable
+        self._directory = database.directory.vectors
+        self._name = _file_name(model)
+        self._mark_path = self._directory / f"{self._name}.json"
+        self._matrix: Matrix | None = None
+        self._mark_stat: tuple[object, ...] | None = None
+        self._own_memory = False
+        self._lock = threading.Lock()
+
+    # Asking
+
+    def search(self, vector: Any, k: int, where: ChunkFilter) -> Found:
+        with self._lock:
+            matrix = self._load()
+            progress = read_progress(self._database)
+            if matrix is None or not _is_current(matrix.mark, progress):
+                matrix = self._catch_up() or matrix
+                progress = read_progress(self._database)
+        if matrix is None:
+            return Found((), 0)
+        current = _is_current(matrix.mark, progress)
+        generation = progress.generation if current else matrix.mark.seq or 0
+        query = normalised(vector)
+        if k <= 0 or len(query) != self._model.dimensions:
+            return Found((), generation)
+        candidates = self._candidates(matrix, query, k, where, progress)
+        return Found(tuple(self._scored(candidates, query, k)), generation)
+
+    def _candidates(
+        self, matrix: Matrix, query: NDArray[np.float32], k: int, where: ChunkFilter, progress: Progress
+    ) -> NDArray[np.int64]:
+        import numpy as np
+
+        passing = self._passing(matrix, where, progress)
+        steps, scales, error = quantise(query[None, :])
+        everything = passing is None
+        if passing is not None and passing.sum() < _GATHER_SHARE * len(passing):
+            rows = np.flatnonzero(passing)
+            scores = _dots(steps, np.ascontiguousarray(matrix.rows["vector"][rows])) * matrix.scales[rows] * scales[0]
+        else:
+            rows = None
+            scores = _dots(steps, matrix.rows["vector"]) * matrix.scales * scales[0]
+            if not everything:
+                scores[~passing] = -np.inf  # type: ignore[operator]
+        count = len(scores)
+        if not count:
+            return np.empty(0, dtype=np.int64)
+        if count > k:
+            # A score may be off by the way that both vectors moved when they were rounded; two scores by twice that.
+            least = np.partition(scores, count - k)[count - k] - 2 * (matrix.mark.error + error) - _ROUNDING
+            chosen = np.flatnonzero(scores >= max(least, -2.0))
+            most = max(4 * k, _FEWEST_CANDIDATES)
+            if len(chosen) > most:
+                chosen = chosen[np.argpartition(scores[chosen], len(chosen) - most)[-most:]]
+        else:
+            chosen = np.flatnonzero(scores > -np.inf)
+        return matrix.numbers[chosen if rows is None else rows[chosen]]
+
+    def _passing(self, matrix: Matrix, where: ChunkFilter, progress: Progress) -> NDArray[np.bool_] | None:
+        """Which rows count; None when all do."""
+        passing = None if matrix.alive.all() else matrix.alive
+        if where.is_empty:
+            return passing
+        for allowed, held in (
+            (self._filters.artifacts(where, progress), matrix.artifacts),
+            (self._filters.chunks(where, progress), matrix.numbers),
+        ):
+            if allowed is not None:
+                mask = _membership(held, allowed)
+                passing = mask if passing is None else passing & mask
+        return passing
+
+    def _scored(self, numbers: NDArray[np.int64], query: NDArray[np.float32], k: int) -> list[Hit]:
+        found = self._database.read(
+            "SELECT chunk, data FROM vector WHERE chunk IN (SELECT value FROM json_each(?)) AND model ="
+            " (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?)",
+            (json.dumps(numbers.tolist()), self._model.name, self._model.dimensions),
+        )
+        return score_exactly(found, query, k)
+
+    # Loading
+
+    def _load(self) -> Matrix | None:
+        if self._own_memory:
+            return self._matrix
+        try:
+            found = self._mark_path.stat()
+        except OSError:
+            self._matrix = self._mark_stat = None
+            return None
+        self._database.reader()  # notices when the database is another file
+        seen = (found.st_mtime_ns, found.st_ino, self._database.identity)
+        if seen == self._mark_stat:
+            return self._matrix
+        mark = read_mark(self._mark_path, VERSION)
+        with self._database.snapshot() as connection:
+            sound = mark is not None and can_catch_up(connection, mark, progress_in(connection))
+        self._matrix = self._map(mark) if mark is not None and sound else None
+        self._mark_stat = seen if self._matrix is not None else None
+        return self._matrix
+
+    def _map(self, mark: Mark) -> Matrix | None:
+        """The rows that the mark names; None when they are not what it says."""
+        import numpy as np
+
+        kind = _row_type(self._model.dimensions)
+        path = self._directory / mark.place
+        if (mark.model, mark.dimensions) != (self._model.name, self._model.dimensions):
+            return None
+        try:
+            if path.stat().st_size < mark.rows * kind.itemsize:
+                return None
+            rows = np.memmap(path, dtype=kind, mode="r", shape=(mark.rows,)) if mark.rows else np.empty(0, dtype=kind)
+        except (OSError, ValueError):
+            return None
+        before = self._matrix
+        known = before is not None and before.mark.place == mark.place and before.mark.rows <= mark.rows
+        start, checksum = (before.mark.rows, before.mark.checksum) if known and before is not None else (0, 0)
+        if zlib.crc32(rows[start:].view(np.uint8).data if len(rows) > start else b"", checksum) != mark.checksum:
+            _log.warning("the vector sidecar is damaged and is made anew")
+            return None
+        return _matrix(mark, rows)
+
+    # Following
+
+    def catch_up(self) -> None:
+        """Bring the sidecar to the present generation."""
+        with self._lock:
+            self._load()
+            self._catch_up()
+
+    def _catch_up(self) -> Matrix | None:
+        if not self._writable:
+            if self._matrix is None or self._own_memory:
+                self._remember_all()
+            return self._matrix
+        try:
+            self._database.directory.make_private(self._directory)
+            lock = FileLock(self._directory / f"{self._name}.lock")
+            if not lock.acquire(_LOCK_SECONDS):
+                return self._matrix
+            try:
+                self._apply(self._load())
+            finally:
+                lock.release()
+        except OSError as error:
+            _log.warning("the vector sidecar could not be written: %s", type(error).__name__)
+            self._remember_all()
+        return self._matrix if self._own_memory else self._load()
+
+    def _apply(self, matrix: Matrix | None) -> None:
+        """Append what changed since the mark, or write everything anew. The lock is held."""
+        import numpy as np
+
+        with self._database.snapshot() as connection:
+            progress = progress_in(connection)
+            if matrix is None or not can_catch_up(connection, matrix.mark, progress):
+                self._write_anew(connection, progress)
+                return
+            if _is_current(matrix.mark, progress):
+                return
+            changed = [
+                number
+                for (number,) in connection.execute(
+                    "SELECT DISTINCT chunk FROM change WHERE seq > ?", (matrix.mark.seq,)
+                )
+            ]
+            fresh, error = self._rows(connection, changed)
+        gone = np.setdiff1d(np.array(changed, dtype=np.int64), fresh["number"])
+        lost = gone[_membership(gone, matrix.numbers[matrix.alive])]
+        dropped = np.zeros(len(lost), dtype=fresh.dtype)
+        dropped["number"] = -lost
+        replaced = int(_membership(fresh["number"], matrix.numbers[matrix.alive]).sum())
+        dead = matrix.dead + 2 * len(lost) + replaced
+        if dead > _DEAD_SHARE * (len(matrix.rows) + len(fresh) + len(lost)) + 64:
+            with self._database.snapshot() as connection:
+                self._write_anew(connection, progress_in(connection))
+            return
+        added = np.concatenate([fresh, dropped])
+        mark = replace(
+            matrix.mark,
+            seq=progress.generation,
+            stamp=progress.stamp,
+            rows=len(matrix.rows) + len(added),
+            checksum=zlib.crc32(added.tobytes(), matrix.mark.checksum),
+            error=max(matrix.mark.error, error),
+        )
+        descriptor = os.open(self._directory / mark.place, os.O_WRONLY)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.seek(matrix.mark.rows * added.dtype.itemsize)
+            stream.write(added.tobytes())
+        write_mark(self._mark_path, mark)
+
+    def _write_anew(self, connection: sqlite3.Connection, progress: Progress) -> None:
+        place = f"{self._name}-{secrets.token_hex(6)}.i8"
+        path = self._directory / place
+        checksum, count, error = 0, 0, 0.0
+        try:
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+                for rows, farthest in self._all_rows(connection):
+                    content = rows.tobytes()
+                    stream.write(content)
+                    checksum, count, error = zlib.crc32(content, checksum), count + len(rows), max(error, farthest)
+            mark = Mark(
+                VERSION, place, progress.generation, progress.stamp, count, checksum, error,
+                self._model.name, self._model.dimensions,
+            )  # fmt: skip
+            write_mark(self._mark_path, mark)
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+        for old in self._directory.glob(f"{self._name}-*.i8"):
+            if old.name != place:
+                with contextlib.suppress(OSError):
+                    old.unlink()
+
+    def _remember_all(self) -> None:
+        """Hold the vectors in memory where nothing can be written."""
+        import numpy as np
+
+        with self._database.snapshot() as connection:
+            progress = progress_in(connection)
+            if self._matrix is not None and _is_current(self._matrix.mark, progress):
+                return
+            parts = list(self._all_rows(connection))
+        rows = np.concatenate([part for part, _ in parts] or [np.empty(0, dtype=_row_type(self._model.dimensions))])
+        error = max((farthest for _, farthest in parts), default=0.0)
+        mark = Mark(VERSION, "memory", progress.generation, progress.stamp, len(rows), error=error)
+        self._own_memory, self._matrix = True, _matrix(mark, rows)
+
+    def _all_rows(self, connection: sqlite3.Connection) -> Iterator[tuple[NDArray[Any], float]]:
+        cursor = connection.execute(
+            "SELECT v.chunk, c.artifact, v.data FROM vector v JOIN chunk c ON c.number = v.chunk WHERE v.model ="
+            " (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?) ORDER BY v.chunk",
+            (self._model.name, self._model.dimensions),
+        )
+        while found := cursor.fetchmany(_BATCH):
+            yield _encode_rows(found, self._model.dimensions)
+
+    def _rows(self, connection: sqlite3.Connection, numbers: list[int]) -> tuple[NDArray[Any], float]:
+        found = connection.execute(
+            "SELECT v.chunk, c.artifact, v.data FROM json_each(?) g CROSS JOIN vector v ON v.chunk = g.value"
+            " JOIN chunk c ON c.number = v.chunk WHERE v.model ="
+            " (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?) ORDER BY v.chunk",
+            (json.dumps(numbers), self._model.name, self._model.dimensions),
+        ).fetchall()
+        return _encode_rows(found, self._model.dimensions)
+
+    # Telling
+
+    def health(self) -> dict[str, Any]:
+        with self._lock:
+            matrix = self._load()
+        if matrix is None:
+            return {"generation": None, "rows": 0, "dead": 0}
+        return {"generation": matrix.mark.seq, "rows": len(matrix.rows), "dead": matrix.dead}
+
+    def verify(self) -> Iterator[Discrepancy]:
+        import numpy as np
+
+        self.catch_up()
+        with self._lock:
+            matrix = self._load()
+        stored = {
+            number
+            for (number,) in self._database.read(
+                "SELECT v.chunk FROM vector v JOIN vector_model m ON m.number = v.model WHERE m.name = ? AND m.dimensions = ?",
+                (self._model.name, self._model.dimensions),
+            )
+        }
+        if matrix is None or not _is_current(matrix.mark, read_progress(self._database)):
+            yield Discrepancy("vector sidecar", "It is behind the database.")
+        elif set(np.asarray(matrix.numbers[matrix.alive]).tolist()) != stored:
+            self._mark_path.unlink(missing_ok=True)
+            yield Discrepancy("vector sidecar", "Its rows are not those of the database; it will be made anew.")
+
+    def close(self) -> None:
+        with self._lock:
+            self._matrix = self._mark_stat = None
+
+
+def score_exactly(found: list[tuple[Any, ...]], query: NDArray[np.float32], k: int | None = None) -> list[Hit]:
+    """The `k` best chunks with their cosines, best first, from stored vectors and a query of length one."""
+    import numpy as np
+
+    if not found:
+        return []
+    scores = decode_vectors([data for _, data in found], len(query)) @ query
+    numbers = np.fromiter((number for number, _ in found), dtype=np.int64, count=len(found))
+    order = np.lexsort((numbers, -scores))[:k]
+    return [Hit(number, score) for number, score in zip(numbers[order].tolist(), scores[order].tolist(), strict=True)]
+
+
+def _is_current(mark: Mark, progress: Progress) -> bool:
+    return mark.seq is not None and progress.vector_seq <= mark.seq <= progress.generation
+
+
+def _file_name(model: VectorModel) -> str:
+    """A name that the file system takes, and that no two models share."""
+    words = re.sub(r"[^A-Za-z0-9]+", "-", model.name).strip("-")[:40]
+    digest = hashlib.sha256(f"{model.name}\0{model.dimensions}".encode()).hexdigest()[:10]
+    return f"{words}-{digest}"
+
+
+def _row_type(dimensions: int) -> Any:
+    import numpy as np
+
+    return np.dtype([("number", "<i8"), ("artifact", "<i4"), ("scale", "<f4"), ("vector", "i1", (dimensions,))])
+
+
+def _encode_rows(found: list[tuple[Any, ...]], dimensions: int) -> tuple[NDArray[Any], float]:
+    import numpy as np
+
+    rows = np.zeros(len(found), dtype=_row_type(dimensions))
+    if not found:
+        return rows, 0.0
+    steps, scales, error = quantise(decode_vectors([row[2] for row in found], dimensions))
+    rows["number"] = [row[0] for row in found]
+    rows["artifact"] = [row[1] for row in found]
+    rows["scale"], rows["vector"] = scales, steps
+    return rows, error
+
+
+def _matrix(mark: Mark, rows: NDArray[Any]) -> Matrix:
+    """The rows with what is asked of them often lifted out."""
+    import numpy as np
+
+    numbers = np.array(rows["number"])
+    alive = np.zeros(len(numbers), dtype=bool)
+    # The first of the reversed numbers is the last row of a chunk.
+    _, last = np.unique(np.abs(numbers[::-1]), return_index=True)
+    alive[len(numbers) - 1 - last] = True
+    alive &= numbers > 0
+    return Matrix(mark, rows, numbers, np.array(rows["artifact"]), np.array(rows["scale"]), alive)
+
+
+def _membership(values: NDArray[Any], allowed: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which values are among the allowed, by a table: numbers are small and dense."""
+    import numpy as np
+
+    top = int(max(values.max(initial=0), allowed.max(initial=0)))
+    table = np.zeros(top + 1, dtype=bool)
+    table[allowed] = True
+    inside: NDArray[np.bool_] = table[np.maximum(values, 0)] & (values > 0)
+    return inside
+
+
+def _dots(query: NDArray[np.int8], matrix: NDArray[np.int8]) -> NDArray[np.float32]:
+    """The products of one row with all others."""
+    import numpy as np
+
+    if not len(matrix):
+        return np.empty(0, dtype=np.float32)
+    try:
+        import simsimd
+    except ImportError:
+        return _dots_by_numpy(query, matrix)
+    # Whole numbers come back at half the cost of floating ones; the stub of the package does not know them.
+    products = simsimd.cdist(query, matrix, metric="dot", out_dtype="int32", threads=1)  # type: ignore[arg-type]
+    return np.asarray(products).reshape(-1).astype(np.float32)
+
+
+def _dots_by_numpy(query: NDArray[np.int8], matrix: NDArray[np.int8]) -> NDArray[np.float32]:
+    """The same, in parts that need little memory."""
+    import numpy as np
+
+    whole = query[0].astype(np.float32)
+    parts = [matrix[start : start + _BATCH].astype(np.float32) @ whole for start in range(0, len(matrix), _BATCH)]
+    return np.concatenate(parts)

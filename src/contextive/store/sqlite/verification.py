@@ -1,0 +1,70 @@
+"""Whether the rows of the database hold together.
+
+Readers never see an edge without both its ends: such edges wait apart. They are named here too, because after an ingest that
+ran to its end none should be left.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+from contextive.store.sqlite import schema
+from contextive.store.sqlite.connection import Database
+from contextive.store.values import Discrepancy
+
+_IDLE_OWNERS = (
+    "SELECT count(*) FROM owner WHERE number NOT IN"
+    " (SELECT owner FROM statement UNION SELECT owner FROM edge UNION SELECT owner FROM loose_edge)"
+)
+_COUNTED: tuple[tuple[str, str, str], ...] = (
+    ("artifact", "{n} files are not in the ledger.",
+     "SELECT count(*) FROM artifact WHERE number NOT IN (SELECT artifact FROM ledger)"),
+    ("chunk", "{n} chunks have no file.", "SELECT count(*) FROM chunk WHERE artifact NOT IN (SELECT number FROM artifact)"),
+    ("symbol", "{n} symbols have no file.", "SELECT count(*) FROM symbol WHERE artifact NOT IN (SELECT number FROM artifact)"),
+    ("node", "{n} nodes are stated by nobody.", "SELECT count(*) FROM node WHERE number NOT IN (SELECT node FROM statement)"),
+    ("node", "{n} statements are about no node.",
+     "SELECT count(*) FROM statement WHERE node NOT IN (SELECT number FROM node)"),
+    ("node", "{n} statements have no owner.",
+     "SELECT count(*) FROM statement WHERE owner NOT IN (SELECT number FROM owner)"),
+    ("edge", "{n} edges have no owner.", "SELECT count(*) FROM edge WHERE owner NOT IN (SELECT number FROM owner)"),
+    ("edge", "{n} edges lead to or from no node.",
+     "SELECT count(*) FROM edge WHERE source NOT IN (SELECT number FROM node) OR target NOT IN (SELECT number FROM node)"),
+    ("edge", "{n} edges wait for an end that nobody states.", "SELECT count(*) FROM loose_edge"),
+    ("graph", "{n} files own nodes and are not indexed.",
+     "SELECT count(*) FROM owner WHERE kind = 0 AND name NOT IN (SELECT path FROM artifact)"),
+    ("graph", "{n} owners state no node and no edge.",
+     _IDLE_OWNERS),
+    ("vector", "{n} vectors do not have the size of their model.",
+     "SELECT count(*) FROM vector v JOIN vector_model m ON m.number = v.model WHERE length(v.data) <> 2 * m.dimensions"),
+    ("vector", "{n} vectors have no chunk.", "SELECT count(*) FROM vector WHERE chunk NOT IN (SELECT number FROM chunk)"),
+)  # fmt: skip
+
+
+def verify_rows(database: Database) -> Iterator[Discrepancy]:
+    """Damaged pages, broken keys, orphans."""
+    found: list[Discrepancy] = []
+    damaged = False
+    try:
+        with database.snapshot() as connection:
+            damaged = connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]
+            if not damaged:
+                found += _verify_keys(connection)
+    except sqlite3.DatabaseError:
+        damaged = True
+    if damaged:
+        database.mark_damaged()
+        found.append(Discrepancy("database", "Pages are damaged; it is set aside and built anew at the next use."))
+    yield from found
+
+
+def _verify_keys(connection: sqlite3.Connection) -> Iterator[Discrepancy]:
+    for name in schema.altered_migrations(connection):
+        yield Discrepancy("schema", f"The migration {name} was applied in another wording.")
+    broken = {row[0] for row in connection.execute("PRAGMA foreign_key_check")}
+    for table in sorted(broken):
+        yield Discrepancy(table, "Rows refer to rows that are not there.")
+    for subject, sentence, sql in _COUNTED:
+        (count,) = connection.execute(sql).fetchone()
+        if count:
+            yield Discrepancy(subject, sentence.format(n=count))

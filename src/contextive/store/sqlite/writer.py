@@ -1,0 +1,391 @@
+"""One transaction that changes the index."""
+
+# ruff: noqa: S608
+# What is put into statements here are names of our own tables and columns; values are always bound.
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from contextive.errors import InternalError
+from contextive.knowledge.artifact import Artifact, GitFacts, ParsedArtifact
+from contextive.knowledge.chunk import Chunk
+from contextive.knowledge.graph import Layer
+from contextive.knowledge.symbol import Symbol
+from contextive.store.sqlite import records, rows
+from contextive.store.sqlite.quantisation import encode_vector
+from contextive.store.sqlite.statements import FILE, LAYER, Statements
+from contextive.store.values import (
+    AuditEntry,
+    LedgerEntry,
+    Report,
+    Run,
+    SearchEvent,
+    VectorModel,
+    Vote,
+)
+
+if TYPE_CHECKING:
+    from contextive.store.protocol import Vector
+
+CHUNK_CHANGE, VECTOR_CHANGE = 0, 1
+LINKS = "links:"
+_CHANGES_KEPT = 200_000
+"""Changes that sidecars can catch up with one by one. Who is further behind makes itself anew."""
+_DERIVED_TABLES = (
+    "loose_edge", "edge", "statement", "node", "owner", "vector", "vector_model", "reference_name", "reference", "chunk_symbol",
+    "chunk_tag", "symbol", "chunk", "ledger", "artifact", "state", "change",
+)  # fmt: skip
+
+
+class SqliteWriter:
+    """The rows of one transaction. `finish` gives it its generation just before the commit."""
+
+    def __init__(self, connection: sqlite3.Connection, words: Mapping[str, int]) -> None:
+        self._connection = connection
+        self._statements = Statements(connection, words)
+        progress = connection.execute("SELECT generation, next_chunk FROM progress").fetchone()
+        self._seq: int = progress[0] + 1
+        self._next_chunk: int = progress[1]
+        self._next_symbol: int | None = None
+        self._changed = False
+        self._artifacts_changed = False
+        self._cleared = False
+        self._changed_chunks: set[int] = set()
+        self._changed_vectors: set[int] = set()
+
+    # Files
+
+    def put_artifact(self, parsed: ParsedArtifact, entry: LedgerEntry, layer: Layer) -> None:
+        artifact = parsed.artifact
+        number, before = self._put_artifact_row(artifact)
+        self._put_ledger(number, entry)
+        held = {} if before is None else self._symbols_of_chunks(number)
+        symbols, renamed = self._put_symbols(number, parsed.symbols)
+        facets_changed = renamed or before is None or _facets(before) != _facets(artifact)
+        self._put_chunks(number, artifact, parsed.chunks, symbols, held, facets_changed=facets_changed)
+        self._put_references(number, parsed, is_new=before is None)
+        self._statements.replace(FILE, artifact.path, layer)
+        self._changed = True
+
+    def touch_artifact(self, entry: LedgerEntry, git: GitFacts | None) -> None:
+        found = self._connection.execute(
+            "SELECT number, git_commit, git_timestamp FROM artifact WHERE path = ?", (entry.path,)
+        ).fetchone()
+        if found is None:
+            return
+        number, commit, timestamp = found
+        self._put_ledger(number, entry)
+        self._changed = True
+        facts = (git.commit, git.timestamp) if git else (None, None)
+        if facts == (commit, timestamp):
+            return
+        self._connection.execute(
+            "UPDATE artifact SET git_commit = ?, git_timestamp = ? WHERE number = ?", (*facts, number)
+        )
+        self._statements.restate(entry.path, {"git_commit": facts[0], "git_timestamp": facts[1]})
+        self._artifacts_changed = True
+        if facts[1] != timestamp:
+            self._note_chunks(self._connection.execute("SELECT number FROM chunk WHERE artifact = ?", (number,)))
+
+    def remove_artifact(self, path: str) -> None:
+        self._changed |= self._statements.replace(FILE, path, Layer())
+        self._changed |= self._statements.replace(LAYER, LINKS + path, Layer())
+        found = self._connection.execute("SELECT number FROM artifact WHERE path = ?", (path,)).fetchone()
+        if found is None:
+            return
+        self._note_chunks(self._connection.execute("SELECT number FROM chunk WHERE artifact = ?", found))
+        self._connection.execute("DELETE FROM artifact WHERE number = ?", found)
+        self._changed = self._artifacts_changed = True
+
+    def _put_artifact_row(self, artifact: Artifact) -> tuple[int, Artifact | None]:
+        """The number of the artifact, and what was known of it before."""
+        values = rows.encode_artifact(artifact)
+        found = self._connection.execute(
+            f"SELECT number, {rows.ARTIFACT_COLUMNS} FROM artifact WHERE path = ?", (artifact.path,)
+        ).fetchone()
+        if found is None:
+            marks = ", ".join("?" * len(values))
+            cursor = self._connection.execute(
+                f"INSERT INTO artifact ({rows.ARTIFACT_COLUMNS}) VALUES ({marks})", values
+            )
+            assert cursor.lastrowid is not None
+            self._artifacts_changed = True
+            return cursor.lastrowid, None
+        number: int = found[0]
+        if found[1:] != values:
+            columns = ", ".join(f"{column} = ?" for column in rows.ARTIFACT_COLUMNS.split(", "))
+            self._connection.execute(f"UPDATE artifact SET {columns} WHERE number = ?", (*values, number))
+            self._artifacts_changed = True
+        return number, rows.decode_artifact(found[1:])
+
+    def _put_ledger(self, artifact: int, entry: LedgerEntry) -> None:
+        self._connection.execute(
+            "INSERT OR REPLACE INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            rows.encode_entry(artifact, entry, time.time()),
+        )
+
+    def _put_references(self, artifact: int, parsed: ParsedArtifact, *, is_new: bool) -> None:
+        body = rows.encode_references(parsed.references)
+        if not is_new:
+            found = self._connection.execute("SELECT body FROM reference WHERE artifact = ?", (artifact,)).fetchone()
+            if found == (body,):
+                return
+            self._connection.execute("DELETE FROM reference_name WHERE artifact = ?", (artifact,))
+        if parsed.references or not is_new:
+            self._connection.execute("INSERT OR REPLACE INTO reference VALUES (?, ?)", (artifact, body))
+        names = sorted({rows.last_part(reference.name) for reference in parsed.references})
+        self._connection.executemany("INSERT INTO reference_name VALUES (?, ?)", [(name, artifact) for name in names])
+
+    # Symbols and chunks
+
+    def _put_symbols(self, artifact: int, symbols: Sequence[Symbol]) -> tuple[dict[str, int], bool]:
+        """The numbers of the file's symbols by id, and whether one that was there before has another name or kind."""
+        before = {
+            row[1]: (row[0], row[1:])
+            for row in self._connection.execute(
+                f"SELECT number, {rows.SYMBOL_COLUMNS} FROM symbol WHERE artifact = ?", (artifact,)
+            )
+        }
+        numbers, fresh, facets_changed = {}, [], False
+        for symbol in symbols:
+            values = (
+                symbol.id, symbol.name, symbol.qualified_name, symbol.kind, symbol.language, symbol.line_start, symbol.line_end,
+            )  # fmt: skip
+            hashes = (rows.name_hash(symbol.name), rows.name_hash(symbol.qualified_name))
+            number, known = before.pop(symbol.id, (0, None))
+            if known is None:
+                number = self._symbol_number()
+                fresh.append((number, artifact, *hashes, *values))
+            elif known != values:
+                self._connection.execute(
+                    "UPDATE symbol SET name_hash = ?, qualified_hash = ?, name = ?, qualified_name = ?, kind = ?,"
+                    " language = ?, line_start = ?, line_end = ? WHERE number = ?",
+                    (*hashes, *values[1:], number),
+                )
+                facets_changed |= known[:5] != values[:5]
+            numbers[symbol.id] = number
+        self._connection.executemany(
+            "DELETE FROM symbol WHERE number = ?", [(number,) for number, _ in before.values()]
+        )
+        self._connection.executemany(
+            f"INSERT INTO symbol (number, artifact, name_hash, qualified_hash, {rows.SYMBOL_COLUMNS})"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            fresh,
+        )
+        return numbers, facets_changed
+
+    def _symbol_number(self) -> int:
+        if self._next_symbol is None:
+            (self._next_symbol,) = self._connection.execute("SELECT coalesce(max(number), 0) FROM symbol").fetchone()
+        self._next_symbol += 1
+        return self._next_symbol
+
+    def _put_chunks(
+        self,
+        artifact: int,
+        facts: Artifact,
+        chunks: Sequence[Chunk],
+        symbols: Mapping[str, int],
+        held: Mapping[int, list[int]],
+        *,
+        facets_changed: bool,
+    ) -> None:
+        before = {
+            row[0]: row[1:]
+            for row in self._connection.execute(
+                "SELECT id, digest, number, sequence, kind, line_start, line_end, tags FROM chunk WHERE artifact = ?",
+                (artifact,),
+            )
+        }
+        kept: list[tuple[int, Chunk]] = []
+        fresh: list[tuple[int, Chunk]] = []
+        for chunk in chunks:
+            known = before.get(chunk.chunk_id)
+            if known is None or known[0] != rows.encode_digest(chunk.digest):
+                fresh.append((self._next_chunk, chunk))
+                self._next_chunk += 1
+                continue
+            del before[chunk.chunk_id]
+            number = known[1]
+            tags = rows.encode_names(chunk.tags)
+            values = (chunk.sequence, chunk.kind, chunk.line_start, chunk.line_end, tags)
+            if known[2:] != values:
+                self._connection.execute(
+                    "UPDATE chunk SET sequence = ?, kind = ?, line_start = ?, line_end = ?, tags = ? WHERE number = ?",
+                    (*values, number),
+                )
+            holds = [symbols[symbol] for symbol in chunk.symbols if symbol in symbols]
+            if facets_changed or known[6] != tags or held.get(number, []) != holds:
+                kept.append((number, chunk))
+        self._drop_chunks([known[1] for known in before.values()])
+        self._connection.executemany(
+            "INSERT INTO chunk (number, artifact, size, sequence, line_start, line_end, kind, id, digest, tags, title, text)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [_chunk_values(number, artifact, chunk) for number, chunk in fresh],
+        )
+        # What hangs on kept chunks is put anew only when it may have changed.
+        for number, _ in kept:
+            self._connection.execute("DELETE FROM chunk_tag WHERE chunk = ?", (number,))
+            self._connection.execute("DELETE FROM chunk_symbol WHERE chunk = ?", (number,))
+        self._put_facets(facts, fresh + kept, symbols)
+        self._changed_chunks.update(number for number, _ in fresh + kept)
+
+    def _symbols_of_chunks(self, artifact: int) -> dict[int, list[int]]:
+        held: dict[int, list[int]] = {}
+        for chunk, symbol in self._connection.execute(
+            "SELECT s.chunk, s.symbol FROM chunk c JOIN chunk_symbol s ON s.chunk = c.number WHERE c.artifact = ?"
+            " ORDER BY s.chunk, s.ordinal",
+            (artifact,),
+        ):
+            held.setdefault(chunk, []).append(symbol)
+        return held
+
+    def _put_facets(self, facts: Artifact, chunks: Sequence[tuple[int, Chunk]], symbols: Mapping[str, int]) -> None:
+        common = {tag.casefold() for tag in facts.tags}
+        self._connection.executemany(
+            "INSERT INTO chunk_tag VALUES (?, ?)",
+            [
+                (tag, number)
+                for number, chunk in chunks
+                for tag in sorted(common.union(tag.casefold() for tag in chunk.tags))
+            ],
+        )
+        self._connection.executemany(
+            "INSERT INTO chunk_symbol VALUES (?, ?, ?)",
+            [
+                (number, ordinal, symbols[symbol])
+                for number, chunk in chunks
+                for ordinal, symbol in enumerate(chunk.symbols)
+                if symbol in symbols
+            ],
+        )
+
+    def _drop_chunks(self, numbers: Sequence[int]) -> None:
+        self._connection.executemany("DELETE FROM chunk WHERE number = ?", [(number,) for number in numbers])
+        self._changed_chunks.update(numbers)
+
+    def _note_chunks(self, found: Iterable[tuple[int]]) -> None:
+        self._changed_chunks.update(number for (number,) in found)
+
+    # What is derived from files together
+
+    def put_layer(self, name: str, layer: Layer) -> bool:
+        changed = self._statements.replace(LAYER, name, layer)
+        self._changed |= changed
+        return changed
+
+    def put_vectors(self, model: VectorModel, vectors: Sequence[tuple[int, str, Vector]]) -> None:
+        if not vectors:
+            return
+        self._connection.execute(
+            "INSERT OR IGNORE INTO vector_model (name, dimensions) VALUES (?, ?)", (model.name, model.dimensions)
+        )
+        (number_of_model,) = self._connection.execute(
+            "SELECT number FROM vector_model WHERE name = ? AND dimensions = ?", (model.name, model.dimensions)
+        ).fetchone()
+        for number, digest, vector in vectors:
+            if len(vector) != model.dimensions:
+                raise InternalError(
+                    f"A vector of {model.name} has {len(vector)} dimensions and not {model.dimensions}."
+                )
+            found = self._connection.execute("SELECT digest FROM chunk WHERE number = ?", (number,)).fetchone()
+            if found is None or rows.decode_digest(found[0]) != digest:
+                continue
+            self._connection.execute(
+                "INSERT OR REPLACE INTO vector VALUES (?, ?, ?)", (number, number_of_model, encode_vector(vector))
+            )
+            self._changed_vectors.add(number)
+
+    def put_state(self, key: str, value: str | None) -> None:
+        if value is None:
+            cursor = self._connection.execute("DELETE FROM state WHERE key = ?", (key,))
+        else:
+            cursor = self._connection.execute(
+                "INSERT INTO state VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+                " WHERE value IS NOT excluded.value",
+                (key, value),
+            )
+        self._changed |= cursor.rowcount > 0
+
+    def clear_derived(self) -> None:
+        for table in _DERIVED_TABLES:
+            self._connection.execute(f"DELETE FROM {table}")
+        self._changed_chunks.clear()
+        self._changed_vectors.clear()
+        self._cleared = self._changed = self._artifacts_changed = True
+
+    # What only the store holds
+
+    def put_run(self, run: Run) -> None:
+        records.put_run(self._connection, run)
+
+    def put_report(self, report: Report, keep: int) -> None:
+        records.put_report(self._connection, report, keep)
+
+    def put_events(self, events: Sequence[SearchEvent], keep: int) -> None:
+        records.put_events(self._connection, events, keep)
+
+    def put_vote(self, vote: Vote) -> None:
+        records.put_vote(self._connection, vote)
+
+    def put_audit(self, entry: AuditEntry) -> None:
+        records.put_audit(self._connection, entry)
+
+    # The end
+
+    def finish(self) -> None:
+        """Number the generation, and write down which chunks sidecars have to look at."""
+        if not (self._changed or self._changed_chunks or self._changed_vectors):
+            return
+        seq, stamp = self._seq, secrets.randbits(62)
+        self._connection.executemany(
+            "INSERT INTO change VALUES (?, ?, ?)",
+            [(seq, CHUNK_CHANGE, number) for number in sorted(self._changed_chunks)]
+            + [(seq, VECTOR_CHANGE, number) for number in sorted(self._changed_vectors)],
+        )
+        touched: dict[str, Any] = {"generation": seq, "committed_at": time.time(), "next_chunk": self._next_chunk}
+        if self._changed_chunks or self._cleared:
+            touched["chunk_seq"], touched["chunk_stamp"] = seq, stamp
+        if self._changed_chunks or self._changed_vectors or self._cleared:
+            touched["vector_seq"] = seq
+        if self._artifacts_changed:
+            touched["artifact_seq"], touched["artifact_stamp"] = seq, stamp
+        if self._cleared:
+            touched["change_floor"] = seq
+        columns = ", ".join(f"{column} = ?" for column in touched)
+        self._connection.execute(f"UPDATE progress SET {columns}", tuple(touched.values()))
+        self._connection.execute("INSERT INTO generation VALUES (?, ?)", (seq, stamp))
+        if seq % 64 == 0:
+            self._forget_old_changes()
+
+    def _forget_old_changes(self) -> None:
+        found = self._connection.execute(
+            "SELECT seq FROM change ORDER BY seq DESC LIMIT 1 OFFSET ?", (_CHANGES_KEPT,)
+        ).fetchone()
+        if found is not None:
+            self._connection.execute("DELETE FROM change WHERE seq <= ?", found)
+            self._connection.execute("UPDATE progress SET change_floor = max(change_floor, ?)", found)
+        self._connection.execute("DELETE FROM generation WHERE seq < (SELECT change_floor FROM progress)")
+
+
+def _facets(artifact: Artifact) -> tuple[Any, ...]:
+    """What filters and the lexical index take from an artifact into each of its chunks."""
+    return (
+        artifact.artifact_type,
+        artifact.namespace,
+        artifact.subsystem,
+        artifact.tags,
+        artifact.git.timestamp if artifact.git else None,
+    )
+
+
+def _chunk_values(number: int, artifact: int, chunk: Chunk) -> tuple[Any, ...]:
+    return (
+        number, artifact, rows.chunk_size(chunk), chunk.sequence, chunk.line_start, chunk.line_end, chunk.kind, chunk.chunk_id,
+        rows.encode_digest(chunk.digest), rows.encode_names(chunk.tags), chunk.title, chunk.text,
+    )  # fmt: skip

@@ -1,0 +1,37 @@
+"""Every store that there is, each opened as often as a test likes.
+
+A test that asks for `store` or `store_factory` runs once for each implementation. A new one joins by a line in `OPENERS`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from contextive.store.opening import open_store
+from contextive.store.protocol import Store
+
+StoreFactory = Callable[[], Store]
+"""Opens the one index of the test once more, as another process would."""
+
+OPENERS: dict[str, Callable[[Path], Store]] = {"sqlite": lambda place: open_store(place / "state")}
+
+
+@pytest.fixture(params=sorted(OPENERS))
+def store_factory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoreFactory]:
+    with contextlib.ExitStack() as opened:
+
+        def open_once_more() -> Store:
+            store = OPENERS[request.param](tmp_path)
+            opened.callback(store.close)
+            return store
+
+        yield open_once_more
+
+
+@pytest.fixture
+def store(store_factory: StoreFactory) -> Store:
+    return store_factory()

@@ -1,0 +1,62 @@
+"""A store made of dicts: what every other must agree with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from contextive.knowledge.artifact import ParsedArtifact
+from contextive.knowledge.graph import Edge, Layer
+from contextive.knowledge.tokens import tokenise
+from contextive.store.values import LedgerEntry
+
+Owner = tuple[int, str]
+
+
+@dataclass
+class ModelStore:
+    """Files, ledger, layers and vectors, and what follows from them."""
+
+    files: dict[str, ParsedArtifact] = field(default_factory=dict)
+    ledger: dict[str, LedgerEntry] = field(default_factory=dict)
+    layers: dict[Owner, Layer] = field(default_factory=dict)
+    vectors: dict[str, str] = field(default_factory=dict)
+    """Digest of the chunk that an id had when its vector was put."""
+
+    def put(self, what: ParsedArtifact, entry: LedgerEntry, layer: Layer) -> None:
+        path = what.artifact.path
+        self.files[path], self.ledger[path], self.layers[0, path] = what, entry, layer
+        self._drop_stale_vectors()
+
+    def remove(self, path: str) -> None:
+        self.files.pop(path, None)
+        self.ledger.pop(path, None)
+        self.layers.pop((0, path), None)
+        self.layers.pop((1, f"links:{path}"), None)
+        self._drop_stale_vectors()
+
+    def _drop_stale_vectors(self) -> None:
+        now = {chunk.chunk_id: chunk.digest for what in self.files.values() for chunk in what.chunks}
+        self.vectors = {key: digest for key, digest in self.vectors.items() if now.get(key) == digest}
+
+    def nodes(self) -> dict[str, dict[str, Any]]:
+        merged: dict[str, dict[str, Any]] = {}
+        for owner in sorted(self.layers):
+            for node in self.layers[owner].nodes:
+                known = merged.setdefault(node.id, {})
+                for name, value in node.properties.items():
+                    known.setdefault(name, value)
+        return merged
+
+    def edges(self) -> list[Edge]:
+        nodes = self.nodes()
+        stated = {edge for layer in self.layers.values() for edge in layer.edges}
+        return sorted(edge for edge in stated if edge.source in nodes and edge.target in nodes)
+
+    def holding(self, term: str) -> set[str]:
+        return {
+            chunk.chunk_id
+            for what in self.files.values()
+            for chunk in what.chunks
+            if term in tokenise(chunk.text) or term in tokenise(f"{chunk.title}\n{what.artifact.path}")
+        }

@@ -1,0 +1,109 @@
+"""Several processes, one index."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from contextive.store.protocol import Store
+
+from .conftest import OPENERS
+from .samples import MODEL, found_ids, near_ids, parsed, put, vector_of
+from .worker import TURNS
+
+ROOT = Path(__file__).parents[2]
+KINDS = sorted(OPENERS)
+LIMIT_SECONDS = 120
+
+
+def start(kind: str, place: Path, job: str, number: int = 0) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.store.worker", kind, str(place), job, str(number)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> str:
+    out, err = process.communicate(timeout=LIMIT_SECONDS)
+    assert process.returncode == 0, err
+    return out
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_writers_and_readers_of_many_processes_never_meet_a_lock(kind: str, tmp_path: Path) -> None:
+    jobs = [start(kind, tmp_path, "write_files", number) for number in range(4)]
+    jobs += [start(kind, tmp_path, "read_all", number) for number in range(2)]
+    for job in jobs:
+        finish(job)
+    store = OPENERS[kind](tmp_path)
+    try:
+        assert len(store.ledger()) == len(store.audit(1000)) == 4 * TURNS
+        assert len(found_ids(store, "common", 1000)) == 4 * TURNS
+        assert len(near_ids(store, vector_of("q"), 1000)) == store.vector_counts()[MODEL] == 8 * TURNS
+        assert list(store.verify()) == []
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_processes_make_one_index_when_they_start_at_once(kind: str, tmp_path: Path) -> None:
+    jobs = [start(kind, tmp_path, "only_open") for _ in range(6)]
+    assert [finish(job).strip() for job in jobs] == ["0"] * 6
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_killed_holder_loses_the_lease_within_two_seconds(kind: str, tmp_path: Path) -> None:
+    store = OPENERS[kind](tmp_path)
+    holder = start(kind, tmp_path, "hold_lease", 7)
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline().strip() == "held"
+        assert store.acquire_lease("ingest", "me") is None
+        assert store.lease_holder("ingest") == "worker 7"
+        holder.kill()
+        holder.wait(10)
+        freed = time.monotonic()
+        lease = store.acquire_lease("ingest", "me")
+        while lease is None and time.monotonic() < freed + 2:
+            time.sleep(0.02)
+            lease = store.acquire_lease("ingest", "me")
+        assert lease is not None
+        lease.release()
+    finally:
+        holder.kill()
+        holder.communicate()
+        store.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_committed_before_a_crash_is_found_after_it(kind: str, tmp_path: Path) -> None:
+    process = start(kind, tmp_path, "die_after_commit")
+    process.communicate(timeout=LIMIT_SECONDS)
+    assert process.returncode != 0
+    store = OPENERS[kind](tmp_path)
+    try:
+        assert set(found_ids(store, "crash")) == {"first::0", "second::0"}
+        assert list(store.verify()) == []
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_transaction_that_a_crash_cut_off_never_was(kind: str, tmp_path: Path) -> None:
+    process = start(kind, tmp_path, "die_in_transaction")
+    process.communicate(timeout=LIMIT_SECONDS)
+    store: Store = OPENERS[kind](tmp_path)
+    try:
+        assert list(store.ledger()) == ["kept"]
+        put(store, parsed("new", ["text"]))
+        assert list(store.verify()) == []
+    finally:
+        store.close()

@@ -1,0 +1,236 @@
+"""Words and vectors lead to chunks, under any filter."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from contextive.store.protocol import Store
+from contextive.store.values import ChunkFilter, LexicalQuery, VectorModel
+
+from .conftest import StoreFactory
+from .samples import (
+    EVERYTHING,
+    MODEL,
+    chunk,
+    embed,
+    entry,
+    found_ids,
+    git,
+    near_ids,
+    parsed,
+    put,
+    remove,
+    symbol,
+    vector_of,
+)
+
+
+def test_words_find_the_chunks_that_hold_them(store: Store) -> None:
+    put(store, parsed("a", ["apples and pears", "plums"]), parsed("b", ["pears, pears, pears"]))
+    assert found_ids(store, "pears") == ["b::0", "a::0"]
+    assert found_ids(store, "plum") == ["a::1"]
+    assert found_ids(store, "cherries") == []
+    assert store.lexical(LexicalQuery(()), 10, EVERYTHING).hits == ()
+
+
+@pytest.mark.parametrize("words", ["gatherAll", "gather_all", "gather", "http server", "HTTPServer", "REQ-AUTH-0042"])
+def test_identifiers_are_found_whole_and_by_their_words(store: Store, words: str) -> None:
+    put(store, parsed("a", ["call gatherAll and gather_all of the HTTPServer for REQ-AUTH-0042"]), parsed("b", ["no"]))
+    assert found_ids(store, words) == ["a::0"]
+
+
+def test_a_word_in_the_title_counts_more_than_one_in_the_text(store: Store) -> None:
+    texts = [
+        chunk("a", 0, "retry is a word here among several others"),
+        chunk("a", 1, "other words of some length", "retry"),
+    ]
+    put(store, parsed("a", chunks=texts), *(parsed(f"f{n}", ["words about something else"]) for n in range(8)))
+    assert found_ids(store, "retry") == ["a::1", "a::0"]
+
+
+def test_the_path_of_a_file_is_searched_too(store: Store) -> None:
+    put(store, parsed("billing/invoice.py", ["nothing special"]), parsed("b", ["nothing at all"]))
+    assert found_ids(store, "invoice") == ["billing/invoice.py::0"]
+
+
+def test_changes_and_removals_are_seen_by_the_next_question(store: Store, store_factory: StoreFactory) -> None:
+    other = store_factory()
+    put(store, parsed("a", ["first"]))
+    assert found_ids(other, "first") == ["a::0"]
+    put(store, parsed("a", ["second"]))
+    assert found_ids(other, "first") == []
+    assert found_ids(other, "second") == ["a::0"]
+    remove(other, "a")
+    assert found_ids(store, "second") == []
+
+
+def test_an_answer_says_the_generation_that_it_was_found_in(store: Store) -> None:
+    put(store, parsed("a", ["text"]))
+    embed(store)
+    assert store.lexical(LexicalQuery(("text",)), 5, EVERYTHING).generation == store.generation()
+    assert store.dense(MODEL, vector_of("text"), 5, EVERYTHING).generation == store.generation()
+
+
+def test_vectors_find_the_nearest_chunks_with_their_cosines(store: Store) -> None:
+    texts = [f"text {number}" for number in range(40)]
+    put(store, parsed("a", texts))
+    embed(store)
+    query = vector_of("question")
+    unit = query / np.linalg.norm(query)
+    cosines = {text: float(vector_of(text) @ unit / np.linalg.norm(vector_of(text))) for text in texts}
+    best = sorted(texts, key=lambda text: -cosines[text])
+    hits = store.dense(MODEL, query * 7, 10, EVERYTHING).hits
+    rows = store.chunks([hit.number for hit in hits])
+    assert [rows[hit.number].chunk.text for hit in hits] == best[:10]
+    assert [hit.score for hit in hits] == pytest.approx([cosines[text] for text in best[:10]], abs=2e-3)
+    numbers = [row.number for row in store.chunks_of("a")]
+    asked = store.cosines(MODEL, query, [*numbers[:5], 10_000])
+    assert asked == pytest.approx(
+        {number: cosines[text] for number, text in zip(numbers[:5], texts, strict=False)}, abs=2e-3
+    )
+
+
+def test_models_are_never_compared_with_each_other(store: Store) -> None:
+    put(store, parsed("a", ["one", "two"]))
+    embed(store)
+    other = VectorModel("other", MODEL.dimensions)
+    assert store.dense(other, vector_of("one"), 5, EVERYTHING).hits == ()
+    assert store.cosines(other, vector_of("one"), [1, 2]) == {}
+    pending = store.pending_vectors(other, 10)
+    assert len(pending) == 2
+    with store.transaction() as writer:
+        writer.put_vectors(other, [(pending[0].number, pending[0].digest, vector_of("x"))])
+    # A chunk has one vector: that of the model that came last.
+    assert store.vector_counts() == {MODEL: 1, other: 1}
+    assert [hit.number for hit in store.dense(MODEL, vector_of("one"), 5, EVERYTHING).hits] == [pending[1].number]
+    assert [hit.number for hit in store.dense(other, vector_of("one"), 5, EVERYTHING).hits] == [pending[0].number]
+
+
+def test_a_vector_of_a_chunk_that_changed_meanwhile_is_passed_over(store: Store) -> None:
+    put(store, parsed("a", ["old"]))
+    (pending,) = store.pending_vectors(MODEL, 5)
+    put(store, parsed("a", ["new"]))
+    with store.transaction() as writer:
+        writer.put_vectors(MODEL, [(pending.number, pending.digest, vector_of("old")), (999, "d", vector_of("x"))])
+    assert store.vector_counts() == {}
+    assert [item.text for item in store.pending_vectors(MODEL, 5)] == ["new"]
+
+
+def test_short_chunks_wait_together_for_their_vectors(store: Store) -> None:
+    put(store, parsed("a", ["x" * 50, "x", "x" * 20, "xx"]))
+    assert [len(item.text) for item in store.pending_vectors(MODEL, 3)] == [1, 2, 20]
+
+
+def test_vectors_of_zeros_and_of_a_wrong_size_do_no_harm(store: Store) -> None:
+    put(store, parsed("a", ["zero", "other"]))
+    first, second = store.pending_vectors(MODEL, 5)
+    with store.transaction() as writer:
+        writer.put_vectors(
+            MODEL,
+            [(first.number, first.digest, np.zeros(8, np.float32)), (second.number, second.digest, vector_of("b"))],
+        )
+    assert len(store.dense(MODEL, vector_of("q"), 5, EVERYTHING).hits) == 2
+    assert [hit.score for hit in store.dense(MODEL, np.zeros(8, np.float32), 5, EVERYTHING).hits] == [0.0, 0.0]
+    assert store.dense(MODEL, np.ones(3, np.float32), 5, EVERYTHING).hits == ()
+
+
+_CODE = chunk("src/Core/run.py", 0, "shared words", tags=("Fast",), symbols=("src/Core/run.py::Engine.start",))
+_FILES = (
+    parsed(
+        "src/Core/run.py",
+        chunks=[_CODE],
+        symbols=[symbol("src/Core/run.py", "Engine.start", kind="method", language="Python")],
+        artifact_type="code",
+        namespace="Core",
+        subsystem="Motor",
+        git=git(200.0),
+    ),
+    parsed("docs/guide.md", ["shared words"], artifact_type="doc", namespace="docs", tags=("slow",), git=git(100.0)),
+    parsed("src/corex.txt", ["shared words"], artifact_type="other", namespace="src"),
+)
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({}, "run guide corex"),
+        ({"artifact_types": ("code", "other")}, "run corex"),
+        ({"namespaces": ("CORE",)}, "run"),
+        ({"subsystems": ("motor", "other")}, "run"),
+        ({"tags": ("FAST",)}, "run"),
+        ({"tags": ("fast", "SLOW")}, "run guide"),
+        ({"symbols": ("engine.START",)}, "run"),
+        ({"symbols": ("start",)}, "run"),
+        ({"symbols": ("Engine",)}, ""),
+        ({"symbol_kinds": ("method",)}, "run"),
+        ({"symbol_kinds": ("class",)}, ""),
+        ({"symbol_languages": ("python", "go")}, "run"),
+        ({"updated_after": 150.0}, "run"),
+        ({"updated_after": 50.0}, "run guide"),
+        ({"paths": ("src/",)}, "run corex"),
+        ({"paths": ("SRC/core",)}, "run corex"),
+        ({"paths": ("src/core/", "docs/g")}, "run guide"),
+        ({"paths": ("src/core.",)}, ""),
+        ({"artifact_types": ("doc",), "tags": ("fast",)}, ""),
+        ({"artifact_types": ("code",), "tags": ("fast",), "paths": ("src",), "updated_after": 1.0}, "run"),
+    ],
+)
+def test_filters_hold_for_words_and_for_vectors(store: Store, where: dict[str, Any], expected: str) -> None:
+    put(store, *_FILES)
+    embed(store)
+    chosen = ChunkFilter(**where)
+    names = {"run": "src/Core/run.py::0", "guide": "docs/guide.md::0", "corex": "src/corex.txt::0"}
+    wanted = {names[name] for name in expected.split()}
+    assert set(found_ids(store, "shared", where=chosen)) == wanted
+    assert set(near_ids(store, vector_of("q"), where=chosen)) == wanted
+
+
+def test_filters_apply_before_the_cut(store: Store) -> None:
+    put(
+        store,
+        *(parsed(f"many/{n}", ["needle needle needle"]) for n in range(60)),
+        parsed("one", ["needle in much hay"]),
+    )
+    embed(store)
+    where = ChunkFilter(paths=("one",))
+    assert found_ids(store, "needle", 1, where) == ["one::0"]
+    assert near_ids(store, vector_of("needle needle needle"), 1, where) == ["one::0"]
+
+
+def test_a_filter_follows_what_changes_around_an_unchanged_chunk(store: Store) -> None:
+    what = parsed("a", ["words"], subsystem="old", git=git(1.0))
+    put(store, what)
+    embed(store)
+    old, new = ChunkFilter(subsystems=("old",)), ChunkFilter(subsystems=("new",))
+    assert found_ids(store, "words", where=old) == near_ids(store, vector_of("q"), where=old) == ["a::0"]
+    put(store, dataclasses.replace(what, artifact=dataclasses.replace(what.artifact, subsystem="new")))
+    assert found_ids(store, "words", where=old) == near_ids(store, vector_of("q"), where=old) == []
+    assert found_ids(store, "words", where=new) == near_ids(store, vector_of("q"), where=new) == ["a::0"]
+    late = ChunkFilter(updated_after=5.0)
+    assert found_ids(store, "words", where=late) == []
+    with store.transaction() as writer:
+        writer.touch_artifact(entry("a"), git(9.0))
+    assert found_ids(store, "words", where=late) == near_ids(store, vector_of("q"), where=late) == ["a::0"]
+
+
+def test_settling_leaves_nothing_to_do_for_the_next_question(store: Store) -> None:
+    put(store, *(parsed(f"f{n}", [f"word{n} common", "text"]) for n in range(1_200)))
+    store.settle()
+    found = store.lexical(LexicalQuery(("common",)), 2_000, EVERYTHING)
+    assert len(found.hits) == 1_200
+    assert found.generation == store.generation()
+
+
+def test_odd_filters_and_limits_do_no_harm(store: Store) -> None:
+    put(store, parsed("a+b(c).md", ["words"]))
+    embed(store)
+    assert found_ids(store, "words", 0) == []
+    assert near_ids(store, vector_of("q"), 0) == []
+    assert found_ids(store, "words", where=ChunkFilter(paths=("a+b(",))) == ["a+b(c).md::0"]
+    assert found_ids(store, "words", where=ChunkFilter(paths=("a.b",))) == []
+    assert found_ids(store, "words", where=ChunkFilter(tags=("'; DROP TABLE chunk; --",))) == []
+    assert store.lexical(LexicalQuery(('" OR 1', "AND", "*")), 5, EVERYTHING).hits == ()

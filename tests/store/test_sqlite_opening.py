@@ -1,0 +1,298 @@
+"""Opening: files and modes, migrations, damage, and what readers are refused."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contextive.errors import ContextiveError, Unavailable
+from contextive.store.opening import open_store
+from contextive.store.sqlite import schema
+from contextive.store.sqlite.directory import StateDirectory, mounted_kind
+from contextive.store.sqlite.store import SqliteStore
+from contextive.store.values import AuditEntry, Vote
+
+from .samples import embed, found_ids, near_ids, parsed, put, vector_of
+
+
+@contextlib.contextmanager
+def opened(place: Path, *, read_only: bool = False) -> Iterator[SqliteStore]:
+    store = open_store(place, read_only=read_only)
+    assert isinstance(store, SqliteStore)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def fill(place: Path, files: int = 3) -> None:
+    with opened(place) as store:
+        put(store, *(parsed(f"f{number}", [f"words {number}", "more " * 50]) for number in range(files)))
+        with store.transaction() as writer:
+            for number in range(40):
+                writer.put_vote(Vote(f"q{number}", "f0::0", "me", 1.0, "x" * 50, {}, float(number)))
+            writer.put_audit(AuditEntry(1.0, "me", "tool", {}))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+def test_the_state_is_private_and_ignored_by_git(tmp_path: Path) -> None:
+    place = tmp_path / "deep" / "state"
+    with opened(place) as store:
+        put(store, parsed("a", ["x"]))
+        embed(store)
+        found_ids(store, "x")
+        near_ids(store, vector_of("x"))
+        assert stat.S_IMODE(place.stat().st_mode) == 0o700
+        assert (place / ".gitignore").read_text(encoding="utf-8") == "*\n"
+        for name in ("index.db", "index.db-wal"):
+            assert stat.S_IMODE((place / name).stat().st_mode) == 0o600
+        for name in ("lexical", "vectors"):
+            assert stat.S_IMODE((place / name).stat().st_mode) == 0o700
+
+
+def test_the_database_is_set_up_for_many_readers(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        assert store.health()["journal_mode"] == "wal"
+        with store._database.writing() as connection:
+            connection.set_authorizer(None)
+            assert connection.execute("PRAGMA foreign_keys").fetchone() == (1,)
+            assert connection.execute("PRAGMA synchronous").fetchone() == (1,)
+
+
+def test_every_migration_is_written_down(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        rows = store._database.read("SELECT version, name, checksum FROM migration")
+    assert rows == [(item.version, item.name, item.checksum) for item in schema.migrations()]
+    assert [item.version for item in schema.migrations()] == list(range(1, schema.latest_version() + 1))
+
+
+def test_an_index_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    fill(tmp_path)
+    with contextlib.closing(sqlite3.connect(tmp_path / "index.db")) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    for read_only in (False, True):
+        with pytest.raises(Unavailable, match="schema 99"):
+            open_store(tmp_path, read_only=read_only)
+    assert not (tmp_path / "damaged").exists()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ATTACH DATABASE ':memory:' AS other",
+        "DETACH DATABASE main",
+        "DELETE FROM vote",
+        "INSERT INTO state VALUES ('a', 'b')",
+        "UPDATE progress SET generation = 1",
+        "CREATE TABLE mine (x)",
+        "DROP TABLE chunk",
+        "PRAGMA query_only = OFF",
+        "PRAGMA journal_mode = DELETE",
+        "PRAGMA writable_schema = ON",
+        "SELECT load_extension('x')",
+        "VACUUM INTO 'copy.db'",
+        "REINDEX",
+    ],
+)
+def test_readers_are_refused_everything_but_reading(tmp_path: Path, statement: str) -> None:
+    with opened(tmp_path) as store:
+        with pytest.raises(sqlite3.DatabaseError):
+            store._database.reader().execute(statement)
+        assert store._database.reader().execute("SELECT value FROM json_each('[7]')").fetchall() == [(7,)]
+
+
+@pytest.mark.parametrize(
+    "statement", ["ATTACH DATABASE ':memory:' AS other", "SELECT load_extension('x')", "PRAGMA user_version = 5"]
+)
+def test_writers_are_refused_other_databases_and_settings(tmp_path: Path, statement: str) -> None:
+    with opened(tmp_path) as store, pytest.raises(ContextiveError), store._database.writing() as connection:
+        connection.execute(statement)
+
+
+def _spoil_header(file: Path) -> None:
+    file.write_bytes(b"this is no database" + file.read_bytes()[19:])
+
+
+def _empty(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def _cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[: 10 * 4096 + 100])
+
+
+def _fill_with_noise(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[4096:] = os.urandom(len(content) - 4096)
+    file.write_bytes(bytes(content))
+
+
+@pytest.mark.parametrize("spoil", [_spoil_header, _empty, _cut, _fill_with_noise])
+def test_a_damaged_index_starts_over_and_says_so(tmp_path: Path, spoil: object) -> None:
+    fill(tmp_path)
+    assert callable(spoil)
+    spoil(tmp_path / "index.db")
+    with opened(tmp_path) as store:
+        found = [item.what for item in store.verify()]
+        with contextlib.suppress(Unavailable):
+            store.generation()
+        put(store, parsed("again", ["fresh words"]))
+        assert found_ids(store, "fresh") == ["again::0"]
+        assert list(store.verify()) == []
+        assert "f1" not in store.ledger() or found == []
+
+
+def test_votes_survive_damage_in_derived_pages(tmp_path: Path) -> None:
+    fill(tmp_path, files=60)
+    file = tmp_path / "index.db"
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'chunk'").fetchone()
+    content = bytearray(file.read_bytes())
+    content[(root - 1) * 4096 : root * 4096] = os.urandom(4096)
+    file.write_bytes(bytes(content))
+    with opened(tmp_path) as store:
+        assert [item.subject for item in store.verify()] == ["database"]
+    with opened(tmp_path) as store:
+        assert len(store.votes()) == 40
+        assert len(store.audit(5)) == 1
+        assert list(store.artifacts()) == []
+        assert any("damaged" in warning for warning in store.health()["warnings"])
+        assert (tmp_path / "damaged" / "index.db").exists()
+        assert list(store.verify()) == []
+    with opened(tmp_path) as store:
+        assert store.health()["warnings"] == []
+
+
+def test_damage_that_is_met_while_working_is_mended_by_the_next_call(tmp_path: Path) -> None:
+    fill(tmp_path, files=60)
+    file = tmp_path / "index.db"
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'chunk'").fetchone()
+    content = bytearray(file.read_bytes())
+    content[(root - 1) * 4096 : root * 4096] = b"\xff" * 4096
+    file.write_bytes(bytes(content))
+    with opened(tmp_path) as store:
+        with pytest.raises(Unavailable, match="damaged"):
+            store.chunks([1, 2, 3])
+        assert store.chunks([1, 2, 3]) == {}
+        assert len(store.votes()) == 40
+
+
+def test_a_store_follows_when_its_file_is_replaced_or_removed(tmp_path: Path) -> None:
+    fill(tmp_path / "other", files=2)
+    with opened(tmp_path / "state") as store:
+        put(store, parsed("mine", ["special sentence"]))
+        assert found_ids(store, "special") == ["mine::0"]
+        for name in ("index.db-wal", "index.db-shm"):
+            (tmp_path / "state" / name).unlink(missing_ok=True)
+        shutil.copy(tmp_path / "other" / "index.db", tmp_path / "state" / "copy.db")
+        (tmp_path / "state" / "copy.db").replace(tmp_path / "state" / "index.db")
+        assert set(store.ledger()) == {"f0", "f1"}
+        assert found_ids(store, "special") == []
+        assert set(found_ids(store, "words")) == {"f0::0", "f1::0"}
+        assert list(store.verify()) == []
+        for file in (tmp_path / "state").glob("index.db*"):
+            file.unlink()
+        assert store.ledger() == {}
+        put(store, parsed("new", ["brand new"]))
+        assert found_ids(store, "brand") == ["new::0"]
+
+
+def test_an_index_can_be_read_without_the_right_to_write(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="no index"):
+        open_store(tmp_path / "nothing", read_only=True)
+    assert not (tmp_path / "nothing").exists()
+    fill(tmp_path)
+    with opened(tmp_path) as store:
+        embed(store)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    with opened(tmp_path, read_only=True) as store:
+        assert set(store.ledger()) == {"f0", "f1", "f2"}
+        assert len(found_ids(store, "words")) == 3
+        assert len(near_ids(store, vector_of("q"))) == 6
+        with pytest.raises(Unavailable), store.transaction():
+            pass
+        with pytest.raises(Unavailable):
+            store.acquire_lease("ingest", "me")
+        left = {path.name for path in tmp_path.iterdir()} - set(before)
+        assert left <= {"index.db-wal", "index.db-shm"}
+
+
+def test_transactions_do_not_nest(tmp_path: Path) -> None:
+    with opened(tmp_path) as store, store.transaction(), pytest.raises(RuntimeError), store.transaction():
+        pass
+
+
+def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
+    fill(tmp_path)
+    with opened(tmp_path) as store:
+        with store._database.writing() as connection:
+            connection.set_authorizer(None)
+            (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        store._database._writer.execute(f"PRAGMA max_page_count = {pages + 2}")  # type: ignore[union-attr]
+        with pytest.raises(Unavailable, match="full"):
+            put(store, parsed("big", ["x" * 200_000]))
+        assert set(store.ledger()) == {"f0", "f1", "f2"}
+        store._database._writer.execute("PRAGMA max_page_count = 1000000")  # type: ignore[union-attr]
+        put(store, parsed("big", ["x" * 200_000]))
+        assert list(store.verify()) == []
+
+
+def test_a_busy_database_is_told_after_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from contextive.store.sqlite import connection as module
+
+    fill(tmp_path)
+    monkeypatch.setattr(module, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(module, "_BUSY_MILLISECONDS", 10)
+    with (
+        contextlib.closing(sqlite3.connect(tmp_path / "index.db", isolation_level=None)) as other,
+        opened(tmp_path) as store,
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(Unavailable, match="busy"), store.transaction():
+            pass
+        assert len(store.ledger()) == 3
+        other.execute("ROLLBACK")
+        put(store, parsed("later", ["x"]))
+
+
+_MOUNTS = """\
+/dev/sda1 / ext4 rw 0 0
+host:/export /srv/data nfs4 rw 0 0
+user@host:/x /srv/data/with\\040space fuse.sshfs rw 0 0
+/dev/sdb1 /srv/data/local ext4 rw 0 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/srv/data/project", "nfs4"),
+        ("/srv/data/with space/project", "fuse.sshfs"),
+        ("/srv/data/local/project", "ext4"),
+        ("/srv/database", "ext4"),
+    ],
+)
+def test_the_file_system_under_a_directory_is_told(path: str, kind: str) -> None:
+    assert mounted_kind(_MOUNTS, Path(path)) == kind
+
+
+def test_on_a_network_file_system_there_is_no_shared_log_and_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(StateDirectory, "network_file_system", lambda self: "nfs4")
+    with opened(tmp_path) as store:
+        put(store, parsed("a", ["text"]))
+        assert found_ids(store, "text") == ["a::0"]
+        assert store.health()["journal_mode"] == "delete"
+        assert any("nfs4" in warning for warning in store.health()["warnings"])

@@ -1,0 +1,228 @@
+"""The two sidecars: they can be lost, damaged or left behind, and answers stay right."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contextive.store.sqlite import lexical, vectors, writer
+from contextive.store.values import ChunkFilter, LexicalQuery
+
+from .samples import EVERYTHING, MODEL, embed, found_ids, near_ids, parsed, put, remove, vector_of
+from .test_sqlite_opening import opened
+
+ROOT = Path(__file__).parents[2]
+
+
+def fill(place: Path, files: int = 30) -> None:
+    with opened(place) as store:
+        put(store, *(parsed(f"f{number}", [f"common word{number}"]) for number in range(files)))
+        embed(store)
+        store.settle()
+
+
+def files_of(place: Path, pattern: str) -> list[Path]:
+    return [path for path in place.rglob(pattern) if path.is_file()]
+
+
+def _remove(path: Path) -> None:
+    path.unlink()
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def _empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("spoil", [_remove, _cut, _empty])
+@pytest.mark.parametrize("pattern", ["tantivy.json", "meta.json", "*.store", "*.term", "*.idx", "*.fast"])
+def test_a_damaged_lexical_sidecar_is_made_anew(tmp_path: Path, pattern: str, spoil: Callable[[Path], None]) -> None:
+    fill(tmp_path)
+    for path in files_of(tmp_path / "lexical", pattern):
+        spoil(path)
+    with opened(tmp_path) as store:
+        assert len(found_ids(store, "common")) == 30
+        assert found_ids(store, "word7") == ["f7::0"]
+        assert list(store.verify()) == []
+        assert store.health()["lexical"]["engine"] == "tantivy"
+
+
+@pytest.mark.parametrize("spoil", [_remove, _cut, _empty])
+@pytest.mark.parametrize("pattern", ["*.json", "*.i8"])
+def test_a_damaged_vector_sidecar_is_made_anew(tmp_path: Path, pattern: str, spoil: Callable[[Path], None]) -> None:
+    fill(tmp_path)
+    with opened(tmp_path) as store:
+        before = near_ids(store, vector_of("q"))
+    for path in files_of(tmp_path / "vectors", pattern):
+        spoil(path)
+    with opened(tmp_path) as store:
+        assert near_ids(store, vector_of("q")) == before
+        assert list(store.verify()) == []
+
+
+def test_a_flipped_bit_in_the_vectors_is_noticed(tmp_path: Path) -> None:
+    fill(tmp_path)
+    (file,) = files_of(tmp_path / "vectors", "*.i8")
+    content = bytearray(file.read_bytes())
+    content[100] ^= 0x40
+    file.write_bytes(bytes(content))
+    with opened(tmp_path) as store:
+        assert len(near_ids(store, vector_of("q"))) == 30
+    assert files_of(tmp_path / "vectors", "*.i8") != [file]
+
+
+@pytest.mark.parametrize("name", ["lexical", "vectors"])
+def test_a_sidecar_of_another_version_or_history_is_made_anew(tmp_path: Path, name: str) -> None:
+    fill(tmp_path)
+    for change in ({"version": 999}, {"stamp": 1}, {"seq": 10_000}, {"place": "../../etc"}):
+        (mark,) = files_of(tmp_path / name, "*[!a].json" if name == "vectors" else "tantivy.json")
+        mark.write_text(json.dumps({**json.loads(mark.read_bytes()), **change}), encoding="utf-8")
+        with opened(tmp_path) as store:
+            assert len(found_ids(store, "common")) == 30
+            assert len(near_ids(store, vector_of("q"))) == 30
+            assert list(store.verify()) == []
+
+
+def test_a_restored_older_database_is_not_answered_from_newer_sidecars(tmp_path: Path) -> None:
+    fill(tmp_path, files=2)
+    old = (tmp_path / "index.db").read_bytes()
+    with opened(tmp_path) as store:
+        put(store, parsed("late", ["common late"]))
+        embed(store)
+        assert len(found_ids(store, "common")) == len(near_ids(store, vector_of("q"))) == 3
+    (tmp_path / "index.db").write_bytes(old)
+    with opened(tmp_path) as store:
+        put(store, parsed("other", ["common other"]))
+        embed(store)
+        assert set(found_ids(store, "common")) == {"f0::0", "f1::0", "other::0"}
+        assert set(near_ids(store, vector_of("q"))) == {"f0::0", "f1::0", "other::0"}
+        assert list(store.verify()) == []
+
+
+def test_a_large_backlog_is_worked_off_behind_the_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lexical, "SMALL_BACKLOG", 10)
+    monkeypatch.setattr(lexical, "_BACKGROUND_SECONDS", 0.0)
+    with opened(tmp_path) as store:
+        put(store, *(parsed(f"f{number}", ["common words"]) for number in range(200)))
+        first = store.lexical(LexicalQuery(("common",)), 500, EVERYTHING)
+        assert first.generation <= store.generation()
+        worker = store._lexical._background
+        assert worker is not None
+        worker.join(30)
+        later = store.lexical(LexicalQuery(("common",)), 500, EVERYTHING)
+        assert (len(later.hits), later.generation) == (200, store.generation())
+
+
+def test_changes_that_were_forgotten_make_sidecars_start_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_CHANGES_KEPT", 5)
+    fill(tmp_path, files=3)
+    with opened(tmp_path) as store:
+        for turn in range(70):
+            put(store, parsed("f0", [f"common turn{turn}"]))
+        ((left, floor),) = store._database.read("SELECT (SELECT count(*) FROM change), change_floor FROM progress")
+        assert left < 30
+        assert floor > 0
+        assert found_ids(store, "turn69") == ["f0::0"]
+        assert len(near_ids(store, vector_of("q"))) == 2
+        assert list(store.verify()) == []
+
+
+def test_dead_vectors_are_swept_out(tmp_path: Path) -> None:
+    fill(tmp_path, files=300)
+    with opened(tmp_path) as store:
+        for start in range(0, 250, 50):
+            remove(store, *(f"f{number}" for number in range(start, start + 50)))
+            assert len(near_ids(store, vector_of("q"), 1000)) == 250 - start
+        told = store.health()["vectors"][f"{MODEL.name}/{MODEL.dimensions}"]
+        assert told["rows"] < 200
+        assert len(files_of(tmp_path / "vectors", "*.i8")) == 1
+        assert list(store.verify()) == []
+
+
+def test_near_equal_vectors_are_told_apart_by_exact_scores(tmp_path: Path) -> None:
+    """Eight bits cannot order these; the stored vectors can."""
+    rng = np.random.default_rng(5)
+    centre = rng.standard_normal(MODEL.dimensions)
+    crowd = (centre + rng.standard_normal((400, MODEL.dimensions)) * 0.02).astype(np.float32)
+    with opened(tmp_path) as store:
+        put(store, *(parsed(f"f{number}", [f"t{number}"]) for number in range(400)))
+        pending = sorted(store.pending_vectors(MODEL, 1000), key=lambda item: item.number)
+        with store.transaction() as open_writer:
+            open_writer.put_vectors(MODEL, [(i.number, i.digest, v) for i, v in zip(pending, crowd, strict=True)])
+        query = (centre + rng.standard_normal(MODEL.dimensions) * 0.02).astype(np.float32)
+        every = store.cosines(MODEL, query, [item.number for item in pending])
+        best = sorted(every, key=lambda number: (-every[number], number))[:10]
+        assert [hit.number for hit in store.dense(MODEL, query, 10, EVERYTHING).hits] == best
+        some = {row.number for path in ("f1", "f2", "f30") for row in store.chunks_of(path)}
+        chosen = [hit.number for hit in store.dense(MODEL, query, 2, ChunkFilter(paths=("f1", "f2", "f30"))).hits]
+        assert set(chosen) <= {
+            n for n in every if n in some or store.chunks([n])[n].artifact.path.startswith(("f1", "f2"))
+        }
+
+
+def test_without_simsimd_numpy_gives_the_same_products() -> None:
+    rng = np.random.default_rng(1)
+    query = rng.integers(-127, 127, (1, 16)).astype(np.int8)
+    matrix = rng.integers(-127, 127, (9_000, 16)).astype(np.int8)
+    expected = matrix.astype(np.int64) @ query[0].astype(np.int64)
+    assert vectors._dots(query, matrix).tolist() == expected.tolist()
+    assert vectors._dots_by_numpy(query, matrix).tolist() == expected.tolist()
+
+
+def test_without_tantivy_fts5_answers_and_says_so(tmp_path: Path) -> None:
+    """The same suite of questions runs in a process in which tantivy cannot be imported."""
+    script = (
+        "import sys; sys.modules['tantivy'] = None\n"
+        "import pytest; sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', 'tests/store/test_search.py',"
+        " '-k', 'filters or words or path_of or changes']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    fill(tmp_path)
+    script = (
+        "import sys; sys.modules['tantivy'] = None\n"
+        "from pathlib import Path\n"
+        "from contextive.store.opening import open_store\n"
+        "from tests.store.samples import found_ids\n"
+        f"store = open_store(Path({str(tmp_path)!r}))\n"
+        "print(len(found_ids(store, 'common')), store.health()['lexical']['engine'], len(store.health()['warnings']))\n"
+        "assert list(store.verify()) == []\n"
+        "store.close()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.split() == ["30", "fts5", "1"], done.stderr
+
+
+def test_an_index_that_cannot_be_written_is_searched_from_memory(tmp_path: Path) -> None:
+    fill(tmp_path)
+    for path in (*files_of(tmp_path / "lexical", "*.json"), *files_of(tmp_path / "vectors", "*.json")):
+        path.unlink()
+    with opened(tmp_path, read_only=True) as store:
+        assert len(found_ids(store, "common")) == 30
+        assert len(near_ids(store, vector_of("q"))) == 30
+        assert store.health()["lexical"]["in_memory"] is True
