@@ -1,0 +1,89 @@
+"""The chunks that may answer a query: the best by words and the best by meaning."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from contextive.errors import Unavailable, UpstreamError
+from contextive.knowledge.tokens import identifiers, query_terms, unstemmed
+from contextive.search.answer import Mode
+from contextive.search.embedding.protocol import Embedder
+from contextive.store.protocol import Store
+from contextive.store.values import ChunkFilter, LexicalQuery
+
+if TYPE_CHECKING:
+    from contextive.search.embedding.protocol import Matrix
+
+DEPTH: Final = 100
+"""Hits that each half gives; the order is made of their union."""
+REMEMBERED_QUERIES: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What both halves found, by chunk number."""
+
+    lexical: Mapping[int, float]
+    cosines: Mapping[int, float]
+    model: str | None = None
+    """Name of the model that the query was embedded with."""
+    missing: str | None = None
+    """A sentence that says why there are no vectors."""
+
+
+class CandidateFinder:
+    """Asks a store and a model for candidates. The filter narrows both halves before they are cut."""
+
+    def __init__(self, store: Store, embedder: Callable[[], Embedder] | None) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._vectors: OrderedDict[tuple[str, str], Matrix] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, query: str, where: ChunkFilter, mode: Mode) -> Candidates:
+        """The candidates for a query. A model that cannot be used leaves the words."""
+        lexical = self.by_words(query, where) if mode != "dense" else {}
+        if mode == "lexical" or self._embedder is None:
+            return Candidates(lexical, {})
+        try:
+            embedder = self._embedder()
+            vector = self._vector(embedder, query)
+        except (Unavailable, UpstreamError) as error:
+            return Candidates(lexical, {}, missing=error.message)
+        cosines = {hit.number: hit.score for hit in self._store.dense(embedder.model, vector, DEPTH, where).hits}
+        beside = [number for number in lexical if number not in cosines]
+        if beside:
+            cosines |= self._store.cosines(embedder.model, vector, beside)
+        missing = None if cosines or not lexical else "No vectors have been made yet."
+        return Candidates(lexical, cosines, embedder.model.name, missing)
+
+    def by_words(self, query: str, where: ChunkFilter) -> dict[int, float]:
+        """The lexical half alone."""
+        asked = LexicalQuery(query_terms(query), (*identifiers(query), *unstemmed(query)))
+        if not asked.terms:
+            return {}
+        return {hit.number: hit.score for hit in self._store.lexical(asked, DEPTH, where).hits}
+
+    def hides_undated(self, query: str, where: ChunkFilter, found: Candidates) -> bool:
+        """Whether the filter left out a chunk only because it has no time that could be compared."""
+        if where.updated_after is None:
+            return False
+        at_any_time = self.by_words(query, replace(where, updated_after=None))
+        left_out = [number for number in at_any_time if number not in found.lexical]
+        return any(row.artifact.git is None for row in self._store.chunks(left_out).values())
+
+    def _vector(self, embedder: Embedder, query: str) -> Matrix:
+        key = (embedder.model.name, query)
+        with self._lock:
+            known = self._vectors.get(key)
+        if known is None:
+            known = embedder.embed_query(query)
+            with self._lock:
+                self._vectors[key] = known
+                if len(self._vectors) > REMEMBERED_QUERIES:
+                    self._vectors.popitem(last=False)
+        return known

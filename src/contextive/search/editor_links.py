@@ -1,0 +1,33 @@
+"""Links that open a file in an editor, made from the template of the configuration."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Final
+
+_PLACE: Final = re.compile(r"\{(\w*)\}")
+_PLACES: Final = frozenset({"path", "abs_path", "line", "line_start", "line_end"})
+
+
+@dataclass(frozen=True, slots=True)
+class EditorLinks:
+    """A template with {path}, {abs_path}, {line}, {line_start} and {line_end}. One that names anything else gives no links."""
+
+    template: str | None
+    root: PurePath | None = None
+    """The project's directory, for {abs_path}."""
+
+    def link(self, path: str, line_start: int, line_end: int) -> str | None:
+        """The link to some lines of a file, where there is a template that can be used."""
+        if not self.template or not _PLACES.issuperset(_PLACE.findall(self.template)):
+            return None
+        values = {
+            "path": path,
+            "abs_path": str(self.root / path) if self.root is not None else path,
+            "line": str(line_start),
+            "line_start": str(line_start),
+            "line_end": str(line_end),
+        }
+        return _PLACE.sub(lambda place: values[place[1]], self.template)

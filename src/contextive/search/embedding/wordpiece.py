@@ -1,0 +1,107 @@
+"""WordPiece as BERT's uncased models use it: text to piece numbers, with the vocabulary and nothing else."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+MAX_WORD_LENGTH: Final = 100
+"""A longer word is one unknown piece, as in the model's training."""
+MEMO_LIMIT: Final = 50_000
+
+
+class WordPiece:
+    """The tokeniser of one vocabulary."""
+
+    def __init__(self, vocabulary: Sequence[str], max_pieces: int) -> None:
+        self._numbers = {piece: number for number, piece in enumerate(vocabulary)}
+        self._unknown = self._numbers["[UNK]"]
+        self._first = self._numbers["[CLS]"]
+        self._last = self._numbers["[SEP]"]
+        self._longest = max(map(len, vocabulary))
+        self._max_pieces = max_pieces
+        self._memo: dict[str, tuple[int, ...]] = {}
+
+    def encode(self, text: str) -> list[int]:
+        """The numbers of a text's pieces between the two marks, cut at the limit."""
+        room = self._max_pieces - 2
+        numbers: list[int] = []
+        # No piece is made of less than one character, so what lies far behind cannot matter.
+        for word in split_words(text[: room * (MAX_WORD_LENGTH + 1)]):
+            numbers.extend(self._pieces(word))
+            if len(numbers) >= room:
+                break
+        return [self._first, *numbers[:room], self._last]
+
+    def _pieces(self, word: str) -> tuple[int, ...]:
+        known = self._memo.get(word)
+        if known is None:
+            known = self._match(word)
+            if len(self._memo) >= MEMO_LIMIT:
+                self._memo.clear()
+            self._memo[word] = known
+        return known
+
+    def _match(self, word: str) -> tuple[int, ...]:
+        """The longest piece that fits from the left, again and again; a word with a gap is unknown as a whole."""
+        if len(word) > MAX_WORD_LENGTH:
+            return (self._unknown,)
+        numbers: list[int] = []
+        start = 0
+        while start < len(word):
+            for end in range(min(len(word), start + self._longest), start, -1):
+                piece = word[start:end] if start == 0 else f"##{word[start:end]}"
+                number = self._numbers.get(piece)
+                if number is not None:
+                    numbers.append(number)
+                    start = end
+                    break
+            else:
+                return (self._unknown,)
+        return tuple(numbers)
+
+
+def split_words(text: str) -> list[str]:
+    """Lower-cased words without accents; every mark of punctuation and every Chinese character is a word of its own."""
+    if not text.isascii():
+        text = "".join(map(_clean, text))
+        text = "".join(mark for mark in unicodedata.normalize("NFD", text) if unicodedata.category(mark) != "Mn")
+        # Lower-casing goes letter by letter: the end of a word does not change its sigma.
+        text = "".join(map(str.lower, text))
+        return [word for word in "".join(map(_space_punctuation, text)).split(" ") if word]
+    return text.translate(_ASCII).split()
+
+
+@lru_cache(maxsize=8192)
+def _clean(letter: str) -> str:
+    code = ord(letter)
+    if letter in "\t\n\r" or (letter.isspace() and unicodedata.category(letter) != "Cc"):
+        return " "
+    if code in (0, 0xFFFD) or unicodedata.category(letter).startswith("C"):
+        return ""
+    return f" {letter} " if _is_chinese(code) else letter
+
+
+@lru_cache(maxsize=8192)
+def _space_punctuation(letter: str) -> str:
+    code = ord(letter)
+    is_mark = 33 <= code <= 47 or 58 <= code <= 64 or 91 <= code <= 96 or 123 <= code <= 126
+    return f" {letter} " if is_mark or unicodedata.category(letter).startswith("P") else letter
+
+
+def _is_chinese(code: int) -> bool:
+    return (
+        0x4E00 <= code <= 0x9FFF
+        or 0x3400 <= code <= 0x4DBF
+        or 0x20000 <= code <= 0x2A6DF
+        or 0x2A700 <= code <= 0x2B73F
+        or 0x2B740 <= code <= 0x2B81F
+        or 0x2B820 <= code <= 0x2CEAF
+        or 0xF900 <= code <= 0xFAFF
+        or 0x2F800 <= code <= 0x2FA1F
+    )
+
+
+_ASCII = {code: "".join(map(_space_punctuation, _clean(chr(code)).lower())) for code in range(128)}

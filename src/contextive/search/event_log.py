@@ -1,0 +1,55 @@
+"""What searches showed, written a moment later: an answer never waits for a writer."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+
+from contextive.errors import ContextiveError
+from contextive.store.protocol import Store
+from contextive.store.values import SearchEvent
+
+logger = logging.getLogger(__name__)
+
+_DELAY_SECONDS = 0.3
+_MOST_WAITING = 5_000
+
+
+class EventLog:
+    """Collects events and writes them together. What `flush` returns after is in the store."""
+
+    def __init__(self, store: Store, keep: int) -> None:
+        self._store = store
+        self._keep = keep
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._waiting: list[SearchEvent] = []
+        self._timer: threading.Timer | None = None
+
+    def add(self, events: Sequence[SearchEvent]) -> None:
+        if not self._keep:
+            return
+        with self._lock:
+            self._waiting += events
+            del self._waiting[:-_MOST_WAITING]
+            if self._timer is None and self._waiting:
+                self._timer = threading.Timer(_DELAY_SECONDS, self.flush)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def flush(self) -> None:
+        """Write what is waiting. What cannot be written is lost: events serve later votes, and no answer depends on them."""
+        with self._writing:
+            with self._lock:
+                events, self._waiting = self._waiting, []
+                if self._timer is not None:
+                    self._timer.cancel()
+                self._timer = None
+            if not events:
+                return
+            try:
+                with self._store.transaction() as writer:
+                    writer.put_events(events, self._keep)
+            except ContextiveError as error:
+                logger.warning("what searches showed could not be kept: %s", error.sentence())

@@ -1,0 +1,135 @@
+"""The filters of a request: checked, brought into one form, and made a condition of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, cast
+
+from contextive.errors import InvalidRequest
+from contextive.knowledge.artifact import ARTIFACT_TYPES, ArtifactType
+from contextive.knowledge.symbol import SYMBOL_KINDS, SymbolKind
+from contextive.store.values import ChunkFilter
+
+SYMBOL_LANGUAGES: Final = ("python", "typescript", "tsx", "javascript", "go", "rust", "java", "c", "cpp")
+MAX_VALUES: Final = 100
+SECONDS_A_DAY: Final = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What may be found, and the same as the response repeats it."""
+
+    where: ChunkFilter = field(default_factory=ChunkFilter)
+    applied: Mapping[str, Any] = field(default_factory=dict)
+
+
+def parse_filters(
+    raw: Mapping[str, Any] | None,
+    *,
+    now: float,
+    symbol: str | Sequence[str] | None = None,
+    kind: str | Sequence[str] | None = None,
+    lang: str | Sequence[str] | None = None,
+) -> Filters:
+    """Read the filters of a request. The shortcuts `symbol`, `kind` and `lang` stand behind what the filters name.
+
+    Keys that are not known are passed over, and so is null. Anything else that is wrong is an InvalidRequest.
+    """
+    if raw is not None and not isinstance(raw, Mapping):
+        raise InvalidRequest("filters must be an object.")
+    raw = raw or {}
+    texts = {name: _texts(raw, name) for name in ("subsystems", "namespaces", "tags", "symbols")}
+    texts["symbols"] = _distinct([*texts["symbols"], *_shortcut("symbol", symbol)])
+    types = _one_of("artifact_types", _texts(raw, "artifact_types"), ARTIFACT_TYPES)
+    kinds = _one_of("symbol_kinds", [*_texts(raw, "symbol_kinds"), *_shortcut("kind", kind)], SYMBOL_KINDS)
+    languages = _one_of(
+        "symbol_languages", [*_texts(raw, "symbol_languages"), *_shortcut("lang", lang)], SYMBOL_LANGUAGES
+    )
+    updated_after = _moment(raw.get("updated_after"))
+    max_age_days = _days(raw.get("max_age_days"))
+    cutoffs = [updated_after] if updated_after is not None else []
+    if max_age_days is not None:
+        cutoffs.append(now - max_age_days * SECONDS_A_DAY)
+    applied: dict[str, Any] = {
+        **texts,
+        "artifact_types": list(types),
+        "symbol_kinds": list(kinds),
+        "symbol_languages": list(languages),
+        "updated_after": datetime.fromtimestamp(updated_after, UTC).isoformat() if updated_after is not None else None,
+        "max_age_days": max_age_days,
+    }
+    where = ChunkFilter(
+        subsystems=tuple(texts["subsystems"]),
+        artifact_types=cast("tuple[ArtifactType, ...]", types),
+        namespaces=tuple(texts["namespaces"]),
+        tags=tuple(texts["tags"]),
+        symbols=tuple(texts["symbols"]),
+        symbol_kinds=cast("tuple[SymbolKind, ...]", kinds),
+        symbol_languages=languages,
+        updated_after=max(cutoffs, default=None),
+    )
+    return Filters(where, {name: value for name, value in applied.items() if value not in (None, [])})
+
+
+def _texts(raw: Mapping[str, Any], name: str) -> list[str]:
+    value = raw.get(name)
+    if value is None:
+        return []
+    if not isinstance(value, (list, tuple)) or not all(isinstance(one, str) for one in value):
+        raise InvalidRequest(f"filters.{name} must be an array of strings.")
+    if len(value) > MAX_VALUES:
+        raise InvalidRequest(f"filters.{name} may hold at most {MAX_VALUES} values.")
+    return _distinct(one.strip() for one in value)
+
+
+def _shortcut(name: str, value: str | Sequence[str] | None) -> list[str]:
+    """The values of a shortcut: one string, several with commas between them, or an array of either."""
+    if value is None:
+        return []
+    listed = [value] if isinstance(value, str) else list(value)
+    if not all(isinstance(one, str) for one in listed):
+        raise InvalidRequest(f"{name} must be a string or an array of strings.")
+    return _distinct(part.strip() for one in listed for part in one.split(","))
+
+
+def _distinct(values: Iterable[str]) -> list[str]:
+    """Values without repetition, whatever their case; the first form stays."""
+    by_form: dict[str, str] = {}
+    for value in values:
+        if value:
+            by_form.setdefault(value.casefold(), value)
+    return list(by_form.values())
+
+
+def _one_of(name: str, values: Iterable[str], allowed: Sequence[str]) -> tuple[str, ...]:
+    lowered = tuple(dict.fromkeys(value.lower() for value in values))
+    wrong = [value for value in lowered if value not in allowed]
+    if wrong:
+        raise InvalidRequest(
+            f"filters.{name} does not know {', '.join(repr(value[:40]) for value in wrong[:5])}.",
+            hint=f"Use {', '.join(allowed)}.",
+        )
+    return lowered
+
+
+def _moment(value: object) -> float | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise InvalidRequest("filters.updated_after must be a time such as 2024-01-01T00:00:00Z.")
+    try:
+        moment = datetime.fromisoformat(value.strip())
+        # A time without a zone is meant in UTC.
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError) as error:
+        raise InvalidRequest("filters.updated_after must be a time such as 2024-01-01T00:00:00Z.") from error
+
+
+def _days(value: object) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 1_000_000:
+        raise InvalidRequest("filters.max_age_days must be a whole number over 0.")
+    return value

@@ -1,0 +1,59 @@
+"""Two lists of hits made into one: a weighted sum of their scores, each brought to the span from 0 to 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """A chunk that at least one list holds."""
+
+    number: int
+    lexical: float
+    """BM25 brought to the span from 0 to 1."""
+    cosine: float | None
+    """As it was found; None where there is no vector."""
+    lexical_share: float
+    vector_share: float
+    """What each half adds to the score: its place between 0 and 1 times the weight."""
+
+    @property
+    def score(self) -> float:
+        return self.lexical_share + self.vector_share
+
+
+def fuse(
+    lexical: Mapping[int, float], cosines: Mapping[int, float], *, lexical_weight: float, vector_weight: float
+) -> list[Fused]:
+    """The union of both lists, best first. Where one half knows nothing of a chunk's place, the other stands in for it.
+
+    A chunk without a vector is judged by its words alone, and so is every chunk by its vector when no words were found. A
+    chunk that only the lexical list lacks has the lexical score 0: it is there to be found, and was not.
+    """
+    numbers = sorted(lexical.keys() | cosines.keys())
+    words = _to_unit([lexical.get(number, 0.0) for number in numbers])
+    known = [number for number in numbers if number in cosines]
+    meanings = dict(zip(known, _to_unit([cosines[number] for number in known]), strict=True))
+    fused = []
+    for number, word in zip(numbers, words, strict=True):
+        meaning = meanings.get(number)
+        if meaning is None:
+            shares = ((lexical_weight + vector_weight) * word, 0.0)
+        elif not lexical:
+            shares = (0.0, (lexical_weight + vector_weight) * meaning)
+        else:
+            shares = (lexical_weight * word, vector_weight * meaning)
+        fused.append(Fused(number, word, cosines.get(number), *shares))
+    return sorted(fused, key=lambda one: (-one.score, one.number))
+
+
+def _to_unit(scores: list[float]) -> list[float]:
+    """Scores between 0 and 1 in the same order. Where all are alike, each is 1 if it is anything at all."""
+    if not scores:
+        return []
+    low, high = min(scores), max(scores)
+    if high - low <= 1e-12:
+        return [1.0 if score > 0 else 0.0 for score in scores]
+    return [(score - low) / (high - low) for score in scores]

@@ -1,0 +1,294 @@
+"""Questions about the graph: one node with its neighbours, a subsystem with what surrounds it, nodes by a word.
+
+The walk is the same over every store. It goes level by level, sees each node once by its shortest path, and stops at a
+bound that it tells of.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from contextive.errors import InvalidIdentifier, InvalidRequest, NotFound
+from contextive.knowledge.graph import LABELS, Direction, Edge, Label, Node
+from contextive.knowledge.identifiers import parse_node_id
+from contextive.store.protocol import Store
+
+Relationships = Literal["outgoing", "incoming", "all", "none"]
+Way = Literal["OUT", "IN"]
+
+MAX_WALKED = 5_000
+MAX_NEIGHBOURS = 1_000
+MAX_ARTIFACTS = 200
+MAX_DEPTH = 5
+ARTIFACT_EDGES = ("BELONGS_TO", "DESCRIBES", "VALIDATES")
+_DIRECTIONS: dict[Relationships, Direction] = {"outgoing": "outgoing", "incoming": "incoming", "all": "both"}
+_WALKED_EDGES = (
+    "BELONGS_TO", "DESCRIBES", "VALIDATES", "DEPENDS_ON", "IMPLEMENTS", "EMITS", "DECLARES", "DECLARES_SYMBOL",
+    "EXERCISES", "IMPORTS", "CALLS", "CITES", "TESTS", "LINKS_TO", "PART_OF",
+)  # fmt: skip
+"""All but HAS_CHUNK: the pieces of a file are not its neighbours."""
+_SEARCHED: dict[Label, float] = {
+    "Subsystem": 0.95,
+    "DesignDoc": 0.85,
+    "SourceFile": 0.80,
+    "TestCase": 0.75,
+    "Symbol": 0.70,
+    "Note": 0.70,
+    "Specification": 0.65,
+    "Requirement": 0.65,
+    "Section": 0.60,
+    "ConfigFile": 0.55,
+    "IntegrationMessage": 0.50,
+    "TelemetryChannel": 0.50,
+    "Artifact": 0.45,
+}
+_CONNECTING = {
+    "Chunk": ("HAS_CHUNK",),
+    "Symbol": ("CALLS", "EXERCISES", "CITES", "TESTS", "LINKS_TO"),
+    "Requirement": ("CITES", "TESTS", "LINKS_TO"),
+    "Note": ("LINKS_TO",),
+    "IntegrationMessage": ("IMPLEMENTS",),
+    "TelemetryChannel": ("EMITS",),
+}
+"""Edges without which a node counts as an orphan; for files those that lead to a subsystem."""
+_SNIPPETS = ("description", "text", "title", "qualified_name", "path", "name")
+
+
+@dataclass(frozen=True, slots=True)
+class Relationship:
+    """An edge as it is seen from one of its ends."""
+
+    type: str
+    direction: Way
+    target: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """A node and what it is connected with; `total` counts also what was left out."""
+
+    node: Node
+    relationships: tuple[Relationship, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One edge on a path, as it was walked."""
+
+    type: str
+    direction: Way
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A node that was reached, and how."""
+
+    target: Node
+    path: tuple[Step, ...]
+
+    @property
+    def hops(self) -> int:
+        return len(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """A subsystem with one page of what surrounds it, and its artifacts."""
+
+    subsystem: Node
+    related: tuple[Related, ...]
+    total: int
+    cursor: str | None
+    artifacts: tuple[Node, ...]
+    bounded: bool
+    """Whether the walk stopped at its bound, so that `total` is only a lower one."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundNode:
+    """A node that a word was found in."""
+
+    node: Node
+    score: float
+    snippet: str
+
+
+class GraphService:
+    """Answers about the graph of one store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def resolve(self, node_id: str) -> Node:
+        """The node with that id. A key in another case will do where only one node has it."""
+        name = parse_node_id(node_id)
+        labels, key = name.labels, name.key
+        for label in labels:
+            if (node := self._store.node(f"{label}:{key}")) is not None:
+                return node
+        loose = [node for label in labels for node in self._store.nodes_keyed(label, key)]
+        if len(loose) == 1:
+            return loose[0]
+        if loose:
+            names = ", ".join(node.id for node in loose[:5])
+            raise InvalidIdentifier("Several nodes have this id when case is not regarded.", hint=f"Give one: {names}.")
+        near = self._store.find_nodes(key.rpartition("/")[2], labels, 3)
+        hint = f"Near: {', '.join(node.id for node in near)}." if near else "Find ids with km-graph-search."
+        raise NotFound(f"No node {_short(node_id)}.", hint=hint)
+
+    def node(self, node_id: str, relationships: Relationships, limit: int) -> Neighbourhood:
+        """A node and up to `limit` of its relationships."""
+        node = self.resolve(node_id)
+        if relationships == "none":
+            return Neighbourhood(node, (), 0)
+        edges = self._store.expand([node.id], (), _DIRECTIONS[relationships], MAX_NEIGHBOURS)
+        ends = [(edge, *_seen_from(node.id, edge)) for edge in edges]
+        ends.sort(key=lambda end: (end[0].type, end[1], end[2]))
+        targets = self._store.nodes(other for _, _, other in ends[:limit])
+        seen = tuple(
+            Relationship(edge.type, way, targets.get(other) or placeholder(other)) for edge, way, other in ends[:limit]
+        )
+        return Neighbourhood(node, seen, len(ends))
+
+    def subsystem(
+        self, name: str, *, depth: int, limit: int, cursor: str | None, include_artifacts: bool
+    ) -> Surroundings:
+        """A subsystem, what surrounds it up to `depth` hops (a page of it), and its artifacts."""
+        root = self._subsystem_node(name)
+        related, bounded = self.walk(root.id, max(1, min(depth, MAX_DEPTH)))
+        related.sort(key=lambda found: (_title(found.target), found.target.id))
+        start = offset_of(cursor)
+        page = related[start : start + limit]
+        end = start + len(page)
+        return Surroundings(
+            subsystem=root,
+            related=tuple(page),
+            total=len(related),
+            cursor=cursor_of(end) if end < len(related) else None,
+            artifacts=self.artifacts_of(root.id) if include_artifacts else (),
+            bounded=bounded,
+        )
+
+    def artifacts_of(self, subsystem_id: str) -> tuple[Node, ...]:
+        """The files of a subsystem, by path."""
+        edges = self._store.expand([subsystem_id], ARTIFACT_EDGES, "incoming", MAX_NEIGHBOURS)
+        found = self._store.nodes({edge.source for edge in edges})
+        return tuple(sorted(found.values(), key=lambda node: node.key)[:MAX_ARTIFACTS])
+
+    def search(self, term: str, limit: int) -> tuple[FoundNode, ...]:
+        """Nodes whose key or name holds the term, the most telling labels first. A blank term finds nothing."""
+        if not term.strip():
+            return ()
+        found = self._store.find_nodes(term.strip(), tuple(_SEARCHED), limit)
+        return tuple(FoundNode(node, _SEARCHED[node.label], _snippet(node)) for node in found)
+
+    def orphans(self, label: str, limit: int, cursor: str | None) -> tuple[tuple[Node, ...], str | None]:
+        """A page of nodes of a label that no artifact edge connects, and the cursor of the next page."""
+        if label not in LABELS:
+            raise InvalidRequest(f"No label {_short(label)}.", hint=f"Labels: {', '.join(LABELS)}.")
+        after = decoded(cursor) if cursor else None
+        found = self._store.unconnected(label, _CONNECTING.get(label, ARTIFACT_EDGES), after, limit + 1)
+        more = len(found) > limit
+        return found[:limit], encoded(found[limit - 1].key) if more else None
+
+    def tests_of(self, symbol_id: str) -> tuple[Node, tuple[Node, ...]]:
+        """A symbol and the test files that exercise it, by path."""
+        symbol = self.resolve(symbol_id if symbol_id.startswith("Symbol:") else f"Symbol:{symbol_id}")
+        edges = self._store.expand([symbol.id], ("EXERCISES",), "incoming", MAX_NEIGHBOURS)
+        tests = self._store.nodes({edge.source for edge in edges})
+        return symbol, tuple(sorted(tests.values(), key=lambda node: node.key))
+
+    def walk(self, root: str, depth: int) -> tuple[list[Related], bool]:
+        """Every node within `depth` hops, in either direction, by its shortest path; whether the bound cut it short."""
+        paths: dict[str, tuple[Step, ...]] = {root: ()}
+        frontier = [root]
+        bounded = False
+        for _ in range(depth):
+            following: list[str] = []
+            at = set(frontier)
+            edges = self._store.expand(frontier, _WALKED_EDGES, "both", MAX_NEIGHBOURS)
+            for step in _steps(edges, at):
+                if step.target in paths:
+                    continue
+                if len(paths) > MAX_WALKED:
+                    bounded = True
+                    break
+                paths[step.target] = (*paths[step.source], step)
+                following.append(step.target)
+            frontier = following
+            if bounded or not frontier:
+                break
+        del paths[root]
+        nodes = self._store.nodes(paths)
+        return [Related(nodes.get(target) or placeholder(target), path) for target, path in paths.items()], bounded
+
+    def _subsystem_node(self, name: str) -> Node:
+        if not name.strip():
+            raise InvalidRequest("The name of the subsystem is blank.", hint="Find names with km-graph-search.")
+        return self.resolve(name if name.startswith("Subsystem:") else f"Subsystem:{name}")
+
+
+def placeholder(node_id: str) -> Node:
+    """A node that an edge names and nobody states."""
+    name = parse_node_id(node_id)
+    return Node(name.labels[0], name.key)
+
+
+def cursor_of(offset: int) -> str:
+    return encoded(str(offset))
+
+
+def offset_of(cursor: str | None) -> int:
+    """The offset in a cursor; one that is not a cursor starts over."""
+    text = decoded(cursor) if cursor else ""
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+def encoded(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def decoded(cursor: str) -> str | None:
+    try:
+        return base64.urlsafe_b64decode(cursor.encode() + b"=" * (-len(cursor) % 4)).decode()
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _seen_from(node_id: str, edge: Edge) -> tuple[Way, str]:
+    return ("OUT", edge.target) if edge.source == node_id else ("IN", edge.source)
+
+
+def _steps(edges: Sequence[Edge], at: set[str]) -> Iterator[Step]:
+    """The edges as steps away from a frontier, in an order that does not depend on the store."""
+    steps: list[Step] = []
+    for edge in edges:
+        if edge.source in at:
+            steps.append(Step(edge.type, "OUT", edge.source, edge.target))
+        if edge.target in at:
+            steps.append(Step(edge.type, "IN", edge.target, edge.source))
+    steps.sort(key=lambda step: (step.source, step.type, step.direction, step.target))
+    return iter(steps)
+
+
+def _title(node: Node) -> str:
+    for name in ("name", "title", "path"):
+        if isinstance(value := node.properties.get(name), str):
+            return value
+    return node.key
+
+
+def _snippet(node: Node) -> str:
+    values: Iterable[object] = (node.properties.get(name) for name in _SNIPPETS)
+    return next((value[:200] for value in values if isinstance(value, str) and value), node.key)
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 120 else text[:117] + "…")

@@ -1,0 +1,320 @@
+"""The one index of a project: its store, the runs that fill it, and the questions that it answers.
+
+Opened when it is first used. `keep` hands it to a background thread that indexes at the start and whenever files change; of
+all processes that serve a project, one at a time does so.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from contextive.errors import Unavailable
+from contextive.ingest.settings import IngestRequest, IngestSettings, ReportSettings
+
+if TYPE_CHECKING:
+    from contextive.ingest.indexer import Indexer, LayerSource, Outcome, Progress
+    from contextive.ingest.parsing import ParserPool
+    from contextive.ingest.reporting import Reporter
+    from contextive.search.editor_links import EditorLinks
+    from contextive.search.embedding.opening import BackgroundEmbedder
+    from contextive.search.embedding.protocol import Embedder
+    from contextive.search.event_log import EventLog
+    from contextive.search.graph import GraphService
+    from contextive.search.keeper import Keeper
+    from contextive.search.service import SearchService, SearchSettings
+    from contextive.store.protocol import Store
+    from contextive.store.values import AsOf, Run
+
+# Every server holds an index, and many never ask it anything: so what it is made of is imported where it is first used.
+
+logger = logging.getLogger(__name__)
+
+_FIRST_RUN_WAIT_SECONDS = 5.0
+_LOAD_WAIT_SECONDS = 20.0
+_IDLE_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSettings:
+    """What makes the vectors."""
+
+    model: str = "minilm"
+    url: str | None = None
+    key: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSettings:
+    """Everything that an index is made with."""
+
+    root: Path
+    state_dir: Path
+    ingest: IngestSettings = field(default_factory=IngestSettings)
+    reports: ReportSettings = field(default_factory=ReportSettings)
+    embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
+    default_profile: str = "manual"
+    log_events: int = 10_000
+    parser_processes: int = 0
+    """Processes that parse files; none means that this one does, and hangs where a parser hangs."""
+
+
+class Index:
+    """A project's index. Safe to use from many threads."""
+
+    def __init__(
+        self,
+        settings: IndexSettings,
+        *,
+        search: SearchSettings | None = None,
+        links: EditorLinks | None = None,
+        layers: Callable[[], Sequence[LayerSource]] = lambda: (),
+        holder: str = "contextive",
+        is_served: bool = False,
+    ) -> None:
+        """`is_served` says that the index is to be kept in step with its files as soon as it is first used."""
+        self.settings = settings
+        self._is_served = is_served
+        self._search_settings = search
+        self._links = links
+        self._layers = layers
+        self._holder = holder
+        self._lock = threading.RLock()
+        self._store: Store | None = None
+        self._graph: GraphService | None = None
+        self._search: SearchService | None = None
+        self._embedder: BackgroundEmbedder | None = None
+        self._events: EventLog | None = None
+        self._pool: ParserPool | None = None
+        self._idle: threading.Timer | None = None
+        self._keeper: Keeper | None = None
+        self.running: tuple[str, int, int] | None = None
+        """Phase, done and total of the run that this process makes just now."""
+
+    @property
+    def store(self) -> Store:
+        with self._lock:
+            if self._store is None:
+                from contextive.store.opening import open_store
+
+                self._store = open_store(self.settings.state_dir)
+            return self._store
+
+    @property
+    def graph(self) -> GraphService:
+        self.be_fresh()
+        with self._lock:
+            if self._graph is None:
+                from contextive.search.graph import GraphService
+
+                self._graph = GraphService(self.store)
+            return self._graph
+
+    @property
+    def search(self) -> SearchService:
+        self.be_fresh()
+        with self._lock:
+            if self._search is None:
+                from contextive.search.service import SearchService, SearchSettings
+
+                settings = self._search_settings or SearchSettings()
+                self._search = SearchService(self.store, self.embedder, settings, self._links)
+            return self._search
+
+    @property
+    def embedder(self) -> Callable[[], Embedder] | None:
+        """What makes vectors, loading in the background from the first time it is asked for; None where there are to be none."""
+        with self._lock:
+            if self.settings.embedding.model == "none":
+                return None
+            if self._embedder is None:
+                from contextive.search.embedding.opening import BackgroundEmbedder, open_embedder
+
+                wanted = self.settings.embedding
+                self._embedder = BackgroundEmbedder(lambda: open_embedder(wanted.model, url=wanted.url, key=wanted.key))
+            # Who keeps no index has one question and can wait; a server answers at once, by words alone if need be.
+            return self._embedder if self._keeper is not None else partial(self._embedder.wait, _LOAD_WAIT_SECONDS)
+
+    def as_of(self) -> AsOf:
+        """The state that answers are made from now."""
+        known = self.store.as_of()
+        pending = self._keeper.pending_files if self._keeper is not None else 0
+        return replace(known, pending_files=pending) if pending else known
+
+    def be_fresh(self) -> None:
+        """Without a keeper the files are looked at now. With one, the very first run is waited for, but not for long."""
+        if self._is_served:
+            self.keep()
+        if self._keeper is None:
+            if self._lock.acquire(blocking=False):
+                try:
+                    self._catch_up()
+                finally:
+                    self._lock.release()
+        elif not self._keeper.first_run_done.is_set() and not self.store.generation():
+            self._keeper.first_run_done.wait(_FIRST_RUN_WAIT_SECONDS)
+
+    def ingest(
+        self,
+        request: IngestRequest,
+        *,
+        progress: Progress = lambda _phase, _done, _total: None,
+        stop: threading.Event | None = None,
+        wait_seconds: float = 60.0,
+        always_record: bool = True,
+    ) -> Outcome:
+        """Make a run, record it with its reports, and give what it came to."""
+        indexer = self.indexer()
+        self.running = ("start", 0, 0)
+
+        def tell(phase: str, done: int, total: int) -> None:
+            self.running = (phase, done, total)
+            progress(phase, done, total)
+
+        try:
+            outcome = indexer.run(request, progress=tell, stop=stop, wait_seconds=wait_seconds)
+        finally:
+            self.running = None
+            self._rest_parsers()
+        if outcome.did_something and not request.dry_run:
+            self.store.settle()
+        if not request.dry_run and (always_record or outcome.did_something):
+            self._reporter().record(outcome, self.settings.ingest.include, always=always_record)
+        return outcome
+
+    def indexer(self) -> Indexer:
+        from contextive.ingest.indexer import Indexer
+
+        return Indexer(
+            self.settings.root,
+            self.store,
+            self.settings.ingest,
+            layers=self._layers(),
+            holder=self._holder,
+            state_dir=self.settings.state_dir,
+            pool=self._parsers(),
+        )
+
+    def _parsers(self) -> ParserPool | None:
+        with self._lock:
+            if self._pool is None and self.settings.parser_processes:
+                from contextive.ingest.parsing import ParserPool
+
+                self._pool = ParserPool(self.settings.parser_processes)
+            return self._pool
+
+    def _rest_parsers(self) -> None:
+        """End the parsers when they have had nothing to do for a while."""
+        with self._lock:
+            if self._idle is not None:
+                self._idle.cancel()
+            if self._pool is not None:
+                self._idle = threading.Timer(_IDLE_SECONDS, self._pool.close)
+                self._idle.daemon = True
+                self._idle.start()
+
+    def embed(
+        self,
+        *,
+        dummy: bool = False,
+        progress: Progress = lambda _phase, _done, _total: None,
+        stop: threading.Event | None = None,
+    ) -> int:
+        """Make the vectors that are missing; how many were made. Unavailable says why there is no model."""
+        from contextive.search.embedding.opening import open_embedder
+        from contextive.search.embedding_worker import embed_pending
+
+        if self.settings.embedding.model == "none" and not dummy:
+            return 0
+        wanted = self.settings.embedding
+        model = open_embedder("dummy" if dummy else wanted.model, url=wanted.url, key=wanted.key)
+        return embed_pending(
+            self.store, model, stop or threading.Event(), lambda done, total: progress("embed", done, total)
+        )
+
+    def keep(self) -> None:
+        """Index in the background from now on, until `close`."""
+        with self._lock:
+            if self._keeper is None:
+                from contextive.search.keeper import Keeper
+
+                self._keeper = Keeper(self, self._holder)
+                self._keeper.start()
+
+    def close(self) -> None:
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            keeper.stop()
+        with self._lock:
+            if self._idle is not None:
+                self._idle.cancel()
+            if self._pool is not None:
+                self._pool.close()
+            if self._events is not None:
+                self._events.flush()
+            if self._store is not None:
+                self._store.close()
+            self._store = self._search = self._graph = self._events = None
+
+    def status(self) -> dict[str, Any]:
+        """What goes on just now, in words for people and clients."""
+        shown: dict[str, Any] = {}
+        if self.running is not None:
+            phase, done, total = self.running
+            shown["running"] = {"phase": phase, "done": done, "total": total}
+        elif holder := self.store.lease_holder("ingest"):
+            shown["running"] = {"holder": holder}
+        if self._keeper is not None:
+            shown["keeper"] = self._keeper.state
+        return shown
+
+    def coverage(self) -> dict[str, Any]:
+        """What the index holds now."""
+        self.be_fresh()
+        return self._reporter().coverage(self.settings.ingest.include)
+
+    def lifecycle(self) -> dict[str, Any]:
+        """What has come loose, grown old, or is not tested."""
+        self.be_fresh()
+        return self._reporter().lifecycle()
+
+    def skipped(self) -> dict[str, int]:
+        """How many files the last run left out, by reason."""
+        found: dict[str, int] = json.loads(self.store.state("skipped") or "{}")
+        return found
+
+    @property
+    def events(self) -> EventLog:
+        """Keeps what searches showed, so that a vote can be joined with it."""
+        with self._lock:
+            if self._events is None:
+                from contextive.search.event_log import EventLog
+
+                self._events = EventLog(self.store, self.settings.log_events)
+            return self._events
+
+    def forget(self) -> None:
+        """Take away all that comes from the files."""
+        with self.store.transaction() as writer:
+            writer.clear_derived()
+
+    def last_run(self, profile: str | None = None) -> Run | None:
+        found = self.store.runs(1, profile)
+        return found[0] if found else None
+
+    def _reporter(self) -> Reporter:
+        from contextive.ingest.reporting import Reporter
+
+        return Reporter(self.store, self.settings.reports)
+
+    def _catch_up(self) -> None:
+        try:
+            self.ingest(IngestRequest(profile="auto"), wait_seconds=0.0, always_record=False)
+        except Unavailable:
+            logger.debug("another process is indexing")

@@ -1,0 +1,143 @@
+"""Keeps an index in step with its files, in the background of a serving process.
+
+Many processes may serve one project. The one that holds the lease `keeper` does the work; when it ends or dies, another
+one takes over. Indexing and embedding run in threads of their own, so that a saved file never waits for vectors.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contextive.errors import ContextiveError
+from contextive.ingest.settings import IngestRequest
+
+if TYPE_CHECKING:
+    from contextive.search.index import Index
+
+logger = logging.getLogger(__name__)
+
+LEASE = "keeper"
+_START_SECONDS = 0.5
+_LEASE_SECONDS = 1.0
+_SWEEP_SECONDS = 300.0
+_POLL_SECONDS = 5.0
+_RETRY_SECONDS = 5.0
+_DEBOUNCE_MILLISECONDS = 150
+
+
+class Keeper:
+    """The two threads, and what is known of their work."""
+
+    def __init__(self, index: Index, holder: str) -> None:
+        self._index = index
+        self._holder = holder
+        self._stop = threading.Event()
+        self._embed = threading.Event()
+        self.first_run_done = threading.Event()
+        self.pending_files = 0
+        self.state = "waiting"
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        for target, name in ((self._keep, "keep-index"), (self._keep_vectors, "keep-vectors")):
+            thread = threading.Thread(target=target, name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def stop(self) -> None:
+        """Have both threads end. What they were in the middle of is gone on with next time."""
+        self._stop.set()
+        self._embed.set()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(timeout=5.0)
+
+    def _keep(self) -> None:
+        """Wait to be the one, then index at once and after every change."""
+        self._stop.wait(_START_SECONDS)  # the first answer goes first
+        while not self._stop.is_set():
+            try:
+                lease = self._index.store.acquire_lease(LEASE, self._holder)
+            except ContextiveError as error:
+                self._failed(error)
+                continue
+            if lease is None:
+                self.state = "another process keeps the index"
+                self.first_run_done.set()
+                self._stop.wait(_LEASE_SECONDS)
+                continue
+            try:
+                self._run()
+                self._follow()
+            finally:
+                lease.release()
+
+    def _run(self) -> None:
+        self.state = "indexing"
+        try:
+            self._index.ingest(IngestRequest(profile="auto"), stop=self._stop, always_record=False)
+        except ContextiveError as error:
+            self._failed(error)
+            return
+        finally:
+            self.first_run_done.set()
+        self.pending_files = 0
+        self.state = "watching"
+        self._embed.set()
+
+    def _follow(self) -> None:
+        """Run again whenever files change. Where the system cannot tell, look every few seconds."""
+        from watchfiles import watch
+
+        root = self._index.settings.root
+        try:
+            for changes in watch(
+                root,
+                watch_filter=lambda _change, path: is_of_interest(root, path, self._index.settings.state_dir),
+                debounce=_DEBOUNCE_MILLISECONDS,
+                step=50,
+                stop_event=self._stop,
+                rust_timeout=int(_SWEEP_SECONDS * 1000),
+                yield_on_timeout=True,
+                raise_interrupt=False,
+            ):
+                self.pending_files = len(changes)
+                self._run()
+        except (OSError, RuntimeError) as error:
+            logger.warning(
+                "changes of files are not told by this system, so they are looked for: %s", type(error).__name__
+            )
+            while not self._stop.wait(_POLL_SECONDS):
+                self._run()
+
+    def _keep_vectors(self) -> None:
+        while True:
+            self._embed.wait()
+            self._embed.clear()
+            if self._stop.is_set():
+                return
+            try:
+                self._index.embed(stop=self._stop)
+            except ContextiveError as error:
+                logger.warning("vectors are not made: %s", error.sentence())
+                self._stop.wait(_RETRY_SECONDS)
+
+    def _failed(self, error: ContextiveError) -> None:
+        self.state = f"failed: {error.message}"
+        logger.warning("the index is not kept up to date: %s", error.sentence())
+        self._stop.wait(_RETRY_SECONDS)
+
+
+def is_of_interest(root: Path, path: str, state_dir: Path) -> bool:
+    """Whether a change at a path can mean anything to the index."""
+    if path.startswith(f"{state_dir}/") or path == str(state_dir):
+        return False
+    parts = Path(path).relative_to(root).parts if path.startswith(f"{root}/") else ()
+    if parts[:1] == (".git",):
+        return parts[1:] in {("HEAD",), ("ORIG_HEAD",)} or parts[1:3] == ("refs", "heads")
+    if parts[:1] == (".duvet",):
+        return True
+    return not any(part.startswith(".") or part in ("node_modules", "__pycache__") for part in parts[:-1])

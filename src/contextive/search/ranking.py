@@ -1,0 +1,153 @@
+"""Rules that order chunks beyond their match: what a name, a place or the rest of a file says about them.
+
+The numbers were set by hand and stand beside scores between 0 and 1. Where whole files are judged, twice as much for the name
+of a file and for its best chunks finds more; where single functions are, nothing at all does. These lie between.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Final
+
+from contextive.knowledge.tokens import identifiers, query_terms, tokenise
+from contextive.store.values import ChunkRow
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How much each rule counts; 0 turns one off."""
+
+    trial: float = -0.3
+    """The path is that of a test or an example, and the query asks for neither."""
+    stem: float = 0.1
+    """Times the share of the query's terms that the name of the file holds."""
+    definition: float = 0.5
+    """The chunk declares a symbol that the query names; less in a long query, which speaks of more than the name."""
+    file: float = 0.2
+    """Times what the best three chunks of the file come to, against the best file."""
+
+
+CODE_TYPES: Final = frozenset({"code", "proto", "test"})
+BEST_OF_FILE: Final = 3
+FULL_NAME_TERMS: Final = 4
+"""Terms of a query up to which a name in it counts in full."""
+_TRIAL_PARTS: Final = frozenset(
+    {
+        "test",
+        "tests",
+        "testing",
+        "__tests__",
+        "testdata",
+        "spec",
+        "specs",
+        "example",
+        "examples",
+        "demo",
+        "demos",
+        "samples",
+    }
+)
+_TRIAL_TERMS: Final = frozenset(
+    tokenise("test tests testing tested example examples fixture fixtures sample demo spec")
+)
+_TRIAL_STEM: Final = re.compile(r"(?:^|[._-])(?:tests?|spec)(?:[._-]|$)|conftest", re.IGNORECASE)
+_NAME: Final = re.compile(r"[^\W\d]\w*(?:(?:\.|::)\w+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the rules need to know of a query."""
+
+    terms: frozenset[str]
+    names: frozenset[str]
+    """Names that the query may mean as those of symbols, in lower case."""
+    asks_for_trials: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled:
+    """What the rules gave to one chunk, by the name of the rule."""
+
+    number: int
+    base: float
+    gains: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def score(self) -> float:
+        return self.base + sum(self.gains.values())
+
+
+def read_question(query: str) -> Question:
+    """Look at a query as the rules see it."""
+    terms = frozenset(query_terms(query))
+    return Question(terms, frozenset(_symbol_names(query)), not terms.isdisjoint(_TRIAL_TERMS))
+
+
+def apply_rules(
+    question: Question, scored: Sequence[tuple[ChunkRow, float]], rules: Rules, *, trials_are_wanted: bool = False
+) -> list[Ruled]:
+    """The rules applied to chunks with their scores, best first; equal ones by path and place."""
+    sums = _file_sums(scored)
+    top = max(sums.values(), default=0.0)
+    ruled = []
+    for row, score in scored:
+        gains: dict[str, float] = {}
+        if not trials_are_wanted and not question.asks_for_trials and is_trial(row):
+            gains["trial"] = rules.trial
+        if row.artifact.artifact_type in CODE_TYPES:
+            gains["stem"] = rules.stem * _stem_overlap(question, row.artifact.path)
+        if _defines(question, row):
+            gains["definition"] = rules.definition * min(1.0, FULL_NAME_TERMS / max(1, len(question.terms)))
+        if top > 0:
+            gains["file"] = rules.file * sums[row.artifact.path] / top
+        ruled.append(Ruled(row.number, score, {name: gain for name, gain in gains.items() if gain}))
+    places = {row.number: (row.artifact.path, row.chunk.sequence, row.number) for row, _ in scored}
+    return sorted(ruled, key=lambda one: (-one.score, places[one.number]))
+
+
+def is_trial(row: ChunkRow) -> bool:
+    """Whether a chunk belongs to a test or an example."""
+    if row.artifact.artifact_type == "test":
+        return True
+    if row.artifact.artifact_type not in CODE_TYPES:
+        return False
+    path = PurePosixPath(row.artifact.path.lower())
+    return not _TRIAL_PARTS.isdisjoint(path.parts[:-1]) or _TRIAL_STEM.search(path.name) is not None
+
+
+def _symbol_names(query: str) -> Iterable[str]:
+    """Names in a query: what is written like an identifier, any capital inside a sentence, or all of a short query."""
+    words = _NAME.findall(query)
+    written = set(identifiers(query))
+    for at, word in enumerate(words):
+        lowered = word.lower().replace("::", ".")
+        is_name = lowered in written or word.lower() in written or (at > 0 and word[0].isupper() and not word.isupper())
+        if is_name or len(words) <= 2 or f"`{word}" in query or f"{word}(" in query:
+            yield lowered
+
+
+def _defines(question: Question, row: ChunkRow) -> bool:
+    if not question.names:
+        return False
+    for symbol in row.symbols:
+        qualified = symbol.qualified_name.lower()
+        if symbol.name.lower() in question.names or qualified in question.names:
+            return True
+        if any("." in name and qualified.endswith(f".{name}") for name in question.names):
+            return True
+    return False
+
+
+def _stem_overlap(question: Question, path: str) -> float:
+    held = question.terms.intersection(tokenise(PurePosixPath(path).stem))
+    return len(held) / len(question.terms) if question.terms else 0.0
+
+
+def _file_sums(scored: Sequence[tuple[ChunkRow, float]]) -> dict[str, float]:
+    by_path: dict[str, list[float]] = {}
+    for row, score in scored:
+        by_path.setdefault(row.artifact.path, []).append(score)
+    return {path: sum(sorted(scores, reverse=True)[:BEST_OF_FILE]) for path, scores in by_path.items()}

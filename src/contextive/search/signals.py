@@ -1,0 +1,134 @@
+"""What the graph and the history of a file say about a result, as numbers, and what they add to its score."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from contextive.search.graph_context import GraphContext
+from contextive.search.weights import GraphWeights
+from contextive.store.values import ChunkRow
+
+SECONDS_A_DAY: Final = 86_400.0
+CRITICALITY: Final[Mapping[str, float]] = {"low": 0.2, "medium": 0.5, "high": 0.8, "critical": 1.0}
+SHORTEST_PART: Final = 3
+"""Shorter names are part of too many words to mean anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """The signals of one result. Those of the graph are None where there is no graph context."""
+
+    path_depth: int | None
+    criticality_score: float
+    freshness_days: float | None
+    coverage_ratio: float
+    subsystem_affinity: float | None = None
+    relationship_count: int | None = None
+    supporting_bonus: float | None = None
+    coverage_missing: bool | None = None
+    coverage_penalty: float | None = None
+
+    def as_dict(self) -> dict[str, float | int | bool | None]:
+        """By name; with the graph's only where there is graph context."""
+        always: dict[str, float | int | bool | None] = {
+            "path_depth": self.path_depth,
+            "criticality_score": self.criticality_score,
+            "freshness_days": self.freshness_days,
+            "coverage_ratio": self.coverage_ratio,
+        }
+        if self.subsystem_affinity is None:
+            return always
+        return always | {
+            "subsystem_affinity": self.subsystem_affinity,
+            "relationship_count": self.relationship_count,
+            "supporting_bonus": self.supporting_bonus,
+            "coverage_missing": self.coverage_missing,
+            "coverage_penalty": self.coverage_penalty,
+        }
+
+
+def read_signals(
+    row: ChunkRow,
+    context: GraphContext | None,
+    *,
+    subsystem_criticality: object,
+    words: Collection[str],
+    weights: GraphWeights,
+    now: float,
+) -> Signals:
+    """The signals of a result. `words` are the query's in lower case, the criticality is that of its subsystem."""
+    ratio = coverage_ratio(context)
+    always = {
+        "path_depth": context.path_depth if context else _depth_without_graph(row),
+        "criticality_score": criticality_score(subsystem_criticality),
+        "freshness_days": _freshness_days(row, now),
+        "coverage_ratio": ratio,
+    }
+    if context is None:
+        return Signals(**always)  # type: ignore[arg-type]
+    documents = sum(1 for one in context.related_artifacts if one.id.startswith("DesignDoc:"))
+    tests = sum(1 for one in context.related_artifacts if one.id.startswith("TestCase:"))
+    return Signals(
+        **always,  # type: ignore[arg-type]
+        subsystem_affinity=subsystem_affinity(row.artifact.subsystem, words),
+        relationship_count=len(context.related_artifacts),
+        supporting_bonus=0.2 * min(2, documents) + 0.1 * min(2, tests),
+        coverage_missing=ratio <= 0.0,
+        coverage_penalty=weights.coverage_penalty * (1.0 - ratio),
+    )
+
+
+def graph_gain(signals: Signals, weights: GraphWeights) -> float:
+    """What the signals add to a score; nothing without graph context."""
+    if signals.subsystem_affinity is None:
+        return 0.0
+    return (
+        signals.subsystem_affinity * weights.subsystem
+        + (signals.relationship_count or 0) * weights.relationship * 0.1
+        + (signals.supporting_bonus or 0.0) * weights.support
+        - (signals.coverage_penalty or 0.0)
+        + signals.criticality_score * weights.criticality
+    )
+
+
+def subsystem_affinity(subsystem: str | None, words: Collection[str]) -> float:
+    """1 when the query names the subsystem, a half when one of its words is part of that name or the other way round."""
+    name = (subsystem or "").lower()
+    if not name:
+        return 0.0
+    if name in words or set(re.split(r"[\W_]+", name)) <= set(words):
+        return 1.0
+    long = [word for word in words if len(word) >= SHORTEST_PART]
+    is_part = any(word in name or (len(name) >= SHORTEST_PART and name in word) for word in long)
+    return 0.5 if is_part else 0.0
+
+
+def criticality_score(value: object) -> float:
+    """Criticality as a number: a word of the scale, or a number as it is."""
+    if isinstance(value, bool):
+        return 0.0
+    if isinstance(value, int | float):
+        return float(value)
+    text = str(value or "").strip().lower()
+    if text in CRITICALITY:
+        return CRITICALITY[text]
+    return float(text) if re.fullmatch(r"\d{1,9}(?:\.\d{1,9})?", text) else 0.0
+
+
+def coverage_ratio(context: GraphContext | None) -> float:
+    """How much of a file is in the index. A file with a chunk is in it, unless its node says otherwise."""
+    properties: Mapping[str, Any] = context.primary_node.properties if context else {}
+    ratio = properties.get("coverage_ratio")
+    return min(1.0, max(0.0, float(ratio))) if isinstance(ratio, int | float) else 1.0
+
+
+def _freshness_days(row: ChunkRow, now: float) -> float | None:
+    git = row.artifact.git
+    return round(max(0.0, now - git.timestamp) / SECONDS_A_DAY, 2) if git else None
+
+
+def _depth_without_graph(row: ChunkRow) -> int | None:
+    return 1 if row.artifact.subsystem and row.artifact.artifact_type in ("code", "proto", "doc", "test") else None

@@ -1,0 +1,62 @@
+"""What is shown of a chunk: the lines that answer, and as much of the rest as fits."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from contextive.knowledge.chunk import Chunk
+from contextive.knowledge.tokens import tokenise
+
+SNIPPET_LINES: Final = 5
+SNIPPET_CHARACTERS: Final = 320
+TEXT_BUDGET: Final = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A few lines of a file, with their numbers."""
+
+    text: str
+    line_start: int
+    line_end: int
+
+
+def best_lines(chunk: Chunk, terms: Collection[str]) -> Snippet:
+    """The few lines of a chunk that hold the most of the query's terms; its first ones when none is held."""
+    lines = chunk.text.split("\n")
+    wanted = frozenset(terms)
+    held = [wanted.intersection(tokenise(line)) for line in lines]
+    width = min(SNIPPET_LINES, len(lines))
+
+    def worth(start: int) -> tuple[int, int, int]:
+        window = held[start : start + width]
+        return len(frozenset().union(*window)), sum(map(len, window)), -start
+
+    start = max(range(len(lines) - width + 1), key=worth)
+    end = start + width
+    while start < end - 1 and not lines[start].strip():
+        start += 1
+    while end - 1 > start and not lines[end - 1].strip():
+        end -= 1
+    # The lines that hold something stay when the snippet is too long.
+    while end - start > 1 and sum(len(line) + 1 for line in lines[start:end]) > SNIPPET_CHARACTERS:
+        if len(held[start]) < len(held[end - 1]):
+            start += 1
+        else:
+            end -= 1
+    return Snippet(
+        "\n".join(lines[start:end])[:SNIPPET_CHARACTERS],
+        chunk.line_start + start,
+        min(chunk.line_start + end - 1, max(chunk.line_end, chunk.line_start)),
+    )
+
+
+def trim_text(text: str, budget: int = TEXT_BUDGET) -> tuple[str, int]:
+    """As much of a text as the budget allows, cut at the end of a line or word, and how many characters were left out."""
+    if len(text) <= budget:
+        return text, 0
+    cut = max(text.rfind("\n", budget // 2, budget), text.rfind(" ", budget - 40, budget))
+    kept = text[: cut if cut > 0 else budget].rstrip()
+    return kept, len(text) - len(kept)

@@ -1,0 +1,89 @@
+"""How much each thing counts that is known about a result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
+
+from contextive.errors import ConfigError
+
+DEFAULT_VECTOR_WEIGHT: Final = 0.4
+DEFAULT_LEXICAL_WEIGHT: Final = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class GraphWeights:
+    """What the graph adds to a result and takes from it, each between 0 and 1."""
+
+    subsystem: float
+    relationship: float
+    support: float
+    coverage_penalty: float
+    criticality: float
+
+
+PROFILES: Mapping[str, GraphWeights] = MappingProxyType(
+    {
+        "default": GraphWeights(0.28, 0.05, 0.09, 0.15, 0.12),
+        "analysis": GraphWeights(0.38, 0.10, 0.08, 0.18, 0.18),
+        "operations": GraphWeights(0.22, 0.08, 0.06, 0.28, 0.10),
+        "docs-heavy": GraphWeights(0.26, 0.04, 0.22, 0.12, 0.08),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """All weights of a search, and the name of the profile that they come from."""
+
+    profile: str = "default"
+    graph: GraphWeights = field(default_factory=lambda: PROFILES["default"])
+    vector: float = DEFAULT_VECTOR_WEIGHT
+    lexical: float = DEFAULT_LEXICAL_WEIGHT
+
+    def as_dict(self) -> dict[str, float]:
+        """The names under which a response shows them."""
+        return {
+            "weight_subsystem": self.graph.subsystem,
+            "weight_relationship": self.graph.relationship,
+            "weight_support": self.graph.support,
+            "weight_coverage_penalty": self.graph.coverage_penalty,
+            "weight_criticality": self.graph.criticality,
+            "vector_weight": self.vector,
+            "lexical_weight": self.lexical,
+        }
+
+
+def resolve_weights(
+    profile: str = "default",
+    *,
+    subsystem: float | None = None,
+    relationship: float | None = None,
+    support: float | None = None,
+    coverage_penalty: float | None = None,
+    criticality: float | None = None,
+    vector: float = DEFAULT_VECTOR_WEIGHT,
+    lexical: float = DEFAULT_LEXICAL_WEIGHT,
+) -> Weights:
+    """The weights of a profile with whatever is set beside it. With neither vectors nor words, vectors count alone."""
+    if profile not in PROFILES:
+        raise ConfigError(f"There is no weight profile {profile!r}.", hint=f"Choose one of {', '.join(PROFILES)}.")
+    given = {
+        "subsystem": subsystem,
+        "relationship": relationship,
+        "support": support,
+        "coverage_penalty": coverage_penalty,
+        "criticality": criticality,
+    }
+    overrides = {name: min(1.0, max(0.0, value)) for name, value in given.items() if value is not None}
+    vector, lexical = max(0.0, vector), max(0.0, lexical)
+    if vector == lexical == 0.0:
+        vector = 1.0
+    return Weights(
+        profile=f"{profile}+overrides" if overrides else profile,
+        graph=replace(PROFILES[profile], **overrides),
+        vector=vector,
+        lexical=lexical,
+    )

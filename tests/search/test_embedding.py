@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contextive.errors import ConfigError, Unavailable
+from contextive.search.embedding import BackgroundEmbedder, Embedder, open_embedder
+from contextive.search.embedding import minilm as minilm_module
+from contextive.search.embedding.dummy import Dummy
+from contextive.search.embedding.minilm import MAX_PIECES, MiniLm, batches_by_length
+from contextive.search.embedding.wordpiece import WordPiece, split_words
+
+
+@pytest.fixture(scope="module")
+def minilm() -> MiniLm:
+    return MiniLm(threads=1)
+
+
+def test_near_in_meaning_is_near_in_space(minilm: MiniLm) -> None:
+    rows = minilm.embed(["load the settings from disk", "read the configuration file", "a cat sleeps in the sun"])
+    assert rows.shape == (3, 384)
+    assert rows.dtype == np.float32
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+    assert rows[0] @ rows[1] > 0.4 > 0.15 > rows[0] @ rows[2]
+
+
+def test_a_text_has_the_same_vector_alone_and_among_others(minilm: MiniLm) -> None:
+    texts = ["short", "a sentence of a few more words", "def f(x):\n    return x + 1\n" * 30, "", "東京"]
+    together = minilm.embed(texts)
+    for text, row in zip(texts, together, strict=True):
+        assert row @ minilm.embed_query(text) > 0.9999
+
+
+def test_nothing_gives_no_vectors(minilm: MiniLm) -> None:
+    assert minilm.embed([]).shape == (0, 384)
+
+
+def test_the_name_of_the_model_says_what_made_its_vectors(minilm: MiniLm) -> None:
+    assert minilm.model.name == "all-MiniLM-L6-v2-int8@8199be6f/128"
+    assert minilm.model.dimensions == 384
+
+
+def test_pieces_are_those_of_the_reference() -> None:
+    # From the tokenisers library with the model's own tokenizer.json.
+    wordpiece = WordPiece(minilm_module._read_vocabulary(), MAX_PIECES)
+    assert wordpiece.encode("The tokeniser's café: gatherAll_42 東京!") == [
+        101, 1996, 19204, 17288, 1005, 1055, 7668, 1024, 8587, 8095, 1035, 4413, 1879, 1755, 999, 102,
+    ]  # fmt: skip
+    assert wordpiece.encode("") == [101, 102]
+    assert wordpiece.encode("x" * 101) == [101, 100, 102]
+    assert len(wordpiece.encode("word " * 1000)) == MAX_PIECES
+
+
+def test_words_are_lower_case_without_accents_and_signs_stand_alone() -> None:
+    assert split_words("Café\tHTTPServer(x)") == ["cafe", "httpserver", "(", "x", ")"]
+    assert split_words("naïve—test 東京") == ["naive", "—", "test", "東", "京"]
+    assert split_words("a\x00b\u200bc\ufffd") == ["abc"]
+
+
+@given(st.text(max_size=80))
+def test_any_text_can_be_cut_into_words(text: str) -> None:
+    assert all(word and " " not in word for word in split_words(text))
+
+
+@given(st.lists(st.integers(1, 128), max_size=60), st.integers(128, 1024))
+def test_batches_hold_every_text_once_within_the_budget(lengths: list[int], budget: int) -> None:
+    batches = list(batches_by_length(lengths, budget))
+    assert sorted(at for batch in batches for at in batch) == list(range(len(lengths)))
+    assert all(max(lengths[at] for at in batch) * len(batch) <= budget for batch in batches)
+
+
+def test_weights_that_were_changed_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minilm_module, "WEIGHTS_SHA256", "0" * 64)
+    with pytest.raises(Unavailable, match="not those that were expected"):
+        MiniLm()
+    monkeypatch.setattr(minilm_module, "WEIGHTS_PACKAGE", "no_such_package_of_weights")
+    with pytest.raises(Unavailable, match="not installed"):
+        MiniLm()
+    monkeypatch.setattr(minilm_module, "VOCABULARY_SHA256", "0" * 64)
+    with pytest.raises(Unavailable, match="vocabulary"):
+        MiniLm()
+
+
+def test_the_dummy_is_the_same_everywhere_and_knows_shared_words() -> None:
+    rows = Dummy().embed(["open the door", "doors open", "count goods", ""])
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1)
+    assert rows[0] @ rows[1] > rows[0] @ rows[2]
+    assert np.array_equal(rows, open_embedder("dummy").embed(["open the door", "doors open", "count goods", ""]))
+
+
+@pytest.mark.parametrize("spec", ["", "none", "mini", "openai:", "minilm:x", "fastembed"])
+def test_a_model_that_does_not_exist_is_a_fault_of_the_configuration(spec: str) -> None:
+    with pytest.raises(ConfigError, match="no embedding model"):
+        open_embedder(spec)
+
+
+@pytest.mark.parametrize("spec", ["sentence-transformers:all-MiniLM-L6-v2", "fastembed:BAAI/bge-small-en"])
+def test_a_model_of_a_package_that_is_not_installed_says_so(spec: str) -> None:
+    with pytest.raises(Unavailable, match="is not installed"):
+        open_embedder(spec)
+
+
+def test_a_model_loads_in_the_background() -> None:
+    release = threading.Event()
+
+    def load() -> Embedder:
+        assert release.wait(10)
+        return Dummy()
+
+    embedder = BackgroundEmbedder(load)
+    with pytest.raises(Unavailable, match="still loading"):
+        embedder()
+    release.set()
+    assert embedder.wait(10).model.name == "dummy"
+    assert embedder() is embedder.wait(0)
+
+
+def test_a_model_that_failed_to_load_says_why_each_time() -> None:
+    def load() -> Embedder:
+        raise Unavailable("The weights are gone.")
+
+    embedder = BackgroundEmbedder(load)
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="The weights are gone"):
+            embedder.wait(10)
+
+
+def test_importing_the_room_loads_no_heavy_package() -> None:
+    code = (
+        "import sys, contextive.search.embedding, contextive.knowledge.tokens\n"
+        "assert not {'numpy', 'onnxruntime', 'httpx'} & sys.modules.keys(), sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -1,0 +1,291 @@
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from contextive.errors import InvalidRequest, Unavailable
+from contextive.search.answer import SearchRequest, SearchResponse
+from contextive.search.editor_links import EditorLinks
+from contextive.search.embedding.dummy import Dummy
+from contextive.search.embedding.protocol import Embedder
+from contextive.search.embedding_worker import embed_pending
+from contextive.search.filters import parse_filters
+from contextive.search.ranking import Rules
+from contextive.search.service import SearchService, SearchSettings
+from contextive.search.weights import resolve_weights
+from contextive.store.opening import open_store
+from contextive.store.protocol import Store
+
+from .project import FILES, WRITTEN, fill
+
+NOW = WRITTEN + 10 * 86_400
+
+
+def service(store: Store, **settings: object) -> SearchService:
+    return SearchService(store, Dummy, SearchSettings(**settings), clock=lambda: NOW)  # type: ignore[arg-type]
+
+
+def paths(response: SearchResponse) -> list[str]:
+    return [result.chunk.artifact_path for result in response.results]
+
+
+def unavailable() -> Embedder:
+    raise Unavailable("The embedding model is still loading.")
+
+
+def test_a_question_in_words_finds_the_code_that_answers_it(shop: Store) -> None:
+    response = service(shop).search(SearchRequest("how do we take money from a card at the bank?"))
+    assert paths(response)[0] == "src/shop/payment/gateway.py"
+    assert response.metadata.result_count == len(response.results) > 1
+    assert response.metadata.warnings == ()
+    assert response.as_of.generation == shop.generation()
+
+
+@pytest.mark.parametrize("query", ["gatherAll", "gather_all", "gatherall", "where is gatherAll defined"])
+def test_an_identifier_is_found_however_it_is_written(shop: Store, query: str) -> None:
+    assert paths(service(shop).search(SearchRequest(query)))[0] == "src/shop/stock/shelf.py"
+
+
+def test_the_same_query_gives_the_same_answer(shop: Store) -> None:
+    request = SearchRequest("receipt of the bank", request_id="r1", explain=True)
+    first, second = service(shop).search(request), service(shop).search(request)
+    assert first == second
+    assert first.metadata.request_id == "r1"
+    assert service(shop).search(replace(request, request_id=None)).metadata.request_id not in ("", "r1")
+
+
+def test_the_parts_of_a_score_add_up_to_it(shop: Store) -> None:
+    for result in service(shop).search(SearchRequest("refund a card payment", explain=True)).results:
+        explained = result.explain
+        assert explained is not None
+        total = explained["lexical"] + explained["vector"] + sum(explained["rules"].values()) + explained["graph"]
+        assert total == pytest.approx(result.scoring.adjusted_score) == pytest.approx(result.chunk.score)
+        assert result.scoring.weighted_lexical_score == explained["lexical"]
+        assert result.scoring.mode == "heuristic"
+
+
+def test_results_are_ordered_by_adjusted_score_or_by_vector_when_asked(shop: Store) -> None:
+    request = SearchRequest("charge the card with money", limit=25)
+    scores = [result.scoring.adjusted_score for result in service(shop).search(request).results]
+    assert scores == sorted(scores, reverse=True)
+    by_request = service(shop).search(replace(request, sort_by_vector=True))
+    cosines = [result.scoring.vector_score or 0.0 for result in by_request.results]
+    assert cosines == sorted(cosines, reverse=True)
+    assert paths(service(shop, sort_by_vector=True).search(request)) == paths(by_request)
+    assert paths(service(shop, sort_by_vector=True).search(replace(request, sort_by_vector=False))) != paths(by_request)
+
+
+def test_the_test_of_a_thing_stands_behind_it_unless_the_query_asks_for_tests(shop: Store) -> None:
+    request = SearchRequest("PaymentGateway charge_card money bank", include_graph=False)
+    found = paths(service(shop).search(request))
+    assert found.index("src/shop/payment/gateway.py") < found.index("tests/payment/test_gateway.py")
+    for asked in ("test that a card is charged", "PaymentGateway charge_card test"):
+        response = service(shop).search(SearchRequest(asked, explain=True, include_graph=False))
+        assert all("trial" not in (result.explain or {})["rules"] for result in response.results)
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"artifact_types": ["doc"]}, {"docs/payment.md", "docs/größe.md"}),
+        ({"artifact_types": ["TEST"]}, {"tests/payment/test_gateway.py"}),
+        (
+            {"subsystems": ["payment"]},
+            {"docs/payment.md", "src/shop/payment/gateway.py", "tests/payment/test_gateway.py"},
+        ),
+        ({"namespaces": ["docs"], "tags": ["MONEY"]}, {"docs/payment.md"}),
+        ({"symbols": ["paymentgateway.REFUND"]}, {"src/shop/payment/gateway.py"}),
+        ({"symbol_kinds": ["class"], "symbol_languages": ["python"]}, {"src/shop/payment/gateway.py"}),
+        ({"subsystems": ["nothing"]}, set()),
+    ],
+)
+def test_filters_narrow_before_the_cut(shop: Store, filters: dict[str, list[str]], expected: set[str]) -> None:
+    parsed = parse_filters(filters, now=NOW)
+    response = service(shop).search(SearchRequest("payment card money shelf", limit=25, filters=parsed))
+    assert set(paths(response)) == expected
+    assert response.metadata.filters_applied == parsed.applied
+    alone = service(shop).search(SearchRequest("payment card money shelf", limit=1, filters=parsed))
+    assert len(alone.results) == min(1, len(expected))
+
+
+def test_recency_leaves_out_what_has_no_time_and_says_so(state_dir: Path) -> None:
+    store = open_store(state_dir)
+    fill(store, without_git=frozenset({"docs/payment.md"}))
+    recent = parse_filters({"max_age_days": 30}, now=NOW)
+    response = service(store).search(SearchRequest("refunds and receipts", filters=recent))
+    assert "docs/payment.md" not in paths(response)
+    assert [warning for warning in response.metadata.warnings if "no timestamp" in warning] != []
+    old = parse_filters({"max_age_days": 3}, now=NOW)
+    assert service(store).search(SearchRequest("refunds", filters=old)).results == ()
+    store.close()
+
+
+def test_graph_context_tells_the_subsystem_and_what_stands_beside(shop: Store) -> None:
+    response = service(shop).search(SearchRequest("payment: charge a card"))
+    result = next(one for one in response.results if one.chunk.artifact_path == "src/shop/payment/gateway.py")
+    context, signals = result.graph_context, result.scoring.signals
+    assert context is not None
+    assert context.primary_node.id == "SourceFile:src/shop/payment/gateway.py"
+    assert ("BELONGS_TO", "OUT", "Subsystem:Payment") in {
+        (one.type, one.direction, one.target.id) for one in context.relationships
+    }
+    assert set(context.neighbor_subsystems) == {"Payment", "Stock"}
+    assert {one.id for one in context.related_artifacts} == {
+        "DesignDoc:docs/payment.md",
+        "TestCase:tests/payment/test_gateway.py",
+    }
+    assert signals.subsystem_affinity == 1.0
+    assert signals.supporting_bonus == pytest.approx(0.3)
+    assert (signals.path_depth, signals.criticality_score, signals.coverage_ratio) == (1, 0.8, 1.0)
+    assert signals.freshness_days == 10
+    assert result.chunk.subsystem_criticality == "high"
+    assert response.metadata.graph_context_included
+
+
+def test_without_graph_there_are_only_the_signals_that_need_none(shop: Store) -> None:
+    response = service(shop).search(SearchRequest("charge a card", include_graph=False))
+    assert not response.metadata.graph_context_included
+    assert all(result.graph_context is None for result in response.results)
+    expected = {"path_depth", "criticality_score", "freshness_days", "coverage_ratio"}
+    assert all(set(result.scoring.signals.as_dict()) == expected for result in response.results)
+
+
+def test_graph_context_is_limited_and_the_answer_says_so(shop: Store) -> None:
+    response = service(shop, graph_max_results=1).search(SearchRequest("payment card money"))
+    assert sum(1 for result in response.results if result.graph_context) == 1
+    assert "Graph context is limited to the first 1 results." in response.metadata.warnings
+
+
+def test_an_empty_index_answers_with_nothing(state_dir: Path) -> None:
+    store = open_store(state_dir)
+    response = service(store).search(SearchRequest("anything"))
+    assert response.results == ()
+    assert response.metadata.result_count == 0
+    store.close()
+
+
+def test_one_chunk_is_found_with_and_without_a_vector(state_dir: Path) -> None:
+    store = open_store(state_dir)
+    fill(store, {"docs/one.md": "# One\n\nThe only sentence.\n"})
+    without = service(store).search(SearchRequest("only sentence"))
+    assert paths(without) == ["docs/one.md"]
+    assert without.results[0].scoring.vector_score is None
+    assert any("by words alone" in warning for warning in without.metadata.warnings)
+    embed_pending(store, Dummy(), threading.Event())
+    found = service(store).search(SearchRequest("only sentence"))
+    assert paths(found) == ["docs/one.md"]
+    assert (found.results[0].scoring.vector_score or 0) > 0
+    assert found.metadata.warnings == ()
+    store.close()
+
+
+def test_a_model_that_cannot_be_used_leaves_the_words_and_a_warning(shop: Store) -> None:
+    response = SearchService(shop, unavailable).search(SearchRequest("refund receipt"))
+    assert "docs/payment.md" in paths(response)
+    assert response.metadata.warnings[0] == "Results are by words alone. The embedding model is still loading."
+    assert response.metadata.embedding_model is None
+
+
+def test_no_model_at_all_is_no_cause_for_a_warning(shop: Store) -> None:
+    response = SearchService(shop).search(SearchRequest("refund receipt"))
+    assert response.metadata.warnings == ()
+    assert response.results != ()
+
+
+def test_a_half_alone_can_be_asked_for(shop: Store) -> None:
+    words = service(shop).search(SearchRequest("refund", mode="lexical"))
+    assert all(result.scoring.vector_score is None for result in words.results)
+    meaning = service(shop).search(SearchRequest("refund", mode="dense", limit=25))
+    assert len(meaning.results) == len([1 for path in FILES for _ in shop.chunks_of(path)])
+
+
+def test_stop_words_cost_nothing(shop: Store) -> None:
+    short = service(shop).search(SearchRequest("refund receipt bank", mode="lexical"))
+    long = service(shop).search(
+        SearchRequest("what is it that a refund has to do with the receipt of the bank", mode="lexical")
+    )
+    assert paths(long) == paths(short)
+
+
+@pytest.mark.parametrize("query", ["Größe der Kiste", "grösse", "倉庫", "GRÖSSE"])
+def test_other_alphabets_are_searched_too(shop: Store, query: str) -> None:
+    assert paths(service(shop).search(SearchRequest(query, mode="lexical")))[0] == "docs/größe.md"
+
+
+@pytest.mark.parametrize("query", ["", "  \n", "x" * 4001])
+def test_a_query_that_is_none_is_refused(shop: Store, query: str) -> None:
+    with pytest.raises(InvalidRequest):
+        service(shop).search(SearchRequest(query))
+
+
+@pytest.mark.parametrize("query", ['"', "AND OR NOT", "a:b^2 (", "*", "\0", "🦆", "-", "'; DROP TABLE chunk"])
+def test_signs_of_query_languages_mean_nothing(shop: Store, query: str) -> None:
+    service(shop).search(SearchRequest(query))
+
+
+def test_a_limit_out_of_bounds_is_brought_back(shop: Store) -> None:
+    assert len(service(shop).search(SearchRequest("card", limit=0)).results) == 1
+    assert len(service(shop).search(SearchRequest("card", limit=1000)).results) <= 25
+
+
+def test_text_is_trimmed_to_the_budget_unless_all_is_asked_for(shop: Store) -> None:
+    short = service(shop, text_budget=60).search(SearchRequest("charge_card")).results[0].chunk
+    full = service(shop, text_budget=60).search(SearchRequest("charge_card", detail="full")).results[0].chunk
+    assert short.chunk_id == full.chunk_id
+    assert len(short.text) <= 60
+    assert full.text.startswith(short.text)
+    assert short.truncated == len(full.text) - len(short.text) > 0
+    assert full.truncated == 0
+
+
+def test_the_snippet_is_where_the_words_are(shop: Store) -> None:
+    response = service(shop).search(SearchRequest("paid within a week"))
+    chunk = next(result.chunk for result in response.results if result.chunk.artifact_path == "docs/payment.md")
+    lines = FILES["docs/payment.md"].split("\n")
+    assert "within a week" in chunk.snippet.text
+    assert "\n".join(lines[chunk.snippet.line_start - 1 : chunk.snippet.line_end]) == chunk.snippet.text
+    assert chunk.line_start <= chunk.snippet.line_start <= chunk.snippet.line_end <= chunk.line_end
+
+
+def test_symbols_carry_links_that_open_an_editor(shop: Store) -> None:
+    links = EditorLinks("vscode://file/{abs_path}:{line_start}", Path("/project"))
+    response = SearchService(shop, links=links).search(SearchRequest("PaymentGateway.refund"))
+    symbols = response.results[0].chunk.symbols
+    assert symbols[0].symbol.qualified_name == "PaymentGateway"
+    assert symbols[0].editor_uri == "vscode://file//project/src/shop/payment/gateway.py:4"
+    assert response.results[0].chunk.symbol_count == len(response.results[0].chunk.symbol_ids)
+    assert EditorLinks("editor://{file}").link("a.py", 1, 2) is None
+    assert EditorLinks(None).link("a.py", 1, 2) is None
+
+
+def test_metadata_names_the_weights(shop: Store) -> None:
+    weights = resolve_weights("analysis", support=2.0)
+    metadata = service(shop, weights=weights, rules=Rules()).search(SearchRequest("card")).metadata
+    assert metadata.weight_profile == "analysis+overrides"
+    assert metadata.weights["weight_support"] == 1.0
+    assert metadata.weights["weight_subsystem"] == 0.38
+    assert metadata.hybrid_weights == {"vector": 0.4, "lexical": 0.6}
+    assert metadata.embedding_model == "dummy"
+    json.dumps(dict(metadata.weights))
+
+
+def test_many_threads_search_at_once(shop: Store) -> None:
+    searching = service(shop)
+    wanted = searching.search(SearchRequest("refund a receipt", request_id="r")).results
+    answers: list[Sequence[object]] = []
+
+    def ask() -> None:
+        answers.append(searching.search(SearchRequest("refund a receipt", request_id="r")).results)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+    assert len(answers) == 8
+    assert all(answer == wanted for answer in answers)
