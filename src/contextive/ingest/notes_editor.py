@@ -1,0 +1,222 @@
+"""Changes of notes: made, changed, renamed and deleted as files, whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+
+from contextive.errors import Conflict, Forbidden, InvalidRequest, UnsupportedOperation
+from contextive.ingest.notes_folder import FolderWriter, writing
+from contextive.ingest.notes_service import NotesService, NotesView
+from contextive.notes.front_matter import parse_front_matter, text_value, text_values, write_values
+from contextive.notes.note import Note, parse_note, version_of
+from contextive.notes.rewriting import Names, rename_heading, rename_links, unlink
+from contextive.notes.similarity import similar_notes
+from contextive.notes.slug import file_stem, is_safe_name, slug_of, slugify
+from contextive.workspace.globs import Glob
+
+_FOLDER_ENDINGS = ("**/*.md", "*.md")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A note after a change, and other notes: changed with it, left with links to the old name, or much the same."""
+
+    note: Note
+    changed: tuple[Note, ...] = ()
+    left: tuple[Note, ...] = ()
+    similar: tuple[Note, ...] = ()
+
+
+class NotesEditor:
+    """Writes into the notes folder of one project. Every change is checked against the files as they are."""
+
+    def __init__(self, service: NotesService) -> None:
+        self._service = service
+
+    @property
+    def folder(self) -> str:
+        """The folder that new notes go to: that of the first pattern that takes every Markdown file of one."""
+        for pattern in self._service.patterns:
+            base = Glob(pattern).base
+            if pattern.removeprefix(f"{base}/") in _FOLDER_ENDINGS and _is_own(base):
+                return base
+        raise UnsupportedOperation(
+            "No folder is set aside for notes.", hint="Give notes.paths a pattern such as notes/**/*.md."
+        )
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders in which notes may be changed. The project's own folder is none: its files mean something to others."""
+        bases = (Glob(pattern).base for pattern in self._service.patterns)
+        return tuple(dict.fromkeys([self.folder, *filter(_is_own, bases)]))
+
+    def create_page(
+        self, title: str, content: str = "", *, slug: str | None = None, tags: Sequence[str] = ()
+    ) -> Written:
+        """A new note. Its title, and its slug where the title would give another one, stand in its front matter."""
+        title = _one_line(title)
+        wanted = _wanted_slug(slug) if slug else slug_of(title)
+        values: dict[str, str | Sequence[str]] = {"title": title}
+        if slug_of(title) != wanted:
+            values["slug"] = wanted
+        if tags:
+            values["tags"] = _clean_tags(tags)
+        values["created_at"] = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        text = write_values("", values) + (content if content.endswith("\n") or not content else f"{content}\n")
+        with self._writing() as (writer, view):
+            _refuse_taken(view, wanted)
+            writer.create(f"{self.folder}/{file_stem(wanted)}.md", text)
+            writer.commit()
+        return self._written(wanted)
+
+    def update_page(
+        self, name: str, version: str, *, content: str | None = None, tags: Sequence[str] | None = None
+    ) -> Written:
+        """Another content, or other tags. `version` is the one that was read; a note that changed since is a conflict."""
+        with self._writing() as (writer, _):
+            note = self._current(writer, name, version)
+            head = note.head if tags is None else write_values(note.head, {"tags": _clean_tags(tags)})
+            text = head + (note.content if content is None else content)
+            if parse_note(note.path, text).slug != parse_note(note.path, note.text).slug:
+                raise InvalidRequest("The content would give the note another name.", hint="Use rename_page for that.")
+            if text != note.text:
+                writer.replace(note.path, text)
+                writer.commit()
+        return self._written(note.slug)
+
+    def rename_page(
+        self, name: str, *, title: str | None = None, slug: str | None = None, version: str | None = None
+    ) -> Written:
+        """Another title, slug or both. Links in other notes follow, in the manner in which they are written."""
+        with self._writing() as (writer, view):
+            note = self._current(writer, name, version)
+            new_title = _one_line(title) if title else note.title
+            wanted = _wanted_slug(slug) if slug else slug_of(new_title) if title else note.slug
+            if wanted != note.slug:
+                _refuse_taken(view, wanted)
+            renamed = _renamed(note, new_title, wanted)
+            names = Names.of(renamed)
+            text = renamed.head + rename_links(renamed.content, view.catalog, note, names)
+            if renamed.path == note.path:
+                writer.replace(note.path, text)
+            else:
+                writer.create(renamed.path, text)
+                writer.remove(note.path)
+            edit = partial(rename_links, catalog=view.catalog, note=note, to=names)
+            changed, left = self._edit_links(writer, view, note, edit)
+            writer.commit()
+        return replace(self._written(wanted), changed=changed, left=left)
+
+    def delete_page(self, name: str, *, version: str | None = None, keep_links: bool = False) -> Written:
+        """The note is gone. Links to it become plain text unless they shall stay."""
+        with self._writing() as (writer, view):
+            note = self._current(writer, name, version)
+            changed: tuple[Note, ...] = ()
+            left: tuple[Note, ...] = ()
+            if not keep_links:
+                edit = partial(unlink, catalog=view.catalog, note=note)
+                changed, left = self._edit_links(writer, view, note, edit)
+            writer.remove(note.path)
+            writer.commit()
+        return Written(note, changed, left=left)
+
+    @contextmanager
+    def _writing(self) -> Iterator[tuple[FolderWriter, NotesView]]:
+        with writing(self._service.root, self.folders) as writer:
+            yield writer, self._service.view()
+
+    def _current(self, writer: FolderWriter, name: str, version: str | None) -> Note:
+        """The note as it stands in its file, which must be what the caller has read."""
+        _, note = self._service.page(name)
+        if not self._is_ours(note):
+            raise Forbidden("This note does not stand in a notes folder and is not changed.")
+        stands = writer.read(note.path)
+        if stands is None or version_of(stands) != (note.version if version is None else version):
+            raise Conflict(f"Page '{note.slug}' changed since it was read.", hint="Read it again with get_page.")
+        return note
+
+    def _edit_links(
+        self, writer: FolderWriter, view: NotesView, note: Note, edit: Callable[[str], str]
+    ) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
+        """Prepare the other notes that link to one: which are changed, and which cannot be."""
+        changed, left = [], []
+        for other in view.catalog.linking(note):
+            content = edit(other.content)
+            if content == other.content:
+                continue
+            if not self._is_ours(other) or writer.read(other.path) != other.text:
+                left.append(other)
+                continue
+            writer.replace(other.path, other.head + content)
+            changed.append(other)
+        return tuple(changed), tuple(left)
+
+    def _is_ours(self, note: Note) -> bool:
+        return any(note.path.startswith(f"{folder}/") for folder in self.folders)
+
+    def _written(self, slug: str) -> Written:
+        view, note = self._service.page(slug)
+        return Written(note, similar=tuple(similar_notes(note, view.catalog.notes)))
+
+
+def _renamed(note: Note, title: str, slug: str) -> Note:
+    """The note under its new names: title and slug where they stand now, and the file by the same rule as before."""
+    values: dict[str, str] = {}
+    content, stem = note.content, note.stem
+    front = parse_front_matter(note.head).values
+    by_slug = stem in (note.slug, file_stem(note.slug)) or not (text_value(front, "slug") or text_value(front, "title"))
+    match note.title_source:
+        case "file name" if title == stem or is_safe_name(title):
+            stem, by_slug = title, False
+        case "front matter" | "file name":
+            if title != note.title:
+                values["title"] = title
+        case "heading":
+            content = rename_heading(content, title)
+    if by_slug:
+        stem = file_stem(slug)
+    elif note.title_source == "front matter" and note.stem == note.title and is_safe_name(title):
+        stem = title
+    if text_value(front, "slug"):
+        values["slug"] = slug
+    folder, ending = note.path.rpartition("/")[0], note.path.rpartition(".")[2]
+    path = f"{folder}/{stem}.{ending}"
+    head = write_values(note.head, values) if values else note.head
+    renamed = parse_note(path, head + content)
+    if renamed.slug != slug:
+        renamed = parse_note(path, write_values(head, {"slug": slug}) + content)
+    return renamed
+
+
+def _is_own(base: str) -> bool:
+    """Whether a folder lies below the project, and is not hidden."""
+    return bool(base) and not base.startswith("/") and not any(part.startswith(".") for part in base.split("/"))
+
+
+def _refuse_taken(view: NotesView, slug: str) -> None:
+    if view.catalog.get(slug) is not None:
+        raise Conflict(
+            f"A page with the slug '{slug}' exists already.", hint="Choose another slug, or update that page."
+        )
+
+
+def _one_line(title: str) -> str:
+    text = text_value({"title": title}, "title")
+    if not text:
+        raise InvalidRequest("A page needs a title.")
+    return text
+
+
+def _wanted_slug(slug: str) -> str:
+    if not (wanted := slugify(slug)) or wanted != slug:
+        proposed = f"Write it as {wanted!r}." if wanted else "Use letters, digits and single dashes."
+        raise InvalidRequest("That is no slug.", hint=proposed)
+    return wanted
+
+
+def _clean_tags(tags: Sequence[str]) -> tuple[str, ...]:
+    return text_values({"tags": list(tags)}, "tags")

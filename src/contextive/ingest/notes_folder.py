@@ -1,0 +1,211 @@
+"""Writing below one folder of the project: whole files or none, one writer at a time, and never through a link.
+
+Every step down from the project's root opens a directory by its name in the one above and refuses links, so that no link can
+lead out, not even one that is put there between a check and its use.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import secrets
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from contextive.errors import Conflict, Forbidden, TimedOut, TooLarge, Unavailable
+
+MAX_NOTE_BYTES = 4 * 1024 * 1024
+_LOCK_SECONDS = 10.0
+_LOCK_PAUSE_SECONDS = 0.02
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp")
+_NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+
+
+@dataclass(frozen=True, slots=True)
+class _Staged:
+    """A file that is written under a name of its own and waits for its place."""
+
+    folder: int
+    temporary: str
+    name: str
+    replaces: bool
+
+
+@dataclass(slots=True)
+class FolderWriter:
+    """Changes that are prepared one by one and then take their places together. Made by `writing`."""
+
+    root: int
+    bases: tuple[str, ...]
+    is_alone: bool
+    """Whether all other writers wait, so that what looks like a file of theirs was left behind by a crash."""
+    _folders: dict[str, int] = field(default_factory=dict)
+    _staged: list[_Staged] = field(default_factory=list)
+    _removed: list[tuple[int, str]] = field(default_factory=list)
+
+    def read(self, path: str) -> str | None:
+        """The text that stands in a file now; None where there is no such file."""
+        folder, name = self._place(path)
+        try:
+            handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        except FileNotFoundError:
+            return None
+        with os.fdopen(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise Forbidden("What stands there is not a regular file.")
+            return file.read().decode("utf-8", "surrogateescape")
+
+    def create(self, path: str, text: str) -> None:
+        """Prepare a file that must not be there yet."""
+        folder, name = self._place(path, make=True)
+        with suppress(FileNotFoundError):
+            os.stat(name, dir_fd=folder, follow_symlinks=False)
+            raise Conflict(f"A file {path} exists already.", hint="Choose another name.")
+        self._stage(folder, name, text, replaces=False)
+
+    def replace(self, path: str, text: str) -> None:
+        """Prepare another text for a file that is there."""
+        folder, name = self._place(path)
+        self._stage(folder, name, text, replaces=True)
+
+    def remove(self, path: str) -> None:
+        """Prepare the removal of a file; it goes last."""
+        self._removed.append(self._place(path))
+
+    def commit(self) -> None:
+        """Put everything in its place: new files first, then changed ones; removals come last, so that nothing is lost."""
+        for staged in sorted(self._staged, key=lambda staged: staged.replaces):
+            if staged.replaces:
+                os.replace(staged.temporary, staged.name, src_dir_fd=staged.folder, dst_dir_fd=staged.folder)
+            else:
+                _put_new(staged)
+        for folder, name in self._removed:
+            os.unlink(name, dir_fd=folder)
+        for folder in {staged.folder for staged in self._staged} | {folder for folder, _ in self._removed}:
+            with suppress(OSError):  # not every file system can
+                os.fsync(folder)
+
+    def tidy(self, folder: int) -> None:
+        """Remove what a writer that crashed left behind."""
+        if self.is_alone:
+            for name in filter(_TEMPORARY.fullmatch, os.listdir(folder)):
+                os.unlink(name, dir_fd=folder)
+
+    def close(self) -> None:
+        for staged in self._staged:
+            with suppress(OSError):
+                os.unlink(staged.temporary, dir_fd=staged.folder)
+        for handle in self._folders.values():
+            os.close(handle)
+
+    def _place(self, path: str, *, make: bool = False) -> tuple[int, str]:
+        folder, _, name = path.rpartition("/")
+        parts = path.split("/")
+        inside = any(path.startswith(f"{base}/") for base in self.bases)
+        if not inside or any(part in ("", ".", "..") or part.startswith(".") or "\0" in part for part in parts):
+            raise Forbidden("Notes are written below the notes folder only.")
+        if folder not in self._folders:
+            self._folders[folder] = open_below(self.root, folder, make=make)
+            self.tidy(self._folders[folder])
+        return self._folders[folder], name
+
+    def _stage(self, folder: int, name: str, text: str, *, replaces: bool) -> None:
+        data = text.encode("utf-8", "surrogateescape")
+        if len(data) > MAX_NOTE_BYTES:
+            raise TooLarge(f"A note has at most {MAX_NOTE_BYTES} bytes.", hint="Split it.")
+        temporary = f".{secrets.token_hex(8)}.tmp"
+        handle = os.open(temporary, _NEW, 0o666, dir_fd=folder)
+        self._staged.append(_Staged(folder, temporary, name, replaces))
+        with os.fdopen(handle, "wb") as file:
+            if replaces:
+                before = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                if not stat.S_ISREG(before.st_mode):
+                    raise Forbidden("What stands there is not a regular file.")
+                os.fchmod(handle, stat.S_IMODE(before.st_mode) & 0o777)
+            file.write(data)
+            file.flush()
+            os.fsync(handle)
+
+
+@contextmanager
+def writing(root: Path, bases: tuple[str, ...]) -> Iterator[FolderWriter]:
+    """The writer of some folders of the project; the first is made where it is missing. Other processes wait meanwhile."""
+    writer: FolderWriter | None = None
+    try:
+        top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            handle = open_below(top, bases[0], make=True)
+            writer = FolderWriter(top, bases, is_alone=False, _folders={bases[0]: handle})
+            writer.is_alone = _lock(handle)
+            writer.tidy(handle)
+            yield writer
+        finally:
+            if writer is not None:
+                writer.close()
+            os.close(top)
+    except OSError as failure:
+        raise _explained(failure) from None
+
+
+def open_below(top: int, folder: str, *, make: bool = False) -> int:
+    """A handle of a directory, reached from another one without following a link."""
+    handle = os.dup(top)
+    for part in folder.split("/"):
+        try:
+            if make:
+                with suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=handle)
+            following = os.open(part, _FOLDER, dir_fd=handle)
+        finally:
+            os.close(handle)
+        handle = following
+    return handle
+
+
+def _put_new(staged: _Staged) -> None:
+    """A link fails where the name is taken; a rename would overwrite."""
+    try:
+        os.link(
+            staged.temporary, staged.name, src_dir_fd=staged.folder, dst_dir_fd=staged.folder, follow_symlinks=False
+        )
+    except FileExistsError:
+        raise Conflict("A file of that name exists already.", hint="Choose another name.") from None
+    except OSError as failure:
+        if failure.errno not in _NO_LINKS:
+            raise
+        # A file system without links: claim the name first, then put the text there.
+        try:
+            os.close(os.open(staged.name, _NEW, 0o666, dir_fd=staged.folder))
+        except FileExistsError:
+            raise Conflict("A file of that name exists already.", hint="Choose another name.") from None
+        os.replace(staged.temporary, staged.name, src_dir_fd=staged.folder, dst_dir_fd=staged.folder)
+
+
+def _lock(handle: int) -> bool:
+    """Wait until no other writer is at work; False where the file system knows no locks and the checks have to do."""
+    deadline = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise TimedOut("Another process is writing notes.", hint="Try again.") from None
+            time.sleep(_LOCK_PAUSE_SECONDS)
+        except OSError:
+            return False
+        else:
+            return True
+
+
+def _explained(failure: OSError) -> Unavailable | Forbidden:
+    if failure.errno in (errno.ELOOP, errno.ENOTDIR):
+        return Forbidden("Notes are not written through links.")
+    return Unavailable(f"The notes cannot be written: {failure.strerror or 'the system refuses'}.")

@@ -1,0 +1,33 @@
+"""Which notes stay on this machine: those that git or `.contextiveignore` ignores, and those with the name of a secret."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from contextive.workspace.discovery import OWN_IGNORE_FILE
+from contextive.workspace.ignore import Rules
+from contextive.workspace.repository import is_ignored, outer_rules, read_rules, repository_root
+from contextive.workspace.secrets import is_secret_name
+
+
+def may_leave(root: Path, path: str) -> bool:
+    """Whether the text of a note may be given to a model that runs elsewhere."""
+    *folders, name = path.split("/")
+    if is_secret_name(name):
+        return False
+    repository = repository_root(root)
+    before = "" if repository in (None, root) else f"{root.relative_to(repository or root).as_posix()}/"
+    git: list[Rules] = outer_rules(root)
+    own: list[Rules] = []
+    base = ""
+    for part, is_directory in [*((folder, True) for folder in folders), (name, False)]:
+        for rules, file in ((git, ".gitignore"), (own, OWN_IGNORE_FILE)):
+            if found := read_rules(f"{root}/{base}{file}", before + base):
+                rules.append(found)
+        place = os.fsencode(before + base + part)
+        verdict = is_ignored(own, place, os.fsencode(part), is_directory)
+        if is_ignored(git, place, os.fsencode(part), is_directory) if verdict is None else verdict:
+            return False
+        base += f"{part}/"
+    return True

@@ -1,0 +1,231 @@
+"""One project's notes for everybody who asks: as the files are at each question."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from contextive.errors import NotFound
+from contextive.ingest.birth_time import birth_time
+from contextive.ingest.change_feed import UNCLEAR, ChangeFeed, Changes
+from contextive.notes.catalog import NoteCatalog, NoteProblem
+from contextive.notes.note import Note, parse_note
+from contextive.workspace.files import FileText, ProjectFiles, ancestors
+from contextive.workspace.first_commits import first_commits, history_mark
+from contextive.workspace.folders import Folders, Listing
+from contextive.workspace.globs import Glob
+
+DEFAULT_PATHS = ("notes/**/*.md",)
+_FEED_SECONDS = 30.0
+"""How long the kernel's word is taken before everything is looked at again."""
+_MAX_SHOWN_NAME = 200
+_WILDCARD = re.compile(r"[*?\]]")
+
+
+@dataclass(frozen=True)
+class NotesView:
+    """The notes at one moment, and what is wrong with some of their files."""
+
+    catalog: NoteCatalog
+    problems: tuple[NoteProblem, ...]
+    generation: int
+
+
+@dataclass(slots=True)
+class _SeenFolders(Folders):
+    """Directories that remember which of them were asked for."""
+
+    seen: set[str] = field(default_factory=set)
+
+    def look_again(self) -> _SeenFolders:
+        return _SeenFolders(self._now)
+
+    def listing(self, place: str) -> Listing:
+        self.seen.add(place)
+        return Folders.listing(self, place)
+
+
+@dataclass(slots=True)
+class _Held:
+    """A file's text, the note that it is, and the same with the time at which it counts as created."""
+
+    source: FileText
+    note: Note
+    dated: Note
+
+
+class NotesService:
+    """Answers from the files as they are. One refresh at a time; who comes meanwhile waits for it and shares it."""
+
+    def __init__(self, root: Path, *, paths: tuple[str, ...] = DEFAULT_PATHS) -> None:
+        self.files = ProjectFiles.bounded(root)
+        self.patterns = paths or DEFAULT_PATHS
+        # Where all of the project is searched, what is not its own work is left out; in a folder for notes all is.
+        self._globs = [Glob(pattern, skip_generated=not Glob(pattern).base) for pattern in self.patterns]
+        self._lock = threading.Lock()
+        self._folders = _SeenFolders()
+        self._feed = ChangeFeed()
+        self._looked_at = float("-inf")
+        self._held: dict[str, _Held] = {}
+        self._unreadable: dict[str, NoteProblem] = {}
+        self._undated: set[str] = set()
+        self._pending: set[str] = set()
+        """Those of the undated notes that are new or changed."""
+        self._commits: tuple[object, Mapping[str, float]] | None = None
+        self._view: NotesView | None = None
+
+    @property
+    def root(self) -> Path:
+        return self.files.root
+
+    def view(self) -> NotesView:
+        """The notes now. Cheap when nothing changed."""
+        with self._lock:
+            changed = self._refresh()
+            changed |= self._date()
+            if self._view is None or changed:
+                catalog = NoteCatalog(held.dated for held in self._held.values())
+                problems = (*(self._unreadable[path] for path in sorted(self._unreadable)), *catalog.problems)
+                self._view = NotesView(catalog, problems, self._view.generation + 1 if self._view else 1)
+            return self._view
+
+    def page(self, name: str) -> tuple[NotesView, Note]:
+        """The note of that slug, or of that title, with the view that it was found in."""
+        view = self.view()
+        note = view.catalog.find(name)
+        if note is None:
+            raise NotFound(f"Page '{name[:_MAX_SHOWN_NAME]}' not found")
+        return view, note
+
+    def _refresh(self) -> bool:
+        """Take over what changed in the files; whether anything did."""
+        is_recent = time.monotonic() - self._looked_at < _FEED_SECONDS
+        changes = self._feed.changes() if is_recent else UNCLEAR
+        if changes.unclear or any(map(self._may_hold_notes, changes.folders)):
+            return self._look()
+        touched = set(self._relevant(changes))
+        if touched - self._held.keys() - self._unreadable.keys() or any(map(self._is_link, touched)):
+            return self._look()
+        return self._read_all(touched)
+
+    def _relevant(self, changes: Changes) -> Iterator[str]:
+        """The touched files that are notes, or could be."""
+        prefix = f"{self.root}/"
+        for file in changes.files:
+            path = file.removeprefix(prefix)
+            if path in self._held or path in self._unreadable or (not _is_hidden(path) and self._could_match(path)):
+                yield path
+
+    def _could_match(self, path: str) -> bool:
+        for glob in self._globs:
+            ending = _WILDCARD.split(glob.pattern.rpartition("/")[2])[-1]
+            if path.startswith(f"{glob.base}/" if glob.base else "") and path.endswith(ending):
+                return True
+        return False
+
+    def _is_link(self, path: str) -> bool:
+        return os.path.islink(f"{self.root}/{path}")  # noqa: PTH114 - strings, for speed
+
+    def _may_hold_notes(self, folder: str) -> bool:
+        path = folder.removeprefix(f"{self.root}/")
+        if _is_hidden(path):
+            return False
+        bases = [glob.base for glob in self._globs]
+        return any(
+            not base or base == path or base.startswith(f"{path}/") or path.startswith(f"{base}/") for base in bases
+        )
+
+    def _look(self) -> bool:
+        """Find and read all notes again. The directories are watched before what counts is read."""
+        self._feed.changes()  # older than this look
+        found = self._walk()
+        above = {f"{self.root}/{place}" for glob in self._globs for place in ancestors(glob.base)}
+        if self._feed.watch(self._folders.seen | {place for place in above if Path(place).is_dir()}):
+            found = self._walk()
+        changed = self._read_all(found)
+        for gone in (self._held.keys() | self._unreadable.keys()) - found:
+            changed = True
+            self._forget(gone)
+        self.files.keep_only(found)
+        self._looked_at = time.monotonic()
+        return changed
+
+    def _walk(self) -> set[str]:
+        """The paths of all notes. A link is no note: who writes one could show another file as a note."""
+        self._folders = self._folders.look_again()
+        found: set[str] = set()
+        for glob in self._globs:
+            if not self.files.allows(glob.base):
+                continue
+            for path in glob.walk(str(self.root), self.files.allows, self._folders):
+                folder, _, name = path.rpartition("/")
+                entry = self._folders.listing(f"{self.root}/{folder}/" if folder else f"{self.root}/").by_name.get(name)
+                if not _is_hidden(path) and (entry is None or not entry.is_link):
+                    found.add(path)
+        return found
+
+    def _read_all(self, paths: Iterable[str]) -> bool:
+        changed = False
+        for path in paths:
+            changed |= self._read(path)
+        return changed
+
+    def _read(self, path: str) -> bool:
+        """Take over one file; whether it is another than before."""
+        content = self.files.read(path)
+        held = self._held.get(path)
+        if isinstance(content, FileText):
+            self._unreadable.pop(path, None)
+            if held is not None and held.source.text == content.text:
+                held.source = content
+                return False
+            self._forget(path)
+            note = parse_note(path, content.text)
+            self._held[path] = _Held(content, note, note)
+            if note.created is None:
+                self._undated.add(path)
+                self._pending.add(path)
+            return True
+        if content.fingerprint is None:
+            return self._forget(path)
+        problem = NoteProblem(path, f"it is left out: {content.reason}")
+        changed = held is not None or self._unreadable.get(path) != problem
+        self._forget(path)
+        self._unreadable[path] = problem
+        return changed
+
+    def _forget(self, path: str) -> bool:
+        known = path in self._held or path in self._unreadable
+        self._held.pop(path, None)
+        self._unreadable.pop(path, None)
+        self._undated.discard(path)
+        self._pending.discard(path)
+        return known
+
+    def _date(self) -> bool:
+        """Give notes that do not say when they were created the time of their first commit, else that of their file."""
+        if not self._undated:
+            return False
+        mark = history_mark(self.root)
+        if self._commits is None or self._commits[0] != mark:
+            bases = dict.fromkeys(glob.base for glob in self._globs) if mark else {}
+            self._commits = mark, {path: t for base in bases for path, t in first_commits(self.root, base).items()}
+            self._pending = set(self._undated)
+        changed = False
+        for path in self._pending:
+            held = self._held[path]
+            created = self._commits[1].get(path) or birth_time(f"{self.root}/{path}")
+            if held.dated.created != created:
+                held.dated = replace(held.note, created=created)
+                changed = True
+        self._pending = set()
+        return changed
+
+
+def _is_hidden(path: str) -> bool:
+    return path.startswith(".") or "/." in path

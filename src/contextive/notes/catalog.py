@@ -1,0 +1,238 @@
+"""All notes at one moment: found by their names, and connected by their links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from contextive.notes.note import Note
+from contextive.notes.search import SearchIndex
+from contextive.notes.slug import normalise, slugify
+from contextive.notes.wikilink import NoteLink
+
+MAX_LOCAL_NODES = 1000
+_ENDINGS = (".md", ".markdown")
+
+
+@dataclass(frozen=True, slots=True)
+class NoteProblem:
+    """What is wrong with a note's file, in words for its author."""
+
+    path: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """A note in the graph, with how many others it is connected to in the whole of it."""
+
+    note: Note
+    connections: int
+
+
+@dataclass(frozen=True, slots=True)
+class LocalGraph:
+    """A note, its neighbours, and all edges among them. `omitted` neighbours did not fit."""
+
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[tuple[str, str], ...]
+    omitted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Graph:
+    """One edge for each pair of connected notes, in the direction of the older note that links."""
+
+    edges: list[tuple[int, int]]
+    edges_of: list[list[int]]
+    """For each note the numbers of its edges."""
+
+
+class NoteCatalog:
+    """Notes in note order: oldest first, by path where that is equal. Slugs are unique; who lost one is a problem."""
+
+    def __init__(self, notes: Iterable[Note]) -> None:
+        self.problems: tuple[NoteProblem, ...] = ()
+        self.notes: tuple[Note, ...] = tuple(
+            sorted(self._with_own_slugs(notes), key=lambda n: (n.created or 0.0, n.path))
+        )
+        self._numbers = {note.slug: number for number, note in enumerate(self.notes)}
+
+    @cached_property
+    def newest_first(self) -> list[Note]:
+        """The notes by creation, newest first, by path where that is equal."""
+        return sorted(self.notes, key=lambda note: (-(note.created or 0.0), note.path))
+
+    @cached_property
+    def index(self) -> SearchIndex:
+        """For finding notes by what is written in them, newest first."""
+        return SearchIndex(self.newest_first)
+
+    def get(self, slug: str) -> Note | None:
+        """The note with exactly that slug."""
+        number = self._numbers.get(slug)
+        return None if number is None else self.notes[number]
+
+    def find(self, name: str) -> Note | None:
+        """The note that a name means: its slug, else its title, an alias, its file's name or its path."""
+        number = self._find(name)
+        return None if number is None else self.notes[number]
+
+    def find_link(self, link: NoteLink) -> Note | None:
+        """The note that a link leads to."""
+        number = self._target(link)
+        return None if number is None else self.notes[number]
+
+    def outlinks(self, note: Note) -> list[str]:
+        """Where a note's links lead, each once in first-seen order: slugs of notes, else the target as it is written."""
+        found: dict[str, str] = {}
+        for link in note.links:
+            if link.kind == "note" and not link.target:
+                continue  # a heading of the note itself
+            target = self.find_link(link) if link.kind == "note" else None
+            written = target.slug if target else link.written
+            found.setdefault(normalise(written), written)
+        return list(found.values())
+
+    def backlinks(self, note: Note) -> list[str]:
+        """The slugs of the other notes that link to a note, in note order."""
+        return [self.notes[number].slug for number in self._sources[self._numbers[note.slug]]]
+
+    def linking(self, note: Note) -> list[Note]:
+        """The other notes that link to a note, in note order."""
+        return [self.notes[number] for number in self._sources[self._numbers[note.slug]]]
+
+    def targets(self, note: Note) -> list[Note]:
+        """The other notes that a note links to, in first-seen order."""
+        return [self.notes[number] for number in self._targets[self._numbers[note.slug]]]
+
+    def local_graph(self, note: Note, max_nodes: int = MAX_LOCAL_NODES) -> LocalGraph:
+        """The note, its neighbours and all edges among them, in note order."""
+        graph, center = self._graph, self._numbers[note.slug]
+        neighbours = sorted({end for number in graph.edges_of[center] for end in graph.edges[number]} - {center})
+        shown = sorted({center, *neighbours[: max_nodes - 1]})
+        members = frozenset(shown)
+        inside = {
+            number
+            for member in shown
+            for number in graph.edges_of[member]
+            if graph.edges[number][0] in members and graph.edges[number][1] in members
+        }
+        return LocalGraph(
+            tuple(GraphNode(self.notes[number], len(graph.edges_of[number])) for number in shown),
+            tuple((self.notes[graph.edges[e][0]].slug, self.notes[graph.edges[e][1]].slug) for e in sorted(inside)),
+            len(neighbours) + 1 - len(shown),
+        )
+
+    def _with_own_slugs(self, notes: Iterable[Note]) -> list[Note]:
+        """The notes with one slug each. The first by path keeps it; another gets one from its whole path."""
+        problems: list[NoteProblem] = []
+        by_slug: dict[str, Note] = {}
+        late: list[Note] = []
+        for note in sorted(notes, key=lambda note: note.path):
+            if note.problem:
+                problems.append(NoteProblem(note.path, note.problem))
+            if by_slug.setdefault(note.slug, note) is not note:
+                late.append(note)
+        for note in late:
+            keeper = by_slug[note.slug].path
+            slug = slugify(_without_ending(note.path).replace("/", " "))
+            if not slug or slug in by_slug:
+                problems.append(NoteProblem(note.path, f"its slug {note.slug!r} is that of {keeper}; it is left out"))
+                continue
+            problems.append(
+                NoteProblem(note.path, f"its slug {note.slug!r} is that of {keeper}; it is shown as {slug!r}")
+            )
+            by_slug[slug] = replace(note, slug=slug)
+        self.problems = tuple(problems)
+        return list(by_slug.values())
+
+    @cached_property
+    def _names(self) -> dict[str, int]:
+        """Numbers by name. What is said first wins: slugs before titles before aliases before names of files."""
+        names = dict(self._numbers)
+        ordered = sorted(range(len(self.notes)), key=lambda number: self.notes[number].path)
+        for number in ordered:
+            names.setdefault(normalise(self.notes[number].title), number)
+        for number in ordered:
+            for alias in self.notes[number].aliases:
+                names.setdefault(normalise(alias), number)
+        for number in ordered:
+            names.setdefault(normalise(self.notes[number].stem), number)
+        return names
+
+    @cached_property
+    def _paths(self) -> dict[str, int]:
+        """Numbers by path without ending: the whole path, and what is left of it from each folder on."""
+        paths: dict[str, int] = {}
+        ordered = sorted(
+            range(len(self.notes)), key=lambda number: (self.notes[number].path.count("/"), self.notes[number].path)
+        )
+        for number in ordered:
+            rest = normalise(_without_ending(self.notes[number].path))
+            while "/" in rest:
+                paths.setdefault(rest, number)
+                rest = rest.partition("/")[2]
+        return paths
+
+    def _find(self, name: str) -> int | None:
+        wanted = normalise(name)
+        number = self._names.get(wanted)
+        if number is None and wanted.endswith(_ENDINGS):
+            wanted = _without_ending(wanted)
+            number = self._names.get(wanted)
+        if number is None and "/" in wanted:
+            number = self._paths.get(wanted.removeprefix("./").removeprefix("/"))
+        if number is None and (slug := slugify(name)):
+            number = self._numbers.get(slug)
+        return number
+
+    def _target(self, link: NoteLink) -> int | None:
+        if link.kind != "note" or not link.target:
+            return None
+        if link.heading and (number := self._names.get(normalise(f"{link.target}#{link.heading}"))) is not None:
+            return number
+        return self._find(link.target)
+
+    @cached_property
+    def _targets(self) -> list[list[int]]:
+        """For each note the numbers of the other notes that it links to, in first-seen order."""
+        found = []
+        for number, note in enumerate(self.notes):
+            targets = dict.fromkeys(self._target(link) for link in note.links)
+            found.append([target for target in targets if target is not None and target != number])
+        return found
+
+    @cached_property
+    def _sources(self) -> list[list[int]]:
+        sources: list[list[int]] = [[] for _ in self.notes]
+        for number, targets in enumerate(self._targets):
+            for target in targets:
+                sources[target].append(number)
+        return sources
+
+    @cached_property
+    def _graph(self) -> _Graph:
+        edges: list[tuple[int, int]] = []
+        edges_of: list[list[int]] = [[] for _ in self.notes]
+        seen: set[tuple[int, int]] = set()
+        for number, targets in enumerate(self._targets):
+            for target in targets:
+                pair = (min(number, target), max(number, target))
+                if pair not in seen:
+                    seen.add(pair)
+                    edges_of[number].append(len(edges))
+                    edges_of[target].append(len(edges))
+                    edges.append((number, target))
+        return _Graph(edges, edges_of)
+
+
+def _without_ending(path: str) -> str:
+    ending = next((ending for ending in _ENDINGS if path.lower().endswith(ending)), "")
+    return path[: len(path) - len(ending)]
+
+
+def in_words(problems: Sequence[NoteProblem]) -> list[str]:
+    """Problems as lines for a reader."""
+    return [f"{problem.path}: {problem.message}" for problem in problems]

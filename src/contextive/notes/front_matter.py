@@ -1,0 +1,167 @@
+"""Front matter: the YAML block with which a note may begin, read with limits and edited line by line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from contextive.config.syntax import TextError
+from contextive.errors import InvalidRequest
+
+_MAX_CHARACTERS = 65_536
+_OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
+_CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+_BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)*")
+_WORDS = r"[^\W\d_](?:[\w ./()+&'-]*[\w.)])?"
+_TIME = r"\d{4}-\d\d-\d\d(?:[T\ ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?)?"
+_SIMPLE_LINE = re.compile(
+    rf"""([a-z_]+):(?:\ +(?:(?P<plain>{_WORDS}|{_TIME})|"(?P<quoted>[ !#-\[\]-~]*)"
+    |\[(?P<list>{_WORDS}(?:,\ *{_WORDS})*)\]))?\r?""",
+    re.VERBOSE | re.ASCII,
+)
+_SIMPLE_ITEM = re.compile(rf"(\ *)-\ +({_WORDS})\r?", re.VERBOSE | re.ASCII)
+_YAML_WORDS = frozenset({"null", "true", "false"})
+_PLAIN = re.compile(r"[A-Za-z](?:[\w .,/()+&'-]*[\w.)])?")
+_NOT_PLAIN = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """What stands at the head of a text. `length` counts its characters, with the blank lines that follow."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    length: int = 0
+    problem: str | None = None
+
+
+def parse_front_matter(text: str) -> FrontMatter:
+    """The front matter of a text; empty where there is none. What cannot be read is a problem, never an error."""
+    opening = _OPENING.match(text)
+    if opening is None:
+        return FrontMatter()
+    closing = _CLOSING.search(text, opening.end(), opening.end() + _MAX_CHARACTERS)
+    if closing is None:
+        return FrontMatter()  # a line across the page
+    blank = _BLANK_LINES.match(text, closing.end())
+    length = blank.end() if blank else closing.end()
+    block = text[opening.end() : closing.start()]
+    simple = _simple_values(block)
+    if simple is not None:
+        return FrontMatter(simple, length)
+    from contextive.config.yaml_text import parse_yaml  # most notes do without it
+
+    try:
+        values, _ = parse_yaml(block)
+    except TextError as error:
+        return FrontMatter({}, length, f"its front matter cannot be read: {error}")
+    if values is None:
+        return FrontMatter({}, length)
+    if not isinstance(values, dict):
+        return FrontMatter({}, length, "its front matter is not a list of keys and values")
+    return FrontMatter(values, length)
+
+
+def _simple_values(block: str) -> dict[str, Any] | None:
+    """The values of a block of plain words, times and lists of words, for which no YAML parser is needed; else None."""
+    values: dict[str, Any] = {}
+    items: list[Any] | None = None
+    indent = ""
+    for line in block.split("\n")[:-1]:
+        if items is not None and (item := _SIMPLE_ITEM.fullmatch(line)) is not None:
+            if items and item[1] != indent:
+                return None
+            indent = item[1]
+            items.append(item[2])
+            continue
+        found = _SIMPLE_LINE.fullmatch(line)
+        if found is None or found[1] in values or found[1] in _YAML_WORDS or items == []:
+            return None
+        items = None
+        if found["list"] is not None:
+            values[found[1]] = [item.strip() for item in found["list"].split(",")]
+        elif found["plain"] is not None or found["quoted"] is not None:
+            values[found[1]] = found["plain"] or found["quoted"]
+        else:
+            values[found[1]] = items = []
+        if not _YAML_WORDS.isdisjoint(values[found[1]] if found["list"] else [found["plain"]]):
+            return None
+    plain_items = (item for value in values.values() if isinstance(value, list) for item in value)
+    return None if items == [] or not _YAML_WORDS.isdisjoint(plain_items) else values
+
+
+def text_value(values: Mapping[str, Any], key: str) -> str:
+    """A value as one line of text without control characters; empty where there is none."""
+    value = values.get(key)
+    if value is None or isinstance(value, dict | list):
+        return ""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def text_values(values: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """A value as texts: a list, or words with commas between them. Each once, in order."""
+    value = values.get(key)
+    items: Sequence[Any] = value if isinstance(value, list) else text_value(values, key).split(",")
+    texts = (text_value({"item": item}, "item") for item in items)
+    return tuple(dict.fromkeys(text for text in texts if text))
+
+
+def time_value(values: Mapping[str, Any], key: str) -> float | None:
+    """A time in ISO 8601 as seconds since the epoch; without a zone it is UTC."""
+    try:
+        moment = datetime.fromisoformat(text_value(values, key))
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def write_values(head: str, values: Mapping[str, str | Sequence[str]]) -> str:
+    """The head of a text with these keys set. All other lines, and the quotes around a value, stay as they are."""
+    before = parse_front_matter(head)
+    if before.problem:
+        raise InvalidRequest(f"The note cannot be changed: {before.problem}.", hint="Mend its front matter first.")
+    newline = "\r\n" if "\r\n" in head else "\n"
+    lines = head.splitlines(keepends=True) if before.length else [f"---{newline}", f"---{newline}", newline]
+    for key, value in values.items():
+        _set_line(lines, key, value, newline)
+    written = "".join(lines)
+    after = parse_front_matter(written)
+    wanted = {key: tuple(value) if not isinstance(value, str) else value for key, value in values.items()}
+    found = {key: text_value(after.values, key) if isinstance(v, str) else text_values(after.values, key)
+             for key, v in wanted.items()}  # fmt: skip
+    kept = {key: value for key, value in before.values.items() if key not in values}
+    if found != wanted or kept != {key: value for key, value in after.values.items() if key not in values}:
+        raise InvalidRequest(
+            "The note's front matter has a form that cannot be edited.", hint="Write one key a line, as `key: value`."
+        )
+    return written
+
+
+def _set_line(lines: list[str], key: str, value: str | Sequence[str], newline: str) -> None:
+    closing = next(i for i in range(1, len(lines)) if _CLOSING.match(lines[i]))
+    first = next((i for i in range(1, closing) if re.match(rf"{re.escape(key)}[ \t]*:", lines[i])), None)
+    if first is None:
+        lines.insert(closing, f"{key}: {_written(value)}{newline}")
+        return
+    last = first + 1
+    while last < closing and re.match(r"[ \t]|-[ \t]", lines[last]):
+        last += 1
+    quote = re.match(r"[^:]*:[ \t]*([\"']?)", lines[first])
+    lines[first:last] = [f"{key}: {_written(value, quote[1] if quote else '')}{newline}"]
+
+
+def _written(value: str | Sequence[str], quote: str = "") -> str:
+    if not isinstance(value, str):
+        return f"[{', '.join(_scalar(item, '', in_list=True) for item in value)}]"
+    return _scalar(value, quote)
+
+
+def _scalar(text: str, quote: str, *, in_list: bool = False) -> str:
+    if quote == "'":
+        return "'" + text.replace("'", "''") + "'"
+    plain = _PLAIN.fullmatch(text) is not None and text.lower() not in _NOT_PLAIN and not (in_list and "," in text)
+    return text if plain and not quote else json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,102 @@
+"""A note: a Markdown file with a name of its own, and links to others."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from contextive.notes.front_matter import parse_front_matter, text_value, text_values, time_value
+from contextive.notes.slug import slug_of
+from contextive.notes.wikilink import NoteLink, parse_links
+
+TitleSource = Literal["front matter", "heading", "file name"]
+
+HEADING = re.compile(r"(#[ \t]+)(.*?)([ \t]*#*[ \t]*)(?=\r?\n|\Z)")
+_WORD = re.compile(r"[^\W_]{3,}")
+
+
+@dataclass(frozen=True)
+class Note:
+    """One note. `head` is its front matter as it stands in the file, `content` all that follows."""
+
+    path: str
+    slug: str
+    title: str
+    content: str
+    head: str = ""
+    tags: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    created: float | None = None
+    """Seconds since the epoch; None while nothing is known."""
+    links: tuple[NoteLink, ...] = ()
+    version: str = ""
+    """Hash of the file's text: what tells whether the note changed since it was read."""
+    title_source: TitleSource = "front matter"
+    problem: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The file's text."""
+        return self.head + self.content
+
+    @property
+    def stem(self) -> str:
+        """The file's name without folder and ending."""
+        return stem_of(self.path)
+
+    @cached_property
+    def lowered(self) -> str:
+        return self.content.lower()
+
+    @cached_property
+    def lowered_title(self) -> str:
+        return self.title.lower()
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of title and content, for comparing notes with each other."""
+        return frozenset(_WORD.findall(self.lowered_title)) | frozenset(_WORD.findall(self.lowered))
+
+
+def parse_note(path: str, text: str) -> Note:
+    """The note that a file's text is. Its slug comes from the front matter, else from its title there, else from its file."""
+    front = parse_front_matter(text)
+    content = text[front.length :]
+    stem = stem_of(path)
+    source: TitleSource = "front matter"
+    title = text_value(front.values, "title")
+    named = (text_value(front.values, "slug"), title, stem)
+    if not title:
+        heading = HEADING.match(content)
+        title, source = (text_value({"heading": heading[2]}, "heading") if heading else ""), "heading"
+    if not title:
+        title, source = text_value({"stem": stem}, "stem") or stem, "file name"
+    return Note(
+        path=path,
+        slug=slug_of(*filter(None, named)),
+        title=title,
+        content=content,
+        head=text[: front.length],
+        tags=tuple(dict.fromkeys(tag.lstrip("#") for tag in text_values(front.values, "tags") if tag.lstrip("#"))),
+        aliases=text_values(front.values, "aliases") or text_values(front.values, "alias"),
+        created=time_value(front.values, "created_at" if "created_at" in front.values else "created"),
+        links=parse_links(content),
+        version=version_of(text),
+        title_source=source,
+        problem=front.problem,
+    )
+
+
+def version_of(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def stem_of(path: str) -> str:
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[0] or name
+
+
+__all__ = ["HEADING", "Note", "TitleSource", "parse_note", "stem_of", "version_of"]

@@ -1,0 +1,97 @@
+"""Links in other notes when a note gets another name, or goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from contextive.notes.catalog import NoteCatalog
+from contextive.notes.note import HEADING, Note, stem_of
+from contextive.notes.slug import normalise
+from contextive.notes.wikilink import LinkPlace, find_links
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a note can be called in a link."""
+
+    slug: str
+    title: str
+    path: str
+
+    @staticmethod
+    def of(note: Note) -> Names:
+        return Names(note.slug, note.title, note.path)
+
+
+def rename_links(content: str, catalog: NoteCatalog, note: Note, to: Names) -> str:
+    """The content with links to `note` leading to its new names, each in the manner in which it was written.
+
+    A slug becomes the new slug, a title the new title, a path the new path. An alias stays. Labels and headings are kept.
+    """
+    old = Names.of(note)
+
+    def rename(place: LinkPlace) -> str | None:
+        written = content[place.name_start : place.name_end]
+        return _renamed(written, old, to, note.aliases)
+
+    return _edited(content, catalog, note, rename, lambda place: (place.name_start, place.name_end))
+
+
+def unlink(content: str, catalog: NoteCatalog, note: Note) -> str:
+    """The content with links to `note` turned into plain text: the label, else the name. An embed leaves nothing."""
+
+    def plain(place: LinkPlace) -> str:
+        if place.link.embed:
+            return ""
+        return place.link.label or content[place.name_start : place.name_end]
+
+    return _edited(content, catalog, note, plain, lambda place: (place.start, place.end))
+
+
+def rename_heading(content: str, title: str) -> str:
+    """The content with another text in its first heading."""
+    return HEADING.sub(lambda found: found[1] + title + found[3], content, count=1)
+
+
+def _edited(
+    content: str,
+    catalog: NoteCatalog,
+    note: Note,
+    edit: Callable[[LinkPlace], str | None],
+    span: Callable[[LinkPlace], tuple[int, int]],
+) -> str:
+    pieces, position = [], 0
+    for place in find_links(content):
+        if catalog.find_link(place.link) is not note:
+            continue
+        text = edit(place)
+        if text is not None:
+            start, end = span(place)
+            pieces += [content[position:start], text]
+            position = end
+    return "".join([*pieces, content[position:]])
+
+
+def _renamed(written: str, old: Names, to: Names, aliases: tuple[str, ...]) -> str | None:
+    name = normalise(written)
+    if written == old.slug:
+        return to.slug
+    if name == normalise(old.title):
+        return _in_a_link(to.title, to.slug)
+    if name in map(normalise, aliases):
+        return None
+    ending = ".md" if name.endswith(".md") else ""
+    bare = written[: len(written) - len(ending)]
+    if "/" in written:
+        depth = bare.strip("/").count("/") + 1
+        path = to.path.rpartition(".")[0]
+        return "/".join(path.split("/")[-depth:]) + ending
+    if normalise(bare) == normalise(stem_of(old.path)):
+        return _in_a_link(stem_of(to.path), to.slug) + ending
+    return to.slug
+
+
+def _in_a_link(name: str, slug: str) -> str:
+    """The name, or the slug where the name holds a character that means something else between brackets."""
+    return slug if any(c in name for c in "[]|#\r\n") else name

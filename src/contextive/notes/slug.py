@@ -1,0 +1,57 @@
+"""Slugs: the names of notes in addresses and links, and the file names that are made from them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from anyascii import anyascii
+
+_SPACES = re.compile(r"\s+")
+_DROPPED = re.compile(r"[^a-z0-9-]")
+_DASHES = re.compile(r"-{2,}")
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\..*)?", re.IGNORECASE)
+_FORBIDDEN = frozenset('<>:"/\\|?*')
+_MAX_STEM = 100
+_MAX_NAME_BYTES = 200
+
+
+def slugify(text: str) -> str:
+    """Lower case, spaces as dashes, nothing but letters of ASCII, digits and single dashes. May be empty."""
+    dashed = _SPACES.sub("-", text.strip().lower())
+    return _DASHES.sub("-", _DROPPED.sub("", dashed)).strip("-")
+
+
+def slug_of(*names: str) -> str:
+    """The slug of the first name that has one. Names in other scripts are spelt in ASCII when none has."""
+    for name in names:
+        if slug := slugify(name):
+            return slug
+    for name in names:
+        if slug := slugify(anyascii(name)):
+            return slug
+    return "note"
+
+
+def normalise(target: str) -> str:
+    """The form in which links and names are compared: trimmed, lower case, spaces as dashes, composed letters."""
+    text = target if target.isascii() else unicodedata.normalize("NFC", target)
+    return _SPACES.sub("-", text.strip().lower())
+
+
+def file_stem(slug: str) -> str:
+    """A file name without ending for a slug, fit for every system."""
+    stem = slug[:_MAX_STEM].strip("-") or "note"
+    return f"{stem}-note" if _RESERVED.fullmatch(stem) else stem
+
+
+def is_safe_name(name: str) -> bool:
+    """Whether a name can be a file's on every system, shows all its characters, and is not hidden."""
+    return (
+        bool(name)
+        and name[0] not in ". "
+        and name[-1] not in ". "
+        and len(name.encode("utf-8", "replace")) <= _MAX_NAME_BYTES
+        and _RESERVED.fullmatch(name) is None
+        and not any(c in _FORBIDDEN or unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") for c in name)
+    )

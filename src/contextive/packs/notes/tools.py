@@ -1,0 +1,115 @@
+"""The tools that read notes, with the names and fields of the NEXUS endpoint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contextive.ingest.notes_service import NotesService
+from contextive.notes.catalog import LocalGraph, in_words
+from contextive.packs.notes.asking import ask, search
+from contextive.packs.notes.pack import pack
+from contextive.packs.notes.shapes import (
+    Answered,
+    AskInput,
+    Connections,
+    Hits,
+    Page,
+    PageInput,
+    Pages,
+    PagesInput,
+    SearchInput,
+)
+from contextive.registry import Annotations, Context, Scope
+from contextive.registry.paging import encode_cursor, offset_of
+
+_LABELS = ("notes",)
+_MAX_PROBLEMS = 20
+_MAX_PAGES = 10_000
+
+
+@pack.tool(
+    "list_pages",
+    title="List pages",
+    description="All pages of the knowledge base with slug and title, newest first.",
+    labels=_LABELS,
+    invocation_hints="to see what pages there are",
+)
+def list_pages(given: PagesInput, ctx: Context) -> Pages:
+    view = ctx.service(NotesService).view()
+    notes, start = view.catalog.newest_first, offset_of("list_pages", given.cursor)
+    end = start + _MAX_PAGES
+    return Pages(
+        pages=[{"slug": note.slug, "title": note.title} for note in notes[start:end]],
+        next_cursor=encode_cursor("list_pages", str(end)) if end < len(notes) else None,
+        problems=in_words(view.problems[:_MAX_PROBLEMS]) or None,
+    )
+
+
+@pack.tool(
+    "get_page",
+    title="Get a page",
+    description="One page: content, outlinks and backlinks.",
+    labels=_LABELS,
+    invocation_hints="to read a page",
+)
+def get_page(given: PageInput, ctx: Context) -> Page:
+    view, note = ctx.service(NotesService).page(given.slug)
+    may_write = ctx.caller.scope.covers(Scope.MAINTAINER)
+    return Page(
+        slug=note.slug,
+        title=note.title,
+        content=note.content,
+        outlinks=view.catalog.outlinks(note),
+        backlinks=view.catalog.backlinks(note),
+        version=note.version if may_write else None,
+    )
+
+
+@pack.tool(
+    "search",
+    title="Search pages",
+    description="Pages that hold a text in title or content, at most 20, each with an excerpt.",
+    labels=_LABELS,
+    invocation_hints="to find pages by words",
+)
+def search_pages(given: SearchInput, ctx: Context) -> Hits:
+    found = search(ctx, given.query)
+    return Hits(results=[{"slug": h.note.slug, "title": h.note.title, "excerpt": h.excerpt} for h in found])
+
+
+@pack.tool(
+    "ask",
+    title="Ask the pages",
+    description="An answer that a model writes from the pages, with its sources.",
+    labels=_LABELS,
+    invocation_hints="for a question that several pages answer together",
+    annotations=Annotations(idempotent=False, open_world=True),
+)
+async def ask_pages(given: AskInput, ctx: Context) -> Answered:
+    answer = await ask(ctx, given.question)
+    return Answered.model_validate(answer.as_dict())
+
+
+@pack.tool(
+    "get_connections",
+    title="Page connections",
+    description="Outlinks and backlinks of a page, and the graph of its neighbours.",
+    labels=_LABELS,
+    invocation_hints="to see what a page is related to",
+)
+def get_connections(given: PageInput, ctx: Context) -> Connections:
+    view, note = ctx.service(NotesService).page(given.slug)
+    return Connections(
+        slug=note.slug,
+        outlinks=view.catalog.outlinks(note),
+        backlinks=view.catalog.backlinks(note),
+        localGraph=_shown(view.catalog.local_graph(note)),
+    )
+
+
+def _shown(graph: LocalGraph) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "nodes": [{"id": n.note.slug, "title": n.note.title, "connections": n.connections} for n in graph.nodes],
+        "edges": [{"source": source, "target": target} for source, target in graph.edges],
+    }
+    return shown | ({"omitted": graph.omitted} if graph.omitted else {})

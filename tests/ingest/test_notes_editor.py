@@ -1,0 +1,272 @@
+"""Notes made, changed, renamed and deleted: as files, whole or not at all, and only where notes belong."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from contextive.errors import Conflict, ContextiveError, Forbidden, InvalidRequest, NotFound, UnsupportedOperation
+from contextive.ingest.notes_editor import NotesEditor
+from contextive.ingest.notes_service import NotesService
+from contextive.notes.note import parse_note
+from tests.ingest.test_notes_service import write
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> NotesService:
+    return NotesService(tmp_path)
+
+
+@pytest.fixture
+def editor(service: NotesService) -> NotesEditor:
+    return NotesEditor(service)
+
+
+def texts(root: Path) -> dict[str, str]:
+    return {p.relative_to(root).as_posix(): p.read_bytes().decode() for p in sorted(root.rglob("*")) if p.is_file()}
+
+
+def test_a_new_page_is_a_file_with_front_matter(editor: NotesEditor, service: NotesService) -> None:
+    written = editor.create_page("My: Page", "Hello [[x]]", tags=["a", "b c"])
+    text = (service.root / "notes/my-page.md").read_text(encoding="utf-8")
+    assert text.startswith('---\ntitle: "My: Page"\ntags: [a, b c]\ncreated_at: ')
+    assert text.endswith("---\n\nHello [[x]]\n")
+    assert service.page("my-page")[1] == written.note
+    assert written.note.tags == ("a", "b c")
+
+
+def test_a_page_never_takes_the_place_of_another(editor: NotesEditor, service: NotesService) -> None:
+    write(service.root, "notes/there.md", "---\ntitle: Some Page\n---\nmine")
+    before = texts(service.root)
+    with pytest.raises(Conflict):
+        editor.create_page("Some Page")
+    with pytest.raises(Conflict):
+        editor.create_page("There")  # another slug, the same file
+    assert texts(service.root) == before
+
+
+@pytest.mark.parametrize("slug", ["../x", "a/b", ".hidden", "A", "a b", "a--b", "-", "a\0", "日本"])
+def test_a_slug_is_taken_as_it_is_or_refused(editor: NotesEditor, service: NotesService, slug: str) -> None:
+    with pytest.raises(InvalidRequest):
+        editor.create_page("T", slug=slug)
+    assert texts(service.root) == {}
+
+
+def test_a_given_slug_stands_in_the_file(editor: NotesEditor, service: NotesService) -> None:
+    assert editor.create_page("Long Title", slug="con").note.slug == "con"
+    assert list(texts(service.root)) == ["notes/con-note.md"]
+    with pytest.raises(InvalidRequest):
+        editor.create_page(" \n ")
+
+
+def test_an_update_needs_the_version_that_was_read(editor: NotesEditor, service: NotesService) -> None:
+    first = editor.create_page("P", "one").note
+    second = editor.update_page("p", first.version, content="two\n").note
+    assert (second.content, second.head) == ("two\n", first.head)
+    with pytest.raises(Conflict, match="changed since"):
+        editor.update_page("p", first.version, content="three")
+    write(service.root, "notes/p.md", "edited by hand")
+    with pytest.raises(Conflict):
+        editor.update_page("p", second.version, content="three")
+    assert service.page("p")[1].content == "edited by hand"
+
+
+def test_tags_are_changed_without_touching_the_rest(editor: NotesEditor, service: NotesService) -> None:
+    text = "---\n# keep\ntags:\n- x\nmine: {a: 1}\n---\n\n\nbody"
+    write(service.root, "notes/p.md", text)
+    editor.update_page("p", service.page("p")[1].version, tags=["fresh"])
+    assert texts(service.root) == {"notes/p.md": text.replace("tags:\n- x", "tags: [fresh]")}
+
+
+def test_a_content_cannot_smuggle_in_another_name(editor: NotesEditor, service: NotesService) -> None:
+    write(service.root, "notes/p.md", "body")
+    with pytest.raises(InvalidRequest, match="another name"):
+        editor.update_page("p", service.page("p")[1].version, content="---\nslug: q\n---\nx")
+
+
+def test_a_rename_rewrites_links_and_keeps_labels(editor: NotesEditor, service: NotesService) -> None:
+    write(service.root, "notes/old.md", "---\ntitle: Old\n---\nself [[old]]")
+    write(service.root, "notes/a.md", "[[old]] [[Old|label]] `[[old]]`")
+    write(service.root, "notes/sub/b.md", "![[Old#part]]")
+    write(service.root, "notes/c.md", "nothing")
+    written = editor.rename_page("old", title="New Title")
+    assert {note.slug for note in written.changed} == {"a", "b"}
+    assert written.note.slug == "new-title"
+    assert texts(service.root) == {
+        "notes/a.md": "[[new-title]] [[New Title|label]] `[[old]]`",
+        "notes/c.md": "nothing",
+        "notes/new-title.md": "---\ntitle: New Title\n---\nself [[new-title]]",
+        "notes/sub/b.md": "![[New Title#part]]",
+    }
+
+
+def test_each_kind_of_title_is_renamed_where_it_stands(editor: NotesEditor, service: NotesService) -> None:
+    write(service.root, "notes/Plain Name.md", "text")
+    write(service.root, "notes/heading.md", "# Heading\ntext")
+    write(service.root, "notes/2024-01 file.md", "---\ntitle: Fixed\nslug: fixed\n---\n")
+    editor.rename_page("plain-name", title="Other Name")
+    editor.rename_page("heading", title="Top")
+    editor.rename_page("fixed", title="Loose")
+    assert texts(service.root) == {
+        "notes/2024-01 file.md": "---\ntitle: Loose\nslug: loose\n---\n",
+        "notes/Other Name.md": "text",
+        "notes/top.md": "# Top\ntext",
+    }
+
+
+def test_a_rename_to_a_name_that_is_taken_changes_nothing(editor: NotesEditor, service: NotesService) -> None:
+    write(service.root, "notes/a.md", "[[b]]")
+    write(service.root, "notes/b.md", "x")
+    before = texts(service.root)
+    with pytest.raises(Conflict):
+        editor.rename_page("b", title="A")
+    with pytest.raises(NotFound):
+        editor.rename_page("missing", title="A")
+    with pytest.raises(Conflict):
+        editor.rename_page("b", title="New", version="0" * 16)
+    assert texts(service.root) == before
+
+
+_TITLES = st.from_regex(r"[A-Z][a-z]{1,8}( [A-Z][a-z]{1,8}){0,2}", fullmatch=True)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(old=_TITLES, new=_TITLES, kind=st.sampled_from(["front matter", "heading", "file name"]))
+def test_renaming_there_and_back_restores_every_file(
+    tmp_path_factory: pytest.TempPathFactory, old: str, new: str, kind: str
+) -> None:
+    root = tmp_path_factory.mktemp("rename")
+    service = NotesService(root)
+    slug = "-".join(old.lower().split())
+    head, body = {
+        "front matter": (f"---\ntitle: {old}\n---\n", "x"),
+        "heading": ("", f"# {old}\nx"),
+        "file name": ("", "x"),
+    }[kind]
+    write(root, f"notes/{old if kind == 'file name' else slug}.md", head + body)
+    write(root, "notes/zzz-other.md", f"[[{slug}]] [[{old}|l]] ![[{old}#h]] text")
+    before = texts(root)
+    editor = NotesEditor(service)
+    if parse_note("x.md", f"---\ntitle: {new}\n---\n").slug == "zzz-other":
+        return
+    renamed = editor.rename_page(slug, title=new).note
+    editor.rename_page(renamed.slug, title=old)
+    assert texts(root) == before
+
+
+def test_a_deleted_page_leaves_words_behind(editor: NotesEditor, service: NotesService) -> None:
+    write(service.root, "notes/gone.md", "x")
+    write(service.root, "notes/a.md", "see [[gone|that]] and [[Gone]]")
+    written = editor.delete_page("gone", version=service.page("gone")[1].version)
+    assert [note.slug for note in written.changed] == ["a"]
+    assert texts(service.root) == {"notes/a.md": "see that and Gone"}
+
+
+def test_links_to_a_deleted_page_can_stay(editor: NotesEditor, service: NotesService) -> None:
+    write(service.root, "notes/gone.md", "x")
+    write(service.root, "notes/a.md", "see [[gone]]")
+    editor.delete_page("gone", keep_links=True)
+    assert texts(service.root) == {"notes/a.md": "see [[gone]]"}
+
+
+def test_what_a_crash_left_behind_is_no_note_and_goes_with_the_next_write(
+    editor: NotesEditor, service: NotesService
+) -> None:
+    write(service.root, f"notes/.{'0' * 16}.tmp", "half a note")
+    write(service.root, "notes/.keep.tmp", "somebody's own")
+    assert service.view().catalog.notes == ()
+    editor.create_page("P")
+    assert list(texts(service.root)) == ["notes/.keep.tmp", "notes/p.md"]
+
+
+def test_similar_pages_are_shown_and_not_merged(editor: NotesEditor) -> None:
+    body = "The deployment pipeline builds images, runs checks, and promotes releases every Monday."
+    editor.create_page("Deployment", body)
+    written = editor.create_page("Deploying", body)
+    assert [note.slug for note in written.similar] == ["deployment"]
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "notes").symlink_to(outside)
+    with pytest.raises(Forbidden):
+        NotesEditor(NotesService(root)).create_page("X")
+    assert list(outside.iterdir()) == []
+    (root / "notes").unlink()
+    write(root, "notes/a.md", "x")
+    service = NotesService(root)
+    service.view()
+    (outside / "a.md").write_text("x", encoding="utf-8")
+    (root / "notes/a.md").unlink()
+    (root / "notes/a.md").symlink_to(outside / "a.md")
+    with pytest.raises((Forbidden, NotFound)):
+        NotesEditor(service).update_page("a", parse_note("a.md", "x").version, content="changed")
+    assert (outside / "a.md").read_text(encoding="utf-8") == "x"
+
+
+@pytest.mark.parametrize("pattern", ["**/*.md", "../*.md", ".github/**/*.md", "docs/*/x.md", "/tmp/*.md"])
+def test_new_notes_need_a_folder_of_their_own(tmp_path: Path, pattern: str) -> None:
+    with pytest.raises(UnsupportedOperation):
+        NotesEditor(NotesService(tmp_path, paths=(pattern,))).create_page("Agents")
+    assert texts(tmp_path) == {}
+
+
+def test_of_many_writers_at_once_each_either_writes_or_is_told(tmp_path: Path) -> None:
+    first = NotesEditor(NotesService(tmp_path)).create_page("Shared", "0").note
+    outcomes: list[str] = []
+
+    def update(number: int) -> None:
+        try:
+            NotesEditor(NotesService(tmp_path)).update_page("shared", first.version, content=f"{number}")
+            outcomes.append(f"{number}")
+        except Conflict:
+            outcomes.append("conflict")
+
+    threads = [threading.Thread(target=update, args=(number,)) for number in range(1, 9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    winners = [outcome for outcome in outcomes if outcome != "conflict"]
+    assert len(outcomes) == 8
+    assert winners == [NotesService(tmp_path).page("shared")[1].content]
+    assert list(texts(tmp_path)) == ["notes/shared.md"]
+
+
+def test_a_folder_that_turns_into_a_link_again_and_again_leads_nowhere(tmp_path: Path) -> None:
+    outside, root = tmp_path / "outside", tmp_path / "project"
+    outside.mkdir()
+    root.mkdir()
+    (root / "link").symlink_to(outside)
+    (root / "notes").mkdir()
+    exchange = getattr(ctypes.CDLL(None), "renameat2", None)
+    if exchange is None:
+        pytest.skip("this system cannot exchange two names")
+    names = [os.fsencode(root / "link"), os.fsencode(root / "notes")]
+    stop = threading.Event()
+
+    def swap() -> None:
+        while not stop.is_set():
+            exchange(-100, names[0], -100, names[1], 2)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        editor = NotesEditor(NotesService(root))
+        for number in range(150):
+            with contextlib.suppress(ContextiveError):
+                editor.create_page(f"Page {number}")
+    finally:
+        stop.set()
+        thread.join(30)
+    assert list(outside.iterdir()) == []

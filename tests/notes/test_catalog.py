@@ -1,0 +1,109 @@
+"""Names, links and the graph of all notes together."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.notes.making import catalog_of, slugs
+
+
+def test_the_first_by_path_keeps_a_slug_and_the_other_is_reported() -> None:
+    catalog = catalog_of({"notes/b/x.md": "second", "notes/a/x.md": "first"})
+    found = catalog.get("x")
+    assert found is not None
+    assert found.content == "first"
+    assert [(p.path, p.message) for p in catalog.problems] == [
+        ("notes/b/x.md", "its slug 'x' is that of notes/a/x.md; it is shown as 'notes-b-x'")
+    ]
+    other = catalog.get("notes-b-x")
+    assert other is not None
+    assert other.content == "second"
+
+
+def test_a_note_whose_other_name_is_taken_too_is_left_out_and_reported() -> None:
+    catalog = catalog_of({"b/x.md": "second", "a/x.md": "first", "b-x.md": "third"})
+    assert sorted(slugs(catalog)) == ["b-x", "x"]
+    assert "left out" in catalog.problems[0].message
+
+
+@pytest.mark.parametrize(
+    "name", ["big-plan", "Big Plan", " BIG  PLAN ", "The Plan", "p1", "p1.md", "sub/p1", "notes/sub/p1.md", "Big-Plan!"]
+)
+def test_a_note_is_found_by_each_of_its_names(name: str) -> None:
+    catalog = catalog_of({"notes/sub/p1.md": "---\ntitle: Big Plan\naliases: [The Plan]\n---\n", "notes/q.md": ""})
+    found = catalog.find(name)
+    assert found is not None
+    assert found.slug == "big-plan"
+
+
+def test_a_title_comes_before_an_alias_and_a_slug_before_both() -> None:
+    catalog = catalog_of(
+        {
+            "a.md": "---\ntitle: One\naliases: [Two, three]\n---\n",
+            "b.md": "---\ntitle: Two\n---\n",
+            "c.md": "---\ntitle: X\nslug: three\n---\n",
+        }
+    )
+    assert [note.path for name in ("One", "two", "Three") if (note := catalog.find(name))] == ["a.md", "b.md", "c.md"]
+    assert catalog.find("nothing") is None
+    assert catalog.find("../a") is None
+
+
+def test_outlinks_are_slugs_where_a_note_is_meant_and_else_as_written() -> None:
+    catalog = catalog_of(
+        {
+            "a.md": "[[B Page]] [[b|x]] [[Missing One]] [[missing one]] [[#Own]] [[req:12345678]] [[file:src/x.py]] [[a]]",
+            "b.md": "---\ntitle: B Page\nslug: b\n---\n",
+        }
+    )
+    a = catalog.notes[0]
+    assert catalog.outlinks(a) == ["b", "Missing One", "req:12345678", "src/x.py", "a"]
+    assert catalog.backlinks(a) == []
+    assert catalog.backlinks(catalog.notes[1]) == ["a"]
+
+
+def test_a_name_with_a_hash_sign_is_a_name_where_a_note_has_it() -> None:
+    catalog = catalog_of({"a.md": "[[C# Basics]] [[b#Part]]", "c.md": "---\ntitle: C# Basics\n---\n", "b.md": ""})
+    assert catalog.outlinks(catalog.notes[0]) == ["c-basics", "b"]
+
+
+def test_the_local_graph_has_one_edge_a_pair_in_the_direction_of_the_older_note() -> None:
+    catalog = catalog_of({"a.md": "[[b]] [[gone]]", "b.md": "[[a]] [[c]]", "c.md": "[[a]] [[c]]", "d.md": "[[c]]"})
+    graph = catalog.local_graph(catalog.notes[0])
+    assert [(node.note.slug, node.connections) for node in graph.nodes] == [("a", 2), ("b", 2), ("c", 3)]
+    assert graph.edges == (("a", "b"), ("b", "c"), ("c", "a"))
+
+
+def test_a_graph_that_is_too_large_says_how_much_is_left_out() -> None:
+    catalog = catalog_of({"hub.md": "", **{f"n{i}.md": "[[hub]]" for i in range(20)}})
+    graph = catalog.local_graph(catalog.notes[0], max_nodes=5)
+    assert (len(graph.nodes), len(graph.edges), graph.omitted) == (5, 4, 16)
+
+
+@given(st.lists(st.lists(st.integers(0, 7), max_size=6), min_size=1, max_size=8))
+def test_the_graph_holds_what_the_links_say(links: list[list[int]]) -> None:
+    catalog = catalog_of({f"n{i}.md": " ".join(f"[[n{t}]]" for t in ts) for i, ts in enumerate(links)})
+    there = set(slugs(catalog))
+    pairs = {frozenset((f"n{i}", f"n{t}")) for i, ts in enumerate(links) for t in ts if i != t and f"n{t}" in there}
+    for note in catalog.notes:
+        graph = catalog.local_graph(note)
+        members = {node.note.slug for node in graph.nodes}
+        assert members == {note.slug}.union(*(pair for pair in pairs if note.slug in pair), set())
+        assert [frozenset(edge) for edge in graph.edges] == list(dict.fromkeys(map(frozenset, graph.edges)))
+        assert set(map(frozenset, graph.edges)) == {pair for pair in pairs if pair <= members}
+        for node in graph.nodes:
+            assert node.connections == sum(node.note.slug in pair for pair in pairs)
+        assert set(catalog.backlinks(note)) == {
+            other.slug for other in catalog.notes if other is not note and note.slug in catalog.outlinks(other)
+        }
+
+
+def test_newest_comes_first_and_paths_decide_ties() -> None:
+    texts = {
+        path: f"---\ncreated_at: {day}\n---\n"
+        for path, day in [("b.md", "2024-01-02"), ("a.md", "2024-01-02"), ("c.md", "2024-01-03")]
+    }
+    assert [note.slug for note in catalog_of(texts).newest_first] == ["c", "a", "b"]
+    assert slugs(catalog_of(texts)) == ["a", "b", "c"]

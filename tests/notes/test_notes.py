@@ -1,0 +1,45 @@
+"""What a file's text says about its note."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contextive.notes.note import parse_note
+
+
+@pytest.mark.parametrize(
+    ("text", "slug", "title"),
+    [
+        ("---\ntitle: Big Plan\nslug: plan\n---\n# Other\n", "plan", "Big Plan"),
+        ("---\ntitle: Big Plan\n---\n# Other\n", "big-plan", "Big Plan"),
+        ("# Heading Here #\n\ntext", "my-file", "Heading Here"),
+        ("text", "my-file", "My File"),
+        ("", "my-file", "My File"),
+        ("---\ntitle: 日本語\n---\n", "my-file", "日本語"),
+        ("---\ntitle: [a]\n---\nx", "my-file", "My File"),
+    ],
+)
+def test_slug_and_title_come_from_the_front_matter_or_the_file(text: str, slug: str, title: str) -> None:
+    note = parse_note("notes/sub/My File.md", text)
+    assert (note.slug, note.title) == (slug, title)
+
+
+def test_a_note_has_tags_aliases_and_a_time() -> None:
+    note = parse_note("n.md", "---\ntags: ['#a', b]\naliases: Other, Third\ncreated_at: 1970-01-02\n---\nx")
+    assert note.tags == ("a", "b")
+    assert note.aliases == ("Other", "Third")
+    assert note.created == 86400.0
+
+
+@given(st.text())
+def test_head_and_content_together_are_the_text(text: str) -> None:
+    note = parse_note("n.md", text)
+    assert note.head + note.content == text
+    assert note.slug
+
+
+def test_another_text_is_another_version() -> None:
+    assert parse_note("n.md", "a").version != parse_note("n.md", "b").version
+    assert parse_note("n.md", "a").version == parse_note("m.md", "a").version

@@ -1,0 +1,80 @@
+"""Keyword search and the choice of notes for a question."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contextive.notes.note import parse_note
+from contextive.notes.search import SearchIndex, keywords_of, relevant_notes
+from contextive.notes.similarity import similar_notes
+from tests.notes.making import catalog_of
+
+
+def found(texts: dict[str, str], query: str) -> list[tuple[str, str]]:
+    return [(hit.note.slug, hit.excerpt) for hit in catalog_of(texts).index.search(query)]
+
+
+def test_the_whole_query_is_looked_for_whatever_its_case() -> None:
+    texts = {"a.md": "Rate Limits are FAIR", "b.md": "limits of rate"}
+    assert found(texts, "  rate limits ") == [("a", "Rate Limits are FAIR")]
+    assert found(texts, "zebra") == []
+    assert found(texts, "   ") == []
+    assert found(texts, "a\0b") == []
+
+
+def test_an_excerpt_reaches_from_fifty_before_to_a_hundred_after_the_match() -> None:
+    content = "x" * 60 + "NEEDLE" + "y" * 200
+    assert found({"a.md": content}, "needle") == [("a", "..." + "x" * 50 + "NEEDLE" + "y" * 94 + "...")]
+    assert found({"a.md": "xneedle y"}, "needle") == [("a", "xneedle y")]
+
+
+def test_without_a_match_in_the_content_the_excerpt_is_its_beginning() -> None:
+    text = "---\ntitle: Needle\n---\n" + "z" * 151
+    assert found({"a.md": text}, "needle") == [("needle", "z" * 150 + "...")]
+    assert found({"a.md": text[:-1]}, "needle") == [("needle", "z" * 150)]
+
+
+def test_letters_that_grow_when_lowered_do_not_move_the_excerpt() -> None:
+    assert found({"a.md": "İ" * 60 + "needle"}, "NEEDLE") == [("a", "..." + "İ" * 50 + "needle")]
+
+
+def test_titles_come_first_then_the_newest_and_at_most_twenty() -> None:
+    texts = {"t.md": "---\ntitle: Needle\n---\nother"} | {f"n{i}.md": "needle" for i in range(30)}
+    hits = [slug for slug, _ in found(texts, "needle")]
+    assert hits == ["needle", *(f"n{i}" for i in range(29, 10, -1))]
+
+
+@given(
+    st.lists(st.text(st.sampled_from("abcAB \0"), max_size=12), max_size=12),
+    st.text(st.sampled_from("abAB "), max_size=3),
+)
+def test_search_finds_what_a_look_at_each_note_finds(contents: list[str], query: str) -> None:
+    notes = [parse_note(f"{number}-zz.md", text) for number, text in enumerate(contents)]
+    wanted = query.strip().lower()
+    hits = {hit.note.path for hit in SearchIndex(notes).search(query, 100)}
+    assert hits == {
+        n.path
+        for n in notes
+        if wanted and (wanted in n.title.lower() or wanted in n.content.lower().replace("\0", " "))
+    }
+
+
+def test_the_keywords_of_a_question_are_its_long_words() -> None:
+    assert keywords_of("What is the Rate-Limit, and WHERE is it?") == ["rate-limit"]
+    assert keywords_of("Who am I?") == ["who am i?"]
+
+
+def test_the_notes_with_the_most_keywords_are_the_relevant_ones() -> None:
+    notes = catalog_of(
+        {"a.md": "tokens expire", "b.md": "---\ntitle: Tokens\n---\nexpire daily", "c.md": "nothing", "d.md": "expire"}
+    ).notes
+    assert [note.slug for note in relevant_notes(notes, "When do tokens expire?")] == ["tokens", "a", "d"]
+    assert relevant_notes(notes, "unrelated zebra") == []
+
+
+def test_notes_in_much_the_same_words_are_similar() -> None:
+    body = "The deployment pipeline builds images, runs checks, and promotes releases every Monday."
+    catalog = catalog_of({"a.md": body, "b.md": f"{body} Mostly.", "c.md": "Recipes for bread with flour and water."})
+    assert [note.slug for note in similar_notes(catalog.notes[0], catalog.notes)] == ["b"]
+    assert similar_notes(catalog.notes[2], catalog.notes) == []

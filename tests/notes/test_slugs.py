@@ -1,0 +1,83 @@
+"""Slugs by the rule of the NEXUS endpoint, and file names that every system takes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contextive.notes.slug import file_stem, is_safe_name, normalise, slug_of, slugify
+
+
+@pytest.mark.parametrize(
+    ("text", "slug"),
+    [
+        ("Getting Started", "getting-started"),
+        ("  OAuth 2.0  ", "oauth-20"),
+        ("a  --  b", "a-b"),
+        ("-x-", "x"),
+        ("Café & Bar", "caf-bar"),
+        ("C++", "c"),
+        ("../../etc/passwd", "etcpasswd"),
+        ("日本語", ""),
+        ("", ""),
+    ],
+)
+def test_a_slug_is_made_by_the_rule(text: str, slug: str) -> None:
+    assert slugify(text) == slug
+
+
+@given(st.text())
+def test_a_slug_holds_nothing_else_and_is_its_own_slug(text: str) -> None:
+    slug = slugify(text)
+    assert re.fullmatch(r"(?:[a-z0-9]+(?:-[a-z0-9]+)*)?", slug)
+    assert slugify(slug) == slug
+
+
+@given(st.lists(st.text(), min_size=1))
+def test_every_note_has_a_slug(names: list[str]) -> None:
+    assert slugify(slug_of(*names)) == slug_of(*names) != ""
+
+
+def test_a_name_in_another_script_is_spelt_in_ascii() -> None:
+    assert slug_of("日本語") == "ribenyu"
+    assert slug_of("日本語", "notes") == "notes"
+
+
+@given(st.text())
+def test_a_slugs_file_name_is_safe_everywhere(text: str) -> None:
+    assert is_safe_name(file_stem(slug_of(text)) + ".md")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "con",
+        "NUL.md",
+        "com1",
+        "a:b",
+        "a/b",
+        "a\\b",
+        ".hidden",
+        "dot.",
+        "space ",
+        "",
+        "x" * 201,
+        "a\0b",
+        "a\u202eb",
+        "a?",
+    ],
+)
+def test_a_name_that_some_system_refuses_or_hides_is_not_safe(name: str) -> None:
+    assert not is_safe_name(name)
+
+
+@pytest.mark.parametrize("slug", ["con", "nul", "com1", "lpt9", "aux"])
+def test_a_device_of_windows_is_no_file_name(slug: str) -> None:
+    assert file_stem(slug) == f"{slug}-note"
+
+
+def test_composed_and_decomposed_letters_are_one_name() -> None:
+    assert normalise("Cafe\u0301 Notes") == normalise("Caf\u00e9  notes")

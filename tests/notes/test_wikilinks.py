@@ -1,0 +1,139 @@
+"""Which links a note's text holds, and which only look like links."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contextive.notes.slug import normalise
+from contextive.notes.wikilink import NoteLink, find_links, parse_links
+
+
+def targets(text: str) -> list[str]:
+    return [link.target for link in parse_links(text)]
+
+
+def test_links_are_found_once_in_the_order_in_which_they_are_first_seen() -> None:
+    assert targets("[[b]] and [[a|Label]] and [[B]] and [[c#Part]] and [[a]]") == ["b", "a", "c"]
+
+
+def test_a_link_knows_its_label_its_heading_and_whether_it_embeds() -> None:
+    assert parse_links("![[Page#Part|seen]]") == (NoteLink("note", "Page", "seen", "Part", embed=True),)
+    assert parse_links("[[ spaced ]]") == (NoteLink("note", "spaced"),)
+    assert parse_links("[[C#]]") == (NoteLink("note", "C#"),)
+    assert parse_links("[[#Part]]") == (NoteLink("note", "", None, "Part"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "link"),
+    [
+        ("[[req:1a2b3c4d]]", NoteLink("requirement", "1a2b3c4d")),
+        ("[[req:1A2B3C4D5E|why]]", NoteLink("requirement", "1a2b3c4d5e", "why")),
+        ("[[req:1a2b]]", NoteLink("note", "req:1a2b")),
+        ("[[file:src/a.py]]", NoteLink("file", "src/a.py")),
+        ("[[symbol:src/a.py::Thing.run]]", NoteLink("symbol", "src/a.py::Thing.run")),
+        ("[[symbol:Thing]]", NoteLink("note", "symbol:Thing")),
+        ("![[chart.png]]", NoteLink("file", "chart.png", embed=True)),
+        ("![[Release 2.0 notes]]", NoteLink("note", "Release 2.0 notes", embed=True)),
+        ("![[other.md]]", NoteLink("note", "other.md", embed=True)),
+    ],
+)
+def test_a_link_says_what_it_leads_to(text: str, link: NoteLink) -> None:
+    assert parse_links(text) == (link,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`[[a]]`",
+        "``[[a]] ` x``",
+        "`spans\nlines [[a]]`",
+        "```\n[[a]]\n```",
+        "~~~md\n[[a]]\n~~~",
+        "```\n[[a]] never closed",
+        "text\n\n    [[a]]\n",
+        "\t[[a]]",
+        "- item\n\n      [[a]]\n",
+        "> ```\n> [[a]]\n> ```",
+        "> >     [[a]]",
+        "\\[[a]]",
+        "[[a\nb]]",
+        "[[]]",
+        "[a]",
+        "[[a]",
+    ],
+)
+def test_what_stands_in_code_or_is_escaped_is_no_link(text: str) -> None:
+    assert targets(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`code` [[a]] `code`",
+        "a ` b [[a]]",
+        "\\` [[a]] `",
+        "``` inline ``` [[a]]",
+        "- item\n    [[a]]",
+        "> quote [[a]]",
+        "# Heading [[a]]",
+        "| x | [[a\\|b]] |\n|---|---|",
+        "[[[a]]]",
+        "`open\n\n[[a]] `",
+        "```\ncode\n```\r\n[[a]]",
+        "<div>[[a]]</div>",
+        "para\n    [[a]]",
+        "\\\\[[a]]",
+    ],
+)
+def test_what_stands_beside_code_is_a_link(text: str) -> None:
+    assert targets(text) == ["a"]
+
+
+_MARKS = ["`", "``", "```\n", "\n", "\n\n", "    ", "\\", "text", "[[", "]]", "> ", "- ", "\r\n", "\t", "~~~\n"]
+_PIECES = st.lists(st.sampled_from([*_MARKS, "[[a]]", "[[B b|x]]", "![[a#h]]", "[[req:12345678]]"]))
+
+
+@given(_PIECES)
+def test_links_are_unique_in_order_and_stand_where_they_say(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    places = list(find_links(text))
+    assert [p.start for p in places] == sorted({p.start for p in places})
+    for place in places:
+        assert text[place.start : place.end].lstrip("!").startswith("[[")
+        assert text[place.end - 2 : place.end] == "]]"
+        if place.link.kind == "note":
+            assert text[place.name_start : place.name_end] == place.link.target
+    keys = [(p.link.kind, normalise(p.link.target), p.link.heading) for p in places]
+    links = parse_links(text)
+    assert [(link.kind, normalise(link.target), link.heading) for link in links] == list(dict.fromkeys(keys))
+
+
+@given(_PIECES.map("".join))
+def test_the_quick_way_for_texts_without_code_finds_what_the_parser_finds(text: str) -> None:
+    # A code span in a block of its own switches the quick way off and changes nothing else.
+    with_code = text + "\n\n`code`\n"
+    plain = text.count("`") == 0 and "~~~" not in text
+    if plain:
+        assert [p.link for p in find_links(text)] == [p.link for p in find_links(with_code)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[[" * 50_000,
+        "```[[a]]" + " ` `` ``` ````" * 20_000,
+        "> " * 20_000 + "[[a]] `",
+        "[[a|" * 30_000,
+        "[[x]]" * 100_000 + "`",
+        "- " * 5_000 + "[[a]]`",
+    ],
+    ids=lambda text: text[:8],
+)
+def test_hostile_texts_take_no_time(text: str) -> None:
+    started = time.monotonic()
+    list(find_links(text))
+    assert time.monotonic() - started < 10

@@ -1,0 +1,346 @@
+"""The NEXUS endpoint over real HTTP: every example of its requirements, with the statuses and words that they ask for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ingest.test_notes_service import write
+from tests.wires import Answer, Pipe, Web, WebServer, serving_http
+
+ADMIN = "admin-token-fedcba9876543210"
+READER = "reader-token-0123456789abcdef"
+NOTES = {
+    "getting-started.md": "---\ntitle: Getting Started\ncreated_at: 2024-01-01\n---\n# Getting Started\n\n"
+    "Read [[Installation|how to install]] first, then [[missing-page]]. `[[not-a-link]]`\n",
+    "installation.md": "---\ntitle: Installation\ncreated_at: 2024-01-02\n---\nBack to [[getting-started]] or on to [[faq]].\n",
+    "faq.md": "---\ntitle: FAQ\ncreated_at: 2024-01-03\n---\nWhy is the sky blue? Because of scattering.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("nexus")
+    for name, text in NOTES.items():
+        write(root, f"notes/{name}", text)
+    return root
+
+
+@pytest.fixture(scope="module")
+def web(folder: Path) -> Iterator[Web]:
+    with serving_http(cwd=folder) as running:
+        yield running.web
+
+
+def call(web: Web, tool: str, **given: Any) -> Answer:
+    return web.post("/api/mcp", {"tool": tool, "input": given})
+
+
+# -- requirement 1: the manifest ---------------------------------------------------------------------------------------
+
+
+def test_the_manifest_lists_the_five_tools_with_descriptions_and_schemas(web: Web) -> None:
+    answer = web.get("/api/mcp")
+    assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
+    assert (answer.json["name"], answer.json["version"]) == ("nexus-mcp", "1.0.0")
+    assert answer.json["description"]
+    tools = {tool["name"]: tool for tool in answer.json["tools"]}
+    assert list(tools) == ["list_pages", "get_page", "search", "ask", "get_connections"]
+    for tool in tools.values():
+        assert set(tool) == {"name", "description", "inputSchema"}
+        assert set(tool["inputSchema"]) == {"type", "properties", "required"}
+        assert tool["inputSchema"]["type"] == "object"
+    assert {name: tool["inputSchema"]["required"] for name, tool in tools.items()} == {
+        "list_pages": [],
+        "get_page": ["slug"],
+        "search": ["query"],
+        "ask": ["question"],
+        "get_connections": ["slug"],
+    }
+
+
+# -- requirement 2: list_pages -----------------------------------------------------------------------------------------
+
+
+def test_pages_are_listed_newest_first_with_slug_and_title(web: Web) -> None:
+    for body in ({"tool": "list_pages"}, {"tool": "list_pages", "input": {}}):
+        answer = web.post("/api/mcp", body)
+        assert (answer.status, answer.json) == (
+            200,
+            {
+                "result": {
+                    "pages": [
+                        {"slug": "faq", "title": "FAQ"},
+                        {"slug": "installation", "title": "Installation"},
+                        {"slug": "getting-started", "title": "Getting Started"},
+                    ]
+                }
+            },
+        )
+
+
+def test_a_base_without_notes_lists_an_empty_array(tmp_path: Path) -> None:
+    with serving_http(cwd=tmp_path) as running:
+        assert call(running.web, "list_pages").json == {"result": {"pages": []}}
+        assert call(running.web, "search", query="x").json == {"result": {"results": []}}
+
+
+# -- requirement 3: get_page -------------------------------------------------------------------------------------------
+
+
+def test_a_page_has_its_content_its_outlinks_and_its_backlinks(web: Web) -> None:
+    answer = call(web, "get_page", slug="getting-started")
+    assert (answer.status, answer.json) == (
+        200,
+        {
+            "result": {
+                "slug": "getting-started",
+                "title": "Getting Started",
+                "content": NOTES["getting-started.md"].partition("---\n")[2].partition("---\n")[2],
+                "outlinks": ["installation", "missing-page"],
+                "backlinks": ["installation"],
+            }
+        },
+    )
+
+
+def test_a_title_finds_its_page_too(web: Web) -> None:
+    assert call(web, "get_page", slug="Getting Started").json["result"]["slug"] == "getting-started"
+
+
+@pytest.mark.parametrize("tool", ["get_page", "get_connections"])
+@pytest.mark.parametrize("slug", ["nope", "../faq.md/..", "/etc/passwd", "a\nb"])
+def test_a_page_that_does_not_exist_is_a_404_that_names_it(web: Web, tool: str, slug: str) -> None:
+    answer = call(web, tool, slug=slug)
+    assert (answer.status, answer.json) == (404, {"error": f"Page '{slug}' not found"})
+
+
+# -- requirement 4: search ---------------------------------------------------------------------------------------------
+
+
+def test_search_looks_in_titles_and_contents_and_gives_excerpts(web: Web) -> None:
+    assert call(web, "search", query="SKY blue").json == {
+        "result": {
+            "results": [
+                {"slug": "faq", "title": "FAQ", "excerpt": "Why is the sky blue? Because of scattering.\n"},
+            ]
+        }
+    }
+    assert [hit["slug"] for hit in call(web, "search", query="install").json["result"]["results"]] == [
+        "installation",
+        "getting-started",
+    ]
+
+
+def test_a_search_without_matches_gives_an_empty_array(web: Web) -> None:
+    for query in ("zebra", "   ", "%_*", '"; DROP TABLE', "(a+)+$"):
+        assert call(web, "search", query=query).json == {"result": {"results": []}}
+
+
+def test_a_search_gives_at_most_twenty_results(tmp_path: Path) -> None:
+    for number in range(25):
+        write(tmp_path, f"notes/n{number}.md", "needle")
+    with serving_http(cwd=tmp_path) as running:
+        assert len(call(running.web, "search", query="needle").json["result"]["results"]) == 20
+
+
+# -- requirement 5: ask ------------------------------------------------------------------------------------------------
+
+
+def test_without_a_model_there_are_no_answers(web: Web) -> None:
+    answer = call(web, "ask", question="Why is the sky blue?")
+    assert (answer.status, answer.json) == (503, {"error": "AI search is not available"})
+
+
+ASKING_SERVER = """
+from pathlib import Path
+from contextive.config import ConfigRequest, load_config
+from contextive.errors import UpstreamError
+from contextive.ingest.notes_service import NotesService
+from contextive.models.ask import NOTHING_FOUND, Answer
+from contextive.packs.notes.asking import Answerer, NotesRetriever
+from contextive.server.host import Host
+from contextive.server.serve import serve
+
+class Fixed:
+    def available(self, sampler=None):
+        return True
+
+    async def answer(self, question, *, sampler=None):
+        sources = await NotesRetriever(host.services.get(NotesService)).retrieve(question, 5)
+        if not sources:
+            return Answer(NOTHING_FOUND)
+        if "broken" in question:
+            raise UpstreamError("the provider said: key sk-123 is bad")
+        return Answer("It scatters [1].", tuple(enumerate(sources, 1)), "test/model")
+
+def load():
+    return load_config(ConfigRequest(project=Path.cwd(), environ={}))
+
+host = Host(load(), mode="http")
+host.services.add(Fixed(), Answerer)
+serve(host, reload=load, bind_host="127.0.0.1", port=0)
+"""
+
+
+@pytest.fixture(scope="module")
+def asking(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
+    """A server with something that answers in the place of a model."""
+    script = tmp_path_factory.mktemp("script") / "asking_server.py"
+    script.write_text(ASKING_SERVER, encoding="utf-8")
+    command = (sys.executable, str(script))
+    process = Pipe(cwd=folder, command=command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    try:
+        url = process.wait_for_log(lambda line: line["event"] == "serving")["url"]
+        yield Web(int(url.rsplit(":", 1)[1].split("/")[0]))
+    finally:
+        process.process.terminate()
+        process.stop()
+
+
+def test_an_answer_names_the_notes_that_it_rests_on(asking: Web) -> None:
+    answer = call(asking, "ask", question="Why scattering?")
+    assert answer.status == 200
+    assert answer.json["result"]["answer"] == "It scatters [1]."
+    assert answer.json["result"]["sources"] == [
+        {"slug": "faq", "title": "FAQ", "number": 1, "path": "notes/faq.md", "lines": [5, 5]}
+    ]
+
+
+def test_a_question_about_nothing_in_the_base_is_told_so(asking: Web) -> None:
+    assert call(asking, "ask", question="Where do zebras sleep?").json == {
+        "result": {"answer": "No relevant information found in the knowledge base.", "sources": []}
+    }
+
+
+def test_a_provider_that_fails_is_a_500_that_shows_nothing(asking: Web) -> None:
+    answer = call(asking, "ask", question="Is scattering broken?")
+    assert (answer.status, answer.json) == (500, {"error": "Internal server error"})
+
+
+# -- requirement 6: get_connections ------------------------------------------------------------------------------------
+
+
+def test_connections_are_outlinks_backlinks_and_the_local_graph(web: Web) -> None:
+    assert call(web, "get_connections", slug="getting-started").json == {
+        "result": {
+            "slug": "getting-started",
+            "outlinks": ["installation", "missing-page"],
+            "backlinks": ["installation"],
+            "localGraph": {
+                "nodes": [
+                    {"id": "getting-started", "title": "Getting Started", "connections": 1},
+                    {"id": "installation", "title": "Installation", "connections": 2},
+                ],
+                "edges": [{"source": "getting-started", "target": "installation"}],
+            },
+        }
+    }
+
+
+# -- requirements 7 and 8: errors and envelopes ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"{nonsense", "Invalid JSON body"),
+        (b"", "Invalid JSON body"),
+        (b'{"input": {}}', "Missing 'tool' field"),
+        (b'{"tool": 7, "input": {}}', "Missing 'tool' field"),
+        (b'{"tool": null}', "Missing 'tool' field"),
+        (b'{"tool": "x"}', "Unknown tool: x"),
+        (b'{"tool": "create_page", "input": {"title": "x"}}', "Unknown tool: create_page"),
+        (b'{"tool": "get_page"}', "Missing required parameter: slug"),
+        (b'{"tool": "get_page", "input": {"slug": ""}}', "Missing required parameter: slug"),
+        (b'{"tool": "get_page", "input": {"slug": 5}}', "Missing required parameter: slug"),
+        (b'{"tool": "get_connections", "input": {}}', "Missing required parameter: slug"),
+        (b'{"tool": "search", "input": {}}', "Missing required parameter: query"),
+        (b'{"tool": "search", "input": {"query": ["a"]}}', "Missing required parameter: query"),
+        (b'{"tool": "ask", "input": {}}', "Missing required parameter: question"),
+    ],
+    ids=lambda value: str(value)[:50],
+)
+def test_a_wrong_request_is_a_400_with_its_reason(web: Web, body: bytes, said: str) -> None:
+    answer = web.post("/api/mcp", body)
+    assert (answer.status, answer.json) == (400, {"error": said})
+    assert answer.headers["content-type"] == "application/json"
+
+
+def test_a_body_with_jsonrpc_on_the_same_path_is_mcp(web: Web) -> None:
+    session = web.open_session(path="/api/mcp")
+    assert session.result["serverInfo"]["name"] == "nexus-mcp"
+    names = [tool["name"] for tool in session.ask("tools/list")["result"]["tools"]]
+    assert names == ["list_pages", "get_page", "search", "ask", "get_connections"]
+    page = session.ask("tools/call", {"name": "get_page", "arguments": {"slug": "faq"}})["result"]
+    assert page["structuredContent"]["title"] == "FAQ"
+    missing = session.ask("tools/call", {"name": "get_page", "arguments": {"slug": "nope"}})["result"]
+    assert missing["isError"] is True
+    assert "Page 'nope' not found" in missing["content"][0]["text"]
+    unanswered = session.ask("tools/call", {"name": "ask", "arguments": {"question": "why?"}})["result"]
+    assert unanswered["isError"] is True
+    assert "AI search is not available" in unanswered["content"][0]["text"]
+
+
+def test_browsers_of_other_origins_get_in_only_where_configured(web: Web, folder: Path, tmp_path: Path) -> None:
+    origin = {"Origin": "https://app.example", "Access-Control-Request-Method": "POST"}
+    refused = web.request("OPTIONS", "/api/mcp", headers=origin)
+    assert refused.status == 403
+    assert "access-control-allow-origin" not in refused.headers
+    plain = web.get("/api/mcp")
+    assert "access-control-allow-origin" not in plain.headers
+    config = tmp_path / "cors.json"
+    config.write_text('{"server": {"allowedOrigins": ["https://app.example"]}}', encoding="utf-8")
+    with serving_http("--config", str(config), cwd=folder) as running:
+        allowed = running.web.request("OPTIONS", "/api/mcp", headers=origin)
+        assert allowed.headers["access-control-allow-origin"] == "https://app.example"
+
+
+# -- beyond the requirements -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def writable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
+    root = tmp_path_factory.mktemp("writable")
+    environment = {"KM_ADMIN_TOKEN": ADMIN, "KM_READER_TOKEN": READER}
+    with serving_http(cwd=root, env=environment) as running:
+        yield running
+
+
+def test_a_maintainer_writes_pages_through_the_dialect(writable: WebServer) -> None:
+    web = writable.web.as_bearer(ADMIN)
+    assert len(web.get("/api/mcp").json["tools"]) == 9
+    made = call(web, "create_page", title="First Page", content="Hello [[second]]").json["result"]
+    assert (made["slug"], made["title"]) == ("first-page", "First Page")
+    read = call(web, "get_page", slug="first-page").json["result"]
+    assert (read["content"], read["version"]) == ("Hello [[second]]\n", made["version"])
+    assert call(web, "create_page", title="First Page").status == 409
+    changed = call(web, "update_page", slug="first-page", version=made["version"], content="Hello").json["result"]
+    stale = call(web, "update_page", slug="first-page", version=made["version"], content="again")
+    assert (stale.status, stale.json) == (409, {"error": "Page 'first-page' changed since it was read."})
+    call(web, "create_page", title="Second", content="see [[First Page|it]]")
+    renamed = call(web, "rename_page", slug="first-page", new_title="Last Page", version=changed["version"]).json[
+        "result"
+    ]
+    assert (renamed["slug"], renamed["changed"]) == ("last-page", ["second"])
+    assert call(web, "get_page", slug="second").json["result"]["content"] == "see [[Last Page|it]]\n"
+    assert call(web, "delete_page", slug="last-page").json["result"]["changed"] == ["second"]
+    assert call(web, "get_page", slug="second").json["result"]["content"] == "see it\n"
+    assert call(web, "update_page", slug="second", version="x").status == 400
+
+
+@pytest.mark.parametrize("tool", ["create_page", "update_page", "rename_page", "delete_page"])
+def test_a_reader_has_no_tool_that_writes(writable: WebServer, tool: str) -> None:
+    answer = call(writable.web.as_bearer(READER), tool, slug="x", title="x", version="x")
+    assert (answer.status, answer.json) == (400, {"error": f"Unknown tool: {tool}"})
+
+
+def test_a_reader_sees_exactly_the_fields_of_the_contract(writable: WebServer) -> None:
+    call(writable.web.as_bearer(ADMIN), "create_page", title="For Readers")
+    page = call(writable.web.as_bearer(READER), "get_page", slug="for-readers").json["result"]
+    assert set(page) == {"slug", "title", "content", "outlinks", "backlinks"}

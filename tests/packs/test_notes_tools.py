@@ -1,0 +1,156 @@
+"""The notes pack through MCP and the command line, and answers that the client's own model writes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contextive.errors import InvalidCursor
+from contextive.ingest.notes_privacy import may_leave
+from contextive.ingest.notes_service import NotesService
+from contextive.packs.notes import tools
+from contextive.packs.notes.shapes import PagesInput
+from contextive.registry import OWNER_AS_READER, Context, Services
+from tests.ingest.test_notes_service import write
+from tests.plugins.packages import write_config
+from tests.running import clean_environment
+from tests.wires import Pipe, envelope, rpc
+
+ADMIN = "admin-token-fedcba9876543210"
+SAMPLING: dict[str, Any] = {"sampling": {}}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path, "notes/tokens.md", "---\ntitle: Tokens\n---\nTokens expire daily.\nSee [[missing]].\n")
+    write(tmp_path, "notes/private/plans.md", "Tokens of mine expire never.\n")
+    write(tmp_path, ".gitignore", "notes/private/\n")
+    (tmp_path / ".git").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def pipe(folder: Path) -> Iterator[Pipe]:
+    config = write_config(folder / "own.json", {"notes": {"askClientModel": True}})
+    with Pipe("serve", "--stdio", "--config", str(config), cwd=folder, env={"KM_ADMIN_TOKEN": ADMIN}) as running:
+        yield running
+
+
+def call(pipe: Pipe, tool: str, **arguments: Any) -> Any:
+    return pipe.result("tools/call", {"name": tool, "arguments": arguments})
+
+
+def test_pages_are_written_and_read_over_mcp(pipe: Pipe, folder: Path) -> None:
+    pipe.initialize()
+    made = call(pipe, "create_page", title="New Page", content="[[tokens]]")["structuredContent"]
+    page = call(pipe, "get_page", slug="Tokens")["structuredContent"]
+    assert page["backlinks"] == ["new-page"]
+    assert (folder / "notes/new-page.md").is_file()
+    conflict = call(pipe, "update_page", slug="new-page", version="0" * 16, content="x")
+    assert conflict["isError"] is True
+    assert "conflict" in conflict["content"][0]["text"]
+    assert call(pipe, "update_page", slug="new-page", version="", content="x")["isError"] is True
+    call(pipe, "update_page", slug="new-page", version=made["version"], content="changed by mcp")
+    assert "changed by mcp" in (folder / "notes/new-page.md").read_text(encoding="utf-8")
+
+
+def test_two_notes_with_one_slug_are_told_of(pipe: Pipe, folder: Path) -> None:
+    write(folder, "notes/z/tokens.md", "another")
+    pipe.initialize()
+    listed = call(pipe, "list_pages")["structuredContent"]
+    assert listed["problems"] == [
+        "notes/z/tokens.md: its slug 'tokens' is that of notes/tokens.md; it is shown as 'notes-z-tokens'"
+    ]
+    assert {page["slug"] for page in listed["pages"]} == {"tokens", "plans", "notes-z-tokens"}
+
+
+def _answered(request: dict[str, Any], text: str) -> dict[str, Any]:
+    content = {
+        "role": "assistant",
+        "content": {"type": "text", "text": text},
+        "model": "theirs",
+        "stopReason": "endTurn",
+    }
+    return {"jsonrpc": "2.0", "id": request["id"], "result": content}
+
+
+def test_the_clients_model_answers_in_the_middle_of_a_call(pipe: Pipe) -> None:
+    pipe.initialize(capabilities=SAMPLING)
+    pipe.send(rpc("tools/call", {"name": "ask", "arguments": {"question": "When do tokens expire?"}}, 7))
+    question = pipe.receive()
+    assert question["method"] == "sampling/createMessage"
+    prompt = json.dumps(question["params"])
+    assert "Tokens expire daily." in prompt
+    assert "of mine" not in prompt, "what git ignores does not leave"
+    pipe.send(_answered(question, "Daily [1], or never [2] [[plans]]."))
+    answer = pipe.reply_to(7)["result"]["structuredContent"]
+    assert answer["answer"] == "Daily [1], or never plans."
+    assert answer["sources"] == [
+        {"number": 1, "slug": "tokens", "title": "Tokens", "path": "notes/tokens.md", "lines": [4, 5]}
+    ]
+    assert answer["model"] == "theirs"
+
+
+def test_a_stateless_client_gets_the_question_as_the_answer(pipe: Pipe) -> None:
+    arguments = {"name": "ask", "arguments": {"question": "When do tokens expire?"}}
+    first = pipe.ask("tools/call", envelope(arguments, capabilities=SAMPLING))["result"]
+    assert first["resultType"] == "input_required"
+    (key,) = first["inputRequests"]
+    reply = {"role": "assistant", "content": {"type": "text", "text": "Daily [1]."}, "model": "theirs"}
+    again = {**arguments, "inputResponses": {key: reply}, "requestState": first.get("requestState")}
+    again = {name: value for name, value in again.items() if value is not None}
+    second = pipe.ask("tools/call", envelope(again, capabilities=SAMPLING))["result"]
+    assert second["structuredContent"]["answer"] == "Daily [1]."
+
+
+def test_a_client_without_a_model_is_told_that_there_is_none(pipe: Pipe) -> None:
+    pipe.initialize()
+    answer = call(pipe, "ask", question="When do tokens expire?")
+    assert answer["isError"] is True
+    assert "AI search is not available" in answer["content"][0]["text"]
+
+
+def test_nothing_relevant_means_no_question_to_the_model(pipe: Pipe) -> None:
+    pipe.initialize(capabilities=SAMPLING)
+    answer = call(pipe, "ask", question="Where do zebras sleep?")["structuredContent"]
+    assert answer == {"answer": "No relevant information found in the knowledge base.", "sources": []}
+
+
+def test_the_command_line_calls_the_same_tools(folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "contextive", "call", "get_page", "--slug", "tokens"],
+        cwd=folder,
+        env=clean_environment({"XDG_CONFIG_HOME": str(folder)}),
+        capture_output=True,
+        check=True,
+        encoding="utf-8",
+    )
+    assert "Tokens expire daily." in done.stdout
+
+
+def test_a_long_list_comes_in_pages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "_MAX_PAGES", 2)
+    write(folder, "notes/third.md", "x")
+    ctx = Context(OWNER_AS_READER, Services(NotesService(folder)), "1", "test")
+    first = tools.list_pages(PagesInput(cursor=None), ctx)
+    second = tools.list_pages(PagesInput(cursor=first.next_cursor), ctx)
+    assert len({page["slug"] for page in first.pages + second.pages}) == 3
+    assert second.next_cursor is None
+    with pytest.raises(InvalidCursor):
+        tools.list_pages(PagesInput(cursor="made up"), ctx)
+
+
+def test_what_is_ignored_or_named_like_a_secret_stays_here(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    root = tmp_path / "inner"
+    write(tmp_path, ".gitignore", "inner/notes/a.md\n")
+    write(root, "notes/.gitignore", "b*\n!bb.md\n")
+    write(root, ".contextiveignore", "c.md\n!a.md\n")
+    answers = {name: may_leave(root, f"notes/{name}") for name in ("a.md", "b.md", "bb.md", "c.md", "d.md", "id_rsa")}
+    assert answers == {"a.md": True, "b.md": False, "bb.md": True, "c.md": False, "d.md": True, "id_rsa": False}
