@@ -5,11 +5,13 @@
     ├── ConfigError              config_invalid          the configuration cannot be used as it is
     ├── InvalidRequest           invalid_request         an argument is missing, unknown or out of range
     │   ├── InvalidIdentifier    invalid_identifier      an identifier has the wrong form
-    │   └── InvalidCursor        invalid_cursor          a page cursor is not one that this server gave out
+    │   ├── InvalidCursor        invalid_cursor          a page cursor is not one that this server gave out
+    │   └── SchemaInvalid        schema_invalid          a recipe is not written as recipes are
     ├── NotFound                 not_found               the named thing does not exist
     │   ├── ToolNotFound         tool_not_found          no tool of that name is offered to this caller
     │   ├── PromptNotFound       prompt_not_found        no prompt of that name is offered to this caller
-    │   └── ResourceNotFound     resource_not_found      no resource stands at that URI
+    │   ├── ResourceNotFound     resource_not_found      no resource stands at that URI
+    │   └── RecipeNotFound       recipe_not_found        there is no recipe of that name
     ├── Unauthorized             unauthorized            no credential, or one that is not known here
     ├── Forbidden                forbidden               the credential is known, its scope is too small
     ├── Conflict                 conflict                the thing changed since it was read, or exists already
@@ -17,7 +19,10 @@
     ├── TooLarge                 too_large               a request or an answer is over its limit
     ├── TimedOut                 timeout                 the work took longer than its limit
     ├── UnsupportedOperation     unsupported_operation   understood, and deliberately not done
+    ├── ToolFailed               tool_failed             a step of a recipe or workflow failed
+    ├── AssertFailed             assert_failed           a step gave another result than its recipe asserts
     ├── Unavailable              unavailable             a needed part is off or not ready
+    │   └── NoModel              no_model                no configured model fits the request
     ├── CapabilityMissing        missing_client_capability   the client does not offer what the call needs of it
     ├── UpstreamError            upstream_error          another service that was called failed
     └── InternalError            internal_error          a fault of ours; details are in the log only
@@ -28,7 +33,7 @@ The `code` is part of the public interface and never changes; docs/errors.md lis
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 
@@ -42,12 +47,16 @@ class ContextiveError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.details: Mapping[str, Any] | None = None
+        """Facts that a program may want to read, such as the steps that a recipe got through."""
 
     def as_dict(self) -> dict[str, Any]:
         """The one shape in which every door shows an error."""
         body: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.hint:
             body["hint"] = self.hint
+        if self.details is not None:
+            body["details"] = dict(self.details)
         return body
 
     def sentence(self) -> str:
@@ -87,6 +96,12 @@ class InvalidCursor(InvalidRequest):
     code = "invalid_cursor"
 
 
+class SchemaInvalid(InvalidRequest):
+    """A recipe is not written as recipes are."""
+
+    code = "schema_invalid"
+
+
 class NotFound(ContextiveError):
     """The named thing does not exist."""
 
@@ -112,6 +127,12 @@ class ResourceNotFound(NotFound):
     """No resource stands at that URI."""
 
     code = "resource_not_found"
+
+
+class RecipeNotFound(NotFound):
+    """There is no recipe of that name."""
+
+    code = "recipe_not_found"
 
 
 class Unauthorized(ContextiveError):
@@ -167,11 +188,31 @@ class UnsupportedOperation(ContextiveError):
     http_status = 400
 
 
+class ToolFailed(ContextiveError):
+    """A step of a recipe or workflow failed."""
+
+    code = "tool_failed"
+    http_status = 502
+
+
+class AssertFailed(ContextiveError):
+    """A step gave another result than its recipe asserts."""
+
+    code = "assert_failed"
+    http_status = 422
+
+
 class Unavailable(ContextiveError):
     """A needed part is off or not ready."""
 
     code = "unavailable"
     http_status = 503
+
+
+class NoModel(Unavailable):
+    """No configured model fits the request."""
+
+    code = "no_model"
 
 
 class CapabilityMissing(ContextiveError):

@@ -70,6 +70,8 @@ class Tool:
     annotations: Annotations = field(default_factory=Annotations)
     meta: Mapping[str, Any] = field(default_factory=dict)
     pack: str = ""
+    timeout_seconds: float | None = None
+    """A time limit of its own, for a tool that takes long by nature; None means the server's."""
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
@@ -113,6 +115,8 @@ class Resource:
     scope: Scope = Scope.READER
     list_entries: ListHandler | None = None
     complete: Mapping[str, CompleteHandler] = field(default_factory=dict)
+    in_parts: bool = False
+    """Whether the queries `offset` and `limit` choose a part of it."""
     pack: str = ""
 
     @property
@@ -170,6 +174,7 @@ class Pack:
         annotations: Annotations | None = None,
         output: type[BaseModel] | None = None,
         meta: Mapping[str, Any] | None = None,
+        timeout_seconds: float | None = None,
     ) -> Callable[[F], F]:
         """Declare the decorated `handler(input, ctx) -> output` as a tool; its annotations are the schemas.
 
@@ -195,6 +200,7 @@ class Pack:
                     annotations=annotations or Annotations(),
                     meta=dict(meta or {}),
                     pack=self.name,
+                    timeout_seconds=timeout_seconds,
                 )
             )
             return handler
@@ -212,6 +218,7 @@ class Pack:
         scope: Scope = Scope.READER,
         list_entries: ListHandler | None = None,
         complete: Mapping[str, CompleteHandler] | None = None,
+        in_parts: bool = False,
     ) -> Callable[[F], F]:
         """Declare the decorated `read(variables, ctx)` as the resource at `uri`, which may be a template."""
 
@@ -227,6 +234,7 @@ class Pack:
                     scope=scope,
                     list_entries=list_entries,
                     complete=dict(complete or {}),
+                    in_parts=in_parts,
                     pack=self.name,
                 )
             )

@@ -107,7 +107,11 @@ class Dispatcher:
                 raise InternalError("A tool stood in a surface of too small a scope.")
             parsed = parse_arguments(tool, arguments)
             value = await self._guarded(
-                lambda own: tool.handler(parsed, own), tool.handler, f"tool {tool.name}", self._within(tool.pack, ctx)
+                lambda own: tool.handler(parsed, own),
+                tool.handler,
+                f"tool {tool.name}",
+                self._within(tool.pack, ctx),
+                tool.timeout_seconds,
             )
             return self._shape(tool, value, ctx)
         except ContextiveError as failure:
@@ -145,7 +149,10 @@ class Dispatcher:
         bodies = _bodies(resource, full_uri, value)
         size = sum(_size(body) for body in bodies)
         if size > self.limits.result_bytes:
-            raise TooLarge(f"The resource has {size} bytes, {self.limits.result_bytes} are allowed.")
+            raise TooLarge(
+                f"The resource has {size} bytes, {self.limits.result_bytes} are allowed.",
+                hint=f"Read it in parts: {full_uri}?offset=0&limit=100." if resource.in_parts else None,
+            )
         return bodies
 
     async def list_resources(self, surface: Surface, cursor: str | None, ctx: Context) -> Page[ResourceEntry]:
@@ -215,10 +222,16 @@ class Dispatcher:
         return replace(ctx, settings=self.registry.settings_of(pack))
 
     async def _guarded(
-        self, run: Callable[[Context], Any], handler: Callable[..., Any], what: str, ctx: Context
+        self,
+        run: Callable[[Context], Any],
+        handler: Callable[..., Any],
+        what: str,
+        ctx: Context,
+        own_seconds: float | None = None,
     ) -> Any:
-        """Run a handler under the time limit; whatever it raises leaves as one of our errors."""
-        limit = asyncio.timeout(self.limits.timeout_seconds)
+        """Run a handler under its own or the usual time limit; whatever it raises leaves as one of our errors."""
+        seconds = self.limits.timeout_seconds if own_seconds is None else own_seconds
+        limit = asyncio.timeout(seconds)
         try:
             async with limit:
                 if asyncio.iscoroutinefunction(handler):
@@ -232,7 +245,7 @@ class Dispatcher:
                 raise
             if limit.expired():
                 raise TimedOut(
-                    f"The {what} took longer than {self.limits.timeout_seconds:g} seconds.",
+                    f"The {what} took longer than {seconds:g} seconds.",
                     hint="Ask for less, or raise limits.toolTimeoutSeconds.",
                 ) from None
             logger.exception("%s failed", what, extra=_log_fields(ctx))

@@ -1,0 +1,192 @@
+"""`recipe list | show | validate | run`: routine chores from a terminal, with exit codes for scripts."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from contextive.cli.parser import add_project_options
+from contextive.cli.roots import open_host, project_of
+from contextive.errors import ContextiveError, InvalidRequest, NotFound, TimedOut, UsageError
+
+if TYPE_CHECKING:
+    from contextive.packs.running import RunShown
+    from contextive.recipes.book import BookEntry, RecipeBook
+    from contextive.recipes.recipe import Recipe
+
+OK, NOT_USABLE, FAILED, TOO_LATE = 0, 2, 3, 4
+
+
+def configure_recipe(parser: argparse.ArgumentParser) -> None:
+    add_project_options(parser)
+    actions = ("list", "show", "validate", "run")
+    parser.add_argument("action", choices=actions, metavar="ACTION", help=f"one of {', '.join(actions)}")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="name of a recipe; for validate also a file")
+    parser.add_argument(
+        "--var", action="append", default=[], metavar="KEY=VALUE", help="set a variable; may be repeated"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="with run: check, list the steps, call nothing")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run_recipe_command)
+
+
+def run_recipe_command(options: argparse.Namespace) -> int:
+    """Do it, and say how it ended: 0 well, 2 not usable, 3 a step failed, 4 out of time."""
+    from contextive.recipes.book import RecipeBook
+
+    if options.action in ("show", "run") and options.name is None:
+        raise UsageError(f"recipe {options.action} needs the name of a recipe.", hint="See contextive-mcp recipe list.")
+    if options.action != "run" and (options.var or options.dry_run):
+        raise UsageError("--var and --dry-run belong to recipe run.")
+    book = RecipeBook(project_of(options))
+    try:
+        match options.action:
+            case "list":
+                return _list(book, as_json=options.json)
+            case "show":
+                return _show(book.entry(options.name), as_json=options.json)
+            case "validate":
+                return _validate(book, options)
+            case _:
+                return _run(book, options)
+    except UsageError:
+        raise
+    except ContextiveError as error:
+        return _report(error, as_json=options.json)
+
+
+def _report(error: ContextiveError, *, as_json: bool) -> int:
+    if as_json:
+        print(json.dumps({"status": "error", "error": error.as_dict()}, indent=2, ensure_ascii=False))
+    print(f"contextive-mcp: {error.sentence()}", file=sys.stderr)
+    match error:
+        case TimedOut():
+            return TOO_LATE
+        case NotFound() | InvalidRequest():
+            return NOT_USABLE
+        case _:
+            return FAILED
+
+
+def _list(book: RecipeBook, *, as_json: bool) -> int:
+    entries = book.entries()
+    if as_json:
+        print(json.dumps([_facts(entry) for entry in entries], indent=2, ensure_ascii=False))
+        return OK
+    width = max(len(entry.name) for entry in entries)
+    for entry in entries:
+        recipe = _recipe_or_none(entry)
+        print(f"{entry.name:<{width}}  {entry.source:<7}  {recipe.summary if recipe else 'cannot be used'}")
+    return OK
+
+
+def _show(entry: BookEntry, *, as_json: bool) -> int:
+    if not as_json:
+        print(entry.text, end="" if entry.text.endswith("\n") else "\n")
+        return OK
+    entry.recipe()
+    print(json.dumps(_facts(entry), indent=2, ensure_ascii=False))
+    return OK
+
+
+def _validate(book: RecipeBook, options: argparse.Namespace) -> int:
+    entries = [_named(book, options.name)] if options.name else book.entries()
+    host = open_host(options)
+    offered = host.widest_surface(host.profile).tools
+    report: list[dict[str, Any]] = []
+    for entry in entries:
+        recipe = _recipe_or_none(entry)
+        missing = [tool for tool in recipe.tools if tool not in offered] if recipe else []
+        report.append({**_facts(entry), "valid": recipe is not None, "tools_not_offered": missing})
+    if options.json:
+        print(json.dumps(report, indent=2, ensure_ascii=False))
+    else:
+        for line in report:
+            print(f"{line['name']}: {'valid' if line['valid'] else line['problem']}")
+            for tool in line["tools_not_offered"]:
+                print(f"  {tool} is not offered here, so a run would fail")
+    return OK if all(line["valid"] for line in report) else NOT_USABLE
+
+
+def _named(book: RecipeBook, name: str) -> BookEntry:
+    """A recipe by name, or out of a file that need not stand in the project's folder of recipes."""
+    from contextive.recipes.book import read_entry
+
+    if name.endswith((".yaml", ".yml")):
+        return read_entry(Path(name))
+    return book.entry(name)
+
+
+def _run(book: RecipeBook, options: argparse.Namespace) -> int:
+    recipe = book.entry(options.name).recipe()
+    variables = parse_variables(recipe, options.var)
+    shown = asyncio.run(_in_process(recipe, variables, options))
+    if options.json:
+        print(shown.model_dump_json(indent=2, exclude_none=True))
+        return OK
+    for step in shown.steps:
+        print(f"{step.status:<8} {step.duration_seconds:>8.2f} s  {step.id}  {step.message}")
+    for name, value in shown.outputs.items():
+        print(f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
+    return OK
+
+
+async def _in_process(recipe: Recipe, variables: dict[str, Any], options: argparse.Namespace) -> RunShown:
+    from contextive.packs.running import run_recipe
+    from contextive.server.pipes import output_diverted
+
+    host = open_host(options)
+    ctx = host.context(host.owner, door="cli", profile=host.profile, request_id=uuid.uuid4().hex)
+    try:
+        with output_diverted():
+            return await run_recipe(recipe, variables, ctx, dry_run=options.dry_run)
+    finally:
+        host.close()
+
+
+def parse_variables(recipe: Recipe, words: list[str]) -> dict[str, Any]:
+    """`key=value` pairs; a value is text where the variable is, and JSON where it is something else."""
+    variables: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--var takes KEY=VALUE, not {word[:60]!r}.")
+        declared = recipe.variables.get(name)
+        variables[name] = text if declared is None or declared.type == "string" else _value(text)
+    return variables
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _recipe_or_none(entry: BookEntry) -> Recipe | None:
+    from contextive.recipes.recipe import Recipe
+
+    return entry.outcome if isinstance(entry.outcome, Recipe) else None
+
+
+def _facts(entry: BookEntry) -> dict[str, Any]:
+    recipe = _recipe_or_none(entry)
+    facts: dict[str, Any] = {"name": entry.name, "source": entry.source, "file": entry.file}
+    if recipe is None:
+        return {**facts, "problem": str(entry.outcome)}
+    return {
+        **facts,
+        "summary": recipe.summary,
+        "variables": {
+            name: {"type": v.type, "description": v.description}
+            | ({"required": True} if v.required else {"default": v.default})
+            for name, v in recipe.variables.items()
+        },
+        "steps": [{"id": step.id, "tool": step.tool, "description": step.description} for step in recipe.steps],
+        "outputs": list(recipe.outputs),
+    }

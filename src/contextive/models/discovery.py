@@ -1,0 +1,89 @@
+"""Models that are found and not configured: from an `llms.txt`, and from what the providers list themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from contextive.errors import ContextiveError
+from contextive.models.llms_txt import MAX_CHARACTERS, parse_llms_txt
+from contextive.models.provider import Provider
+from contextive.models.request import ModelInfo
+from contextive.workspace.fetching import FetchPolicy, fetch_specification
+from contextive.workspace.files import FileText, ProjectFiles
+
+logger = logging.getLogger(__name__)
+
+CACHE_SECONDS = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """Where models may be found. A place that fails is a warning in the log and costs nothing else."""
+
+    project: Path
+    cache: Path
+    """The directory that keeps what was fetched; it lies inside the project."""
+    llms_txt: Mapping[str, str] = field(default_factory=dict)
+    """By the name of a provider, the file in the project or the https URL that lists its models."""
+    policy: FetchPolicy = field(default_factory=lambda: FetchPolicy(max_bytes=MAX_CHARACTERS, timeout_seconds=10.0))
+    now: Callable[[], float] = time.time
+
+    async def find(self, providers: Sequence[Provider]) -> list[ModelInfo]:
+        """All models that can be found, those of an `llms.txt` first: somebody wrote down what is known about them."""
+        known = {provider.id for provider in providers}
+        hinted = await asyncio.to_thread(self._hinted, known)
+        listed = await asyncio.gather(*(_listed(provider) for provider in providers))
+        return [*hinted, *(model for models in listed for model in models)]
+
+    def _hinted(self, providers: set[str]) -> list[ModelInfo]:
+        found: list[ModelInfo] = []
+        for provider, source in self.llms_txt.items():
+            if provider not in providers:
+                continue
+            text = self._fetched(source) if source.lower().startswith(("http://", "https://")) else self._file(source)
+            if text is None:
+                logger.warning("the llms.txt of provider %s cannot be read", provider)
+                continue
+            parsed = parse_llms_txt(text, provider)
+            for warning in parsed.warnings:
+                logger.warning("the llms.txt of provider %s: %s", provider, warning)
+            found.extend(parsed.models)
+        return found
+
+    def _file(self, path: str) -> str | None:
+        read = ProjectFiles(self.project, self.project.resolve(), max_bytes=MAX_CHARACTERS).read(path)
+        return read.text if isinstance(read, FileText) else None
+
+    def _fetched(self, url: str) -> str | None:
+        """The text behind a URL, fetched at most once a day. An old one is better than none."""
+        stored = self.cache / f"llms-{hashlib.sha256(url.encode()).hexdigest()[:32]}.txt"
+        if not self._is_fresh(stored):
+            try:
+                fetch_specification(url, stored, policy=self.policy, within=self.project)
+            except ContextiveError as error:
+                logger.warning("an llms.txt could not be fetched: %s", error.message)
+        try:
+            return stored.read_bytes()[: MAX_CHARACTERS * 4 + 1].decode("utf-8", "replace")
+        except OSError:
+            return None
+
+    def _is_fresh(self, stored: Path) -> bool:
+        try:
+            age = self.now() - stored.stat().st_mtime
+        except OSError:
+            return False
+        return 0 <= age < CACHE_SECONDS
+
+
+async def _listed(provider: Provider) -> Sequence[ModelInfo]:
+    try:
+        return await provider.list_models()
+    except ContextiveError as error:
+        logger.warning("provider %s lists no models: %s", provider.id, error.message)
+        return ()

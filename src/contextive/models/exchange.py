@@ -1,0 +1,204 @@
+"""One request to a provider's API: under a time limit, tried again where that helps, and silent about keys."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+
+from contextive.errors import TimedOut, UpstreamError
+
+if TYPE_CHECKING:
+    import httpx
+
+logger = logging.getLogger(__name__)
+
+MAX_BYTES = 8 * 1024 * 1024
+_MAX_ATTEMPTS = 4
+_FIRST_PAUSE_SECONDS = 0.5
+_LONGEST_DETAIL = 300
+_TRY_AGAIN = frozenset({408, 429, 500, 502, 503, 504, 529})
+
+
+class ProviderRefusal(UpstreamError):
+    """The provider answered with an error status. `parameter` is the field of the request that it does not take."""
+
+    def __init__(self, message: str, *, status: int, parameter: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+        self.parameter = parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a provider is and how it knows us."""
+
+    provider: str
+    base_url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    timeout_seconds: float = 60.0
+    sleep: Callable[[float], Awaitable[None]] = field(default=asyncio.sleep, repr=False, compare=False)
+
+
+async def exchange(endpoint: Endpoint, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The JSON object that the provider answers with.
+
+    Too many requests, faults of the server and broken connections are tried again after a pause, as long as the time limit
+    allows. A redirect is not followed, because the key would travel with it.
+    """
+    ends = time.monotonic() + endpoint.timeout_seconds
+    try:
+        async with asyncio.timeout(endpoint.timeout_seconds):
+            return await _with_retries(endpoint, method, path, body, ends)
+    except TimeoutError:
+        raise TimedOut(
+            f"The model provider {endpoint.provider} did not answer within {endpoint.timeout_seconds:g} seconds.",
+            hint=f"Try again, or raise providers.{endpoint.provider}.timeoutSeconds.",
+        ) from None
+
+
+async def _with_retries(
+    endpoint: Endpoint, method: str, path: str, body: Mapping[str, Any] | None, ends: float
+) -> dict[str, Any]:
+    import httpx
+
+    # The environment stays out: a proxy or a .netrc entry of somebody else's making could read or replace the key.
+    async with httpx.AsyncClient(
+        timeout=httpx.Timeout(endpoint.timeout_seconds), follow_redirects=False, trust_env=False
+    ) as client:
+        for attempt in range(1, _MAX_ATTEMPTS + 1):
+            outcome = await _attempt(client, endpoint, method, path, body)
+            if isinstance(outcome, dict):
+                return outcome
+            pause = outcome.pause_before(attempt)
+            if attempt == _MAX_ATTEMPTS or not outcome.may_pass or time.monotonic() + pause >= ends:
+                raise outcome.error
+            await endpoint.sleep(pause)
+    raise AssertionError("the last attempt either returns or raises")
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    error: UpstreamError
+    may_pass: bool
+    retry_after: float | None = None
+
+    def pause_before(self, attempt: int) -> float:
+        if self.retry_after is not None:
+            return self.retry_after
+        # A random part keeps many clients that failed together from coming back together.
+        return _FIRST_PAUSE_SECONDS * 2.0 ** (attempt - 1) * random.uniform(0.5, 1.0)  # noqa: S311
+
+
+async def _attempt(
+    client: httpx.AsyncClient, endpoint: Endpoint, method: str, path: str, body: Mapping[str, Any] | None
+) -> dict[str, Any] | _Failure:
+    import httpx
+
+    url = endpoint.base_url.rstrip("/") + path
+    try:
+        async with client.stream(method, url, json=body, headers=dict(endpoint.headers)) as response:
+            data = await _read(response)
+            status, retry_after = response.status_code, response.headers.get("retry-after")
+    except httpx.TimeoutException:
+        raise TimeoutError from None
+    except (httpx.HTTPError, httpx.InvalidURL) as failure:
+        # The class only: the text of some of these holds the URL.
+        logger.warning("provider %s: %s", endpoint.provider, type(failure).__name__)
+        error = UpstreamError(
+            f"The model provider {endpoint.provider} cannot be reached.",
+            hint=f"Check providers.{endpoint.provider}.baseUrl and that the service runs.",
+        )
+        return _Failure(error, may_pass=isinstance(failure, httpx.TransportError))
+    if data is None:
+        return _Failure(UpstreamError(f"The answer of the model provider {endpoint.provider} is too large."), False)
+    parsed = _json_object(data)
+    if status == 200:
+        if parsed is not None:
+            return parsed
+        return _Failure(unreadable(endpoint.provider), may_pass=False)
+    return _Failure(
+        _refusal(endpoint, status, parsed), may_pass=status in _TRY_AGAIN, retry_after=_seconds(retry_after)
+    )
+
+
+async def _read(response: httpx.Response) -> bytes | None:
+    """The body; None for one that is over the limit, compressed or not."""
+    data = bytearray()
+    async for piece in response.aiter_bytes(65536):
+        data += piece
+        if len(data) > MAX_BYTES:
+            return None
+    return bytes(data)
+
+
+def _json_object(data: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def unreadable(provider: str) -> UpstreamError:
+    """The provider answered, but not in the form that its API promises."""
+    return UpstreamError(f"The model provider {provider} sent an answer that cannot be read.")
+
+
+def _refusal(endpoint: Endpoint, status: int, body: dict[str, Any] | None) -> ProviderRefusal:
+    said = (body or {}).get("error")
+    detail = said.get("message") if isinstance(said, dict) else said
+    parameter = said.get("param") if isinstance(said, dict) else None
+    logger.warning(
+        "provider %s answered with status %d: %s", endpoint.provider, status, _without_keys(endpoint, str(detail or ""))
+    )
+    match status:
+        case 401 | 403:
+            hint: str | None = f"Check providers.{endpoint.provider}.apiKey."
+        case 404:
+            hint = f"Check the model's name and providers.{endpoint.provider}.baseUrl."
+        case 429:
+            hint = "Try again later."
+        case _:
+            hint = None
+    return ProviderRefusal(
+        f"The model provider {endpoint.provider} answered with status {status}.",
+        status=status,
+        parameter=parameter if isinstance(parameter, str) else _named_parameter(str(detail or "")),
+        hint=hint,
+    )
+
+
+def _named_parameter(detail: str) -> str | None:
+    """Some services name the parameter at fault in words only."""
+    return next((name for name in ("temperature", "max_completion_tokens", "max_tokens") if name in detail), None)
+
+
+def _without_keys(endpoint: Endpoint, text: str) -> str:
+    """A provider's own words, cut, on one line, and without the key that some of them repeat."""
+    for value in endpoint.headers.values():
+        for secret in (value, value.removeprefix("Bearer ")):
+            if secret:
+                text = text.replace(secret, "[hidden]")
+    return "".join(c if c.isprintable() else " " for c in text[:_LONGEST_DETAIL])
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """The header Retry-After, which is a number of seconds or a date."""
+    if retry_after is None:
+        return None
+    if retry_after.strip().isascii() and retry_after.strip().isdigit():
+        return float(retry_after)
+    try:
+        at = parsedate_to_datetime(retry_after)
+    except ValueError:
+        return None
+    at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    return max(0.0, (at - datetime.now(UTC)).total_seconds())

@@ -1,0 +1,180 @@
+"""The model router: picks a model for a request, asks it, and says when another one had to serve."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from contextive.errors import ContextiveError, NoModel, UpstreamError
+from contextive.models.catalog import ModelCatalog, fits
+from contextive.models.provider import Provider
+from contextive.models.request import ModelInfo, ModelRequest, ModelResponse, ModelUse, ResolvedModel, Usage
+
+logger = logging.getLogger(__name__)
+
+_FIND_AGAIN_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """The model for one kind of task, and the one that serves when it cannot."""
+
+    model: str
+    backup: str | None = None
+
+
+class ModelFinder(Protocol):
+    """Finds models beyond those that are configured."""
+
+    async def find(self, providers: Sequence[Provider]) -> Sequence[ModelInfo]: ...
+
+
+@dataclass
+class ModelRouter:
+    """Providers, what is known of their models, and the table of tasks. All of it can be given by a test."""
+
+    providers: Mapping[str, Provider] = field(default_factory=dict)
+    catalog: ModelCatalog = field(default_factory=ModelCatalog)
+    routing: Mapping[str, Routing] = field(default_factory=dict)
+    finder: ModelFinder | None = None
+    problems: tuple[str, ...] = ()
+    """Providers that are configured and cannot be used, in words."""
+    observers: list[Callable[[ModelUse], None]] = field(default_factory=list)
+    _found_at: float | None = field(default=None, init=False)
+    _finding: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+
+    @property
+    def available(self) -> bool:
+        """Whether any model could be asked at all."""
+        return bool(self.providers)
+
+    def pick(self, request: ModelRequest) -> ResolvedModel:
+        """The model for a request, out of what is known now. Raises `NoModel` when nothing fits."""
+        if not self.providers:
+            raise NoModel("No model provider is configured.", hint="Add one under providers in the configuration.")
+        if request.model is not None:
+            return self._named(request.model, self._backup_of(request.model), request)
+        route = self.routing.get(request.task or "", self.routing.get("default"))
+        if route is not None:
+            return self._named(route.model, route.backup, request)
+        return self._best(request)
+
+    async def invoke(self, resolved: ResolvedModel, request: ModelRequest) -> ModelResponse:
+        """The answer of the picked model, or of its backup with a warning."""
+        try:
+            response = await self._ask(resolved.info, request)
+        except ContextiveError as error:
+            if resolved.backup is None:
+                raise
+            warning = (
+                f"The model {resolved.info.label} failed ({error.code}); {resolved.backup.label} answered in its place."
+            )
+            logger.warning(warning)
+            resolved = replace(resolved, warnings=(*resolved.warnings, warning))
+            assert resolved.backup is not None
+            response = await self._ask(resolved.backup, request)
+        return replace(response, warnings=(*resolved.warnings, *response.warnings))
+
+    async def resolve(self, request: ModelRequest) -> ResolvedModel:
+        """Like `pick`, but looks for more models before it gives up."""
+        try:
+            return self.pick(request)
+        except NoModel:
+            if not await self.discover():
+                raise
+        return self.pick(request)
+
+    async def answer(self, request: ModelRequest) -> ModelResponse:
+        """Pick and ask in one step."""
+        return await self.invoke(await self.resolve(request), request)
+
+    async def discover(self) -> bool:
+        """Look for more models, at most once an hour; whether there was a look."""
+        if self.finder is None or not self.providers:
+            return False
+        async with self._finding:
+            if self._found_at is not None and time.monotonic() - self._found_at < _FIND_AGAIN_SECONDS:
+                return True
+            self.catalog.merge(await self.finder.find(list(self.providers.values())))
+            self._found_at = time.monotonic()
+        return True
+
+    def _backup_of(self, name: str) -> str | None:
+        """The backup of a model that was named outright: that of a route to it, else that of the default route."""
+        routes = [route for route in self.routing.values() if route.model == name and route.backup is not None]
+        if "default" in self.routing:
+            routes.append(self.routing["default"])
+        return routes[0].backup if routes else None
+
+    def _named(self, name: str, backup_name: str | None, request: ModelRequest) -> ResolvedModel:
+        """The model of a name; its backup where it is missing or too small."""
+        model, backup = self._find(name), self._find(backup_name) if backup_name else None
+        if backup is not None and not fits(backup, request):
+            backup = None
+        if model is not None and fits(model, request):
+            return ResolvedModel(model, backup if backup != model else None)
+        reason = "is not known" if model is None else "is too small or too dear for this request"
+        if backup is None:
+            raise NoModel(
+                f"The model {_shown(name)} {reason}.",
+                hint=f"Known: {', '.join(m.label for m in list(self.catalog)[:10]) or 'none'}.",
+            )
+        warning = f"The model {_shown(name)} {reason}; {backup.label} was used in its place."
+        logger.warning(warning)
+        return ResolvedModel(backup, warnings=(warning,))
+
+    def _best(self, request: ModelRequest) -> ResolvedModel:
+        able = [model for model in self.catalog.fitting(request) if model.provider in self.providers]
+        if not able:
+            raise NoModel(
+                f"No configured model can serve {request.context_tokens} tokens of context.",
+                hint="Name a model with a larger window under providers or routing, or ask for less.",
+            )
+        wanted = [request.family, request.max_cost]
+        # With no wish there is nothing to compare by: the first default model in the configuration is the user's choice.
+        chosen = able[0] if any(wish is not None for wish in wanted) else self._first(able)
+        return ResolvedModel(chosen)
+
+    def _first(self, able: Sequence[ModelInfo]) -> ModelInfo:
+        return next(model for model in self.catalog if model in able)
+
+    def _find(self, name: str) -> ModelInfo | None:
+        """A model by name. One that nobody has told us about is left to the provider that the name says, or to the only one."""
+        known = self.catalog.find(name)
+        if known is not None and known.provider in self.providers:
+            return known
+        provider, slash, rest = name.partition("/")
+        if slash and rest and provider in self.providers:
+            return ModelInfo(rest, provider)
+        if len(self.providers) == 1:
+            return ModelInfo(name, next(iter(self.providers)))
+        return None
+
+    async def _ask(self, model: ModelInfo, request: ModelRequest) -> ModelResponse:
+        provider = self.providers.get(model.provider)
+        if provider is None:
+            raise NoModel(f"The provider of {model.label} is not configured.")
+        started = time.monotonic()
+        usage, error = Usage(), None
+        try:
+            response = await provider.invoke(model.name, request)
+            usage = response.usage
+            if not response.text.strip():
+                raise UpstreamError(f"The model {model.label} gave an empty answer.", hint="Try again.")
+            return response
+        except ContextiveError as failure:
+            error = failure.code
+            raise
+        finally:
+            use = ModelUse(model.provider, model.name, usage, time.monotonic() - started, error)
+            for observer in self.observers:
+                observer(use)
+
+
+def _shown(name: str) -> str:
+    """A model's name in a text, cut and printable: it may come from a file that somebody else wrote."""
+    return "".join(c if c.isprintable() else "?" for c in name[:80])

@@ -1,0 +1,45 @@
+"""`km-recipe-run`: recipes by name, for the knowledge pack to include."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from contextive.packs.running import LONGEST_RUN_SECONDS, RunShown, run_recipe
+from contextive.recipes.book import RecipeBook
+from contextive.recipes.calling import RUNS_RECIPES
+from contextive.recipes.place import RecipePlace
+from contextive.registry import Annotations, Context, Pack, Scope, ToolInput
+from contextive.registry.threads import run_in_thread
+
+
+class RecipeInput(ToolInput):
+    """The arguments of `km-recipe-run`."""
+
+    recipe: str = Field(min_length=1, max_length=64, description="Name of the recipe, such as daily-health")
+    vars: dict[str, Any] = Field(default_factory=dict, description="Values for the recipe's variables")
+    dry_run: bool = Field(False, description="Check the recipe and list its steps, calling nothing")
+
+
+async def recipe_run(given: RecipeInput, ctx: Context) -> RunShown:
+    """The run of a recipe, as its caller."""
+    book = RecipeBook(ctx.service(RecipePlace).project)
+    recipe = await run_in_thread(lambda: book.entry(given.recipe).recipe())
+    return await run_recipe(recipe, given.vars, ctx, dry_run=given.dry_run)
+
+
+def declare(pack: Pack) -> None:
+    """Add the tool to a pack."""
+    pack.tool(
+        "km-recipe-run",
+        title="Run a recipe",
+        description="Run a named recipe (daily-health, release-prep, stale-audit, …): its steps in order, stopping at the first "
+        "that fails. Returns outputs and each step. Unknown name: recipe_not_found lists all.",
+        scope=Scope.MAINTAINER,
+        labels=("knowledge", RUNS_RECIPES),
+        safety_notes="Calls the tools that the recipe names, with your scope; some index, write or back up.",
+        invocation_hints="for routine chores that take several tools; dry_run shows the steps first",
+        annotations=Annotations(read_only=False, destructive=False, idempotent=False, open_world=True),
+        timeout_seconds=LONGEST_RUN_SECONDS,
+    )(recipe_run)

@@ -1,0 +1,88 @@
+"""The workflows pack: one tool for each workflow of the configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import Field, create_model
+
+from contextive.config import Workflow
+from contextive.packs.running import LONGEST_RUN_SECONDS, RunShown, run_recipe
+from contextive.recipes.calling import RUNS_RECIPES
+from contextive.recipes.recipe import ModelCall, Recipe, VariableType
+from contextive.recipes.workflow import recipe_of
+from contextive.registry import Annotations, Context, Pack, Scope, Tool, ToolInput
+
+pack = Pack("workflows", title="Workflows", description="Chains of steps from the configuration, one tool each.")
+
+_TYPES: Mapping[VariableType, Any] = {
+    "string": str,
+    "integer": int,
+    "number": float,
+    "boolean": bool,
+    "array": list[Any],
+    "object": dict[str, Any],
+    "any": Any,
+}
+
+
+def workflow_pack(workflows: Mapping[str, Workflow], others: Iterable[Pack]) -> Pack:
+    """The pack for these workflows. What their tools may do is taken from the tools that they call.
+
+    Raises `ConfigError` for a workflow whose steps name what is not there.
+    """
+    filled = Pack(pack.name, title=pack.title, description=pack.description)
+    known = {tool.name: tool for other in others for tool in other.tools}
+    for name, workflow in workflows.items():
+        _declare(filled, recipe_of(name, workflow), known)
+    return filled
+
+
+def _declare(filled: Pack, recipe: Recipe, known: Mapping[str, Tool]) -> None:
+    input_model = _input_model(recipe)
+
+    async def run(given: ToolInput, ctx: Context) -> RunShown:
+        return await run_recipe(recipe, given.model_dump(by_alias=True, exclude_unset=True), ctx)
+
+    run.__annotations__["given"] = input_model
+    called = [known[tool] for tool in recipe.tools if tool in known]
+    unknown = [tool for tool in recipe.tools if tool not in known]
+    asks_model = any(isinstance(step.action, ModelCall) for step in recipe.all_steps())
+    # A tool that nobody knows could do anything.
+    read_only = not unknown and all(tool.annotations.read_only for tool in called)
+    filled.tool(
+        f"workflow.{recipe.name}",
+        title=f"Workflow {recipe.name}",
+        description=_sentence(recipe.summary),
+        scope=Scope.MAINTAINER if any(tool.scope is Scope.MAINTAINER for tool in called) else Scope.READER,
+        labels=("workflow", RUNS_RECIPES),
+        safety_notes="" if read_only else f"Calls {', '.join(recipe.tools)}, with your scope.",
+        annotations=Annotations(
+            read_only=read_only,
+            destructive=bool(unknown) or any(tool.annotations.destructive for tool in called),
+            idempotent=read_only and not asks_model,
+            open_world=asks_model or bool(unknown) or any(tool.annotations.open_world for tool in called),
+        ),
+        timeout_seconds=LONGEST_RUN_SECONDS,
+    )(run)
+
+
+def _input_model(recipe: Recipe) -> type[ToolInput]:
+    """The variables of the workflow as typed arguments. They are aliases: a variable may be called `copy` or `a-b`."""
+    fields: dict[str, Any] = {
+        f"variable_{number}": (
+            _TYPES[variable.type],
+            Field(
+                ... if variable.required else variable.default,
+                alias=name,
+                description=variable.description or f"Value for ${{vars.{name}}} in the workflow",
+            ),
+        )
+        for number, (name, variable) in enumerate(recipe.variables.items())
+    }
+    return create_model(f"Workflow_{recipe.name}", __base__=ToolInput, **fields)
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -1,0 +1,51 @@
+"""The audit log of recipes: one line of JSON a run, in the state directory of the project."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+logger = logging.getLogger(__name__)
+
+_LARGEST_LINE = 64 * 1024
+_LARGEST_FILE = 5 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeAudit:
+    """Appends to `audit/recipes.log`. A log that cannot be written is reported and stops nothing."""
+
+    state: Path
+
+    def append(self, line: Mapping[str, Any]) -> None:
+        """Write one line, as one write, so that lines of two processes do not mix."""
+        text = json.dumps(line, ensure_ascii=False, default=str)
+        if len(text.encode("utf-8", "replace")) > _LARGEST_LINE:
+            kept = {key: value for key, value in line.items() if key not in ("outputs", "captures")}
+            text = json.dumps({**kept, "left_out": ["outputs", "captures"]}, ensure_ascii=False, default=str)
+        try:
+            self._write(f"{text}\n".encode("utf-8", "replace"))
+        except OSError as failure:
+            logger.warning("the audit line of a recipe cannot be written: %s", failure.strerror or "the system refused")
+
+    def _write(self, line: bytes) -> None:
+        folder = self.state / "audit"
+        if not self.state.exists():
+            self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self.state / ".gitignore").write_text("*\n", encoding="utf-8")
+        folder.mkdir(mode=0o700, exist_ok=True)
+        path = folder / "recipes.log"
+        if path.exists() and path.stat().st_size > _LARGEST_FILE:
+            path.replace(folder / "recipes.log.1")
+        handle = os.open(
+            path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0), 0o600
+        )
+        try:
+            os.write(handle, line)
+        finally:
+            os.close(handle)

@@ -1,0 +1,287 @@
+"""The engine: runs steps one after the other, stops at the first error, and gives outputs only when all went well."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from contextive.errors import AssertFailed, ContextiveError, InvalidRequest, TimedOut, ToolFailed
+from contextive.recipes.recipe import Condition, ModelCall, Recipe, Step, ToolCall, Variable, Wait
+from contextive.recipes.run import Ledger, RunRecord, StepRecord
+from contextive.recipes.template import Missing, Names, TemplateError, as_text, format_path, render
+
+_LONGEST_SHOWN = 200
+
+
+class ToolCaller(Protocol):
+    """Calls tools on behalf of whoever runs the recipe."""
+
+    async def call(self, tool: str, params: Mapping[str, Any]) -> Any:
+        """The tool's result as plain data. Raises a `ContextiveError`."""
+        ...
+
+
+class ModelAsker(Protocol):
+    """Asks models on behalf of whoever runs the recipe."""
+
+    async def ask(self, model: str, prompt: str) -> Mapping[str, Any]:
+        """The model's answer as plain data, its words under `text`. Raises a `ContextiveError`."""
+        ...
+
+
+class Progress(Protocol):
+    """Is told how far a run is."""
+
+    async def __call__(self, done: float, total: float | None = None, message: str | None = None, /) -> None: ...
+
+
+async def _nobody(_done: float, _total: float | None = None, _message: str | None = None) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeEngine:
+    """Everything that a run needs of the world outside."""
+
+    tools: ToolCaller
+    models: ModelAsker
+    progress: Progress = _nobody
+    audit: Callable[[RunRecord], None] = lambda _record: None
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    clock: Callable[[], float] = time.monotonic
+
+    async def run(self, recipe: Recipe, given: Mapping[str, Any], *, dry_run: bool = False) -> RunRecord:
+        """The whole run. Raises a `ContextiveError` whose details tell the steps up to the one that failed."""
+        variables = bind_variables(recipe, given)
+        ledger = Ledger(recipe.name, dry_run)
+        if dry_run:
+            ledger.steps += [StepRecord(step.id, "skipped", 0.0, _plan(step)) for step in recipe.steps]
+            return ledger.close(success=True)  # nothing was done, so there is nothing to audit
+        try:
+            async with asyncio.timeout(recipe.timeout_seconds) as limit:
+                outputs = await self._run(recipe, variables, ledger)
+        except TimeoutError:
+            assert limit.expired()
+            failure = TimedOut(f"The recipe {recipe.name} took longer than {recipe.timeout_seconds:g} seconds.")
+            raise self._failed(recipe, ledger, failure) from None
+        except ContextiveError as failure:
+            raise self._failed(recipe, ledger, failure) from None
+        except asyncio.CancelledError:
+            self._close(ledger, success=False)
+            raise
+        return self._close(ledger, success=True, outputs=outputs)
+
+    async def _run(self, recipe: Recipe, variables: Mapping[str, Any], ledger: Ledger) -> dict[str, Any]:
+        total = len(recipe.steps)
+        for done, step in enumerate(recipe.steps):
+            await self.progress(done, total, f"{step.id}: {step.description or _plan(step)}")
+            await self._with_fallback(step, variables, ledger)
+        await self.progress(total, total, "done")
+        names = Names(variables, ledger.results, ledger.captures)
+        return {name: _rendered(value, names, f"The output {name}") for name, value in recipe.outputs.items()}
+
+    async def _with_fallback(self, step: Step, variables: Mapping[str, Any], ledger: Ledger) -> None:
+        try:
+            await self._step(step, variables, ledger)
+        except (ToolFailed, AssertFailed, TimedOut):
+            if not step.fallback:
+                raise
+            for instead in step.fallback:
+                await self._step(instead, variables, ledger)
+            # Later steps ask for the result by the id that they know.
+            ledger.results[step.id] = ledger.results[step.fallback[-1].id]
+
+    async def _step(self, step: Step, variables: Mapping[str, Any], ledger: Ledger) -> None:
+        """Run one step and write it down, whichever way it ends."""
+        started = self.clock()
+        result: Any = None
+        try:
+            names = Names(variables, ledger.results, ledger.captures)
+            result = await self._within(step, self._act(step, names))
+            for condition in step.asserts:
+                check(condition, result, names, step.id)
+            captured = {c.name: _captured(c.path, result, names, step.id) for c in step.captures}
+        except (ContextiveError, asyncio.CancelledError) as failure:
+            message = failure.sentence() if isinstance(failure, ContextiveError) else "The step was stopped."
+            ledger.steps.append(StepRecord(step.id, "error", self.clock() - started, message, result))
+            raise
+        ledger.results[step.id] = result
+        ledger.captures.update(captured)
+        ledger.steps.append(StepRecord(step.id, "success", self.clock() - started, step.description, result))
+
+    async def _within(self, step: Step, work: Awaitable[Any]) -> Any:
+        if step.timeout_seconds is None:
+            return await work
+        try:
+            async with asyncio.timeout(step.timeout_seconds):
+                return await work
+        except TimeoutError:
+            raise TimedOut(f"The step {step.id} took longer than {step.timeout_seconds:g} seconds.") from None
+
+    async def _act(self, step: Step, names: Names) -> Any:
+        what = f"The step {step.id}"
+        match step.action:
+            case ToolCall(tool, params):
+                return await self._call(step.id, tool, _rendered(params, names, what))
+            case ModelCall(model, prompt):
+                try:
+                    return await self.models.ask(model, as_text(_rendered(prompt, names, what)))
+                except ContextiveError as failure:
+                    raise _tool_failed(step.id, f"model {model}", failure) from None
+            case Wait() as wait:
+                return await self._wait(step.id, wait, names, _rendered(wait.params, names, what))
+
+    async def _wait(self, step: str, wait: Wait, names: Names, params: Mapping[str, Any]) -> Any:
+        ends = self.clock() + wait.timeout_seconds
+        until = replace(wait.until, value=_rendered(wait.until.value, names, f"The step {step}"))
+        while True:
+            result = await self._call(step, wait.tool, params)
+            if holds(until, result, names):
+                return result
+            if self.clock() + wait.interval_seconds > ends:
+                raise TimedOut(
+                    f"The step {step} waited {wait.timeout_seconds:g} seconds for {wait.tool}: {_wanted(until)}."
+                )
+            await self.sleep(wait.interval_seconds)
+
+    async def _call(self, step: str, tool: str, params: Mapping[str, Any]) -> Any:
+        try:
+            return await self.tools.call(tool, params)
+        except ContextiveError as failure:
+            raise _tool_failed(step, tool, failure) from None
+
+    def _close(self, ledger: Ledger, *, success: bool, outputs: Mapping[str, Any] | None = None) -> RunRecord:
+        record = ledger.close(success=success, outputs=outputs)
+        self.audit(record)
+        return record
+
+    def _failed(self, recipe: Recipe, ledger: Ledger, failure: ContextiveError) -> ContextiveError:
+        """The error, with the steps of the run as its details; those that were not reached are skipped."""
+        reached = {record.id for record in ledger.steps}
+        ledger.steps += [
+            StepRecord(step.id, "skipped", 0.0, "not reached") for step in recipe.steps if step.id not in reached
+        ]
+        failure.details = self._close(ledger, success=False).as_dict()
+        return failure
+
+
+def bind_variables(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The value of every variable: as given, else its default. Raises `InvalidRequest`."""
+    known = ", ".join(recipe.variables) or "none"
+    if unknown := sorted(set(given) - set(recipe.variables)):
+        shown = "".join(c if c.isprintable() else "?" for c in unknown[0][:60])
+        raise InvalidRequest(f"{recipe.name} has no variable {shown!r}.", hint=f"Variables: {known}.")
+    bound: dict[str, Any] = {}
+    for name, variable in recipe.variables.items():
+        if name not in given:
+            if variable.required:
+                raise InvalidRequest(f"{recipe.name} needs the variable {name}.", hint=_described(variable))
+            bound[name] = variable.default
+            continue
+        if not variable.accepts(given[name]):
+            raise InvalidRequest(f"The variable {name} of {recipe.name} must be of type {variable.type}.")
+        bound[name] = given[name]
+    return bound
+
+
+def holds(condition: Condition, result: Any, names: Names) -> bool:
+    """Whether a condition, its value filled in, is true of a result. A path with nothing there compares with nothing."""
+    try:
+        found = names.look_up_in(result, condition.path)
+    except Missing:
+        return condition.operator == "exists" and condition.value is False
+    match condition.operator:
+        case "exists":
+            return bool(condition.value)
+        case "equals":
+            return _same(found, condition.value)
+        case "not_equals":
+            return not _same(found, condition.value)
+
+
+def check(condition: Condition, result: Any, names: Names, step: str) -> None:
+    """Raise `AssertFailed` for a condition that is not true."""
+    filled = replace(condition, value=_rendered(condition.value, names, f"The step {step}"))
+    if not holds(filled, result, names):
+        raise AssertFailed(f"The step {step} wants {_wanted(filled)}; {_found(filled, result, names)}.")
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Equality in the sense of JSON: true is not 1."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    match left, right:
+        case Mapping(), Mapping():
+            return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
+        case list() | tuple(), list() | tuple():
+            return len(left) == len(right) and all(map(_same, left, right))
+        case _:
+            return bool(left == right)
+
+
+def _captured(path: tuple[str | int, ...] | None, result: Any, names: Names, step: str) -> Any:
+    if path is None:
+        return result
+    try:
+        return names.look_up_in(result, path)
+    except Missing as missing:
+        raise AssertFailed(f"The step {step} captures {missing}, which is not in its result.") from None
+
+
+def _rendered(value: Any, names: Names, what: str) -> Any:
+    try:
+        return render(value, names)
+    except Missing as missing:
+        raise AssertFailed(f"{what} needs {missing}, which is not there.") from None
+    except TemplateError as fault:
+        raise AssertFailed(f"{what} cannot be filled in: {fault}.") from None
+
+
+def _tool_failed(step: str, what: str, failure: ContextiveError) -> ContextiveError:
+    """A failure of what a step called, in the words of the recipe. Running out of time stays what it is."""
+    message = f"The step {step} failed: {what}: {failure.message}"
+    if isinstance(failure, TimedOut):
+        return TimedOut(message, hint=failure.hint)
+    error = ToolFailed(message, hint=failure.hint)
+    error.details = {"cause": failure.code}
+    return error
+
+
+def _plan(step: Step) -> str:
+    match step.action:
+        case ToolCall(tool):
+            return f"call {tool}"
+        case ModelCall(model):
+            return f"ask {model}"
+        case Wait(tool, _, until):
+            return f"wait for {tool}: {_wanted(until)}"
+
+
+def _wanted(condition: Condition) -> str:
+    path = format_path(condition.path)
+    match condition.operator:
+        case "exists":
+            return f"{path} to be {'there' if condition.value else 'absent'}"
+        case "equals":
+            return f"{path} to be {_cut(condition.value)}"
+        case "not_equals":
+            return f"{path} to be other than {_cut(condition.value)}"
+
+
+def _found(condition: Condition, result: Any, names: Names) -> str:
+    try:
+        return f"it is {_cut(names.look_up_in(result, condition.path))}"
+    except Missing:
+        return "it is not there"
+
+
+def _cut(value: Any) -> str:
+    text = as_text(value) if not isinstance(value, str) else repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
+
+
+def _described(variable: Variable) -> str:
+    return variable.description or f"It is of type {variable.type}."

@@ -1,0 +1,129 @@
+"""A recipe as the engine runs it: checked once, then trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from contextive.recipes.template import Path
+
+VariableType: TypeAlias = Literal["string", "integer", "number", "boolean", "array", "object", "any"]
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """Something that whoever runs the recipe can set."""
+
+    name: str
+    type: VariableType = "any"
+    description: str = ""
+    required: bool = False
+    default: Any = None
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a value has the variable's type, in the sense of JSON."""
+        match self.type:
+            case "any":
+                return True
+            case "string":
+                return isinstance(value, str)
+            case "boolean":
+                return isinstance(value, bool)
+            case "integer":
+                return isinstance(value, int) and not isinstance(value, bool)
+            case "number":
+                return isinstance(value, int | float) and not isinstance(value, bool)
+            case "array":
+                return isinstance(value, list)
+            case "object":
+                return isinstance(value, Mapping)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What must be true at a path of a result."""
+
+    path: Path
+    operator: Literal["equals", "not_equals", "exists"]
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A value of a result that later steps can name as `captures.<name>`."""
+
+    name: str
+    path: Path | None = None
+    """None takes the whole result."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """Call a tool."""
+
+    tool: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """Ask a model."""
+
+    model: str
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Call a tool again and again until a condition holds."""
+
+    tool: str
+    params: Mapping[str, Any]
+    until: Condition
+    interval_seconds: float = 5.0
+    timeout_seconds: float = 300.0
+
+
+Action: TypeAlias = ToolCall | ModelCall | Wait
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One action, what its result must be like, and what to do instead when it fails."""
+
+    id: str
+    action: Action
+    asserts: tuple[Condition, ...] = ()
+    captures: tuple[Capture, ...] = ()
+    description: str = ""
+    timeout_seconds: float | None = None
+    fallback: tuple[Step, ...] = ()
+
+    @property
+    def tool(self) -> str | None:
+        """The tool that the step calls; None for a model."""
+        return None if isinstance(self.action, ModelCall) else self.action.tool
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Steps in order, the variables that they take and the outputs that they come to."""
+
+    name: str
+    summary: str
+    steps: tuple[Step, ...]
+    variables: Mapping[str, Variable] = field(default_factory=dict)
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    timeout_seconds: float = 900.0
+
+    def all_steps(self) -> Iterator[Step]:
+        """Every step, each followed by its fallback."""
+        for step in self.steps:
+            yield step
+            yield from step.fallback
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The tools that a run may call, each once."""
+        return tuple(dict.fromkeys(step.tool for step in self.all_steps() if step.tool is not None))

@@ -1,0 +1,275 @@
+"""How a recipe is written, and the way from such a document to a recipe that can run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from contextive.config.keypath import KeyPath, LineMap, dotted, nearest_line
+from contextive.config.plain_data import first_unfit
+from contextive.config.syntax import TextError
+from contextive.errors import SchemaInvalid
+from contextive.recipes.recipe import (
+    Action,
+    Capture,
+    Condition,
+    ModelCall,
+    Recipe,
+    Step,
+    ToolCall,
+    Variable,
+    VariableType,
+    Wait,
+)
+from contextive.recipes.references import RecipeFault, check_references
+from contextive.recipes.template import TemplateError, parse_path
+
+MAX_BYTES: Final = 256 * 1024
+_MOST_SHOWN: Final = 5
+_MAX_STEPS: Final = 50
+
+Id: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]
+RecipeName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
+Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=20_000)]
+Seconds: TypeAlias = Annotated[float, Field(strict=False, ge=1, le=86_400)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, hide_input_in_errors=True)
+
+
+class VariableEntry(_Part):
+    """A variable that is described and not only given a default."""
+
+    type: VariableType = "any"
+    description: str = ""
+    default: Any = None
+
+
+class ConditionEntry(_Part):
+    """A path and exactly one of equals, not_equals and exists."""
+
+    path: Text
+    equals: Any = None
+    not_equals: Any = None
+    exists: bool | None = None
+
+    @model_validator(mode="after")
+    def _one_operator(self) -> Self:
+        if len(self.model_fields_set & {"equals", "not_equals", "exists"}) != 1:
+            raise PydanticCustomError("operator", "exactly one of equals, not_equals and exists must be given")
+        if "exists" in self.model_fields_set and self.exists is None:
+            raise PydanticCustomError("operator", "exists must be true or false")
+        return self
+
+
+class CaptureEntry(_Part):
+    """A name for a value of the result; without a path, for all of it."""
+
+    name: Id
+    path: Text | None = None
+
+
+class WaitEntry(_Part):
+    """A tool that is called until its result is as wanted."""
+
+    tool: Text
+    params: dict[str, Any] = Field(default_factory=dict)
+    until: ConditionEntry
+    interval_seconds: float = Field(5.0, strict=False, ge=0.5, le=3600)
+    timeout_seconds: Seconds = 300.0
+
+
+class FallbackEntry(_Part):
+    """One step: exactly one of tool, model and wait."""
+
+    id: Id | None = None
+    tool: Text | None = None
+    model: Text | None = None
+    wait: WaitEntry | None = None
+    params: dict[str, Any] = Field(default_factory=dict)
+    prompt: Text | None = None
+    expect: dict[str, Any] = Field(default_factory=dict)
+    asserts: list[ConditionEntry] = Field(default_factory=list, alias="assert")
+    capture: list[CaptureEntry] = Field(default_factory=list)
+    description: str = ""
+    timeout_seconds: Seconds | None = None
+
+    @model_validator(mode="after")
+    def _one_action(self) -> Self:
+        if sum(given is not None for given in (self.tool, self.model, self.wait)) != 1:
+            raise PydanticCustomError("action", "exactly one of tool, model and wait must be given")
+        if self.model is not None and self.prompt is None:
+            raise PydanticCustomError("action", "a step with a model needs a prompt")
+        if self.tool is None and self.params:
+            raise PydanticCustomError("action", "params belong to a tool; those of a wait stand inside it")
+        return self
+
+
+class StepEntry(FallbackEntry):
+    """A step of the recipe itself, which has an id and may have a fallback."""
+
+    id: Id
+    fallback: list[FallbackEntry] = Field(default_factory=list, max_length=10)
+
+
+class RecipeEntry(_Part):
+    """The whole document."""
+
+    version: Literal[1]
+    name: RecipeName | None = None
+    summary: str = ""
+    variables: dict[Id, Any] = Field(default_factory=dict)
+    steps: list[StepEntry] = Field(min_length=1, max_length=_MAX_STEPS)
+    outputs: dict[Id, Any] = Field(default_factory=dict)
+    timeout_seconds: Seconds = 900.0
+
+
+def parse_recipe(text: str, name: str, file: str | None = None) -> Recipe:
+    """The recipe in a YAML text; raises `SchemaInvalid`, which names the line, what is wrong and what is allowed."""
+    from contextive.config.yaml_text import parse_yaml  # the reader of YAML is loaded when there is some
+
+    file = file or f"{name}.yaml"
+    if len(text.encode("utf-8", "replace")) > MAX_BYTES:
+        raise SchemaInvalid(f"{file}: larger than {MAX_BYTES} bytes.")
+    try:
+        values, lines = parse_yaml(text.removeprefix("\ufeff"))
+    except TextError as problem:
+        raise SchemaInvalid(f"{problem.located_in(file)}.") from None
+    if not isinstance(values, dict):
+        raise SchemaInvalid(f"{file}:1: a recipe is an object with version and steps.")
+    if unfit := first_unfit(values):
+        path, fault = unfit
+        raise _invalid(file, lines, [(path, fault)])
+    try:
+        entry = RecipeEntry.model_validate(values)
+    except ValidationError as problems:
+        found = [(tuple(e["loc"]), _fault(dict(e))) for e in problems.errors(include_url=False, include_input=False)]
+        raise _invalid(file, lines, found) from None
+    if entry.name is not None and entry.name != name:
+        raise _invalid(file, lines, [(("name",), f"the file is called {name}; a recipe has the name of its file")])
+    try:
+        recipe = _recipe(entry, name)
+        check_references(recipe)
+    except RecipeFault as fault:
+        raise _invalid(file, lines, [(fault.path, fault.text)]) from None
+    return recipe
+
+
+def _recipe(entry: RecipeEntry, name: str) -> Recipe:
+    return Recipe(
+        name=name,
+        summary=" ".join(entry.summary.split()),
+        steps=tuple(_step(step, ("steps", index)) for index, step in enumerate(entry.steps)),
+        variables={key: _variable(key, value) for key, value in entry.variables.items()},
+        outputs=entry.outputs,
+        timeout_seconds=entry.timeout_seconds,
+    )
+
+
+def _step(entry: FallbackEntry, place: KeyPath, parent: str = "") -> Step:
+    identity = entry.id or f"{parent}-fallback-{int(place[-1]) + 1}"
+    expected = [
+        Condition(_path(path, (*place, "expect", path)), "equals", value) for path, value in entry.expect.items()
+    ]
+    asserted = [_condition(each, (*place, "assert", index)) for index, each in enumerate(entry.asserts)]
+    captures = [
+        Capture(each.name, None if each.path is None else _path(each.path, (*place, "capture", index)))
+        for index, each in enumerate(entry.capture)
+    ]
+    fallback = entry.fallback if isinstance(entry, StepEntry) else []
+    return Step(
+        id=identity,
+        action=_action(entry, place),
+        asserts=(*expected, *asserted),
+        captures=tuple(captures),
+        description=entry.description,
+        timeout_seconds=entry.timeout_seconds,
+        fallback=tuple(_step(each, (*place, "fallback", i), identity) for i, each in enumerate(fallback)),
+    )
+
+
+def _action(entry: FallbackEntry, place: KeyPath) -> Action:
+    if entry.tool is not None:
+        return ToolCall(entry.tool, entry.params)
+    if entry.model is not None:
+        return ModelCall(entry.model, entry.prompt or "")
+    assert entry.wait is not None
+    wait = entry.wait
+    until = _condition(wait.until, (*place, "wait", "until"))
+    return Wait(wait.tool, wait.params, until, wait.interval_seconds, wait.timeout_seconds)
+
+
+def _condition(entry: ConditionEntry, place: KeyPath) -> Condition:
+    path = _path(entry.path, (*place, "path"))
+    if "exists" in entry.model_fields_set:
+        return Condition(path, "exists", entry.exists)
+    if "equals" in entry.model_fields_set:
+        return Condition(path, "equals", entry.equals)
+    return Condition(path, "not_equals", entry.not_equals)
+
+
+def _path(text: str, place: KeyPath) -> tuple[str | int, ...]:
+    try:
+        return parse_path(text)
+    except TemplateError as fault:
+        raise RecipeFault(place, str(fault)) from None
+
+
+def _variable(name: str, value: Any) -> Variable:
+    """An object describes a variable; anything else is its default."""
+    place = ("variables", name)
+    if name in ("vars", "steps", "captures", "result"):
+        raise RecipeFault(place, "the name has a meaning of its own; choose another")
+    if not isinstance(value, dict):
+        return Variable(name, _type_of(value), default=value)
+    try:
+        entry = VariableEntry.model_validate(value)
+    except ValidationError as problems:
+        first = problems.errors(include_url=False, include_input=False)[0]
+        raise RecipeFault((*place, *first["loc"]), _fault(dict(first))) from None
+    has_default = "default" in entry.model_fields_set
+    variable = Variable(name, entry.type, entry.description, not has_default, entry.default)
+    if has_default and entry.default is not None and not variable.accepts(entry.default):
+        raise RecipeFault((*place, "default"), f"the default is no {entry.type}")
+    return variable
+
+
+def _type_of(value: Any) -> VariableType:
+    match value:
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "any"
+
+
+def _fault(detail: Mapping[str, Any]) -> str:
+    match detail["type"]:
+        case "extra_forbidden":
+            return "unknown key"
+        case "missing":
+            return "required key is missing"
+        case _:
+            message = str(detail["msg"])
+            return message[:1].lower() + message[1:]
+
+
+def _invalid(file: str, lines: LineMap, problems: list[tuple[KeyPath, str]]) -> SchemaInvalid:
+    said = []
+    for path, text in problems[:_MOST_SHOWN]:
+        line = nearest_line(lines, path)
+        said.append(f"{file}:{line}: {dotted(path)}: {text}" if line else f"{file}: {dotted(path)}: {text}")
+    if len(problems) > _MOST_SHOWN:
+        said.append(f"and {len(problems) - _MOST_SHOWN} more")
+    return SchemaInvalid("; ".join(said) + ".", hint="docs/recipes.md says how recipes are written.")

@@ -1,0 +1,61 @@
+"""Workflows of the configuration as recipes: the same engine runs both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from contextive.config import FallbackStep, Workflow, WorkflowVariable
+from contextive.config import Step as ConfiguredStep
+from contextive.errors import ConfigError
+from contextive.recipes.recipe import Action, ModelCall, Recipe, Step, ToolCall, Variable
+from contextive.recipes.references import RecipeFault, check_references, variables_named
+from contextive.recipes.template import TemplateError, paths_in
+
+
+def recipe_of(name: str, workflow: Workflow) -> Recipe:
+    """The workflow as a recipe. What its templates name and no step gives is a variable: text that the caller has to give.
+
+    Raises `ConfigError` for a template that is badly written, or names a step that has not run by then.
+    """
+    try:
+        steps: tuple[Step, ...] = ()
+        for number, configured in enumerate(workflow.steps, 1):
+            steps += (_step(configured, f"step{number}", steps[-1].id if steps else None),)
+        bare = Recipe(name, workflow.description or f"Runs {len(steps)} steps.", steps)
+        variables: Mapping[str, Variable] = {
+            each: Variable(each, "string", required=True) for each in variables_named(bare)
+        } | {each: _variable(each, declared) for each, declared in workflow.variables.items()}
+        outputs = {"result": f"${{steps.{steps[-1].id}}}"}
+        recipe = Recipe(name, bare.summary, steps, variables, outputs, workflow.timeout_seconds)
+        check_references(recipe)
+    except TemplateError as fault:
+        raise ConfigError(f"workflows.{name}: {fault}.") from None
+    except RecipeFault as fault:
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault.path)
+        raise ConfigError(f"workflows.{name}{place}: {fault.text}.") from None
+    return recipe
+
+
+def _variable(name: str, declared: WorkflowVariable) -> Variable:
+    required = "default" not in declared.model_fields_set
+    return Variable(name, declared.type, declared.description or "", required, declared.default)
+
+
+def _step(step: FallbackStep, usual_id: str, before: str | None) -> Step:
+    identity = step.id or usual_id
+    action: Action
+    if step.tool is not None:
+        action = ToolCall(step.tool, step.params)
+    else:
+        assert step.model is not None
+        action = ModelCall(step.model, _prompt(step.prompt or "", before))
+    instead = step.fallback if isinstance(step, ConfiguredStep) and step.fallback else ()
+    fallback = tuple(_step(each, f"{identity}-fallback-{number}", before) for number, each in enumerate(instead, 1))
+    return Step(identity, action, fallback=fallback)
+
+
+def _prompt(prompt: str, before: str | None) -> str:
+    """A prompt that names nothing speaks of what the step before it gave."""
+    if before is None or any(True for _ in paths_in(prompt)):
+        return prompt
+    return f"{prompt}\n\n${{steps.{before}}}"

@@ -1,0 +1,218 @@
+"""Answers with sources: retrieved, packed, cited, and nothing secret in what leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contextive.errors import InternalError, Unavailable
+from contextive.models.ask import NOTHING_FOUND, AskService
+from contextive.models.catalog import ModelCatalog
+from contextive.models.citing import keep_known_citations
+from contextive.models.request import ModelInfo
+from contextive.models.router import ModelRouter, Routing
+from contextive.models.setup import ProviderSettings, connect_providers
+from contextive.models.sources import WITHHELD, Source, pack_sources, write_context
+
+from .service import KEY, Service, completion, refusal
+
+TIDES = Source("tides", "Tides", "notes/tides.md", 3, 5, "The moon pulls.\nThe sea follows.\nTwice a day.")
+SALT = Source("salt", "Salt", "notes/salt.md", 1, 1, "Rivers carry salt.")
+TOKEN = "ghp_" + "a" * 36
+
+
+@dataclass
+class Shelf:
+    """A retriever that gives what it was given."""
+
+    sources: Sequence[Source]
+    questions: list[str] = field(default_factory=list)
+
+    async def retrieve(self, question: str, limit: int) -> Sequence[Source]:
+        self.questions.append(question)
+        return self.sources[:limit]
+
+
+def router_to(service: Service, model: ModelInfo | None = None, backup: str | None = None) -> ModelRouter:
+    entry = ProviderSettings(base_url=f"{service.url}/v1", api_key=KEY, timeout_seconds=5)
+    info = model or ModelInfo("small", "here")
+    catalog = ModelCatalog([info])
+    return ModelRouter(connect_providers({"here": entry}).providers, catalog, {"ask": Routing(info.name, backup)})
+
+
+def asking(service: Service, *sources: Source, model: ModelInfo | None = None) -> AskService:
+    return AskService(router_to(service, model), Shelf(sources))
+
+
+def test_an_answer_cites_its_sources_by_number_and_says_where_they_stand(service: Service) -> None:
+    service.text = "The moon pulls the sea [1]."
+    answer = asyncio.run(asking(service, TIDES, SALT).answer("Why tides?"))
+    assert answer.as_dict() == {
+        "answer": "The moon pulls the sea [1].",
+        "sources": [{"number": 1, "slug": "tides", "title": "Tides", "path": "notes/tides.md", "lines": [3, 5]}],
+        "model": "here/small",
+    }
+    (prompt,) = service.prompts
+    assert "### [1] Tides (notes/tides.md, lines 3 to 5)\nThe moon pulls." in prompt
+    assert "### [2] Salt" in prompt
+    assert prompt.endswith("Question: Why tides?")
+
+
+def test_a_citation_of_what_was_not_retrieved_is_removed(service: Service) -> None:
+    service.text = "True [2]. Invented [7]. Both [1, 9]. See [[ghost|a ghost]] and [[salt]]."
+    answer = asyncio.run(asking(service, TIDES, SALT).answer("q"))
+    assert answer.answer == "True [2]. Invented. Both [1]. See a ghost and [[salt]]."
+    assert [number for number, _ in answer.sources] == [1, 2]
+
+
+def test_an_answer_without_citations_lists_all_that_it_was_given(service: Service) -> None:
+    service.text = "I think so."
+    answer = asyncio.run(asking(service, TIDES, SALT).answer("q"))
+    assert len(answer.sources) == 2
+    assert answer.warnings == ("The answer cites no source; all that it was given are listed.",)
+
+
+def test_nothing_relevant_is_said_without_asking_a_model(service: Service) -> None:
+    answer = asyncio.run(asking(service).answer("q"))
+    assert answer.as_dict() == {"answer": "No relevant information found in the knowledge base.", "sources": []}
+    assert service.seen == []
+
+
+def test_without_a_provider_the_search_is_not_even_asked() -> None:
+    shelf = Shelf([TIDES])
+    with pytest.raises(Unavailable) as caught:
+        asyncio.run(AskService(ModelRouter(), shelf).answer("q"))
+    assert caught.value.message == "AI search is not available"
+    assert caught.value.http_status == 503
+    assert shelf.questions == []
+
+
+def test_a_failing_provider_is_a_general_error_with_details_in_the_log(
+    service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    service.script = [refusal(401, f"bad key {KEY}")]
+    with caplog.at_level(logging.WARNING), pytest.raises(InternalError) as caught:
+        asyncio.run(asking(service, TIDES).answer("q"))
+    assert caught.value.message == "Internal server error"
+    assert "401" not in caught.value.sentence()
+    assert "status 401" in caplog.text
+    assert KEY not in caplog.text
+
+
+def test_lines_that_hold_a_secret_do_not_leave(service: Service) -> None:
+    leaky = Source("leaky", "Deploy", "notes/deploy.md", 1, 3, f"Use the token\n{TOKEN}\nwith care.")
+    asyncio.run(asking(service, leaky, TIDES).answer(f"what does {TOKEN} do?\nand why"))
+    (prompt,) = service.prompts
+    assert TOKEN not in prompt
+    assert f"Use the token\n{WITHHELD}\nwith care." in prompt
+    assert prompt.endswith(f"Question: {WITHHELD}\nand why")
+
+
+def test_a_source_whose_secret_spans_lines_stays_at_home(service: Service) -> None:
+    begin, end = "-----BEGIN RSA PRIVATE" + " KEY-----", "-----END RSA PRIVATE" + " KEY-----"
+    key = Source("key", "Key", "notes/key.md", 1, 3, f"{begin}\nMIIEow{'A' * 40}\n{end}")
+    answer = asyncio.run(asking(service, key).answer("q"))
+    assert answer.answer == NOTHING_FOUND
+    assert service.seen == []
+
+
+def test_sources_are_packed_into_the_models_window(service: Service) -> None:
+    long = Source("long", "Long", "notes/long.md", 1, 4000, "\n".join(f"line {n} of many" for n in range(4000)))
+    tight = ModelInfo("small", "here", context_window=2_500)
+    asyncio.run(asking(service, long, TIDES, model=tight).answer("q"))
+    (seen,) = service.seen
+    sent = sum(len(message["content"]) for message in seen.body["messages"])
+    assert sent / 3 + seen.body["max_tokens"] <= 2_500
+    assert "### [2] Tides" in seen.body["messages"][-1]["content"]
+
+
+def test_a_window_too_small_for_any_source_is_no_model(service: Service) -> None:
+    tiny = ModelInfo("small", "here", context_window=1_300)
+    with pytest.raises(Unavailable, match="AI search is not available"):
+        asyncio.run(asking(service, TIDES, model=tiny).answer("q"))
+    assert service.seen == []
+
+
+def test_a_backup_that_answers_leaves_its_warning_in_the_result(service: Service) -> None:
+    service.script = [refusal(404), completion("Yes [1].")]
+    ask = AskService(router_to(service, backup="spare"), Shelf([TIDES]))
+    assert asyncio.run(ask.answer("q")).as_dict()["warnings"] == [
+        "The model here/small failed (upstream_error); here/spare answered in its place."
+    ]
+
+
+def test_an_answer_that_was_cut_off_says_so(service: Service) -> None:
+    service.script = [completion("Yes [1", finish="length")]
+    answer = asyncio.run(asking(service, TIDES).answer("q"))
+    assert "The answer was cut off at its longest length." in answer.warnings
+
+
+def test_the_clients_own_model_can_write_the_answer() -> None:
+    prompts: list[str] = []
+
+    class Client:
+        async def sample(self, system: str, prompt: str, max_output_tokens: int) -> tuple[str, str]:
+            prompts.append(prompt)
+            return "By the client [1], not [5].", "client-model"
+
+    answer = asyncio.run(AskService(ModelRouter(), Shelf([TIDES])).answer("q", sampler=Client()))
+    assert answer.answer == "By the client [1], not."
+    assert answer.model == "client-model"
+    assert "### [1] Tides" in prompts[0]
+
+
+PIECES = st.lists(st.text(alphabet="ab\n ", max_size=600), max_size=6)
+
+
+@given(PIECES, st.integers(0, 1500))
+def test_packed_sources_never_pass_the_budget_and_keep_their_order(texts: list[str], budget: int) -> None:
+    sources = [Source(f"s{n}", f"T{n}", f"notes/{n}.md", 1, 1 + text.count("\n"), text) for n, text in enumerate(texts)]
+    packed = pack_sources(sources, budget)
+    assert len(write_context(packed)) <= max(0, budget)
+    assert [source.slug for source in packed] == [source.slug for source in sources[: len(packed)]]
+    for whole, piece in zip(sources, packed, strict=False):
+        assert whole.text.startswith(piece.text)
+        assert piece.first_line <= piece.last_line <= whole.last_line
+
+
+WORDS = st.lists(
+    st.sampled_from(
+        ["word", " ", "[1]", "[2, 3]", "[1-4]", "[12]", "[[a]]", "[[b|c]]", "[x](http://e)", "![i](http://e)", "\n",
+         "[", "]", "`[9]`", "```\n[9]\n```", "\u30104\u2020s\u3011", "[3](http://e)"]
+    ),
+    max_size=12,
+)  # fmt: skip
+
+
+@given(WORDS, st.integers(0, 4))
+def test_after_cleaning_every_citation_names_a_source_and_nothing_is_left_to_remove(
+    words: list[str], count: int
+) -> None:
+    once = keep_known_citations("".join(words), count, {"a"})
+    assert all(1 <= number <= count for number in once.numbers)
+    again = keep_known_citations(once.text, count, {"a"})
+    assert (again.text, again.numbers) == (once.text, once.numbers)
+    assert "http" not in once.text.replace("`", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("a [1] b [4] c", "a [1] b c"),
+        ("a [1, 2]", "a [1][2]"),
+        ("a [1-3]", "a [1][2]"),
+        ("a \u30102\u2020source\u3011", "a [2]"),
+        ("[page](https://evil.example/?q=1)", "page"),
+        ("![x](https://evil.example/?q=1)", "x"),
+        ("[1](https://evil.example)", "[1]"),
+        ("`x[9]` and ```\ny[8]\n```", "`x[9]` and ```\ny[8]\n```"),
+    ],
+)
+def test_citations_come_out_in_one_form(text: str, clean: str) -> None:
+    assert keep_known_citations(text, 2, ()).text == clean
