@@ -109,6 +109,13 @@ def picture(view: TraceView) -> dict[str, Any]:
         ],
         "citations": [(c.id, c.type.value, c.target, c.quote) for c in catalog.analysis.citations],
         "paths": [entry.path for entry in catalog.citations],
+        "matched": [(m.number, m.citation.id, m.target.path, m.section.id, m.match) for m in catalog.analysis.matched],
+        "invalid": [(number, problem.code) for number, problem in catalog.analysis.invalid.items()],
+        "references": [
+            (report.target.path, [(r.number, r.citation.id, r.start, r.end) for r in report.references])
+            for report in catalog.analysis.reports.values()
+        ],
+        "uncited": [r.identifier for r in catalog.uncited],
         "problems": [(p.code, p.message, str(p.place)) for p in view.state.problems],
         "failed": sorted((t.path, why) for t, why in view.state.specification_problems.items()),
         "settings": view.state.settings,

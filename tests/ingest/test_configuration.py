@@ -323,3 +323,32 @@ def test_a_file_that_says_it_is_another_document_does_not_take_its_place(project
     catalog = project.service().view().catalog
     assert sorted(catalog.specifications) == ["specs-coffee", "specs-evil", "specs-tea"]
     assert [r.text for r in catalog.by_section[("specs-coffee", "brewing")]] == [BREW, "The pot SHOULD keep it warm."]
+
+
+# -- the comment style that is proposed --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("files", "meta"),
+    [
+        (["lib/a.py", "lib/b.py", "main.go"], "##="),
+        (["lib/a.py", "main.go", "more.go"], "//="),
+        (["schema.sql"], "--="),
+        ([], "//="),
+    ],
+)
+def test_the_style_of_most_sources_is_proposed(files: list[str], meta: str, bare: Project) -> None:
+    bare.write("specs/coffee.md", COFFEE)
+    for path in files:
+        bare.write(path, "")
+    service = bare.service()
+    assert service.style_for(service.view()).meta == meta
+
+
+def test_the_style_of_the_citations_that_are_there_comes_first(bare: Project) -> None:
+    bare.write("specs/coffee.md", COFFEE)
+    for path in ("a.go", "b.go", "c.go"):
+        bare.write(path, "")
+    bare.write("d.py", cite("specs/coffee.md#brewing", BREW, style=HASHES))
+    service = bare.service()
+    assert service.style_for(service.view()).meta == "#="

@@ -1,0 +1,235 @@
+"""Files parsed in processes of their own: on several processors at once, and without harm when a parser hangs or dies.
+
+Grammars are other people's code, and a text can be made that keeps one of them busy for hours. So a worker that gives no answer
+in time is ended, and the file is indexed by its lines alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from contextive.knowledge.artifact import ParsedArtifact
+from contextive.knowledge.assembly import Surroundings, parse_artifact
+from contextive.workspace.contents import Skipped, read_bytes, text_of
+from contextive.workspace.files import Fingerprint
+
+Parsed = tuple[ParsedArtifact, Fingerprint] | Skipped
+
+FILE_SECONDS = 10.0
+_START_SECONDS = 60.0
+_BATCH = 8
+_WAITING = 64
+_PROGRAM = "from contextive.ingest.parsing import work; work()"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How files are read: from where, how much of one, and with what knowledge of the project."""
+
+    root: Path
+    max_bytes: int
+    surroundings: Surroundings
+
+
+def parse_file(reading: Reading, path: str, *, plain: bool = False) -> Parsed:
+    """One file's rows, or why it has none. `plain` does without its names, and so without a grammar."""
+    content = read_bytes(reading.root, path, reading.max_bytes)
+    if isinstance(content, Skipped):
+        return content
+    text = text_of(content.data)
+    if isinstance(text, Skipped):
+        return text
+    return parse_artifact(path, content.data, text, reading.surroundings, plain=plain), content.fingerprint
+
+
+def parse_here(reading: Reading, paths: Iterable[str]) -> Iterator[tuple[str, Parsed]]:
+    """Every file in this process, one after the other."""
+    for path in paths:
+        yield path, parse_file(reading, path)
+
+
+class ParserPool:
+    """Worker processes. They start when they are first needed and end with `close`."""
+
+    def __init__(self, count: int, file_seconds: float = FILE_SECONDS) -> None:
+        self._workers = [_Worker(file_seconds) for _ in range(count)]
+        self._lock = threading.Lock()
+
+    def parse(self, reading: Reading, paths: Sequence[str], stop: threading.Event) -> Iterator[tuple[str, Parsed]]:
+        """Every file, in the order in which they are done."""
+        with self._lock:
+            yield from self._parse(reading, paths, stop)
+
+    def _parse(self, reading: Reading, paths: Sequence[str], stop: threading.Event) -> Iterator[tuple[str, Parsed]]:
+        batches: queue.SimpleQueue[Sequence[str]] = queue.SimpleQueue()
+        for start in range(0, len(paths), _BATCH):
+            batches.put(paths[start : start + _BATCH])
+        done: queue.Queue[tuple[str, Parsed] | BaseException] = queue.Queue(_WAITING)
+        ending = threading.Event()
+        needed = min(len(self._workers), (len(paths) + _BATCH - 1) // _BATCH)
+        threads = [
+            threading.Thread(target=worker.serve, args=(reading, batches, done, stop, ending), daemon=True)
+            for worker in self._workers[:needed]
+        ]
+        for thread in threads:
+            thread.start()
+        left = len(paths)
+        try:
+            while left and not stop.is_set():
+                try:
+                    found = done.get(timeout=0.2)
+                except queue.Empty:
+                    continue
+                if isinstance(found, BaseException):
+                    raise found
+                left -= 1
+                yield found
+        finally:
+            ending.set()
+            for thread in threads:
+                thread.join(timeout=1.0)
+
+    def close(self) -> None:
+        for worker in self._workers:
+            worker.end()
+
+
+class _Worker:
+    """One process, and the thread that listens to it."""
+
+    def __init__(self, file_seconds: float) -> None:
+        self._file_seconds = file_seconds
+        self._process: subprocess.Popen[bytes] | None = None
+        self._answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._told: bytes | None = None
+
+    def serve(
+        self,
+        reading: Reading,
+        batches: queue.SimpleQueue[Sequence[str]],
+        done: queue.Queue[tuple[str, Parsed] | BaseException],
+        stop: threading.Event,
+        ending: threading.Event,
+    ) -> None:
+        """Take batches until there are none."""
+        try:
+            while not (stop.is_set() or ending.is_set()):
+                try:
+                    batch = batches.get_nowait()
+                except queue.Empty:
+                    return
+                for outcome in self._batch(reading, list(batch)):
+                    if not _put(done, outcome, ending):
+                        return
+        except OSError as error:
+            _put(done, error, ending)
+
+    def _batch(self, reading: Reading, paths: list[str]) -> Iterator[tuple[str, Parsed]]:
+        while paths:
+            self._ask(reading, paths)
+            for number, path in enumerate(paths):
+                answer = self._answer(_START_SECONDS if number == 0 else self._file_seconds)
+                if answer is None:
+                    self.end()
+                    yield path, parse_file(reading, path, plain=True)
+                    paths = paths[number + 1 :]
+                    break
+                yield path, answer
+            else:
+                return
+
+    def _ask(self, reading: Reading, paths: Sequence[str]) -> None:
+        stream = self._stream()
+        told = pickle.dumps(reading)
+        if told != self._told:
+            stream.write(told)
+            stream.flush()
+            self._told = told
+            if self._answer(_START_SECONDS) is None:
+                raise OSError("a parser process did not start")
+        pickle.dump(list(paths), stream)
+        stream.flush()
+
+    def _answer(self, seconds: float) -> Any:
+        """The next answer; None where none comes in time, or the process is gone."""
+        try:
+            return self._answers.get(timeout=seconds)
+        except queue.Empty:
+            return None
+
+    def _stream(self) -> IO[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self.end()
+            self._answers = queue.SimpleQueue()
+            # Not from the project's directory: what lies there must never be imported.
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _PROGRAM],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd=Path(sys.executable).parent,
+            )
+            threading.Thread(target=_listen, args=(self._process.stdout, self._answers), daemon=True).start()
+        assert self._process.stdin is not None
+        return self._process.stdin
+
+    def end(self) -> None:
+        process, self._process, self._told = self._process, None, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    with contextlib.suppress(OSError):
+                        stream.close()
+
+
+def _listen(stream: IO[bytes], answers: queue.SimpleQueue[Any]) -> None:
+    try:
+        while True:
+            answers.put(pickle.load(stream))  # noqa: S301 - written by a process of our own
+    except (EOFError, OSError, ValueError, pickle.UnpicklingError):
+        answers.put(None)
+
+
+def _put(done: queue.Queue[Any], value: Any, ending: threading.Event) -> bool:
+    while not ending.is_set():
+        try:
+            done.put(value, timeout=0.2)
+        except queue.Full:
+            continue
+        return True
+    return False
+
+
+def work() -> None:
+    """A worker: takes how to read, then lists of paths, and answers file by file until nobody asks any more."""
+    source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever prints must not disturb the answers
+    if hasattr(os, "nice"):
+        os.nice(5)
+    reading: Reading | None = None
+    while True:
+        try:
+            asked = pickle.load(source)  # noqa: S301 - written by the process that started this one
+        except EOFError:
+            return
+        if isinstance(asked, Reading):
+            reading = asked
+            pickle.dump(True, sink)
+            sink.flush()
+            continue
+        assert reading is not None
+        for path in asked:
+            pickle.dump(parse_file(reading, path), sink, pickle.HIGHEST_PROTOCOL)
+            sink.flush()

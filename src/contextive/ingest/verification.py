@@ -1,0 +1,60 @@
+"""Proof that an index is what its files say: every file is read and parsed again, and compared with its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from contextive.ingest.indexer import Indexer, Progress, complete, extra_digests
+from contextive.ingest.parsing import parse_file
+from contextive.knowledge.artifact import ParsedArtifact
+from contextive.store.protocol import Store
+from contextive.store.values import Discrepancy
+from contextive.workspace.contents import Skipped
+
+
+def verify_index(
+    indexer: Indexer, store: Store, progress: Progress = lambda _phase, _done, _total: None
+) -> Iterator[Discrepancy]:
+    """Everything in which index and files differ, and whatever does not hold together inside the index."""
+    yield from store.verify()
+    if store.state("links") == "pending":
+        yield Discrepancy("links", "a run was broken off before the links between files were made")
+    found = indexer.discover().files
+    surroundings = indexer.surroundings(found)
+    extra = indexer.extra_chunks()
+    parser_of = indexer.parser_of(surroundings, extra_digests(extra))
+    reading = indexer.reading(surroundings)
+    ledger = store.ledger()
+    on_disk: set[str] = set()
+    for number, file in enumerate(found, 1):
+        progress("verify", number, len(found))
+        row = store.artifact(file.path)
+        outcome = parse_file(reading, file.path)
+        if isinstance(outcome, Skipped):
+            if row is not None:
+                yield Discrepancy(file.path, f"it is indexed, and should be left out ({outcome.reason})")
+            on_disk.add(file.path)
+            continue
+        on_disk.add(file.path)
+        if row is None or file.path not in ledger:
+            yield Discrepancy(file.path, "it is not indexed")
+        elif ledger[file.path].parser != parser_of(file.path):
+            yield Discrepancy(file.path, "it was indexed by other rules")
+        else:
+            git = row.artifact.git
+            yield from _compare(complete(outcome[0], git, extra.get(file.path, ())), store)
+    for path in sorted(ledger.keys() - on_disk):
+        yield Discrepancy(path, "it is indexed, and the file is gone")
+
+
+def _compare(parsed: ParsedArtifact, store: Store) -> Iterator[Discrepancy]:
+    path = parsed.artifact.path
+    row = store.artifact(path)
+    if row is None or row.artifact != parsed.artifact:
+        yield Discrepancy(path, "its facts differ")
+    if [stored.chunk for stored in store.chunks_of(path)] != list(parsed.chunks):
+        yield Discrepancy(path, "its chunks differ")
+    if [symbol for _, symbol in store.symbols(path)] != list(parsed.symbols):
+        yield Discrepancy(path, "its symbols differ")
+    if set(store.references(path)) != set(parsed.references):
+        yield Discrepancy(path, "its references differ")
