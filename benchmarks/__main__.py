@@ -10,12 +10,17 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable, Mapping
 
-from benchmarks import host, tracing
+from benchmarks import host, indexing, searching, tracing
 from benchmarks.figures import FULL, QUICK, Figure, Plan, as_text
 from benchmarks.machine import describe_machine
 from benchmarks.results import save
 
-GROUPS: Mapping[str, Callable[[Plan], Iterable[Figure]]] = {"host": host.measure, "trace": tracing.measure}
+GROUPS: Mapping[str, Callable[[Plan], Iterable[Figure]]] = {
+    "host": host.measure,
+    "trace": tracing.measure,
+    "index": indexing.measure,
+    "search": searching.measure,
+}
 
 
 def main() -> int:

@@ -1,0 +1,146 @@
+"""The search group: questions to an index of 10,000 and of 100,000 chunks, beside a NumPy scan and ripgrep over the same text."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.figures import Figure, Plan, in_turns, percentile
+from benchmarks.index_project import RandomEmbedder, build_store, queries, random_vectors
+from benchmarks.wire import environment
+from contextive.search.answer import Mode, SearchRequest
+from contextive.search.filters import Filters
+from contextive.search.graph import GraphService
+from contextive.search.service import SearchService
+from contextive.store.opening import open_store
+from contextive.store.values import ChunkFilter
+
+HYBRID_LIMIT_MS = 15.0
+COLD_LIMIT_MS = 400.0
+MEMORY_LIMIT_MB = 400.0
+_COLD = """
+import json, sys, time
+start = time.perf_counter()
+from pathlib import Path
+from benchmarks.index_project import RandomEmbedder
+from contextive.search.answer import SearchRequest
+from contextive.search.service import SearchService
+from contextive.store.opening import open_store
+imported = time.perf_counter()
+store = open_store(Path(sys.argv[1]))
+service = SearchService(store, RandomEmbedder)
+service.search(SearchRequest(sys.argv[2]))
+opened = time.perf_counter()
+for query in json.loads(sys.argv[3]):
+    service.search(SearchRequest(query))
+import resource
+memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps([(imported - start) * 1000, (opened - imported) * 1000, memory]))
+"""
+
+
+def measure(plan: Plan) -> Iterator[Figure]:
+    """All figures of the group; the large index only in a full run."""
+    yield _query_embedding()
+    for chunks in (10_000,) if plan.starts < 5 else (10_000, 100_000):
+        with tempfile.TemporaryDirectory(prefix="contextive-bench-") as folder:
+            state = Path(folder) / "state"
+            build_store(state, chunks)
+            yield from _questions(state, Path(folder), chunks, max(40, plan.calls // 2))
+
+
+def _questions(state: Path, folder: Path, chunks: int, count: int) -> Iterator[Figure]:
+    size = f"{chunks // 1000} k"
+    store = open_store(state)
+    service = SearchService(store, RandomEmbedder)
+    asked = queries(count)
+    matrix = random_vectors(1, chunks)
+    scan = [_timed(lambda: _scan(matrix)) for _ in range(20)]
+    for query in asked[:10]:
+        service.search(SearchRequest(query))
+    modes: tuple[Mode, ...] = ("lexical", "dense", "hybrid")
+    for mode in modes:
+        times = [_timed(partial(_ask, service, query, mode)) for query in asked]
+        limit = HYBRID_LIMIT_MS if mode == "hybrid" else None
+        yield Figure(f"{mode}, {size}, p50", "ms", times, scan, "NumPy scan of float32", limit=limit)
+        yield Figure(f"{mode}, {size}, p99", "ms", [percentile(times, 99)], scan, "NumPy scan of float32")
+    where = Filters(ChunkFilter(subsystems=("Part3",), artifact_types=("code", "test")))
+    filtered, plain = in_turns(
+        count,
+        lambda: _timed(lambda: _ask(service, asked[0], "hybrid", where)),
+        lambda: _timed(lambda: _ask(service, asked[0], "hybrid")),
+    )
+    yield Figure(f"hybrid with a filter, {size}, p50", "ms", filtered, plain, "without the filter", 2.0)
+    graph = GraphService(store)
+    hops = [_timed(partial(graph.walk, f"Subsystem:Part{n % 40}", 2)) for n in range(20)]
+    yield Figure(f"graph, two hops, {size}, p50", "ms", hops, scan, "NumPy scan of float32")
+    if ripgrep := shutil.which("rg"):
+        text = folder / "text"
+        _write_texts(store, text)
+        words = [query.split()[-1] for query in asked[:20]]
+        found = [_timed(partial(_grep, ripgrep, w, text)) for w in words]
+        ours = [_timed(partial(_ask, service, w, "lexical")) for w in words]
+        yield Figure(f"one word, {size}, p50", "ms", ours, found, "ripgrep over the same text")
+    store.close()
+    cold = [_cold(state, asked) for _ in range(3)]
+    opened, imports, memory = ([one[column] for one in cold] for column in (1, 0, 2))
+    yield Figure(f"first question after opening, {size}", "ms", opened, imports, "the imports", limit=COLD_LIMIT_MS)
+    yield Figure(f"memory, {size}", "MB", memory, [MEMORY_LIMIT_MB], "the limit", limit=MEMORY_LIMIT_MB)
+
+
+def _query_embedding() -> Figure:
+    from contextive.search.embedding.minilm import MiniLm
+
+    model = MiniLm()
+    texts = queries(40)
+    model.embed_query(texts[0])
+    ours = [_timed(partial(model.embed_query, text)) for text in texts]
+    matrix = random_vectors(1, 10_000)
+    return Figure(
+        "embedding of a query", "ms", ours, [_timed(lambda: _scan(matrix)) for _ in range(20)], "NumPy scan of 10 k"
+    )
+
+
+def _ask(service: SearchService, query: str, mode: Mode, where: Filters | None = None) -> object:
+    return service.search(SearchRequest(query, mode=mode, filters=where or Filters()))
+
+
+def _scan(matrix: Any) -> object:
+    scores = matrix @ matrix[0]
+    return np.argpartition(scores, -100)[-100:]
+
+
+def _timed(action: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    action()
+    return (time.perf_counter() - start) * 1000
+
+
+def _write_texts(store: Any, folder: Path) -> None:
+    folder.mkdir()
+    for number, row in enumerate(store.artifacts()):
+        text = "\n".join(chunk.chunk.text for chunk in store.chunks_of(row.artifact.path))
+        (folder / f"{number}.txt").write_text(text, encoding="utf-8")
+
+
+def _grep(ripgrep: str, word: str, folder: Path) -> object:
+    return subprocess.run([ripgrep, "-l", "-w", word, str(folder)], capture_output=True, check=False)
+
+
+def _cold(state: Path, asked: Sequence[str]) -> tuple[float, float, float]:
+    done = subprocess.run(
+        [sys.executable, "-c", _COLD, str(state), asked[0], json.dumps(list(asked[:50]))],
+        env=environment(), check=True, capture_output=True, text=True, cwd=Path(__file__).parents[1],
+    )  # fmt: skip
+    imported, opened, memory = json.loads(done.stdout)
+    return imported, opened, memory
