@@ -180,8 +180,9 @@ def test_a_list_that_is_too_large_can_be_read_in_parts(desk: Desk) -> None:
         f"Cup number {number} of this very large kitchen MUST be clean at all times. " for number in range(6000)
     )
     desk.project.write("specs/tea.md", f"# Tea\n\n{body}\n")
-    with pytest.raises(TooLarge):
+    with pytest.raises(TooLarge) as caught:
         desk.read("/requirements")
+    assert caught.value.hint == "Read it in parts: duvet:///requirements?offset=0&limit=100."
     assert len(desk.read("/requirements?offset=3000&limit=100")) == 100
     assert len(desk.call("get_prioritized_requirements", limit=1000)["result"]) == 1000
 

@@ -7,13 +7,16 @@ import asyncio
 import json
 import sys
 import uuid
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from contextive.cli.parser import add_project_options
 from contextive.cli.roots import open_host
 from contextive.errors import CapabilityMissing, UsageError
 from contextive.registry import InputNeeded, Tool
 from contextive.server.pipes import output_diverted
+
+if TYPE_CHECKING:
+    from contextive.server.host import Host
 
 
 def configure_call(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +46,14 @@ def run_call(options: argparse.Namespace) -> int:
     if result.is_error:
         print("The tool reports an error.", file=sys.stderr)
     return 1 if result.is_error else 0
+
+
+def call_tool(host: Host, name: str, arguments: dict[str, Any]) -> Any:
+    """The data that a tool answers with, called as the owner of this terminal."""
+    surface = host.surface(host.profile, host.owner.scope)
+    context = host.context(host.owner, door="cli", profile=host.profile, request_id=uuid.uuid4().hex)
+    with output_diverted():
+        return asyncio.run(host.dispatcher.call(surface, name, arguments, context)).data
 
 
 def parse_tool_arguments(tool: Tool, words: list[str]) -> dict[str, Any]:

@@ -18,6 +18,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "describe": ("contextive.cli.inspect", "Print the server's description as JSON"),
     "tools": ("contextive.cli.inspect", "List the tools"),
     "call": ("contextive.cli.call", "Call one tool in this process"),
+    "recipe": ("contextive.cli.recipes", "List, show, check and run recipes"),
+    "ingest": ("contextive.cli.index", "Bring the index in step with the files"),
+    "search": ("contextive.cli.index", "Search documents, code, requirements and notes"),
+    "status": ("contextive.cli.index", "Say what the index holds and how fresh it is"),
+    "verify": ("contextive.cli.index", "Prove that the index is what the files say"),
+    "rebuild": ("contextive.cli.index", "Forget what comes from the files, and index them again"),
+    "eval": ("contextive.cli.index", "Measure how good the search is, by judgements"),
     "report": ("contextive.cli.duvet", "Report how far the code keeps the project's requirements"),
     "schema": ("contextive.cli.inspect", "Print the JSON Schema of the configuration"),
     "init": ("contextive.cli.project", "Write a commented configuration and show how to attach clients"),
@@ -33,6 +40,7 @@ DUVET_COMMANDS: dict[str, tuple[str, str]] = {
     "query": ("contextive.cli.duvet", "Check quickly what is implemented, tested or cited twice"),
     "mcp": ("contextive.cli.serve", "Serve this project's requirements to an MCP client over stdio"),
 }
+ALIASES = {"recipes": "recipe"}
 PROFILE_NAMES = ("contextive", "duvet", "spexus", "nexus", "duskmantle")
 
 
@@ -63,6 +71,10 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
     """The options of the command that the arguments name, with `run` set to what does it."""
     commands = COMMANDS if parser.prog == "contextive-mcp" else DUVET_COMMANDS
     named = next((argument for argument in arguments if not argument.startswith("-")), None)
+    if named in ALIASES and ALIASES[named] in commands:
+        position = arguments.index(named)
+        arguments = [*arguments[:position], ALIASES[named], *arguments[position + 1 :]]
+        named = ALIASES[named]
     if named is not None and named not in commands:
         close = get_close_matches(named, commands, n=1)
         hint = f"Did you mean {close[0]}?" if close else f"See {parser.prog} --help."

@@ -6,7 +6,16 @@ other place of the product reads environment variables or configuration files.
 
 from __future__ import annotations
 
-from contextive.config.entries import FallbackStep, Provider, Route, Step, ToolPack, Workflow
+from contextive.config.entries import (
+    FallbackStep,
+    ModelFacts,
+    Provider,
+    Route,
+    Step,
+    ToolPack,
+    Workflow,
+    WorkflowVariable,
+)
 from contextive.config.environment import env_aliases
 from contextive.config.loader import ConfigRequest, LoadedConfig, load_config
 from contextive.config.schema import Config, config_json_schema, schema_text
@@ -25,6 +34,7 @@ __all__ = [
     "Knowledge",
     "Limits",
     "LoadedConfig",
+    "ModelFacts",
     "Notes",
     "Provider",
     "Route",
@@ -38,6 +48,7 @@ __all__ = [
     "TrustEntry",
     "TrustStore",
     "Workflow",
+    "WorkflowVariable",
     "config_json_schema",
     "default_trust_path",
     "env_aliases",

@@ -5,10 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import ConfigDict, Field, Strict, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, Strict, model_validator
 from pydantic_core import PydanticCustomError
 
-from contextive.config.values import HttpUrl, Seconds, Section, Text, Texts
+from contextive.config.values import HttpUrl, Name, Seconds, Section, Text, Texts, as_integer
+
+# Ceilings, because numbers far above them are no tokens and no prices, and large ones fit no float.
+TokenCount = Annotated[int, Field(ge=1, le=1_000_000_000), BeforeValidator(as_integer)]
+Price = Annotated[float, Field(ge=0, le=1_000_000)]
+
+
+class ModelFacts(Section):
+    """What is known about one model; the router chooses by it."""
+
+    family: Text | None = Field(None, description="Family that the model belongs to.")
+    context_window: TokenCount | None = Field(None, description="Tokens that prompt and answer may have together.")
+    input_cost: Price | None = Field(None, description="US dollars for a million tokens of prompt.")
+    output_cost: Price | None = Field(None, description="US dollars for a million tokens of answer.")
 
 
 class Provider(Section):
@@ -22,6 +35,8 @@ class Provider(Section):
     default_model: Text | None = Field(None, description="Model for requests that name none.")
     base_url: HttpUrl | None = Field(None, description="Address of the API, where it is not the provider's own.")
     timeout_seconds: Seconds = Field(60.0, description="Longest wait for an answer.")
+    models: Mapping[Text, ModelFacts] = Field(default_factory=dict, description="Facts about its models, by name.")
+    llms_txt: Text | None = Field(None, description="File in the project or https URL that lists its models.")
 
 
 class ToolPack(Section):
@@ -77,10 +92,25 @@ class Step(FallbackStep):
     )
 
 
+class WorkflowVariable(Section):
+    """An argument of a workflow's tool."""
+
+    type: Literal["string", "integer", "number", "boolean", "array", "object"] = Field(
+        "string", description="Type of the argument."
+    )
+    description: Text | None = Field(None, description="What the argument is for, as the client sees it.")
+    default: Any = Field(None, description="Value where the caller gives none; without it the argument is required.")
+
+
 class Workflow(Section):
     """Steps that run one after another and are offered as one tool."""
 
     description: Text | None = Field(None, description="What the workflow is for, as the client sees it.")
+    variables: Mapping[Name, WorkflowVariable] = Field(
+        default_factory=dict,
+        description="Arguments of the tool; one that steps name and this does not is required text.",
+    )
+    timeout_seconds: Seconds = Field(900.0, description="Longest run of the whole workflow.")
     steps: Annotated[tuple[Step, ...], Strict(False)] = Field(min_length=1, description="Steps in order of running.")
 
 

@@ -30,14 +30,15 @@ PATTERN_WORDS: Final[Mapping[str, str]] = {
 }
 
 
-def _as_integer(value: Any) -> Any:
+def as_integer(value: Any) -> Any:
+    """A whole number that was written with a point as an integer; anything else as it is."""
     # In JSON Schema 5.0 is an integer; so it is one here.
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 Text = Annotated[str, Field(min_length=1)]
 Texts = Annotated[tuple[Text, ...], Strict(False)]  # a parsed list is not a tuple, and strict mode would refuse it
-Integer = Annotated[int, BeforeValidator(_as_integer)]
+Integer = Annotated[int, BeforeValidator(as_integer)]
 # A year is the ceiling because clocks and timers overflow far above it.
 Seconds = Annotated[float, Field(gt=0, le=31_536_000)]
 

@@ -9,6 +9,9 @@ from contextive.registry import Pack
 BUILTIN: dict[str, str] = {
     "introspect": "contextive.packs.introspect",
     "trace": "contextive.packs.trace",
+    "notes": "contextive.packs.notes",
+    "knowledge": "contextive.packs.knowledge",
+    "workflows": "contextive.packs.workflows",
     "spexus": "contextive.packs.spexus",
 }
 """Name of each built-in pack and the module whose `pack` it is, in the order in which tools are listed."""

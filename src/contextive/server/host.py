@@ -11,9 +11,15 @@ from typing import TYPE_CHECKING, Literal
 
 from contextive.config import Config, LoadedConfig
 from contextive.errors import ConfigError
+from contextive.ingest.notes_service import NotesService
 from contextive.ingest.trace_service import TraceService
+from contextive.models.request import ModelUse
+from contextive.models.router import ModelRouter
+from contextive.notes.ask_rules import AskRules
 from contextive.packs import BUILTIN, OFF_BY_DEFAULT, load_builtin
 from contextive.packs.introspect import HealthCheck, Identity, ServerFacts
+from contextive.packs.notes.asking import Answerer, NotesRetriever
+from contextive.recipes.place import RecipePlace
 from contextive.registry import (
     OWNER_AS_MAINTAINER,
     OWNER_AS_READER,
@@ -33,8 +39,9 @@ from contextive.registry import (
 )
 from contextive.registry.plugins import PluginProblem, load_plugins
 from contextive.registry.threads import run_in_thread
+from contextive.search.index import Index
 from contextive.server.profiles import PROFILES, Profile
-from contextive.server.telemetry import Metrics, log_call
+from contextive.server.telemetry import Metrics, log_call, log_model_use
 
 if TYPE_CHECKING:
     from contextive.server.protocol import McpDoor
@@ -42,6 +49,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Mode = Literal["stdio", "http", "in-process"]
+_INDEX_SECTIONS = ("knowledge", "search", "store", "trace", "notes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +83,12 @@ class Host:
         )
         self._publish_facts()
         self.services.provide(TraceService, lambda: trace_service(self.loaded))
+        self._provide_notes()
+        self._provide_models()
+        self._index: Index | None = None
+        self._keeps = False
+        self.services.provide(Index, self._open_index)
+        self.services.add(self.dispatcher)
 
     @property
     def config(self) -> Config:
@@ -147,6 +161,14 @@ class Host:
         self._publish_facts()
         if loaded.config.trace != before_config.trace:
             self.services.provide(TraceService, lambda: trace_service(self.loaded))
+        if loaded.config.notes != before_config.notes:
+            self._provide_notes()
+        if any(
+            getattr(loaded.config, k) != getattr(before_config, k) for k in ("providers", "routing", "notes", "store")
+        ):
+            self._provide_models()
+        if any(getattr(loaded.config, k) != getattr(before_config, k) for k in _INDEX_SECTIONS):
+            await asyncio.to_thread(self._renew_index)
         self.report_problems()
         if self.metrics is not None:
             self.metrics.know(self._all_tool_names())
@@ -161,6 +183,30 @@ class Host:
             )
             await door.hub.announce_resource("contextive:///server")
         logger.info("configuration adopted", extra={"contextive_fields": {"generation": self.generation}})
+
+    def keep_index(self) -> None:
+        """Have the index follow the files in the background, from now until `close`."""
+        self._keeps = True
+        if self.config.knowledge.auto_ingest:
+            self.services.get(Index).keep()
+
+    def close(self) -> None:
+        """End what runs in the background, and close the index."""
+        index, self._index = self._index, None
+        if index is not None:
+            index.close()
+
+    def _open_index(self) -> Index:
+        from contextive.server.indexing import open_index
+
+        self._index = open_index(self.loaded, self.services, is_served=self.mode != "in-process")
+        return self._index
+
+    def _renew_index(self) -> None:
+        self.close()
+        self.services.provide(Index, self._open_index)
+        if self._keeps:
+            self.keep_index()
 
     def report_problems(self) -> None:
         """Say in the log which plugins were left out."""
@@ -208,6 +254,33 @@ class Host:
         profile = PROFILES[ctx.profile]
         return Identity(profile.server_name, profile.version, self.pack_names(profile))
 
+    def _provide_notes(self) -> None:
+        self.services.provide(NotesService, lambda: notes_service(self.loaded))
+        self.services.provide(AskRules, lambda: AskRules(self.config.notes.ask_client_model))
+
+    def _provide_models(self) -> None:
+        self.services.provide(ModelRouter, self._router)
+        self.services.provide(Answerer, self._answerer)  # type: ignore[type-abstract] # found by what it can do
+        self.services.add(RecipePlace(self.loaded.project, self.loaded.project / self.config.store.state_path))
+
+    def _router(self) -> ModelRouter:
+        from contextive.server.modelling import model_router
+
+        router = model_router(self.loaded)
+        router.observers += [log_model_use, self._count_model_use]
+        for problem in router.problems:
+            logger.warning(problem)
+        return router
+
+    def _count_model_use(self, use: ModelUse) -> None:
+        if self.metrics is not None:
+            self.metrics.count_use(use)
+
+    def _answerer(self) -> Answerer:
+        from contextive.models.ask import AskService
+
+        return AskService(self.services.get(ModelRouter), NotesRetriever(self.services.get(NotesService)))
+
     def _all_tool_names(self) -> list[str]:
         return [tool.name for pack in self.assembly.registry.packs.values() for tool in pack.tools]
 
@@ -231,7 +304,7 @@ def assemble(config: Config, extra_packs: Sequence[Pack] = ()) -> Assembly:
         for name in BUILTIN
         if (config.tool_packs[name].enabled if name in config.tool_packs else name not in OFF_BY_DEFAULT)
     ]
-    packs = [*map(load_builtin, wanted), *extra_packs]
+    packs = [*map(load_builtin, (name for name in wanted if name != "workflows")), *extra_packs]
     plugin_names = [name for name, pack in config.tool_packs.items() if name not in BUILTIN and pack.enabled]
     plugins = load_plugins(plugin_names, packs, config.limits.plugin_load_seconds)
     rules = {
@@ -244,6 +317,10 @@ def assemble(config: Config, extra_packs: Sequence[Pack] = ()) -> Assembly:
         for name, pack in config.tool_packs.items()
     }
     everything = [*packs, *plugins.packs]
+    if "workflows" in wanted and config.workflows:
+        from contextive.packs.workflows import workflow_pack
+
+        everything.append(workflow_pack(config.workflows, everything))
     _check_tool_names(everything, rules)
     return Assembly(Registry(everything, rules), tuple(pack.name for pack in plugins.packs), tuple(plugins.problems))
 
@@ -261,6 +338,11 @@ def trace_service(loaded: LoadedConfig) -> TraceService:
         sources=tuple(loaded.config.trace.sources),
         fetch=loaded.config.trace.fetch,
     )
+
+
+def notes_service(loaded: LoadedConfig) -> NotesService:
+    """The notes of the project that a configuration belongs to."""
+    return NotesService(loaded.project, paths=tuple(loaded.config.notes.paths))
 
 
 def limits_of(config: Config) -> Limits:

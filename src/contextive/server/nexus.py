@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from contextive.errors import ContextiveError, InternalError, Unavailable
+from contextive.errors import ContextiveError, InternalError, Unavailable, UpstreamError
 from contextive.registry import InputNeeded, Surface, Tool
 from contextive.server.guard import replay_body
 from contextive.server.host import Host
@@ -85,7 +85,7 @@ class NexusDoor:
             result = await self._host.dispatcher.call(surface, name, given, context)
         except InputNeeded:
             return _error(503, Unavailable("This tool needs an MCP client.").message)
-        except InternalError:
+        except (InternalError, UpstreamError):
             return _error(500, "Internal server error")
         except ContextiveError as error:
             return _error(error.http_status, error.message)

@@ -65,6 +65,7 @@ async def _serve(
     changed = asyncio.Event()
     _on_signals(stop, changed)
     background = [asyncio.create_task(_reload_on(changed, host, reload))]
+    background.append(asyncio.create_task(_keep_index(host)))
     background.append(asyncio.create_task(_watch_resources(host)))
     if host.config.server.reload:
         background.append(asyncio.create_task(_watch_config(host, changed, reload)))
@@ -84,6 +85,14 @@ async def _serve(
         for task in background:
             task.cancel()
         await asyncio.gather(*background, return_exceptions=True)
+        await asyncio.to_thread(host.close)
+
+
+async def _keep_index(host: Host) -> None:
+    """Start to follow the files, after the first answer."""
+    if "knowledge" in host.assembly.registry.packs:
+        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.to_thread(host.keep_index)
 
 
 def _on_signals(stop: asyncio.Event, changed: asyncio.Event) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from contextive.errors import all_error_types
+from contextive.models.request import ModelUse
 from contextive.registry import CallRecord
 from contextive.server.logs import FIELDS
 
@@ -34,6 +35,19 @@ def log_call(record: CallRecord) -> None:
         "parameters": summarise(record.arguments),
     }
     logger.info("call", extra={FIELDS: fields})
+
+
+def log_model_use(use: ModelUse) -> None:
+    """One line a request to a model: which, how long, how many tokens, never a text."""
+    fields = {
+        "provider": use.provider,
+        "model": use.model,
+        "durationMs": round(use.duration_seconds * 1000, 3),
+        "inputTokens": use.usage.input_tokens,
+        "outputTokens": use.usage.output_tokens,
+        "status": use.error or "success",
+    }
+    logger.info("model", extra={FIELDS: fields})
 
 
 def summarise(arguments: Mapping[str, Any]) -> dict[str, str]:
@@ -86,6 +100,18 @@ class Metrics:
         self._failures = Counter(
             "km_mcp_failures_total", "Failed tool calls by error code", ["tool", "error"], registry=self._registry
         )
+        self._model_requests = Counter(
+            "km_model_requests_total",
+            "Requests to models by result",
+            ["provider", "model", "result"],
+            registry=self._registry,
+        )
+        self._model_tokens = Counter(
+            "km_model_tokens_total", "Tokens by direction", ["provider", "model", "direction"], registry=self._registry
+        )
+        self._model_seconds = Histogram(
+            "km_model_request_seconds", "Time of a request to a model", ["provider", "model"], registry=self._registry
+        )
         self._codes = frozenset(kind.code for kind in all_error_types())
         self._tools: set[str] = set()
         self._series: dict[str, _Series] = {}
@@ -112,6 +138,13 @@ class Metrics:
         series.seconds.observe(record.duration_seconds)
         if record.error:
             self._failures.labels(tool, record.error if record.error in self._codes else "internal_error").inc()
+
+    def count_use(self, use: ModelUse) -> None:
+        """Count one request to a model and the tokens that it used."""
+        self._model_requests.labels(use.provider, use.model, use.error or "success").inc()
+        self._model_tokens.labels(use.provider, use.model, "input").inc(use.usage.input_tokens)
+        self._model_tokens.labels(use.provider, use.model, "output").inc(use.usage.output_tokens)
+        self._model_seconds.labels(use.provider, use.model).observe(use.duration_seconds)
 
     def render(self) -> bytes:
         from prometheus_client import generate_latest

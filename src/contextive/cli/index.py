@@ -1,0 +1,314 @@
+"""`ingest`, `search`, `status`, `verify`, `rebuild` and `eval`: the index from a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from contextive.cli.parser import add_project_options
+from contextive.cli.roots import open_host
+from contextive.errors import Unavailable, UsageError
+
+if TYPE_CHECKING:
+    from contextive.ingest.indexer import Outcome, Progress
+    from contextive.search.evaluation import Evaluation, Measure
+    from contextive.search.index import Index
+
+
+def configure_ingest(parser: argparse.ArgumentParser) -> None:
+    add_project_options(parser, profile=False)
+    parser.add_argument(
+        "--name", metavar="PROFILE", default="local", help="name that the run is recorded under (default: local)"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="say what a run would do, and write nothing")
+    parser.add_argument("--full", action="store_true", help="parse every file again")
+    parser.add_argument("--no-vectors", action="store_true", help="leave the vectors to a later run")
+    parser.add_argument(
+        "--dummy-embeddings", action="store_true", help="make vectors without a model, to try things out"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run_ingest)
+
+
+def run_ingest(options: argparse.Namespace) -> int:
+    with _index(options) as index:
+        return _ingest(index, options, full=options.full)
+
+
+def configure_rebuild(parser: argparse.ArgumentParser) -> None:
+    add_project_options(parser, profile=False)
+    parser.add_argument("--no-vectors", action="store_true", help="leave the vectors to a later run")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run_rebuild, name="rebuild", dry_run=False, dummy_embeddings=False)
+
+
+def run_rebuild(options: argparse.Namespace) -> int:
+    """Forget all that comes from the files, and index them again. Runs, votes, reports and the audit stay."""
+    with _index(options) as index:
+        index.forget()
+        return _ingest(index, options, full=True)
+
+
+def configure_verify(parser: argparse.ArgumentParser) -> None:
+    add_project_options(parser, profile=False)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run_verify)
+
+
+def run_verify(options: argparse.Namespace) -> int:
+    """Compare the index with the files, row by row. 0 says that they agree, 1 that they do not."""
+    from contextive.ingest.verification import verify_index
+
+    with _index(options) as index, _bar() as progress:
+        found = list(verify_index(index.indexer(), index.store, progress))
+    if options.json:
+        print(json.dumps({"ok": not found, "discrepancies": [{"subject": d.subject, "what": d.what} for d in found]}))
+    else:
+        for discrepancy in found:
+            print(f"{discrepancy.subject}: {discrepancy.what}")
+        agree = "The index and the files agree."
+        print(
+            f"{len(found)} discrepancies. `contextive-mcp ingest` mends those of files; `rebuild` starts over."
+            if found
+            else agree
+        )
+    return 1 if found else 0
+
+
+def configure_status(parser: argparse.ArgumentParser) -> None:
+    add_project_options(parser, profile=False)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run_status)
+
+
+def run_status(options: argparse.Namespace) -> int:
+    from contextive.ops.index_status import status_of
+
+    with _index(options) as index:
+        status = status_of(index)
+    if options.json:
+        print(json.dumps(status, ensure_ascii=False))
+    else:
+        _print_table("index", {key: _plain(value) for key, value in status.items()})
+    return 0
+
+
+def configure_search(parser: argparse.ArgumentParser) -> None:
+    add_project_options(parser, profile=False)
+    parser.add_argument("query", metavar="WORDS", nargs="+", help="what to look for")
+    parser.add_argument("--limit", type=int, default=10, metavar="N", help="results, 1 to 25 (default: 10)")
+    parser.add_argument(
+        "--symbol", action="append", default=[], metavar="NAME", help="only chunks that declare this symbol"
+    )
+    parser.add_argument("--kind", action="append", default=[], metavar="KIND", help="only symbols of this kind")
+    parser.add_argument("--lang", action="append", default=[], metavar="LANGUAGE", help="only symbols of this language")
+    parser.add_argument(
+        "--type", action="append", default=[], metavar="TYPE", help="only code, doc, test, proto or config"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, as km-search answers")
+    parser.set_defaults(run=run_search)
+
+
+def run_search(options: argparse.Namespace) -> int:
+    from contextive.cli.call import call_tool
+
+    host = open_host(options)
+    arguments: dict[str, Any] = {"query": " ".join(options.query), "limit": max(1, min(25, options.limit))}
+    arguments |= {key: getattr(options, key) for key in ("symbol", "kind", "lang") if getattr(options, key)}
+    if options.type:
+        arguments["filters"] = {"artifact_types": options.type}
+    answer = call_tool(host, "km-search", arguments)
+    host.close()
+    if options.json:
+        print(json.dumps(answer, indent=2, ensure_ascii=False))
+        return 0
+    _print_results(answer)
+    return 0 if answer["results"] else 1
+
+
+def configure_eval(parser: argparse.ArgumentParser) -> None:
+    add_project_options(parser, profile=False)
+    parser.add_argument(
+        "--judgements", type=Path, metavar="FILE", help="JSONL of query and relevant paths or chunk ids"
+    )
+    parser.add_argument("--limit", type=int, default=0, metavar="N", help="only the first N queries")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run_eval)
+
+
+def run_eval(options: argparse.Namespace) -> int:
+    from contextive.search.evaluation import evaluate, parse_judgements
+
+    if options.judgements is None:
+        raise UsageError(
+            "eval needs --judgements FILE.", hint='Each line: {"query": "…", "relevant": ["path or chunk id"]}.'
+        )
+    try:
+        text = options.judgements.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise UsageError(f"{options.judgements.name} cannot be read as UTF-8 text.") from None
+    judgements = parse_judgements(text)
+    with _index(options) as index, _bar() as progress:
+        _ingest_quietly(index, progress)
+        report = evaluate(
+            index.search,
+            judgements[: options.limit or None],
+            progress=lambda done, total: progress("eval", done, total),
+        )
+    print(json.dumps(asdict(report), indent=2)) if options.json else _print_evaluation(report)
+    return 0
+
+
+def _ingest(index: Index, options: argparse.Namespace, *, full: bool) -> int:
+    from contextive.ingest.settings import IngestRequest
+
+    request = IngestRequest(profile=options.name, dry_run=options.dry_run, full=full)
+    with _bar() as progress:
+        outcome = index.ingest(request, progress=progress)
+        vectors, warning = 0, None
+        if not (options.dry_run or options.no_vectors):
+            try:
+                vectors = index.embed(dummy=options.dummy_embeddings, progress=progress)
+            except Unavailable as error:
+                warning = error.sentence()
+    if options.json:
+        print(json.dumps(_outcome(outcome, vectors), ensure_ascii=False))
+    else:
+        _print_outcome(outcome, vectors)
+    if warning:
+        print(f"No vectors were made: {warning}", file=sys.stderr)
+    return 0
+
+
+def _ingest_quietly(index: Index, progress: Progress) -> None:
+    from contextive.ingest.settings import IngestRequest
+
+    index.ingest(IngestRequest(profile="eval"), progress=progress, always_record=False)
+    index.embed(progress=progress)
+
+
+@contextmanager
+def _index(options: argparse.Namespace) -> Iterator[Index]:
+    from contextive.search.index import Index
+
+    host = open_host(options)
+    try:
+        yield host.services.get(Index)
+    finally:
+        host.close()
+
+
+@contextmanager
+def _bar() -> Iterator[Progress]:
+    """A bar on a terminal; silence where standard error is not one."""
+    if not sys.stderr.isatty():
+        yield lambda _phase, _done, _total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description:<8}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, Any] = {}
+
+        def tell(phase: str, done: int, total: int) -> None:
+            if phase not in tasks:
+                tasks[phase] = bars.add_task(phase, total=total or None)
+            bars.update(tasks[phase], completed=done, total=total or None)
+
+        yield tell
+
+
+def _outcome(outcome: Outcome, vectors: int) -> dict[str, Any]:
+    run = outcome.run
+    return {
+        "run_id": run.run_id,
+        "profile": run.profile,
+        "started_at": run.started_at,
+        "duration_seconds": run.duration_seconds,
+        "success": run.success,
+        "artifact_counts": dict(run.artifact_counts),
+        "chunk_count": run.chunk_count,
+        "repo_head": run.repo_head,
+        "changed": len(outcome.changed),
+        "unchanged": outcome.unchanged_count,
+        "removed_artifacts": [dict(item) for item in outcome.removed],
+        "skipped": dict(run.skipped),
+        "vectors": vectors,
+        "dry_run": outcome.dry_run,
+    }
+
+
+def _print_outcome(outcome: Outcome, vectors: int) -> None:
+    run = outcome.run
+    would = "would be " if outcome.dry_run else ""
+    print(
+        f"{len(outcome.changed)} files {would}indexed, {outcome.unchanged_count} unchanged, {len(outcome.removed)} {would}removed"
+    )
+    print(f"{run.chunk_count} chunks, {vectors} vectors, {run.duration_seconds:.2f} s")
+    if run.skipped:
+        print("left out: " + ", ".join(f"{reason} {count}" for reason, count in run.skipped.items()))
+
+
+def _print_results(answer: dict[str, Any]) -> None:
+    for rank, result in enumerate(answer["results"], 1):
+        chunk = result["chunk"]
+        place = f"{chunk['artifact_path']}:{chunk['line_start']}-{chunk['line_end']}"
+        print(f"{rank:>2}. {place}  ({result['scoring']['adjusted_score']:.3f}, {chunk['artifact_type']})")
+        if chunk.get("title"):
+            print(f"    {chunk['title']}")
+        for line in str(chunk.get("snippet", {}).get("text", "")).splitlines()[:3]:
+            print(f"    │ {line[:110]}")
+    for warning in answer["metadata"].get("warnings", []):
+        print(f"note: {warning}")
+    if not answer["results"]:
+        print("Nothing was found.")
+
+
+def _print_evaluation(report: Evaluation) -> None:
+    print(f"{report.queries} queries, mean and 95 % interval")
+    print(f"{'':<8}  {'nDCG@10':<22}{'MRR@10':<22}{'recall@10':<22}")
+    for mode, summary in report.modes.items():
+        print(f"{mode:<8}  " + "".join(f"{_measure(m):<22}" for m in (summary.ndcg, summary.mrr, summary.recall)))
+    print(f"hybrid over lexical {_measure(report.gain_over_lexical)}, over dense {_measure(report.gain_over_dense)}")
+    print(
+        "nDCG@10 by weight of vectors: "
+        + "  ".join(f"{weight:g} {value:.3f}" for weight, value in report.sweep.items())
+    )
+
+
+def _measure(measure: Measure) -> str:
+    return f"{measure.mean:.3f} ({measure.low:.3f} to {measure.high:.3f})"
+
+
+def _print_table(title: str, rows: dict[str, str]) -> None:
+    if not sys.stdout.isatty():
+        for key, value in rows.items():
+            print(f"{key}: {value}")
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, show_header=False, title_justify="left")
+    for key, value in rows.items():
+        table.add_row(key.replace("_", " "), value)
+    Console().print(table)
+
+
+def _plain(value: Any) -> str:
+    match value:
+        case None:
+            return "none"
+        case dict():
+            return ", ".join(f"{key} {_plain(item)}" for key, item in value.items()) or "none"
+        case float() if value > 1_000_000_000:
+            return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
+        case _:
+            return str(value)

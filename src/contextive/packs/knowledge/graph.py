@@ -1,0 +1,132 @@
+"""The graph tools: a node, a subsystem, nodes by a word."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from contextive.packs.knowledge.pack import LABELS, Shape, index_of, pack, shown_as_of, shown_node
+from contextive.registry import Context, ToolInput
+
+if TYPE_CHECKING:
+    from contextive.search.graph import Related
+
+
+class NodeInput(ToolInput):
+    node_id: str = Field(min_length=1, max_length=2000, description="Label:key, such as Code:src/app.py")
+    relationships: Literal["outgoing", "incoming", "all", "none"] = Field("outgoing", description="Which to show")
+    limit: int = Field(50, ge=1, le=200, description="Most relationships")
+
+
+class NodeAnswer(Shape):
+    status: Literal["success"] = "success"
+    node: dict[str, Any]
+    relationships: list[dict[str, Any]] = Field(description="type, direction (OUT, IN), target")
+    total: int
+    as_of: dict[str, Any]
+
+
+@pack.tool(
+    "km-graph-node",
+    title="Graph node",
+    description="One node of the project graph and its relationships, by id. Labels: SourceFile (or Code), DesignDoc (Doc), "
+    "TestCase (Test), Symbol, Subsystem, Requirement, Section, Specification, Note, Chunk and others.",
+    labels=LABELS,
+    invocation_hints="to see what a file, symbol, requirement or note is connected with",
+)
+def graph_node(given: NodeInput, ctx: Context) -> NodeAnswer:
+    index = index_of(ctx)
+    found = index.graph.node(given.node_id, given.relationships, given.limit)
+    return NodeAnswer(
+        node=shown_node(found.node),
+        relationships=[
+            {"type": seen.type, "direction": seen.direction, "target": shown_node(seen.target)}
+            for seen in found.relationships
+        ],
+        total=found.total,
+        as_of=shown_as_of(index.as_of()),
+    )
+
+
+class SubsystemInput(ToolInput):
+    name: str = Field(min_length=1, max_length=500, description="Subsystem, in any case")
+    depth: int = Field(1, ge=0, le=5, description="Hops")
+    limit: int = Field(25, ge=1, le=100, description="Nodes on a page")
+    cursor: str | None = Field(None, max_length=200, description="related.cursor of the page before")
+    include_artifacts: bool = Field(True, description="Add its files")
+
+
+class SubsystemAnswer(Shape):
+    status: Literal["success"] = "success"
+    subsystem: dict[str, Any]
+    related: dict[str, Any] = Field(description="nodes with target, hops, path; cursor; total")
+    artifacts: list[dict[str, Any]]
+    warnings: list[str] | None = None
+    as_of: dict[str, Any]
+
+
+@pack.tool(
+    "km-graph-subsystem",
+    title="Subsystem",
+    description="A subsystem, the nodes around it up to depth hops with the path to each, and its files. Pages by cursor.",
+    labels=LABELS,
+    invocation_hints="before working on a part of the project, to see what belongs to it and what it touches",
+)
+def graph_subsystem(given: SubsystemInput, ctx: Context) -> SubsystemAnswer:
+    index = index_of(ctx)
+    found = index.graph.subsystem(
+        given.name,
+        depth=given.depth,
+        limit=given.limit,
+        cursor=given.cursor,
+        include_artifacts=given.include_artifacts,
+    )
+    return SubsystemAnswer(
+        subsystem=shown_node(found.subsystem),
+        related={"nodes": [_shown(item) for item in found.related], "cursor": found.cursor, "total": found.total},
+        artifacts=[shown_node(node) for node in found.artifacts],
+        warnings=[f"The walk stopped after {found.total} nodes."] if found.bounded else None,
+        as_of=shown_as_of(index.as_of()),
+    )
+
+
+class GraphSearchInput(ToolInput):
+    term: str = Field(max_length=500, description="Part of a name, path or title")
+    limit: int = Field(20, ge=1, le=50, description="Most results")
+
+
+class GraphSearchAnswer(Shape):
+    status: Literal["success"] = "success"
+    results: list[dict[str, Any]] = Field(description="id, label, score, snippet")
+    as_of: dict[str, Any]
+
+
+@pack.tool(
+    "km-graph-search",
+    title="Search the graph",
+    description="Nodes whose name or path holds a term: subsystems first, then documents, code, tests, symbols, requirements.",
+    labels=LABELS,
+    invocation_hints="to find the id for km-graph-node or the name for km-graph-subsystem",
+)
+def graph_search(given: GraphSearchInput, ctx: Context) -> GraphSearchAnswer:
+    index = index_of(ctx)
+    results = [
+        {"id": found.node.id, "label": found.node.label, "score": found.score, "snippet": found.snippet}
+        for found in index.graph.search(given.term, given.limit)
+    ]
+    return GraphSearchAnswer(results=results, as_of=shown_as_of(index.as_of()))
+
+
+def _shown(item: Related) -> dict[str, Any]:
+    first = item.path[0]
+    return {
+        "target": shown_node(item.target),
+        "hops": item.hops,
+        "path": [
+            {"type": step.type, "direction": step.direction, "source": step.source, "target": step.target}
+            for step in item.path
+        ],
+        "relationship": first.type,
+        "direction": first.direction,
+    }

@@ -1,0 +1,56 @@
+"""The pack itself, and what its tools share."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict
+
+from contextive.registry import Context, Pack
+from contextive.search.index import Index
+
+if TYPE_CHECKING:
+    from contextive.knowledge.graph import Node
+    from contextive.store.values import AsOf
+
+pack = Pack(
+    "knowledge",
+    title="Project knowledge",
+    description="Hybrid search, a typed graph and reports over the project's documents, code, requirements and notes.",
+)
+LABELS = ("knowledge",)
+
+
+def fill() -> None:
+    """Have each part of the pack declare what it offers, in the order in which it is listed."""
+    for part in ("help", "search", "graph", "reports"):
+        import_module(f"contextive.packs.knowledge.{part}")
+
+
+class Shape(BaseModel):
+    """A result; fields that say nothing are left out of the answer."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def index_of(ctx: Context) -> Index:
+    return ctx.service(Index)
+
+
+def shown_as_of(as_of: AsOf) -> dict[str, Any]:
+    """The state of the index in the words of an answer; what is nought is left out."""
+    shown: dict[str, Any] = {"generation": as_of.generation}
+    if as_of.committed_at:
+        shown["indexed_at"] = round(as_of.committed_at, 3)
+    if as_of.repo_head:
+        shown["repo_head"] = as_of.repo_head
+    for name in ("pending_files", "pending_vectors", "skipped_files"):
+        if value := getattr(as_of, name):
+            shown[name] = value
+    return shown
+
+
+def shown_node(node: Node) -> dict[str, Any]:
+    """A node as every graph answer writes it."""
+    return {"id": node.id, "labels": [node.label], "properties": dict(node.properties)}

@@ -1,0 +1,50 @@
+"""`km-coverage-summary`: what the index holds."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from contextive.packs.knowledge.pack import LABELS, index_of, pack, shown_as_of
+from contextive.registry import Context, NoInput, Reply
+
+_SHOWN_ARTIFACTS = 200
+
+
+class CoverageAnswer(BaseModel):
+    """The report has more fields than a client needs to know beforehand."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    status: Literal["success"] = "success"
+    summary: dict[str, Any] = Field(description="artifact_total, artifact_breakdown, chunk_count")
+    artifacts: list[dict[str, Any]]
+    missing_artifacts: list[dict[str, Any]]
+    as_of: dict[str, Any]
+
+
+@pack.tool(
+    "km-coverage-summary",
+    title="Index coverage",
+    description="What the index holds: files and chunks by type, files without chunks, files left out by reason, and how fresh "
+    "it is.",
+    labels=LABELS,
+    invocation_hints="when a search finds too little, to see whether the files are indexed",
+    output=CoverageAnswer,
+)
+def coverage_summary(_given: NoInput, ctx: Context) -> Reply:
+    index = index_of(ctx)
+    report = index.coverage()
+    artifacts = report.pop("artifacts")
+    answer: dict[str, Any] = {
+        "status": "success",
+        **report,
+        "artifacts": artifacts[:_SHOWN_ARTIFACTS],
+        "artifacts_omitted": max(0, len(artifacts) - _SHOWN_ARTIFACTS),
+        "skipped": index.skipped(),
+        "as_of": shown_as_of(index.as_of()),
+    }
+    for name in ("missing_artifacts", "removed_artifacts"):
+        answer[name] = answer[name][:_SHOWN_ARTIFACTS]
+    return Reply(data=answer)

@@ -1,0 +1,172 @@
+"""`km-search`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from contextive.packs.knowledge.pack import LABELS, Shape, index_of, pack, shown_as_of, shown_node
+from contextive.registry import Context, Reply, ToolInput
+
+if TYPE_CHECKING:
+    from contextive.search.answer import FoundSymbol, SearchResponse, SearchResult
+    from contextive.search.graph_context import GraphContext
+    from contextive.store.values import SearchEvent
+
+Words = str | list[str]
+_PROMPT = "Say with km-feedback-submit which results helped."
+
+
+class SearchFilters(ToolInput):
+    subsystems: list[str] | None = Field(None, description="Names of subsystems")
+    artifact_types: list[str] | None = Field(None, description="code, doc, test, proto, config")
+    namespaces: list[str] | None = Field(None, description="First parts of paths")
+    tags: list[str] | None = Field(None, description="Any of these tags")
+    symbols: list[str] | None = Field(None, description="Qualified names")
+    symbol_kinds: list[str] | None = Field(None, description="class, function, method, interface, type")
+    symbol_languages: list[str] | None = Field(None, description="python, typescript, go, …")
+    updated_after: str | None = Field(None, description="ISO 8601")
+    max_age_days: int | None = Field(None, gt=0, description="Days since the last commit")
+
+
+class SearchInput(ToolInput):
+    query: str = Field(min_length=1, max_length=4000, description="Question, words or identifiers")
+    limit: int = Field(10, description="1 to 25")
+    include_graph: bool = Field(True, description="Add graph context")
+    filters: SearchFilters | None = Field(None, description="What may be found")
+    sort_by_vector: bool | None = Field(None, description="Order by meaning alone")
+    symbol: Words | None = Field(None, description="Shortcut for filters.symbols")
+    kind: Words | None = Field(None, description="Shortcut for filters.symbol_kinds")
+    lang: Words | None = Field(None, description="Shortcut for filters.symbol_languages")
+    detail: Literal["concise", "full"] = Field("concise", description="full gives whole chunks")
+    explain: bool = Field(False, description="Add the parts of each score")
+    context: dict[str, Any] | None = Field(None, description="Kept with the results for later votes")
+
+
+class SearchAnswer(Shape):
+    status: Literal["success"] = "success"
+    query: str
+    results: list[dict[str, Any]] = Field(description="chunk, graph_context, scoring")
+    metadata: dict[str, Any]
+    as_of: dict[str, Any]
+
+
+@pack.tool(
+    "km-search",
+    title="Search the project",
+    description="Hybrid search over documents, code, tests, requirements and notes, by meaning and by words or identifiers. "
+    "Each result has path, lines, snippet, graph context and scores; metadata.request_id is for votes.",
+    labels=LABELS,
+    invocation_hints="to find where something is done, decided or described, before reading files",
+    output=SearchAnswer,
+)
+def search(given: SearchInput, ctx: Context) -> Reply:
+    from contextive.search.answer import SearchRequest
+    from contextive.search.filters import parse_filters
+
+    index = index_of(ctx)
+    filters = given.filters.model_dump(exclude_none=True) if given.filters else None
+    request = SearchRequest(
+        query=given.query,
+        limit=given.limit,
+        include_graph=given.include_graph,
+        filters=parse_filters(filters, now=time.time(), symbol=given.symbol, kind=given.kind, lang=given.lang),
+        sort_by_vector=given.sort_by_vector,
+        detail=given.detail,
+        explain=given.explain,
+        request_id=ctx.request_id,
+    )
+    response = index.search.search(request)
+    index.events.add(list(_events(response, given.context)))
+    return Reply(data=shown_response(response, index.as_of()))
+
+
+def shown_response(response: SearchResponse, as_of: Any) -> dict[str, Any]:
+    """An answer in the words of the interface."""
+    metadata = {
+        key: value
+        for key, value in asdict(response.metadata).items()
+        if value not in (None, {}, 0) or key == "result_count"
+    }
+    metadata["warnings"] = list(response.metadata.warnings)
+    if response.results:
+        metadata["feedback_prompt"] = _PROMPT
+    return {
+        "status": "success",
+        "query": response.query,
+        "results": [_shown(result) for result in response.results],
+        "metadata": metadata,
+        "as_of": shown_as_of(as_of),
+    }
+
+
+def _shown(result: SearchResult) -> dict[str, Any]:
+    chunk = asdict(result.chunk)
+    for internal in ("symbol_ids", "truncated"):
+        chunk.pop(internal)
+    if result.chunk.truncated:
+        chunk["text_omitted"] = f"{result.chunk.truncated} characters more; detail=full gives all"
+    chunk["symbols"] = [_symbol(symbol) for symbol in result.chunk.symbols]
+    chunk["tags"] = list(result.chunk.tags)
+    scoring = asdict(result.scoring)
+    scoring["signals"] = {key: value for key, value in scoring["signals"].items() if value is not None}
+    shown: dict[str, Any] = {
+        "chunk": {
+            key: value for key, value in chunk.items() if value is not None or key in ("subsystem", "git_timestamp")
+        },
+        "graph_context": _context(result.graph_context),
+        "scoring": scoring,
+    }
+    if result.explain is not None:
+        shown["explain"] = dict(result.explain)
+    return shown
+
+
+def _symbol(found: FoundSymbol) -> dict[str, Any]:
+    shown = asdict(found.symbol)
+    if found.editor_uri:
+        shown["editor_uri"] = found.editor_uri
+    return shown
+
+
+def _context(context: GraphContext | None) -> dict[str, Any] | None:
+    if context is None:
+        return None
+    return {
+        "primary_node": shown_node(context.primary_node),
+        "relationships": [
+            {"type": seen.type, "direction": seen.direction, "target": shown_node(seen.target)}
+            for seen in context.relationships
+        ],
+        "neighbor_subsystems": list(context.neighbor_subsystems),
+        "related_artifacts": [{"id": item.id, "relationship": item.relationship} for item in context.related_artifacts],
+    }
+
+
+def _events(response: SearchResponse, context: dict[str, Any] | None) -> Iterator[SearchEvent]:
+    """One row for each result that was shown, so that votes can be joined with it."""
+    from contextive.store.values import SearchEvent
+
+    for rank, result in enumerate(response.results, 1):
+        yield SearchEvent(
+            request_id=response.metadata.request_id,
+            timestamp=time.time(),
+            rank=rank,
+            query=response.query,
+            chunk_id=result.chunk.chunk_id,
+            body={
+                "result_count": response.metadata.result_count,
+                "artifact_path": result.chunk.artifact_path,
+                "artifact_type": result.chunk.artifact_type,
+                "subsystem": result.chunk.subsystem,
+                "vector_score": result.scoring.vector_score,
+                "lexical_score": result.scoring.lexical_score,
+                "adjusted_score": result.scoring.adjusted_score,
+                "graph_context_present": result.graph_context is not None,
+                "context": context or {},
+            },
+        )

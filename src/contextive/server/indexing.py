@@ -1,0 +1,72 @@
+"""The index of a project, made from its configuration."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from contextive.config import LoadedConfig
+from contextive.ingest.layers import NotesLayer, RequirementsLayer
+from contextive.ingest.notes_service import NotesService
+from contextive.ingest.settings import IngestSettings, ReportSettings
+from contextive.ingest.trace_service import TraceService
+from contextive.registry import Services
+from contextive.search.editor_links import EditorLinks
+from contextive.search.index import EmbeddingSettings, Index, IndexSettings
+from contextive.search.service import SearchSettings
+from contextive.search.weights import resolve_weights
+
+
+def open_index(loaded: LoadedConfig, services: Services, *, is_served: bool) -> Index:
+    """The index that a configuration describes. Nothing is opened before it is used."""
+    knowledge, ranking, config = loaded.config.knowledge, loaded.config.search, loaded.config
+    settings = IndexSettings(
+        root=loaded.project,
+        state_dir=loaded.project / config.store.state_path,
+        ingest=IngestSettings(
+            include=tuple(knowledge.include),
+            exclude=tuple(knowledge.exclude),
+            max_file_bytes=knowledge.max_file_bytes,
+            window_characters=knowledge.window_characters,
+            window_overlap=knowledge.window_overlap,
+            symbols=knowledge.symbols,
+        ),
+        reports=ReportSettings(knowledge.coverage_history, knowledge.lifecycle_history, knowledge.stale_days),
+        embedding=EmbeddingSettings(
+            knowledge.embedding_model,
+            str(knowledge.embedding_url) if knowledge.embedding_url else None,
+            knowledge.embedding_key,
+        ),
+        default_profile=knowledge.default_profile,
+        log_events=ranking.log_events,
+        parser_processes=min(4, os.cpu_count() or 1),
+    )
+    weights = resolve_weights(
+        ranking.weight_profile,
+        subsystem=ranking.weight_subsystem,
+        relationship=ranking.weight_relationship,
+        support=ranking.weight_support,
+        coverage_penalty=ranking.weight_coverage_penalty,
+        criticality=ranking.weight_criticality,
+        vector=ranking.vector_weight,
+        lexical=ranking.lexical_weight,
+    )
+    search = SearchSettings(
+        weights=weights,
+        sort_by_vector=ranking.sort_by_vector,
+        graph_max_results=ranking.graph_max_results,
+        graph_time_budget_ms=ranking.graph_time_budget_ms,
+    )
+    return Index(
+        settings,
+        search=search,
+        links=EditorLinks(knowledge.editor_uri_template, loaded.project),
+        layers=lambda: (
+            RequirementsLayer(
+                services.get(TraceService), loaded.project, (*config.trace.specifications, *config.trace.sources)
+            ),
+            NotesLayer(services.get(NotesService), services.get(TraceService), config.notes.paths),
+        ),
+        holder=f"{socket.gethostname()}:{os.getpid()}",
+        is_served=is_served and knowledge.auto_ingest,
+    )

@@ -1,0 +1,34 @@
+"""Everything derived that a store holds, as plain values that can be compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contextive.knowledge.graph import LABELS
+from contextive.store.protocol import Store
+
+_PAGE = 500
+
+
+def rows_of(store: Store) -> dict[str, Any]:
+    """Rows by kind. Numbers, times of indexing and generations are left out: they tell of the way, not of the place."""
+    artifacts = list(store.artifacts())
+    nodes: dict[str, Any] = {}
+    for label in LABELS:
+        after: str | None = None
+        while page := store.nodes_labelled(label, after, _PAGE):
+            nodes |= {node.id: dict(node.properties) for node in page}
+            after = page[-1].key
+    edges = set()
+    ids = sorted(nodes)
+    for start in range(0, len(ids), _PAGE):
+        edges |= set(store.expand(ids[start : start + _PAGE], (), "both", 100_000))
+    return {
+        "artifacts": [(row.artifact, row.chunk_count, row.symbol_count) for row in artifacts],
+        "chunks": {row.artifact.path: [c.chunk for c in store.chunks_of(row.artifact.path)] for row in artifacts},
+        "symbols": list(store.symbols()),
+        "references": {row.artifact.path: set(store.references(row.artifact.path)) for row in artifacts},
+        "ledger": {path: (entry.digest, entry.size, entry.parser) for path, entry in store.ledger().items()},
+        "nodes": nodes,
+        "edges": edges,
+    }

@@ -1,0 +1,87 @@
+"""Real servers on one project: they index by themselves, follow changes, and share the work."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contextive.store.opening import open_store
+from tests.wires import Pipe, envelope
+
+ENVIRONMENT = {"CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL": "dummy"}
+PATIENCE_SECONDS = 40.0
+
+
+class Server:
+    """One stdio server, asked in the stateless way."""
+
+    def __init__(self, pipe: Pipe) -> None:
+        self.pipe = pipe
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        answer = self.pipe.ask("tools/call", envelope({"name": tool, "arguments": arguments}), PATIENCE_SECONDS)
+        result = answer["result"]
+        assert not result.get("isError"), result
+        data: dict[str, Any] = result["structuredContent"]
+        return data
+
+    def found(self, query: str) -> list[str]:
+        return [r["chunk"]["artifact_path"] for r in self.call("km-search", query=query)["results"]]
+
+
+@pytest.fixture
+def start(repository: Path) -> Iterator[Callable[[], Server]]:
+    with ExitStack() as stack:
+        yield lambda: Server(stack.enter_context(Pipe("serve", cwd=repository, env=ENVIRONMENT)))
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to pass in time"
+        time.sleep(0.1)
+
+
+def test_a_server_indexes_by_itself_and_follows_what_is_saved(start: Callable[[], Server], repository: Path) -> None:
+    server = start()
+    wait_until(lambda: "src/tidewatch/gauge/reader.py" in server.found("calibrate_sensor"))
+    (repository / "docs/airship.md").write_text("# Zeppelin\n\nA zeppelin over the harbour.\n", encoding="utf-8")
+    wait_until(lambda: "docs/airship.md" in server.found("zeppelin"))
+    (repository / "docs/airship.md").unlink()
+    wait_until(lambda: "docs/airship.md" not in server.found("zeppelin"))
+
+
+def test_vectors_follow_in_the_background(start: Callable[[], Server], repository: Path) -> None:
+    server = start()
+    wait_until(
+        lambda: any(
+            r["scoring"]["vector_score"] is not None for r in server.call("km-search", query="siren silence")["results"]
+        )
+    )
+
+
+def test_one_of_many_servers_keeps_the_index_and_another_takes_over(
+    start: Callable[[], Server], repository: Path
+) -> None:
+    servers = [start() for _ in range(3)]
+    for server in servers:
+        wait_until(lambda server=server: bool(server.found("calibrate_sensor")))  # type: ignore[misc]
+    store = open_store(repository / ".contextive")
+    try:
+        holder = store.lease_holder("keeper")
+        assert holder is not None
+        keeper = next(s for s in servers if str(s.pipe.process.pid) in holder)
+        keeper.pipe.process.send_signal(signal.SIGKILL)
+        servers.remove(keeper)
+        wait_until(lambda: store.lease_holder("keeper") not in (None, holder))
+        (repository / "docs/airship.md").write_text("# Zeppelin\n\nStill seen.\n", encoding="utf-8")
+        for server in servers:
+            wait_until(lambda server=server: "docs/airship.md" in server.found("zeppelin"))  # type: ignore[misc]
+    finally:
+        store.close()

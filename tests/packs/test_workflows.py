@@ -1,0 +1,295 @@
+"""Workflows of the configuration as tools, and `km-recipe-run`: in one process through the host, and over real MCP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contextive.config import ConfigRequest, TrustStore, load_config
+from contextive.errors import AssertFailed, ConfigError, ContextiveError, InvalidRequest, ToolFailed
+from contextive.packs import BUILTIN
+from contextive.packs.knowledge_recipes import declare
+from contextive.registry import OWNER_AS_MAINTAINER, OWNER_AS_READER, Caller, Pack, Scope, ToolResult
+from contextive.server.host import Host
+from tests.models.service import Service, model_service, refusal
+from tests.wires import Pipe
+
+WITHOUT_KNOWLEDGE = {"knowledge": {"enabled": False}}
+"""That pack has `km-recipe-run` too; here it is declared in a pack of the test's own."""
+WORKFLOWS: dict[str, Any] = {
+    "project_audit": {
+        "description": "Say what to do first",
+        "steps": [
+            {"id": "open", "tool": "list_uncited_requirements", "params": {"level": "${vars.level}"}},
+            {"model": "small", "prompt": "Which of these comes first?"},
+        ],
+    },
+    "guarded": {
+        "steps": [
+            {
+                "id": "first",
+                "tool": "explain_requirement",
+                "params": {"req_identifier": "${vars.requirement}"},
+                "fallback": [{"tool": "contextive_server_info"}],
+            }
+        ]
+    },
+    "circle": {"steps": [{"tool": "workflow.guarded"}]},
+}
+
+
+def loaded_host(folder: Path, values: Mapping[str, Any], *extra: Pack) -> Host:
+    file = folder / "given.json"
+    file.write_text(json.dumps(values), encoding="utf-8")
+    request = ConfigRequest(
+        project=folder,
+        explicit=file,
+        environ={},
+        trust=TrustStore(folder / "trust.json"),
+        builtin_packs=frozenset(BUILTIN),
+    )
+    return Host(load_config(request), mode="in-process", extra_packs=extra)
+
+
+def call(host: Host, tool: str, caller: Caller = OWNER_AS_READER, **arguments: Any) -> ToolResult:
+    ctx = host.context(caller, door="test", profile=host.profile, request_id="r1")
+    return asyncio.run(host.dispatcher.call(host.surface(host.profile, caller.scope), tool, arguments, ctx))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "docs" / "spec").mkdir(parents=True)
+    (tmp_path / "docs" / "spec" / "a.md").write_text("# A\n\nThe pump MUST stop.\n", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    with model_service() as running:
+        yield running
+
+
+def configured(service: Service, **more: Any) -> dict[str, Any]:
+    provider = {"kind": "openai-compatible", "baseUrl": f"{service.url}/v1", "timeoutSeconds": 5}
+    return {"workflows": WORKFLOWS, "providers": {"here": provider}, **more}
+
+
+def test_a_workflow_is_a_tool_with_typed_arguments(project: Path, service: Service) -> None:
+    host = loaded_host(project, configured(service))
+    tool = host.surface(host.profile, Scope.READER).tools["workflow.project_audit"]
+    assert tool.description == "Say what to do first."
+    assert tool.input_schema == {
+        "type": "object",
+        "properties": {"level": {"type": "string", "description": "Value for ${vars.level} in the workflow"}},
+        "required": ["level"],
+        "additionalProperties": False,
+    }
+    assert tool.output_schema is not None
+    assert tool.annotations.read_only
+    assert tool.annotations.open_world, "it asks a model"
+    with pytest.raises(InvalidRequest, match="needs the argument 'level'"):
+        call(host, tool.name)
+
+
+def test_a_workflow_runs_its_steps_and_gives_what_the_last_one_gave(project: Path, service: Service) -> None:
+    service.text = "The pump."
+    host = loaded_host(project, configured(service))
+    data = call(host, "workflow.project_audit", level="MUST").data
+    assert data["status"] == "success"
+    assert data["outputs"]["result"]["text"] == "The pump."
+    assert [step["id"] for step in data["steps"]] == ["open", "step2"]
+    assert service.prompts[0].startswith("Which of these comes first?\n\n{")
+    assert "The pump MUST stop." in service.prompts[0], "a prompt that names nothing is about the step before it"
+
+
+def test_a_step_that_fails_is_an_error_with_the_steps_in_it(project: Path, service: Service) -> None:
+    service.script = [refusal(400)]
+    host = loaded_host(project, configured(service))
+    with pytest.raises(ToolFailed) as caught:
+        call(host, "workflow.project_audit", level="MUST")
+    shown = caught.value.as_dict()
+    assert shown["code"] == "tool_failed"
+    assert [(s["id"], s["status"]) for s in shown["details"]["steps"]] == [("open", "success"), ("step2", "error")]
+
+
+def test_a_fallback_of_a_workflow_answers_in_its_place(project: Path, service: Service) -> None:
+    host = loaded_host(
+        project, {**configured(service), "toolPacks": {"trace": {"blockedTools": ["explain_requirement"]}}}
+    )
+    data = call(host, "workflow.guarded", requirement="x").data
+    assert [(s["id"], s["status"]) for s in data["steps"]] == [("first", "error"), ("first-fallback-1", "success")]
+    assert data["outputs"]["result"]["name"] == "contextive-mcp"
+
+
+def test_a_workflow_cannot_run_workflows(project: Path, service: Service) -> None:
+    host = loaded_host(project, configured(service))
+    with pytest.raises(ToolFailed, match="runs recipes itself"):
+        call(host, "workflow.circle")
+
+
+def test_a_workflow_with_a_tool_for_maintainers_is_offered_to_maintainers(project: Path) -> None:
+    keys = Pack("keys", title="K", description="K")
+    declare(keys)
+    flows = {"chores": {"steps": [{"tool": "km-recipe-run", "params": {"recipe": "spec-audit"}}]}}
+    host = loaded_host(project, {"workflows": flows, "toolPacks": WITHOUT_KNOWLEDGE}, keys)
+    assert "workflow.chores" not in host.surface(host.profile, Scope.READER).tools
+    tool = host.surface(host.profile, Scope.MAINTAINER).tools["workflow.chores"]
+    assert not tool.annotations.read_only
+    assert tool.safety_notes == "Calls km-recipe-run, with your scope."
+
+
+@pytest.mark.parametrize(
+    ("step", "complaint"),
+    [
+        (
+            {"tool": "t", "params": {"x": "${steps.later.y}"}},
+            "workflows.w.steps[0].params: ${steps.later.y} names no step",
+        ),
+        ({"tool": "t", "params": {"x": "${file:x}"}}, "workflows.w: 'file:x' is not a path"),
+        ({"model": "m", "prompt": "${captures.c}"}, "names no value captured before it"),
+    ],
+)
+def test_a_workflow_that_names_what_is_not_there_stops_the_start(
+    project: Path, step: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        loaded_host(project, {"workflows": {"w": {"steps": [step]}}})
+    assert complaint in caught.value.message
+
+
+def test_without_workflows_there_is_no_pack_of_them(project: Path) -> None:
+    host = loaded_host(project, {})
+    assert "workflows" not in host.pack_names(host.profile)
+
+
+def test_a_changed_configuration_changes_workflows_and_models(project: Path, service: Service) -> None:
+    host = loaded_host(project, {})
+    newer = loaded_host(project, configured(service)).loaded
+    asyncio.run(host.adopt(newer))
+    assert call(host, "workflow.project_audit", level="MUST").data["status"] == "success"
+
+
+# -- km-recipe-run -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kitchen(project: Path) -> Host:
+    recipes = project / "recipes"
+    recipes.mkdir()
+    (recipes / "wrong.yaml").write_text(
+        "version: 1\nsteps: [{id: a, tool: contextive_health, expect: {status: sad}}]\n", "utf-8"
+    )
+    (recipes / "broken.yaml").write_text("version: 1\n", "utf-8")
+    (recipes / "self.yaml").write_text(
+        "version: 1\nsteps: [{id: a, tool: km-recipe-run, params: {recipe: self}}]\n", "utf-8"
+    )
+    (recipes / "late.yaml").write_text(
+        "version: 1\ntimeout_seconds: 1\nsteps: [{id: a, wait: {tool: contextive_health, "
+        "until: {path: status, equals: sad}, interval_seconds: 0.5}}]\n",
+        "utf-8",
+    )
+    pack = Pack("kitchen", title="K", description="K")
+    declare(pack)
+    return loaded_host(project, {"toolPacks": WITHOUT_KNOWLEDGE}, pack)
+
+
+def test_a_recipe_runs_and_answers_as_the_seed_says(kitchen: Host) -> None:
+    data = call(kitchen, "km-recipe-run", OWNER_AS_MAINTAINER, recipe="spec-audit", vars={"limit": 5}).data
+    assert data["status"] == "success"
+    assert data["outputs"]["uncited"]["total"] == 1
+    assert [step["status"] for step in data["steps"]] == ["success"] * 3
+    log = kitchen.loaded.project / ".contextive" / "audit" / "recipes.log"
+    assert json.loads(log.read_text(encoding="utf-8"))["recipe"] == "spec-audit"
+
+
+def test_a_recipe_is_for_maintainers(kitchen: Host) -> None:
+    assert "km-recipe-run" not in kitchen.surface(kitchen.profile, Scope.READER).tools
+
+
+def test_a_dry_run_lists_the_steps(kitchen: Host) -> None:
+    data = call(kitchen, "km-recipe-run", OWNER_AS_MAINTAINER, recipe="spec-audit", dry_run=True).data
+    assert {step["status"] for step in data["steps"]} == {"skipped"}
+    assert data["outputs"] == {}
+
+
+@pytest.mark.parametrize(
+    ("recipe", "code", "status"),
+    [
+        ("nope", "recipe_not_found", 404),
+        ("broken", "schema_invalid", 400),
+        ("wrong", "assert_failed", 422),
+        ("self", "tool_failed", 502),
+        ("late", "timeout", 504),
+    ],
+)
+def test_every_way_to_fail_has_its_code(kitchen: Host, recipe: str, code: str, status: int) -> None:
+    with pytest.raises(ContextiveError) as caught:
+        call(kitchen, "km-recipe-run", OWNER_AS_MAINTAINER, recipe=recipe)
+    assert (caught.value.code, caught.value.http_status) == (code, status)
+    if code not in ("recipe_not_found", "schema_invalid"):
+        assert caught.value.details is not None
+        assert caught.value.details["steps"][0]["status"] == "error"
+
+
+def test_a_recipe_may_take_longer_than_one_tool(kitchen: Host) -> None:
+    from contextive.registry import Limits
+
+    (kitchen.loaded.project / "recipes" / "slow.yaml").write_text(
+        "version: 1\nsteps: [{id: a, wait: {tool: contextive_health, until: {path: status, equals: sad}, "
+        "interval_seconds: 0.5, timeout_seconds: 1}, fallback: [{tool: contextive_health}]}]\n",
+        "utf-8",
+    )
+    kitchen.dispatcher.limits = Limits(timeout_seconds=0.4)
+    assert call(kitchen, "km-recipe-run", OWNER_AS_MAINTAINER, recipe="slow").data["status"] == "success"
+
+
+# -- over a real wire --------------------------------------------------------------------------------------------------
+
+
+def test_a_workflow_over_stdio_tells_progress_and_answers_with_structure(project: Path, service: Service) -> None:
+    service.text = "The pump."
+    file = project / "given.json"
+    file.write_text(json.dumps(configured(service)), encoding="utf-8")
+    with Pipe("serve", "--stdio", "--config", str(file), cwd=project, env={"XDG_CONFIG_HOME": str(project)}) as pipe:
+        pipe.initialize()
+        params = {
+            "name": "workflow.project_audit",
+            "arguments": {"level": "MUST"},
+            "_meta": {"progressToken": "p"},
+        }
+        result = pipe.result("tools/call", params)
+        assert result["structuredContent"]["outputs"]["result"]["model"] == "here/small"
+        told = [n["params"] for n in pipe.notifications if n["method"] == "notifications/progress"]
+        assert [(t["progress"], t["total"]) for t in told] == [(0, 2), (1, 2), (2, 2)]
+        service.script = [refusal(403)]
+        failed = pipe.result("tools/call", params)
+        error = json.loads(failed["content"][0]["text"])["error"]
+        assert failed["isError"]
+        assert error["code"] == "tool_failed"
+        assert error["details"]["steps"][1]["status"] == "error"
+        modern = pipe.modern("tools/call", {"name": "workflow.guarded", "arguments": {"requirement": "x"}})
+        assert modern["result"]["structuredContent"]["status"] == "success"
+
+
+def test_assertions_are_errors_of_their_own(kitchen: Host) -> None:
+    with pytest.raises(AssertFailed, match="wants status to be 'sad'; it is 'healthy'"):
+        call(kitchen, "km-recipe-run", OWNER_AS_MAINTAINER, recipe="wrong")
+
+
+def test_variables_of_a_workflow_are_typed_and_may_have_defaults(project: Path) -> None:
+    flow = {
+        "variables": {"limit": {"type": "integer", "default": 5, "description": "How many"}, "copy": {}},
+        "steps": [{"tool": "list_uncited_requirements", "params": {"limit": "${vars.limit}"}}],
+    }
+    host = loaded_host(project, {"workflows": {"open": flow}})
+    tool = host.surface(host.profile, Scope.READER).tools["workflow.open"]
+    assert tool.input_schema["properties"]["limit"] == {"type": "integer", "default": 5, "description": "How many"}
+    assert tool.input_schema["required"] == ["copy"]
+    assert call(host, "workflow.open", copy="x").data["outputs"]["result"]["total"] == 1
+    with pytest.raises(InvalidRequest, match="'limit'"):
+        call(host, "workflow.open", copy="x", limit="5")
