@@ -138,7 +138,7 @@ class _Worker:
         while paths:
             self._ask(reading, paths)
             for number, path in enumerate(paths):
-                answer = self._answer(_START_SECONDS if number == 0 else self._file_seconds)
+                answer = self._answer(self._file_seconds)
                 if answer is None:
                     self.end()
                     yield path, parse_file(reading, path, plain=True)

@@ -1,0 +1,114 @@
+"""Files are parsed in processes of their own: many at once, and without harm when a parser hangs or dies."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contextive.ingest.parsing import ParserPool, Reading, parse_here
+from contextive.knowledge.assembly import Surroundings
+from contextive.workspace.contents import Skipped
+
+HANGING = "/*\n" * 20_000
+"""A text on which the grammar of Python takes time without end."""
+
+
+@pytest.fixture
+def reading(tmp_path: Path) -> Reading:
+    return Reading(tmp_path, 1_000_000, Surroundings())
+
+
+@pytest.fixture
+def pool() -> Iterator[ParserPool]:
+    pool = ParserPool(2, file_seconds=3.0)
+    yield pool
+    pool.close()
+
+
+def write_files(root: Path, count: int) -> list[str]:
+    paths = [f"module{number}.py" for number in range(count)]
+    for number, path in enumerate(paths):
+        (root / path).write_text(
+            f'def f{number}():\n    """Number {number}."""\n    return {number}\n', encoding="utf-8"
+        )
+    return paths
+
+
+def children() -> set[int]:
+    found = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(os.getpid())], capture_output=True, text=True, check=False
+    )
+    return {int(word) for word in found.stdout.split()}
+
+
+def test_a_pool_gives_what_this_process_would(pool: ParserPool, reading: Reading, tmp_path: Path) -> None:
+    paths = write_files(tmp_path, 50)
+    (tmp_path / "broken.py").write_bytes(b"\xff\xfe\x00")
+    paths.append("broken.py")
+    found = dict(pool.parse(reading, paths, threading.Event()))
+    assert found == dict(parse_here(reading, paths))
+    assert isinstance(found["broken.py"], Skipped)
+
+
+def test_a_pool_can_be_used_again_with_other_surroundings(pool: ParserPool, reading: Reading, tmp_path: Path) -> None:
+    paths = write_files(tmp_path, 3)
+    assert len(list(pool.parse(reading, paths, threading.Event()))) == 3
+    other = Reading(tmp_path, 1_000_000, Surroundings(symbols=False))
+    for _, outcome in pool.parse(other, paths, threading.Event()):
+        assert not isinstance(outcome, Skipped)
+        assert outcome[0].symbols == ()
+
+
+def test_a_file_on_which_the_parser_hangs_is_indexed_by_its_lines(
+    pool: ParserPool, reading: Reading, tmp_path: Path
+) -> None:
+    paths = [*write_files(tmp_path, 4), "hanging.py"]
+    (tmp_path / "hanging.py").write_text(HANGING, encoding="utf-8")
+    started = time.monotonic()
+    found = dict(pool.parse(reading, ["hanging.py", *paths[:4]], threading.Event()))
+    assert time.monotonic() - started < 60
+    assert set(found) == set(paths)
+    hanging = found["hanging.py"]
+    assert not isinstance(hanging, Skipped)
+    assert (hanging[0].symbols, bool(hanging[0].chunks)) == ((), True)
+    assert all(not isinstance(found[path], Skipped) and found[path][0].symbols for path in paths[:4])  # type: ignore[index]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
+def test_a_worker_that_dies_is_replaced(pool: ParserPool, reading: Reading, tmp_path: Path) -> None:
+    paths = write_files(tmp_path, 40)
+    before = children()
+    assert len(list(pool.parse(reading, paths, threading.Event()))) == 40
+    workers = children() - before
+    assert workers
+    for worker in workers:
+        with contextlib.suppress(ProcessLookupError):  # the one that listed them
+            os.kill(worker, signal.SIGKILL)
+    assert len(list(pool.parse(reading, paths, threading.Event()))) == 40
+
+
+def test_a_stopped_pool_ends_soon(pool: ParserPool, reading: Reading, tmp_path: Path) -> None:
+    paths = write_files(tmp_path, 200)
+    stop = threading.Event()
+    seen = 0
+    for _ in pool.parse(reading, paths, stop):
+        seen += 1
+        if seen == 5:
+            stop.set()
+    assert seen < 200
+
+
+def test_nothing_of_the_project_is_imported_by_a_worker(pool: ParserPool, reading: Reading, tmp_path: Path) -> None:
+    mark = tmp_path / "imported"
+    for name in ("json.py", "contextive.py", "pickle.py", "sitecustomize.py"):
+        (tmp_path / name).write_text(f"open({str(mark)!r}, 'w')\n", encoding="utf-8")
+    assert len(list(pool.parse(reading, ["json.py", "contextive.py"], threading.Event()))) == 2
+    assert not mark.exists()
