@@ -247,6 +247,11 @@ class Index:
                 self._keeper = Keeper(self, self._holder)
                 self._keeper.start()
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether vectors and changes are looked after in the background."""
+        return self._keeper is not None
+
     def close(self) -> None:
         keeper, self._keeper = self._keeper, None
         if keeper is not None:

@@ -24,7 +24,7 @@ LABELS = ("knowledge",)
 
 def fill() -> None:
     """Have each part of the pack declare what it offers, in the order in which it is listed."""
-    for part in ("help", "search", "graph", "reports"):
+    for part in ("help", "search", "graph", "reports", "maintenance"):
         import_module(f"contextive.packs.knowledge.{part}")
 
 

@@ -1,0 +1,305 @@
+"""What keeps the index fresh and useful: runs, the lifecycle report, votes."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from contextive.errors import ContextiveError, NotFound, Unavailable, UnsupportedOperation
+from contextive.ingest.settings import IngestRequest
+from contextive.packs.knowledge.pack import LABELS, index_of, pack, shown_as_of
+from contextive.registry import Annotations, Context, NoInput, Reply, Scope, ToolInput
+from contextive.registry.registry import shown
+from contextive.registry.threads import run_in_thread
+
+if TYPE_CHECKING:
+    from contextive.ingest.indexer import Outcome
+    from contextive.search.index import Index
+    from contextive.store.values import Run
+
+_LONGEST_RUN_SECONDS = 3_600.0
+_SHOWN_ROWS = 200
+_TELL_SECONDS = 0.2
+_WRITES = Annotations(read_only=False, destructive=False, idempotent=True)
+
+
+class Answer(BaseModel):
+    """An answer with more fields than a client needs to know beforehand."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    status: str
+
+
+class StatusInput(ToolInput):
+    profile: str | None = Field(None, max_length=64, description="Only runs of this profile")
+
+
+@pack.tool(
+    "km-ingest-status",
+    title="Last ingest run",
+    description="The newest ingest run (id, success, counts, times), and what goes on now. status is ok or not_found.",
+    scope=Scope.MAINTAINER,
+    labels=LABELS,
+    invocation_hints="to see whether the index is fresh, or how far a run is",
+    output=Answer,
+)
+def ingest_status(given: StatusInput, ctx: Context) -> Reply:
+    return Reply(data=status_of(index_of(ctx), given.profile))
+
+
+class ListInput(ToolInput):
+    profile: str | None = Field(None, max_length=64, description="Only runs of this profile")
+    limit: int = Field(10, ge=1, le=100, description="Most runs")
+
+
+@pack.tool(
+    "km-ingest-list",
+    title="Ingest runs",
+    description="Ingest runs, newest first, with counts, times and success.",
+    scope=Scope.MAINTAINER,
+    labels=LABELS,
+    invocation_hints="to see how the index came about",
+    output=Answer,
+)
+def ingest_list(given: ListInput, ctx: Context) -> Reply:
+    index = index_of(ctx)
+    runs = index.store.runs(given.limit, given.profile)
+    return Reply(
+        data={"status": "success", "runs": [shown_run(run) for run in runs], "as_of": shown_as_of(index.as_of())}
+    )
+
+
+class TriggerInput(ToolInput):
+    profile: str | None = Field(None, min_length=1, max_length=64, description="Name that the run is recorded under")
+    dry_run: bool = Field(False, description="Write nothing")
+    use_dummy_embeddings: bool = Field(False, description="Vectors without a model, for smoke tests")
+    paths: list[str] | None = Field(None, description="Not supported")
+
+
+@pack.tool(
+    "km-ingest-trigger",
+    title="Index now",
+    description="Bring the index in step with the files and wait for it, with progress. Returns the run.",
+    scope=Scope.MAINTAINER,
+    labels=LABELS,
+    safety_notes="Writes the index; the files stay as they are.",
+    invocation_hints="after files changed outside the watched project, or before a release",
+    annotations=_WRITES,
+    output=Answer,
+    timeout_seconds=_LONGEST_RUN_SECONDS,
+)
+async def ingest_trigger(given: TriggerInput, ctx: Context) -> Reply:
+    if given.paths is not None:
+        raise UnsupportedOperation(
+            "Single paths cannot be ingested.", hint="Leave paths out: only changed files are read."
+        )
+    index = index_of(ctx)
+    request = IngestRequest(profile=given.profile or index.settings.default_profile, dry_run=given.dry_run)
+    try:
+        outcome, vectors, warning = await _run(index, request, ctx, dummy=given.use_dummy_embeddings)
+    except ContextiveError as error:
+        return Reply(
+            data={"status": "failure", "profile": request.profile, "success": False, "error": error.as_dict()},
+            is_error=True,
+        )
+    run = shown_outcome(outcome)
+    answer = {
+        "status": "success",
+        **{key: value for key, value in run.items() if not isinstance(value, list)},
+        "run": run,
+    }
+    answer |= {"vectors": vectors, "dry_run": given.dry_run, "as_of": shown_as_of(index.as_of())}
+    if warning:
+        answer["warnings"] = [warning]
+    return Reply(data=answer)
+
+
+@pack.tool(
+    "km-lifecycle-report",
+    title="Lifecycle report",
+    description="Isolated graph nodes, documents grown old, subsystems without tests, symbols without tests.",
+    scope=Scope.MAINTAINER,
+    labels=LABELS,
+    invocation_hints="to find what has come loose, is out of date or untested",
+    output=Answer,
+)
+def lifecycle_report(_given: NoInput, ctx: Context) -> Reply:
+    index = index_of(ctx)
+    report = index.lifecycle()
+    omitted: dict[str, int] = {}
+    for name, rows in report.items():
+        if isinstance(rows, list) and len(rows) > _SHOWN_ROWS:
+            omitted[name] = len(rows) - _SHOWN_ROWS
+            report[name] = rows[:_SHOWN_ROWS]
+    for label, rows in report["isolated"].items():
+        if len(rows) > _SHOWN_ROWS:
+            omitted[f"isolated.{label}"] = len(rows) - _SHOWN_ROWS
+            report["isolated"][label] = rows[:_SHOWN_ROWS]
+    return Reply(data={"status": "success", **report, "omitted": omitted, "as_of": shown_as_of(index.as_of())})
+
+
+class Ballot(ToolInput):
+    request_id: str = Field(min_length=1, max_length=200, description="metadata.request_id of the search")
+    chunk_id: str = Field(min_length=1, max_length=2000, description="chunk_id of the result")
+    vote: float | None = Field(None, ge=-1, le=1, description="-1 (useless) to 1 (just right)")
+    note: str | None = Field(None, max_length=2000, description="Why")
+    context: dict[str, Any] | None = Field(None, description="Anything to keep with the vote")
+
+
+@pack.tool(
+    "km-feedback-submit",
+    title="Vote on a result",
+    description="Say how useful a search result was. A later vote of yours on the same result replaces the first.",
+    scope=Scope.MAINTAINER,
+    labels=LABELS,
+    invocation_hints="after a search helped or misled you",
+    annotations=_WRITES,
+    output=Answer,
+)
+def feedback_submit(given: Ballot, ctx: Context) -> Reply:
+    [recorded] = _vote(index_of(ctx), [given], ctx)
+    return Reply(data={"status": "success", **recorded})
+
+
+class Ballots(ToolInput):
+    votes: list[Ballot] = Field(min_length=1, max_length=100, description="Votes, all or none of which are taken")
+
+
+@pack.tool(
+    "km-feedback-batch",
+    title="Vote on several results",
+    description="Several votes at once: all of them are taken, or none.",
+    scope=Scope.MAINTAINER,
+    labels=LABELS,
+    invocation_hints="to judge a whole page of results",
+    annotations=_WRITES,
+    output=Answer,
+)
+def feedback_batch(given: Ballots, ctx: Context) -> Reply:
+    return Reply(data={"status": "success", "votes": _vote(index_of(ctx), given.votes, ctx)})
+
+
+def status_of(index: Index, profile: str | None) -> dict[str, Any]:
+    """The newest run in the words of the interface, and what goes on."""
+    run = index.last_run(profile)
+    now = index.status()
+    if run is None:
+        return {"status": "not_found", **({"profile": profile} if profile else {}), "now": now}
+    row = shown_run(run)
+    return {"status": "ok", **row, "run": row, "now": now, "as_of": shown_as_of(index.as_of())}
+
+
+def shown_run(run: Run) -> dict[str, Any]:
+    """A recorded run."""
+    return {
+        "run_id": run.run_id,
+        "profile": run.profile,
+        "started_at": run.started_at,
+        "duration_seconds": run.duration_seconds,
+        "success": run.success,
+        "artifact_counts": dict(run.artifact_counts),
+        "artifact_count": run.artifact_count,
+        "chunk_count": run.chunk_count,
+        "repo_head": run.repo_head,
+        "created_at": run.created_at,
+    }
+
+
+def shown_outcome(outcome: Outcome) -> dict[str, Any]:
+    """A run that has just been made, with the files that it touched."""
+    run = shown_run(outcome.run)
+    run["artifacts"] = [{"path": path, "skipped": False} for path in outcome.changed[:_SHOWN_ROWS]]
+    run["artifacts_omitted"] = max(0, len(outcome.changed) - _SHOWN_ROWS)
+    run["unchanged_count"] = outcome.unchanged_count
+    run["removed_artifacts"] = [dict(item) for item in outcome.removed[:_SHOWN_ROWS]]
+    run["skipped"] = dict(outcome.run.skipped)
+    return run
+
+
+async def _run(index: Index, request: IngestRequest, ctx: Context, *, dummy: bool) -> tuple[Outcome, int, str | None]:
+    """The run in a thread of its own, its progress told from here."""
+    latest: list[tuple[str, int, int]] = []
+    stop = threading.Event()
+    work = asyncio.ensure_future(run_in_thread(lambda: _work(index, request, latest, stop, dummy=dummy)))
+    told: tuple[str, int, int] | None = None
+    steps = 0
+    try:
+        while True:
+            done, _ = await asyncio.wait([work], timeout=_TELL_SECONDS)
+            if latest and latest[-1] != told:
+                told = latest[-1]
+                del latest[:-1]
+                steps += 1
+                phase, count, total = told
+                await ctx.client.progress(steps, None, f"{phase} {count} of {total}" if total else phase)
+            if done:
+                return work.result()
+    finally:
+        stop.set()  # a caller that has gone does not want the rest
+
+
+def _work(
+    index: Index,
+    request: IngestRequest,
+    latest: list[tuple[str, int, int]],
+    stop: threading.Event,
+    *,
+    dummy: bool,
+) -> tuple[Outcome, int, str | None]:
+    def tell(phase: str, done: int, total: int) -> None:
+        latest.append((phase, done, total))
+
+    outcome = index.ingest(request, progress=tell, stop=stop)
+    if request.dry_run:
+        return outcome, 0, None
+    if dummy and any(model.name != "dummy" for model in index.store.vector_counts()):
+        return outcome, 0, "The index has vectors of a model already, so no dummy ones were made."
+    if not dummy and index.is_kept:
+        return outcome, 0, None  # they follow in the background
+    try:
+        return outcome, index.embed(dummy=dummy, progress=tell, stop=stop), None
+    except Unavailable as error:
+        return outcome, 0, f"No vectors were made: {error.message}"
+
+
+def _vote(index: Index, ballots: list[Ballot], ctx: Context) -> list[dict[str, Any]]:
+    from contextive.store.values import AuditEntry, Vote
+
+    index.events.flush()
+    for ballot in ballots:
+        known = [event.chunk_id for event in index.store.events(ballot.request_id)]
+        if not known:
+            raise NotFound(
+                f"No search has the request id {shown(ballot.request_id)}.",
+                hint="Use metadata.request_id of km-search.",
+            )
+        if ballot.chunk_id not in known:
+            raise NotFound(
+                f"That search did not show {shown(ballot.chunk_id)}.", hint=f"It showed: {', '.join(known[:5])}."
+            )
+    now = time.time()
+    with index.store.transaction() as writer:
+        for ballot in ballots:
+            context = dict(ballot.context or {})
+            writer.put_vote(
+                Vote(ballot.request_id, ballot.chunk_id, ctx.caller.name, ballot.vote, ballot.note, context, now)
+            )
+            body = {"request_id": ballot.request_id, "chunk_id": ballot.chunk_id, "vote": ballot.vote}
+            writer.put_audit(AuditEntry(now, ctx.caller.name, "km-feedback-submit", body))
+    return [
+        {
+            "request_id": ballot.request_id,
+            "chunk_id": ballot.chunk_id,
+            "vote": ballot.vote,
+            "note": ballot.note,
+            "context": dict(ballot.context or {}),
+            "timestamp": now,
+            "source": "mcp.manual",
+        }
+        for ballot in ballots
+    ]
