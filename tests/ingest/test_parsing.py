@@ -112,3 +112,13 @@ def test_nothing_of_the_project_is_imported_by_a_worker(pool: ParserPool, readin
         (tmp_path / name).write_text(f"open({str(mark)!r}, 'w')\n", encoding="utf-8")
     assert len(list(pool.parse(reading, ["json.py", "contextive.py"], threading.Event()))) == 2
     assert not mark.exists()
+
+
+def test_where_no_worker_can_start_this_process_parses(
+    reading: Reading, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contextive.ingest.parsing._PROGRAM", "raise SystemExit(1)")
+    paths = write_files(tmp_path, 20)
+    broken = ParserPool(2)
+    assert dict(broken.parse(reading, paths, threading.Event())) == dict(parse_here(reading, paths))
+    broken.close()

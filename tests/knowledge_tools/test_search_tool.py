@@ -217,3 +217,13 @@ def test_what_a_search_showed_is_kept_for_votes(repository: Path, open_host: Ope
     events = index.store.events(answer["metadata"]["request_id"])
     assert [event.chunk_id for event in events] == [result["chunk"]["chunk_id"] for result in answer["results"]]
     assert events[0].body["context"] == {"task": "demo"}
+
+
+def test_several_searches_at_once_answer_like_single_ones(call: Call) -> None:
+    answers = call("km-search-batch", queries=["calibrate_sensor", "siren silence"], limit=3)["answers"]
+    for answer, query in zip(answers, ["calibrate_sensor", "siren silence"], strict=True):
+        assert answer["query"] == query
+        assert paths(answer) == paths(call("km-search", query=query, limit=3, include_graph=False))
+    assert len({answer["metadata"]["request_id"] for answer in answers}) == 2
+    with pytest.raises(InvalidRequest):
+        call("km-search-batch", queries=["good", "   "])

@@ -89,7 +89,8 @@ class NotesService:
             changed = self._refresh()
             changed |= self._date()
             if self._view is None or changed:
-                catalog = NoteCatalog(held.dated for held in self._held.values())
+                before = self._view.catalog if self._view else None
+                catalog = NoteCatalog((held.dated for held in self._held.values()), before)
                 problems = (*(self._unreadable[path] for path in sorted(self._unreadable)), *catalog.problems)
                 self._view = NotesView(catalog, problems, self._view.generation + 1 if self._view else 1)
             return self._view

@@ -7,6 +7,7 @@ in time is ended, and the file is indexed by its lines alone.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import pickle
 import queue
@@ -22,6 +23,8 @@ from contextive.knowledge.artifact import ParsedArtifact
 from contextive.knowledge.assembly import Surroundings, parse_artifact
 from contextive.workspace.contents import Skipped, read_bytes, text_of
 from contextive.workspace.files import Fingerprint
+
+logger = logging.getLogger(__name__)
 
 Parsed = tuple[ParsedArtifact, Fingerprint] | Skipped
 
@@ -74,7 +77,7 @@ class ParserPool:
         batches: queue.SimpleQueue[Sequence[str]] = queue.SimpleQueue()
         for start in range(0, len(paths), _BATCH):
             batches.put(paths[start : start + _BATCH])
-        done: queue.Queue[tuple[str, Parsed] | BaseException] = queue.Queue(_WAITING)
+        done: queue.Queue[tuple[str, Parsed] | OSError] = queue.Queue(_WAITING)
         ending = threading.Event()
         needed = min(len(self._workers), (len(paths) + _BATCH - 1) // _BATCH)
         threads = [
@@ -83,21 +86,24 @@ class ParserPool:
         ]
         for thread in threads:
             thread.start()
-        left = len(paths)
+        left = dict.fromkeys(paths)
         try:
             while left and not stop.is_set():
                 try:
                     found = done.get(timeout=0.2)
                 except queue.Empty:
                     continue
-                if isinstance(found, BaseException):
-                    raise found
-                left -= 1
+                if isinstance(found, OSError):
+                    logger.warning("files are parsed in this process: %s", found)
+                    break
+                del left[found[0]]
                 yield found
         finally:
             ending.set()
             for thread in threads:
                 thread.join(timeout=1.0)
+        if left and not stop.is_set():
+            yield from parse_here(reading, left)
 
     def close(self) -> None:
         for worker in self._workers:
@@ -117,7 +123,7 @@ class _Worker:
         self,
         reading: Reading,
         batches: queue.SimpleQueue[Sequence[str]],
-        done: queue.Queue[tuple[str, Parsed] | BaseException],
+        done: queue.Queue[tuple[str, Parsed] | OSError],
         stop: threading.Event,
         ending: threading.Event,
     ) -> None:
@@ -198,7 +204,7 @@ def _listen(stream: IO[bytes], answers: queue.SimpleQueue[Any]) -> None:
     try:
         while True:
             answers.put(pickle.load(stream))  # noqa: S301 - written by a process of our own
-    except (EOFError, OSError, ValueError, pickle.UnpicklingError):
+    except Exception:  # noqa: BLE001 - whatever ends the talk, the one who waits must learn of it
         answers.put(None)
 
 

@@ -16,7 +16,6 @@ from contextive.trace.citation import Citation, CommentStyle, ParsedFile, Place,
 from contextive.trace.duvet_config import SourcePattern, SpecificationSource, TraceSettings
 from contextive.trace.extraction import ExtractedRequirement, extract_requirements, requirement_file
 from contextive.trace.level import CitationType
-from contextive.trace.requirement_file import parse_requirement_file
 from contextive.trace.specification import Format, Section, Specification, parse_specification
 from contextive.trace.target import Target, cached_path, normalise_url, requirements_dir
 from contextive.trace.text import quoted
@@ -29,11 +28,17 @@ _LEADING_DOTS = re.compile(r"\A(?:\.?/)+")
 
 @dataclass(frozen=True, slots=True)
 class GeneratedFile:
-    """A requirement file as extraction writes it, already parsed."""
+    """A requirement file as extraction writes it, already parsed. Its text is made when it is asked for."""
 
     path: str
-    text: str
+    target: Target
+    section: Section
+    requirements: list[ExtractedRequirement]
     parsed: ParsedFile
+
+    @property
+    def text(self) -> str:
+        return requirement_file(self.target.path, self.section, self.requirements)
 
 
 class SourceKey(NamedTuple):
@@ -227,8 +232,8 @@ class TracedProject:
         folder = requirements_dir(target, self.settings.download_dir, self.settings.requirements_dir)
         for section, requirements in extract_requirements(specification):
             path = f"{folder}/{section.id}.toml"
-            text = requirement_file(target.path, section, requirements)
-            yield GeneratedFile(path, text, _read_back(path, target, section, requirements))
+            parsed = _read_back(path, target, section, requirements)
+            yield GeneratedFile(path, target, section, requirements, parsed)
 
     def _source_keys(self, generated: list[GeneratedFile]) -> list[SourceKey]:
         """Every source file under each way to read it, once. A requirement file that is extracted anyway is left out."""
@@ -281,6 +286,8 @@ class TracedProject:
             problem = Problem("unreadable_file", f"{key.path} is skipped: {content.reason}", Place(key.path, 1))
             parsed = ParsedFile((), (problem,))
         elif (reading := self._readings[key.reading]) is None:
+            from contextive.trace.requirement_file import parse_requirement_file
+
             parsed = parse_requirement_file(content.text, key.path)
         else:
             parsed = parse_citations(content.text, key.path, reading.style, reading.type, reading.blob_link)
@@ -392,6 +399,7 @@ def _same(before: list[object], now: list[object]) -> bool:
 def _read_back(path: str, target: Target, section: Section, requirements: list[ExtractedRequirement]) -> ParsedFile:
     """What a generated file says. It is not parsed for that: TOML has no way to hold every text of a specification."""
     line = 5 + len(section.text_lines) + 1
+    cited, target_place = f"{target.path}#{section.id}", Place(path, 1, 10)
     citations = []
     for requirement in requirements:
         citations.append(
@@ -399,13 +407,13 @@ def _read_back(path: str, target: Target, section: Section, requirements: list[E
                 source=path,
                 line=line,
                 type=CitationType.SPEC,
-                target=f"{target.path}#{section.id}",
+                target=cited,
                 quote=requirement.text,
                 level=requirement.level,
                 format=Format.AUTO,
                 comment="\n".join(requirement.quote) + "\n",
                 base=path,
-                target_place=Place(path, 1, 10),
+                target_place=target_place,
                 quote_place=Place(path, line + 2, 9),
                 text="[[spec]]",
                 end_line=line,

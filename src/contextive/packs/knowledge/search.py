@@ -65,6 +65,10 @@ class SearchAnswer(Shape):
     output=SearchAnswer,
 )
 def search(given: SearchInput, ctx: Context) -> Reply:
+    return Reply(data=_answer(given, ctx, ctx.request_id))
+
+
+def _answer(given: SearchInput, ctx: Context, request_id: str) -> dict[str, Any]:
     from contextive.search.answer import SearchRequest
     from contextive.search.filters import parse_filters
 
@@ -78,11 +82,38 @@ def search(given: SearchInput, ctx: Context) -> Reply:
         sort_by_vector=given.sort_by_vector,
         detail=given.detail,
         explain=given.explain,
-        request_id=ctx.request_id,
+        request_id=request_id,
     )
     response = index.search.search(request)
     index.events.add(list(_events(response, given.context)))
-    return Reply(data=shown_response(response, index.as_of()))
+    return shown_response(response, index.as_of())
+
+
+class BatchInput(ToolInput):
+    queries: list[str] = Field(min_length=1, max_length=10, description="Up to 10 questions")
+    limit: int = Field(5, description="Results for each, 1 to 25")
+    filters: SearchFilters | None = Field(None, description="As in km-search")
+
+
+class BatchAnswer(Shape):
+    status: Literal["success"] = "success"
+    answers: list[dict[str, Any]] = Field(description="One answer of km-search for each query")
+
+
+@pack.tool(
+    "km-search-batch",
+    title="Several searches",
+    description="Several searches at once; each answer is as that of km-search, without graph context.",
+    labels=LABELS,
+    invocation_hints="to look for several things, or for one in several words",
+    output=BatchAnswer,
+)
+def search_batch(given: BatchInput, ctx: Context) -> Reply:
+    answers = []
+    for number, query in enumerate(given.queries):
+        one = SearchInput(query=query, limit=given.limit, include_graph=False, filters=given.filters)
+        answers.append(_answer(one, ctx, f"{ctx.request_id}-{number}"))
+    return Reply(data={"status": "success", "answers": answers})
 
 
 def shown_response(response: SearchResponse, as_of: Any) -> dict[str, Any]:

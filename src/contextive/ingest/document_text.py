@@ -1,0 +1,87 @@
+"""A captured text as the document that is stored: front matter, a blank line, the body."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from contextive.errors import InvalidRequest
+from contextive.notes.front_matter import parse_front_matter
+
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_OWN_KEYS = frozenset({"title", "subsystem", "tags"})
+_PLAIN = re.compile(r"[A-Za-z](?:[\w ./()+&'-]*[\w.)])?", re.ASCII)
+_NOT_PLAIN = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+_LONGEST_HEAD = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A text to be stored, and what is known about it."""
+
+    content: str
+    title: str | None = None
+    subsystem: str | None = None
+    tags: Sequence[str] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def has_head(self) -> bool:
+        return bool(self.title or self.subsystem or self.tags or self.metadata)
+
+
+def compose(draft: Draft) -> str:
+    """The document: title, subsystem, tags and the metadata in this order, then the text with a line end behind it."""
+    body = draft.content if draft.content.endswith("\n") else f"{draft.content}\n"
+    if not draft.has_head:
+        return body
+    if parse_front_matter(draft.content).length:
+        raise InvalidRequest(
+            "The content has front matter of its own.", hint="Leave title, subsystem, tags and metadata out, or that."
+        )
+    values = _values(draft)
+    if not values:
+        return body
+    head = "---\n" + "".join(f"{key}: {_written(value)}\n" for key, value in values.items()) + "---\n\n"
+    if len(head) > _LONGEST_HEAD:
+        raise InvalidRequest(f"Title, tags and metadata are longer than {_LONGEST_HEAD} characters.")
+    read = parse_front_matter(head)
+    if read.problem or dict(read.values) != values:
+        raise InvalidRequest("The metadata holds a value that front matter cannot hold.", hint="Use plain values.")
+    return head + body
+
+
+def _values(draft: Draft) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    if title := line_of(draft.title or ""):
+        values["title"] = title
+    if subsystem := line_of(draft.subsystem or ""):
+        values["subsystem"] = subsystem
+    if tags := list(dict.fromkeys(filter(None, map(line_of, draft.tags)))):
+        values["tags"] = tags
+    for key, value in draft.metadata.items():
+        if not _KEY.fullmatch(key) or key.lower() in _OWN_KEYS:
+            raise InvalidRequest(
+                "A key of the metadata is not a plain word, or says what title, subsystem or tags say.",
+                hint="Use letters, digits, `_` and `-`.",
+            )
+        values[key] = value
+    return values
+
+
+def line_of(text: str) -> str:
+    """A text as one line without characters that cannot be shown."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _written(value: Any) -> str:
+    match value:
+        case str() if _PLAIN.fullmatch(value) and value.lower() not in _NOT_PLAIN:
+            return value
+        case list() if value and all(isinstance(item, str) for item in value):
+            return f"[{', '.join(_written(item) for item in value)}]"
+        case _:
+            return json.dumps(value, ensure_ascii=False)

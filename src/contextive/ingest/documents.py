@@ -1,0 +1,382 @@
+"""Capturing documents: a file that is copied, or a text that is written, below the content root.
+
+Every door goes through here, so every rule is kept here. A document is written whole or not at all; of two writers of one name
+one is told that it exists. The file is put in its place inside the transaction that writes the audit, so that no document
+comes without an entry. A refused call leaves an entry too, which says no more than why.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from contextive.errors import ContextiveError, Forbidden, InvalidRequest, TooLarge, Unavailable
+from contextive.ingest.document_rules import (
+    PROSE_ENDINGS,
+    TEXT_ENDINGS,
+    UPLOAD_ENDINGS,
+    Place,
+    check_place,
+    ending_of,
+    is_configuration,
+    parse_destination,
+    split_path,
+    titled_name,
+    untitled_name,
+)
+from contextive.ingest.document_text import Draft, compose, line_of
+from contextive.store.values import AuditEntry
+from contextive.workspace.handles import (
+    Identity,
+    NotRegular,
+    identity,
+    identity_of,
+    open_folder,
+    open_regular,
+    place,
+    step,
+    twin_of,
+)
+from contextive.workspace.secrets import contains_secret, is_secret_name
+
+if TYPE_CHECKING:
+    from contextive.store.protocol import Store
+
+logger = logging.getLogger(__name__)
+
+UPLOAD = "km-upload"
+STORE_TEXT = "km-storetext"
+_MOST_UNTITLED = 100
+_NAMES_EXHAUSTED = "Too many texts without a title were stored this second."
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSettings:
+    """Where documents go, where they may be copied from, and how large they may be."""
+
+    project: Path
+    state_dir: Path
+    content_root: str = "."
+    docs_subdir: str = "docs"
+    upload_roots: tuple[str, ...] = ()
+    max_bytes: int = 1_048_576
+    overwrite: bool = False
+    """Whether a file is replaced when a call does not say."""
+    ingest: bool = False
+    """Whether a document is indexed at once when a call does not say."""
+    protected_files: tuple[Path, ...] = ()
+    """Files that are neither copied nor replaced, whatever they are called, such as the configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """Who asks, for the audit."""
+
+    name: str
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A document that now stands below the content root."""
+
+    path: Path
+    relative_path: str
+    overwritten: bool
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A file that is to be copied: its bytes, its name, and its path below the root that it was found in."""
+
+    data: bytes
+    name: str
+    relative_path: str
+
+
+class Documents:
+    """Puts documents below the content root of a project. Safe to use from many threads and processes."""
+
+    def __init__(
+        self, settings: DocumentSettings, store: Callable[[], Store], clock: Callable[[], float] = time.time
+    ) -> None:
+        self.settings = settings
+        self._store = store
+        self._clock = clock
+        self._docs = tuple(part for part in settings.docs_subdir.split("/") if part not in ("", "."))
+
+    def upload(self, source_path: str, destination: str | None, overwrite: bool | None, requester: Requester) -> Stored:
+        """Copy a file of the project or of an upload root."""
+        with self._refusals_audited(UPLOAD, requester):
+            target = parse_destination(destination, self._docs)
+            source = self._read_source(source_path)
+            target = Place(target.folder, target.name or source.name)
+            relative = check_place(target, self._docs, UPLOAD_ENDINGS)
+            self._check_content(source.data, ending_of(relative))
+            facts = {"source": source.relative_path}
+            return self._put(UPLOAD, requester, target, source.data, overwrite=overwrite, facts=facts)
+
+    def store_text(self, draft: Draft, destination: str | None, overwrite: bool | None, requester: Requester) -> Stored:
+        """Write a text as a document of its own."""
+        with self._refusals_audited(STORE_TEXT, requester):
+            target = parse_destination(destination, self._docs)
+            names = [target.name] if target.name else list(self._names_for(draft))
+            relative = check_place(Place(target.folder, names[0]), self._docs, TEXT_ENDINGS)
+            data = self._document(draft, ending_of(relative))
+            is_untitled = len(names) > 1  # such a text never takes the place of another
+            for name in names:
+                chosen = Place(target.folder, name)
+                try:
+                    return self._put(STORE_TEXT, requester, chosen, data, overwrite=False if is_untitled else overwrite)
+                except _Exists:
+                    if not is_untitled:
+                        raise
+            raise InvalidRequest(_NAMES_EXHAUSTED, hint="Give a title.")
+
+    # What is stored
+
+    def _names_for(self, draft: Draft) -> Iterator[str]:
+        if title := line_of(draft.title or ""):
+            yield titled_name(title)
+            return
+        now = self._clock()
+        for attempt in range(1, _MOST_UNTITLED):
+            yield untitled_name(now, attempt)
+
+    def _document(self, draft: Draft, ending: str) -> bytes:
+        if not draft.content.strip():
+            raise InvalidRequest("The content is empty.", hint="Give the text that is to be stored.")
+        if draft.has_head and ending not in PROSE_ENDINGS:
+            raise InvalidRequest(
+                f"A .{ending} file has no front matter.", hint="Leave title, subsystem, tags and metadata out."
+            )
+        try:
+            data = compose(draft).encode("utf-8")
+        except UnicodeEncodeError:
+            raise InvalidRequest("The content holds half of a character.", hint="Send whole characters.") from None
+        if len(data) > self.settings.max_bytes:
+            raise TooLarge(
+                f"The document has {len(data)} bytes, {self.settings.max_bytes} are allowed.", hint="Split it."
+            )
+        self._check_content(data, ending)
+        return data
+
+    def _check_content(self, data: bytes, ending: str) -> None:
+        """Refuse what the index would leave out for good reason."""
+        if ending in TEXT_ENDINGS:
+            try:
+                text = data.decode("utf-8")
+            except UnicodeDecodeError:
+                raise InvalidRequest(f"The content is not UTF-8 text, as a .{ending} file must be.") from None
+            if "\0" in text:
+                raise InvalidRequest("The content holds a NUL character.")
+        else:
+            text = data.decode("latin-1")
+        if contains_secret(text):
+            raise Forbidden("The content holds a private key or a token.", hint="Take it out first.")
+
+    # Reading what is copied
+
+    def _read_source(self, given: str) -> _Source:
+        root, parts = self._locate(given)
+        name = parts[-1]
+        if any(part.startswith(".") for part in parts):
+            raise Forbidden("Hidden files are not copied.")
+        if is_secret_name(name) or is_configuration(name):
+            raise Forbidden("Files of that name hold secrets; they are not copied.")
+        missing = InvalidRequest(
+            "There is no such file.", hint="Give a path from the project, or below an upload root."
+        )
+        try:
+            handle = open_folder(root)
+            try:
+                for part in parts[:-1]:
+                    handle = self._step(handle, part)
+                source = open_regular(handle, name)
+            finally:
+                os.close(handle)
+        except NotRegular:
+            raise InvalidRequest(
+                "The source is not a regular file.", hint="Links and directories are not copied."
+            ) from None
+        except FileNotFoundError:
+            raise missing from None
+        except OSError as failure:
+            raise _explained(failure, "read") from None
+        with os.fdopen(source, "rb") as file:
+            return _Source(self._read_open(source, file.read), name, "/".join(parts))
+
+    def _locate(self, given: str) -> tuple[Path, tuple[str, ...]]:
+        """The allowed root that a path leads below, and the steps from there."""
+        if not given.strip() or given.startswith("~"):
+            raise InvalidRequest("The source is not a plain path.", hint="Give a path from the project.")
+        parts = split_path(given, "source")
+        if not given.startswith("/"):
+            return self.settings.project, parts
+        roots = [self.settings.project, *(self._rooted(root) for root in self.settings.upload_roots)]
+        for root in roots:
+            for known in {root, Path(os.path.realpath(root))}:
+                steps = tuple(part for part in known.parts if part != "/")
+                if len(parts) > len(steps) and parts[: len(steps)] == steps:
+                    return root, parts[len(steps) :]
+        raise Forbidden(
+            "The source lies outside the project and outside every upload root.",
+            hint="knowledge.uploadRoots (KM_UPLOAD_ROOTS) names further directories.",
+        )
+
+    def _read_open(self, handle: int, read: Callable[[int], bytes]) -> bytes:
+        found = os.fstat(handle)
+        if found.st_nlink > 1:
+            raise Forbidden("The source has a second name elsewhere (a hard link).", hint="Make a copy of it first.")
+        if (found.st_dev, found.st_ino) in self._identities(self.settings.protected_files):
+            raise Forbidden("The configuration is not copied.")
+        limit = self.settings.max_bytes
+        try:
+            data = read(limit + 1) if found.st_size <= limit else b""
+        except OSError as failure:
+            raise _explained(failure, "read") from None
+        if found.st_size > limit or len(data) > limit:
+            raise TooLarge(f"The source is larger than {limit} bytes.", hint="knowledge.maxFileBytes sets the limit.")
+        return data
+
+    # Writing
+
+    def _put(
+        self,
+        tool: str,
+        requester: Requester,
+        target: Place,
+        data: bytes,
+        *,
+        overwrite: bool | None,
+        facts: Mapping[str, str] = MappingProxyType({}),
+    ) -> Stored:
+        assert target.name is not None
+        relative = "/".join((*target.folder, target.name))
+        digest = hashlib.sha256(data).hexdigest()
+        with self._store().transaction() as writer:
+            overwritten = self._place(
+                target.folder, target.name, data, self.settings.overwrite if overwrite is None else overwrite
+            )
+            body = {"relative_path": relative, "bytes": len(data), "sha256": digest, "overwritten": overwritten}
+            writer.put_audit(self._entry(tool, requester, {**body, **facts}))
+        return Stored(self._content_root() / relative, relative, overwritten, len(data), digest)
+
+    def _place(self, parts: tuple[str, ...], name: str, data: bytes, may_replace: bool) -> bool:
+        try:
+            with self._folder(parts) as folder:
+                self._check_name(folder, name)
+                return place(folder, name, data, overwrite=may_replace)
+        except FileExistsError:
+            raise _Exists(
+                "A file stands at the destination already.", hint="Choose another destination, or set overwrite."
+            ) from None
+        except NotRegular:
+            raise Forbidden("What stands at the destination is not a regular file.") from None
+        except OSError as failure:
+            raise _explained(failure, "written") from None
+
+    @contextmanager
+    def _folder(self, parts: tuple[str, ...]) -> Iterator[int]:
+        """The directory that is written to, made where it is missing, reached from the content root without a link."""
+        handle = self._open_content_root()
+        try:
+            for part in parts:
+                if twin := twin_of(handle, part):
+                    raise InvalidRequest(
+                        f"There is a directory {twin}, which not every system tells from {part}.", hint="Use its name."
+                    )
+                handle = self._step(handle, part, make=True)
+            yield handle
+        finally:
+            os.close(handle)
+
+    def _check_name(self, folder: int, name: str) -> None:
+        if twin := twin_of(folder, name):
+            raise InvalidRequest(
+                f"There is a file {twin}, which not every system tells from {name}.", hint="Choose another name."
+            )
+        with suppress(FileNotFoundError):
+            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if (found.st_dev, found.st_ino) in self._identities(self.settings.protected_files):
+                raise Forbidden("The configuration is not replaced.")
+
+    def _step(self, handle: int, part: str, *, make: bool = False) -> int:
+        """One step down, into anything but our own state and the project's recipes. The handle that was left is closed."""
+        following = step(handle, part, make=make)
+        if identity(following) in self._identities((self.settings.state_dir, self.settings.project / "recipes")):
+            os.close(following)
+            raise Forbidden("That directory belongs to the server or to tools.")
+        os.close(handle)
+        return following
+
+    def _open_content_root(self) -> int:
+        """A root inside the project is reached without a link: the project may be somebody else's. Another is its user's word."""
+        given = self.settings.content_root
+        parts = [part for part in given.split("/") if part not in ("", ".")]
+        if given.startswith(("/", "~")) or ".." in parts:
+            return open_folder(self._content_root())
+        handle = open_folder(self.settings.project)
+        try:
+            for part in parts:
+                handle = self._step(handle, part, make=True)
+        except BaseException:
+            os.close(handle)
+            raise
+        return handle
+
+    def _content_root(self) -> Path:
+        return self._rooted(self.settings.content_root)
+
+    def _rooted(self, given: str) -> Path:
+        return Path(os.path.normpath(self.settings.project / Path(given).expanduser()))
+
+    @staticmethod
+    def _identities(paths: tuple[Path, ...]) -> set[Identity]:
+        return {found for path in paths if (found := identity_of(path)) is not None}
+
+    # The audit
+
+    @contextmanager
+    def _refusals_audited(self, tool: str, requester: Requester) -> Iterator[None]:
+        try:
+            yield
+        except ContextiveError as refusal:
+            try:
+                with self._store().transaction() as writer:
+                    writer.put_audit(self._entry(tool, requester, {"refused": refusal.code}))
+            except Unavailable:
+                logger.warning("a refused call of %s could not be written to the audit", tool)
+            raise
+
+    def _entry(self, tool: str, requester: Requester, body: dict[str, object]) -> AuditEntry:
+        if requester.request_id:
+            body = {**body, "request_id": requester.request_id}
+        return AuditEntry(self._clock(), requester.name, tool, body)
+
+
+class _Exists(InvalidRequest):
+    """A file has the name already."""
+
+
+def _explained(failure: OSError, done: str) -> ContextiveError:
+    match failure.errno:
+        case errno.ELOOP | errno.ENOTDIR:
+            return Forbidden(f"A link or a file stands where a directory should be; nothing is {done} through it.")
+        case errno.ENAMETOOLONG | errno.EINVAL | errno.EILSEQ:
+            return InvalidRequest("The file system does not take that name.", hint="Choose a shorter, plainer one.")
+        case errno.EACCES | errno.EPERM:
+            return Forbidden(f"The system does not let the file be {done}.")
+        case _:
+            return Unavailable(f"The file cannot be {done}: {failure.strerror or 'the system refuses'}.")

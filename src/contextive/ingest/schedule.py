@@ -1,0 +1,114 @@
+"""What is done by the clock: which jobs there are, when each is due, and what became of the last one.
+
+What became of a job is kept in the store, so that every process of a project can tell, and a new leader goes on where the last
+one stopped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from contextive.config.cron import Cron
+from contextive.store.protocol import Store
+
+JobName = Literal["ingest", "backup"]
+SkipReason = Literal["lock", "head", "auth"]
+LEASE = "scheduler"
+"""Who holds this lease runs the jobs of a project."""
+INGEST_PROFILE = "scheduled"
+_STATE_KEY = "schedule:"
+
+
+@dataclass(frozen=True, slots=True)
+class JobPlan:
+    """One job: whether it is on, and how often."""
+
+    name: JobName
+    enabled: bool
+    interval_minutes: int
+    cron: str | None = None
+
+    def next_due(self, last: float | None, now: float) -> float:
+        """When the job is due next. The first one of an interval comes a whole interval after the start."""
+        if self.cron is not None:
+            after = datetime.fromtimestamp(now if last is None else last, UTC)
+            return Cron.parse(self.cron).next_after(after).timestamp()
+        return (now if last is None else last) + self.interval_minutes * 60
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulePlan:
+    """All jobs of a server."""
+
+    jobs: tuple[JobPlan, ...] = ()
+
+    @property
+    def is_enabled(self) -> bool:
+        return any(job.enabled for job in self.jobs)
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """What is known of a job's last turn. A turn that was skipped counts as one."""
+
+    last_at: float | None = None
+    result: Literal["success", "failure", "skipped"] | None = None
+    detail: str | None = None
+    """Why it was skipped, or the code of the error."""
+    duration_seconds: float | None = None
+    skips: int = 0
+    """Turns that were skipped since the last that was not."""
+
+
+def read_state(store: Store, job: JobName) -> JobState:
+    """What became of a job, by the store. What cannot be read counts as nothing."""
+    try:
+        return JobState(**json.loads(store.state(_STATE_KEY + job) or "{}"))
+    except (ValueError, TypeError):
+        return JobState()
+
+
+def write_state(store: Store, job: JobName, state: JobState) -> None:
+    with store.transaction() as writer:
+        writer.put_state(_STATE_KEY + job, json.dumps(asdict(state)))
+
+
+def describe_schedule(plan: SchedulePlan, store: Store, now: float) -> dict[str, Any]:
+    """The schedule in words for clients: each job, its last turn and its next one, and who runs them."""
+    return {
+        "enabled": plan.is_enabled,
+        "leader": store.lease_holder(LEASE),
+        "jobs": [_job(job, read_state(store, job.name), now) for job in plan.jobs],
+    }
+
+
+def overdue(plan: SchedulePlan, store: Store, now: float) -> Sequence[JobName]:
+    """Jobs whose next turn is late by more than its own interval and an hour, or whose last one failed."""
+    late: list[JobName] = []
+    for job in plan.jobs:
+        state = read_state(store, job.name)
+        if not job.enabled or state.last_at is None:
+            continue
+        due = job.next_due(state.last_at, now)
+        if state.result == "failure" or now - due > max(3600.0, due - state.last_at):
+            late.append(job.name)
+    return late
+
+
+def _job(job: JobPlan, state: JobState, now: float) -> dict[str, Any]:
+    shown: dict[str, Any] = {"name": job.name, "enabled": job.enabled}
+    shown |= {"cron": job.cron} if job.cron else {"interval_minutes": job.interval_minutes}
+    if state.last_at is not None:
+        shown |= {"last_at": _iso(state.last_at), "last_result": state.result, "skips": state.skips}
+        shown |= {"last_detail": state.detail} if state.detail else {}
+    if job.enabled:
+        shown["next_at"] = _iso(max(now, job.next_due(state.last_at, now)))
+    return shown
+
+
+def _iso(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,59 @@
+"""Four processes that index and others that ask, all at once on one project: nobody fails, and all agree in the end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from contextive.ingest.settings import IngestRequest
+from contextive.search.index import Index
+from tests.running import clean_environment
+
+from .conftest import OpenHost
+from .snapshots import rows_of
+
+ENVIRONMENT = {"CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL": "dummy"}
+PROGRAM = [sys.executable, "-m", "contextive"]
+WRITERS, READERS, ROUNDS = 4, 2, 2
+
+
+def test_writers_and_readers_do_not_disturb_each_other(repository: Path, open_host: OpenHost) -> None:
+    failures: list[str] = []
+
+    def run(*words: str, allowed: tuple[int, ...] = (0,)) -> str:
+        done = subprocess.run(
+            [*PROGRAM, *words],
+            cwd=repository, env=clean_environment(ENVIRONMENT), capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        if done.returncode not in allowed or "locked" in done.stderr or "Traceback" in done.stderr:
+            failures.append(f"{words}: {done.returncode} {done.stdout[-300:]} {done.stderr[-1500:]}")
+        return done.stdout
+
+    def write(number: int) -> None:
+        for turn in range(ROUNDS):
+            (repository / f"docs/page{number}-{turn}.md").write_text(
+                f"# Page {number}\n\nWord{number}x{turn}\n", encoding="utf-8"
+            )
+            run("ingest", "--json")
+
+    def read() -> None:
+        for _ in range(ROUNDS):
+            run("search", "siren", "--json")
+            json.loads(run("status", "--json") or "{}")
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(WRITERS)]
+    threads += [threading.Thread(target=read) for _ in range(READERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert run("verify") == "The index and the files agree.\n"
+    index = open_host(repository).services.get(Index)
+    kept = rows_of(index.store)
+    index.forget()
+    index.ingest(IngestRequest(full=True))
+    assert rows_of(index.store) == kept
