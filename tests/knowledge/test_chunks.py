@@ -14,6 +14,7 @@ from contextive.knowledge.chunk import Chunk
 from contextive.knowledge.chunking import chunk_text
 from contextive.knowledge.extraction import extract_names
 from contextive.knowledge.languages import language_of
+from contextive.knowledge.windows import Window
 
 
 def chunked(path: str, text: str, artifact_type: ArtifactType = "code") -> tuple[Chunk, ...]:
@@ -253,3 +254,13 @@ def test_a_line_of_two_megabytes_is_cut_in_windows(path: str) -> None:
     chunks = chunked(path, "var a=b(c);" * 190_000)
     assert all(chunk.kind == "window" and len(chunk.text) <= 1_000 for chunk in chunks)
     assert 2_000 < len(chunks) < 3_500
+
+
+def test_the_length_of_windows_can_be_chosen() -> None:
+    text = "\n".join(f"line {number} of some text" for number in range(200)) + "\n"
+    wide = chunk_text("a.txt", text, None, "other", (), Window(1000, 200))
+    narrow = chunk_text("a.txt", text, None, "other", (), Window(300, 50))
+    assert len(narrow) > len(wide) > 1
+    assert max(len(chunk.text) for chunk in narrow) <= 300
+    long_line = chunk_text("a.txt", "word " * 500, None, "other", (), Window(100, 100))
+    assert all(len(chunk.text) <= 100 for chunk in long_line)

@@ -32,6 +32,7 @@ from contextive.knowledge.identifiers import artifact_node_id
 from contextive.knowledge.layers import artifact_layer, project_layer
 from contextive.knowledge.subsystems import CATALOG_PATHS, NO_CATALOG, parse_catalog, source_prefixes
 from contextive.knowledge.symbol import Symbol
+from contextive.knowledge.windows import Window
 from contextive.store.protocol import Store
 from contextive.store.values import STATE_REPO_HEAD, STATE_SKIPPED_FILES, LedgerEntry, Run
 from contextive.workspace.contents import Skipped, read_bytes, text_of
@@ -177,7 +178,9 @@ class Indexer:
                 catalog = parse_catalog(text, path)
                 break
         prefixes = source_prefixes(paths, self._text_of("pyproject.toml"))
-        return Surroundings(catalog, prefixes, self._settings.symbols)
+        settings = self._settings
+        window = Window(settings.window_characters, min(settings.window_overlap, settings.window_characters // 2))
+        return Surroundings(catalog, prefixes, settings.symbols, window)
 
     def extra_chunks(self) -> Mapping[str, tuple[Chunk, ...]]:
         """What layers know of files: chunks to be indexed with them, by path."""

@@ -13,6 +13,7 @@ from contextive.knowledge.extraction import Names, extract_names
 from contextive.knowledge.languages import language_of
 from contextive.knowledge.subsystems import NO_CATALOG, SubsystemCatalog, assign_subsystem
 from contextive.knowledge.tags import find_messages, find_telemetry, tags_of
+from contextive.knowledge.windows import DEFAULT_WINDOW, Window
 
 PARSER_VERSION: Final = f"{CHUNKER_VERSION}.1"
 """Grows whenever the same bytes would give other rows."""
@@ -26,10 +27,11 @@ class Surroundings:
     prefixes: tuple[str, ...] = ()
     symbols: bool = True
     """Whether to look for the symbols that code declares."""
+    window: Window = DEFAULT_WINDOW
 
     def version(self) -> str:
         """Stands for all of it: while it is the same, no unchanged file has to be parsed again."""
-        return _short(PARSER_VERSION, self.symbols, self.prefixes, self.catalog.subsystems)
+        return _short(PARSER_VERSION, self.symbols, self.window, self.prefixes, self.catalog.subsystems)
 
     def version_for(self, path: str) -> str:
         """Stands for what matters to one file: another one means that the file is to be parsed again."""
@@ -38,7 +40,7 @@ class Surroundings:
         tags = (known.tags, known.labels) if known else ()
         # A document may name any subsystem in its head, so all names and tags matter to it.
         named = [(one.name, one.tags, one.labels) for one in self.catalog.subsystems] if is_prose(path) else []
-        return f"{PARSER_VERSION}-{_short(self.symbols, name, tags, named)}"
+        return f"{PARSER_VERSION}-{_short(self.symbols, self.window, name, tags, named)}"
 
 
 def parse_artifact(
@@ -58,7 +60,7 @@ def parse_artifact(
         names = Names(references=tuple(replace(reference, source=None) for reference in names.references))
     subsystem = assign_subsystem(path, surroundings.catalog, surroundings.prefixes, kind.subsystem)
     known = surroundings.catalog.find(subsystem)
-    chunks = chunk_text(path, text, language, kind.artifact_type, names.symbols)
+    chunks = chunk_text(path, text, language, kind.artifact_type, names.symbols, surroundings.window)
     tags = tags_of(text, kind.tags, known)
     if tags:  # what the whole does not have, no part has
         chunks = tuple(replace(chunk, tags=tags_of(chunk.text, kind.tags, known)) for chunk in chunks)

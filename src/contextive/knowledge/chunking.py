@@ -17,7 +17,7 @@ from contextive.knowledge.lines import LIMIT, Lines, divide, paragraph_cost
 from contextive.knowledge.markdown_chunks import cut_markdown
 from contextive.knowledge.piece import Piece
 from contextive.knowledge.symbol import Symbol
-from contextive.knowledge.windows import cut_line, cut_windows
+from contextive.knowledge.windows import DEFAULT_WINDOW, Window, cut_line, cut_windows
 
 CHUNKER_VERSION: str = "1"
 """Grows whenever the same text would give other chunks, symbols or references, so that indexed files are parsed again."""
@@ -33,7 +33,12 @@ _MOST_NAMES = 8
 
 
 def chunk_text(
-    path: str, text: str, language: str | None, artifact_type: ArtifactType, symbols: Sequence[Symbol]
+    path: str,
+    text: str,
+    language: str | None,
+    artifact_type: ArtifactType,
+    symbols: Sequence[Symbol],
+    window: Window = DEFAULT_WINDOW,
 ) -> tuple[Chunk, ...]:
     """The chunks of a file, in the order of their lines. Every line that is not blank is in one, front matter excepted.
 
@@ -48,7 +53,7 @@ def chunk_text(
         return tuple(_number(path, cut_code(path, lines, language, symbols), symbols))
     if artifact_type == "proto" or suffix_of(path) in _BY_PARAGRAPH:
         return tuple(_number(path, _cut_paragraphs(path, lines), ()))
-    return tuple(_number(path, cut_windows(lines, posixpath.basename(path)), ()))
+    return tuple(_number(path, cut_windows(lines, posixpath.basename(path), window), ()))
 
 
 def _cut_paragraphs(path: str, lines: Lines) -> Iterator[Piece]:

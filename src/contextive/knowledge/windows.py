@@ -4,24 +4,33 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from contextive.knowledge.lines import Lines
 from contextive.knowledge.piece import Piece
 
-WINDOW = 1_000
-OVERLAP = 200
 _SEARCH = 100
 """Characters at the end of a window in which a space is looked for."""
 
 
-def cut_windows(lines: Lines, title: str) -> Iterator[Piece]:
+class Window(NamedTuple):
+    """How long a window is, and how much of it the next one repeats; in characters."""
+
+    size: int = 1_000
+    overlap: int = 200
+
+
+DEFAULT_WINDOW = Window()
+
+
+def cut_windows(lines: Lines, title: str, window: Window = DEFAULT_WINDOW) -> Iterator[Piece]:
     """Windows of whole lines over a text. A line that is longer than a window has windows of its own."""
     first, behind = lines.trim(0, len(lines.items))
     starts = lines.starts
     while first < behind:
-        most = min(bisect_right(starts, starts[first] + WINDOW + 1) - 1, behind)
+        most = min(bisect_right(starts, starts[first] + window.size + 1) - 1, behind)
         if most <= first:
-            yield from cut_line(lines, first, title)
+            yield from cut_line(lines, first, title, window)
             first += 1
             continue
         begin, end = lines.trim(first, most)
@@ -30,22 +39,22 @@ def cut_windows(lines: Lines, title: str) -> Iterator[Piece]:
         if most >= behind:
             return
         # The next window starts with the last lines of this one, but always further on than it did.
-        first = max(first + 1, min(bisect_left(starts, starts[most] - OVERLAP), most))
-        if lines.size(most, most + 1) > WINDOW:
+        first = max(first + 1, min(bisect_left(starts, starts[most] - window.overlap), most))
+        if lines.size(most, most + 1) > window.size:
             first = most
 
 
-def cut_line(lines: Lines, line: int, title: str) -> Iterator[Piece]:
+def cut_line(lines: Lines, line: int, title: str, window: Window = DEFAULT_WINDOW) -> Iterator[Piece]:
     """Windows over one long line, cut at spaces where there are any."""
     text = lines.items[line].strip()
     start = 0
     while start < len(text):
-        end = min(start + WINDOW, len(text))
+        end = min(start + window.size, len(text))
         if end < len(text):
-            space = text.rfind(" ", end - _SEARCH, end)
+            space = text.rfind(" ", max(start + 1, end - _SEARCH), end)
             end = space if space != -1 else end
         if piece := text[start:end].strip():
             yield Piece("window", title, line, line + 1, piece)
         if end >= len(text):
             return
-        start = end - OVERLAP
+        start = max(start + 1, end - window.overlap)

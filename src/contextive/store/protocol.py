@@ -89,7 +89,7 @@ class Writer(Protocol):
 
 
 class Lease(Protocol):
-    """The right to ingest, held by one process at a time. A holder that dies loses it within two seconds."""
+    """The right to do something, held by one process at a time. A holder that dies loses it at once."""
 
     @property
     def is_held(self) -> bool: ...
@@ -112,7 +112,7 @@ class Store(Protocol):
         ...
 
     def acquire_lease(self, name: str, holder: str) -> Lease | None:
-        """The lease, with a heartbeat that keeps it alive, or None when another living process holds it."""
+        """The lease, or None when another living process holds it."""
         ...
 
     def lease_holder(self, name: str) -> str | None: ...
