@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ _SWEEP_SECONDS = 300.0
 _POLL_SECONDS = 5.0
 _RETRY_SECONDS = 5.0
 _DEBOUNCE_MILLISECONDS = 150
+_TICK_MILLISECONDS = 1_000
 
 
 class Keeper:
@@ -93,6 +95,7 @@ class Keeper:
         from watchfiles import watch
 
         root = self._index.settings.root
+        looked_at = float("-inf")
         try:
             for changes in watch(
                 root,
@@ -100,12 +103,15 @@ class Keeper:
                 debounce=_DEBOUNCE_MILLISECONDS,
                 step=50,
                 stop_event=self._stop,
-                rust_timeout=int(_SWEEP_SECONDS * 1000),
+                rust_timeout=_TICK_MILLISECONDS,
                 yield_on_timeout=True,
                 raise_interrupt=False,
             ):
-                self.pending_files = len(changes)
-                self._run()
+                # The first tick looks again: a file may have been saved after the first run and before the watch.
+                if changes or time.monotonic() - looked_at > _SWEEP_SECONDS:
+                    self.pending_files = len(changes)
+                    self._run()
+                    looked_at = time.monotonic()
         except (OSError, RuntimeError) as error:
             logger.warning(
                 "changes of files are not told by this system, so they are looked for: %s", type(error).__name__
