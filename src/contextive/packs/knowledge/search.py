@@ -92,7 +92,6 @@ def _answer(given: SearchInput, ctx: Context, request_id: str) -> dict[str, Any]
 class BatchInput(ToolInput):
     queries: list[str] = Field(min_length=1, max_length=10, description="Up to 10 questions")
     limit: int = Field(5, description="Results for each, 1 to 25")
-    filters: SearchFilters | None = Field(None, description="As in km-search")
 
 
 class BatchAnswer(Shape):
@@ -111,7 +110,7 @@ class BatchAnswer(Shape):
 def search_batch(given: BatchInput, ctx: Context) -> Reply:
     answers = []
     for number, query in enumerate(given.queries):
-        one = SearchInput(query=query, limit=given.limit, include_graph=False, filters=given.filters)
+        one = SearchInput(query=query, limit=given.limit, include_graph=False)
         answers.append(_answer(one, ctx, f"{ctx.request_id}-{number}"))
     return Reply(data={"status": "success", "answers": answers})
 

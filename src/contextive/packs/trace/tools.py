@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from contextive.ingest.trace_service import TraceService, TraceView
 from contextive.packs.trace.pack import pack, view_of
@@ -360,6 +360,19 @@ class Explanation(Shape):
     more_citations: int | None = None
 
 
+class ExplanationSchema(BaseModel):
+    """What is published of an explanation: the fields to rely on. Whole schemas of long answers cost every client tokens."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    error: str | None = None
+    identifier: str | None = None
+    text: str | None = None
+    status: SimpleStatus | None = None
+    citations: list[dict[str, Any]] | None = None
+    missing: list[dict[str, Any]] | None = Field(None, description="Each with the comment to add")
+
+
 ##= docs/spec/trace.md#next-steps
 ##% The tool `explain_requirement` MUST give a requirement's text, level, status, citations with their code, and the
 ##% comments that are missing.
@@ -370,7 +383,7 @@ class Explanation(Shape):
     "exact comment to add.",
     labels=_LABELS,
     invocation_hints="when you start to work on a requirement",
-    output=Explanation,
+    output=ExplanationSchema,
 )
 def explain_requirement(given: IdentifierInput, ctx: Context) -> Reply:
     view = view_of(ctx)
@@ -394,7 +407,7 @@ class NextInput(ToolInput):
     description="The one requirement to work on next, why it is next, what is missing, and where similar ones are cited.",
     labels=_LABELS,
     invocation_hints="when asked to continue implementing a specification",
-    output=Explanation,
+    output=ExplanationSchema,
 )
 def next_requirement(given: NextInput, ctx: Context) -> Reply:
     view = view_of(ctx)
