@@ -14,7 +14,8 @@ from contextive.cli.parser import add_project_options
 from contextive.errors import InvalidRequest, UsageError
 
 if TYPE_CHECKING:
-    from contextive.ops.duvet_report import DuvetProject, ReportOptions
+    from contextive.ops.duvet_output import ReportOptions
+    from contextive.ops.duvet_report import DuvetProject
 
 _NO_OPS = ("--package", "--features", "--exclude", "--target", "--target-dir", "--manifest-path")
 _NO_OP_FLAGS = ("--workspace", "--all-features", "--no-default-features", "--no-cargo")
@@ -78,7 +79,7 @@ def configure_report(parser: argparse.ArgumentParser) -> None:
 
 
 def report_options(options: argparse.Namespace) -> ReportOptions:
-    from contextive.ops.duvet_report import ReportOptions
+    from contextive.ops.duvet_output import ReportOptions
 
     return ReportOptions(
         config_path=options.config_path,
@@ -163,7 +164,7 @@ def configure_extract(parser: argparse.ArgumentParser) -> None:
 
 def run_extract(options: argparse.Namespace) -> int:
     from contextive.ops.duvet_extract import extract_to
-    from contextive.ops.duvet_report import ReportOptions
+    from contextive.ops.duvet_output import ReportOptions
 
     project = _project()
     settings, _ = project.settings(
@@ -195,7 +196,7 @@ def configure_merge(parser: argparse.ArgumentParser) -> None:
 
 
 def run_merge(options: argparse.Namespace) -> int:
-    from contextive.ops.duvet_report import write_file
+    from contextive.ops.duvet_output import write_file
     from contextive.trace.reports.merge import merge_reports
 
     texts = []
@@ -222,7 +223,7 @@ def configure_query(parser: argparse.ArgumentParser) -> None:
 
 
 def run_query(options: argparse.Namespace) -> int:
-    from contextive.ops.duvet_report import ReportOptions, all_requirements
+    from contextive.ops.duvet_output import ReportOptions, all_requirements
     from contextive.trace.checks import CHECKS, run_checks
 
     wanted = [word.strip() for word in options.check.split(",") if word.strip()]

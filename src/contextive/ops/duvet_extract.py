@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from contextive.errors import ConfigError, UsageError
-from contextive.ops.duvet_report import DuvetProject, write_file
+from contextive.ops.duvet_output import write_file
+from contextive.ops.duvet_report import DuvetProject
 from contextive.trace.extraction import extract_requirements, requirement_comments, requirement_file
 from contextive.trace.specification import Format, parse_specification
 from contextive.trace.target import Target, cached_path, normalise_url, requirements_dir

@@ -2,54 +2,29 @@
 
 from __future__ import annotations
 
-import difflib
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
-from contextive.errors import ConfigError
-from contextive.ingest.trace_defaults import settings_for
+from contextive.errors import ConfigError, ContextiveError
 from contextive.ingest.traced_project import GeneratedFile, TracedProject, TraceState
-from contextive.ops.excerpts import Excerpts
+from contextive.ops.duvet_output import ReportOptions, Writer, write_file, write_requirement_files
+from contextive.ops.duvet_processes import at_once
+from contextive.ops.excerpts import Excerpts, Lines
 from contextive.trace.analysis import Analysis, TargetReport
 from contextive.trace.cautions import Surroundings, cautions
 from contextive.trace.citation import CommentStyle, Problem
 from contextive.trace.duvet_config import SourcePattern, TraceSettings, parse_duvet_config
 from contextive.trace.level import CitationType
-from contextive.trace.requirement import Requirement, Summary, requirements_of
-from contextive.trace.snapshot import write_snapshot
 from contextive.trace.target import Target, cached_path
-from contextive.workspace.files import FileText, ProjectFiles
+from contextive.workspace.files import ProjectFiles
 from contextive.workspace.globs import Glob
 
 CONFIG_PATH = ".duvet/config.toml"
 _VERB_WIDTH = 12
-
-
-@dataclass(frozen=True, slots=True)
-class ReportOptions:
-    """What a report is asked for. Paths are relative to the project directory."""
-
-    config_path: str | None = None
-    json: str | None = None
-    json_v2: str | None = None
-    html: str | None = None
-    lcov: str | None = None
-    sarif: str | None = None
-    junit: str | None = None
-    badge: str | None = None
-    github: bool = False
-    ci: bool | None = None
-    require_citations: bool = True
-    require_tests: bool = True
-    blob_link: str | None = None
-    issue_link: str | None = None
-    fetch: bool = False
-    source_patterns: tuple[str, ...] = ()
-    spec_patterns: tuple[str, ...] = ()
-    spec_path: str | None = None
+_WORTH_TWO_PROCESSES = 200
+"""From so many requirement files on, to write them takes longer than to start another process."""
 
 
 @dataclass
@@ -83,6 +58,8 @@ class DuvetProject:
         if legacy:
             base = TraceSettings(requirement_patterns=(), html=replace(TraceSettings().html, enabled=False))
             return _with_legacy(base, options), True
+        from contextive.ingest.trace_defaults import settings_for
+
         guessed = settings_for(str(self.root), self.specifications, self.sources)
         return replace(guessed, html=replace(guessed.html, enabled=False)), False
 
@@ -103,17 +80,17 @@ class DuvetProject:
         ##% `trace.fetch`.
         if options.fetch:
             self._fetch(settings)
-        generated = self._extract(project, configured)
-        state, sound = self._scan(project)
+        generated, state, sound = self._extract_and_scan(project, configured)
+        lines = Lines(files)
         if not sound:
-            self._write_findings(options, settings, state, state.problems, self._cautions(state, ()))
+            self._write_findings(options, settings, state, state.problems, self._cautions(state, ()), lines)
             return 1
         analysis = state.analysis
         self.progress("Sorting", "references")
         self.progress("Sorted", f"{sum(len(r.references) for r in analysis.reports.values())} references ")
         warnings = self._cautions(state, generated)
         for warning in warnings:
-            self._print_problem(files, warning, "⚠")
+            self._print_problem(lines, warning, "⚠")
         # What an earlier run left behind is news for who runs this one, and none for who reads a report.
         lasting = [warning for warning in warnings if warning.code != "stale_requirements"]
         return self._write_reports(options, settings, state, files, lasting)
@@ -122,11 +99,13 @@ class DuvetProject:
         """Extract, scan and match without writing any report; None after errors, which were printed."""
         settings, configured = self.settings(options)
         project = TracedProject(ProjectFiles(self.root), settings)
-        self._extract(project, configured)
-        state, sound = self._scan(project)
+        _, state, sound = self._extract_and_scan(project, configured)
         return state if sound else None
 
-    def _extract(self, project: TracedProject, configured: bool) -> list[GeneratedFile]:
+    def _extract_and_scan(
+        self, project: TracedProject, configured: bool
+    ) -> tuple[list[GeneratedFile], TraceState, bool]:
+        """The requirement files, what all files say, and whether duvet would accept it."""
         specifications = project.settings.specifications
         self.progress("Extracting", "requirements")
         for source in specifications:
@@ -136,33 +115,39 @@ class DuvetProject:
                 hint = " Store its text there, or run again with --fetch." if target.is_url else ""
                 raise ConfigError(f"{outcome}.{hint}")
         generated = project.extract()
+        ahead: TraceState | None = None
         if configured:
-            _write_generated(self.root, generated)
+            write = partial(write_requirement_files, self.root, generated)
+            ahead = _read_meanwhile(project, generated, write)
+            if ahead is None:
+                write()
         if specifications:
             self.progress("Extracted", f"requirements from {len(specifications)} specifications ")
         else:
             self.progress("Extracted", "no requirements - config does not include any specifications ")
-        return generated
+        return generated, *self._scan(project, ahead)
 
-    def _scan(self, project: TracedProject) -> tuple[TraceState, bool]:
-        """What the files say, and whether duvet would accept all of it."""
+    def _scan(self, project: TracedProject, ahead: TraceState | None) -> tuple[TraceState, bool]:
+        """What the files say, and whether duvet would accept all of it. `ahead` is what they said a moment ago."""
         self.progress("Scanning", "sources")
-        state = project.read()
+        # A problem counts as one only if it is there when all requirement files are.
+        state = ahead if ahead is not None and not ahead.problems else project.read()
         self.progress("Scanned", f"{state.source_count} sources ")
         self.progress("Parsing", "annotations")
-        if self._fails(project.files, state.file_problems):
+        lines = Lines(project.files)
+        if self._fails(lines, state.file_problems):
             return state, False
         analysis = state.analysis
         self.progress("Parsed", f"{len(analysis.citations)} annotations ")
         self.progress("Loading", "specifications")
         unloaded = [p for p in analysis.problems if p.code == "specification_not_found"]
-        if self._fails(project.files, unloaded):
+        if self._fails(lines, unloaded):
             return state, False
         self.progress("Loaded", f"{len(analysis.reports)} specifications ")
         self.progress("Mapping", "sections")
         self.progress("Mapped", f"{analysis.mapped_sections} sections ")
         self.progress("Matching", "references")
-        if self._fails(project.files, analysis.problems):
+        if self._fails(lines, analysis.problems):
             return state, False
         self.progress("Matched", f"{sum(len(r.references) for r in analysis.reports.values())} references ")
         return state, True
@@ -170,25 +155,22 @@ class DuvetProject:
     ##= docs/spec/trace.md#reports
     ##% A citation that is not valid MUST make `duvet report` end with the exit code 1, after all errors of its kind
     ##% were shown.
-    def _fails(self, files: ProjectFiles, problems: Sequence[Problem]) -> bool:
+    def _fails(self, lines: Lines, problems: Sequence[Problem]) -> bool:
         for problem in problems:
-            self._print_problem(files, problem, "×")
+            self._print_problem(lines, problem, "×")
         if problems:
             self.say(f"  × encountered {len(problems)} errors")
         return bool(problems)
 
-    def _print_problem(self, files: ProjectFiles, problem: Problem, mark: str) -> None:
+    def _print_problem(self, lines: Lines, problem: Problem, mark: str) -> None:
         place = problem.place
         self.say(f"  {mark} {problem.message}")
         self.say(f"    ╭─[{place}]")
-        content = files.read(place.path)
-        if isinstance(content, FileText):
-            lines = content.text.split("\n")
-            if 0 < place.line <= len(lines):
-                line = lines[place.line - 1].rstrip("\r")[:200]
-                self.say(f"{place.line:>4}│ {line}")
-                if problem.label:
-                    self.say(f"    · {' ' * (place.column - 1)}╰── {problem.label}")
+        line = lines.at(place)
+        if line is not None:
+            self.say(f"{place.line:>4}│ {line[:200]}")
+            if problem.label:
+                self.say(f"    · {' ' * (place.column - 1)}╰── {problem.label}")
         self.say("    ╰────" + (f" {problem.help}" if problem.help else ""))
 
     def _fetch(self, settings: TraceSettings) -> None:
@@ -244,14 +226,14 @@ class DuvetProject:
         files: ProjectFiles,
         warnings: Sequence[Problem],
     ) -> int:
-        writer = _Writer(self, options, settings, state, warnings, Excerpts(files, state.analysis.citations))
+        writer = Writer(self.root, options, settings, state, warnings, Excerpts(files, state.analysis.citations))
         for path, make in writer.wanted():
             self.progress("Writing", path)
             write_file(self.root / path, make())
             self.progress("Wrote", f"{path} ")
         if options.lcov:
             self._write_lcov(options, settings, state.analysis)
-        self._write_findings(options, settings, state, (), warnings)
+        self._write_findings(options, settings, state, (), warnings, Lines(files))
         return self._check(options, settings, state)
 
     def _write_findings(
@@ -261,6 +243,7 @@ class DuvetProject:
         state: TraceState,
         problems: Sequence[Problem],
         warnings: Sequence[Problem],
+        lines: Lines,
     ) -> None:
         """The reports for machines that show problems: written also, and most of all, when there are errors."""
         reports = list(state.analysis.reports.values())
@@ -268,9 +251,8 @@ class DuvetProject:
             from contextive.trace.reports.sarif import write_sarif
 
             self.progress("Writing", options.sarif)
-            write_file(
-                self.root / options.sarif, write_sarif(problems, warnings, reports, download_dir=settings.download_dir)
-            )
+            text = write_sarif(problems, warnings, reports, download_dir=settings.download_dir, read_line=lines.at)
+            write_file(self.root / options.sarif, text)
             self.progress("Wrote", f"{options.sarif} ")
         if options.github:
             from contextive.trace.reports.github import write_github
@@ -299,6 +281,8 @@ class DuvetProject:
         if ci is None:
             ci = snapshot.enabled and self.environ.get("CI", "false") not in ("false", "0")
         if snapshot.enabled:
+            from contextive.trace.snapshot import write_snapshot
+
             text = write_snapshot(reports)
             if not ci:
                 self.progress("Writing", snapshot.path)
@@ -329,6 +313,8 @@ class DuvetProject:
             return False
         if actual == expected:
             return True
+        import difflib
+
         self.say(f"\nDifferences detected in {path}:\n")
         diff = difflib.unified_diff(actual.splitlines(), expected.splitlines(), lineterm="", n=3)
         for line in list(diff)[2:]:
@@ -336,86 +322,6 @@ class DuvetProject:
         self.say(f"  × {path}")
         self.say("  ╰─▶ Report snapshot does not match with CI mode enabled.")
         return False
-
-
-@dataclass
-class _Writer:
-    """The reports that were asked for, each with the way to make it."""
-
-    project: DuvetProject
-    options: ReportOptions
-    settings: TraceSettings
-    state: TraceState
-    warnings: Sequence[Problem]
-    excerpts: Excerpts
-
-    def wanted(self) -> Iterator[tuple[str, Callable[[], str]]]:
-        options, settings = self.options, self.settings
-        makers: list[tuple[str | None, Callable[[], str]]] = [
-            (options.json, self._json),
-            (options.json_v2, self._json_v2),
-            (options.html, self._html),
-            (settings.json.path if settings.json.enabled else None, self._json),
-            (settings.html.path if settings.html.enabled else None, self._html),
-            (options.junit, self._junit),
-            (options.badge, self._badge),
-        ]
-        yield from ((path, make) for path, make in makers if path)
-
-    @property
-    def _blob_link(self) -> str | None:
-        return self.options.blob_link or self.settings.blob_link
-
-    @property
-    def _issue_link(self) -> str | None:
-        return self.options.issue_link or self.settings.issue_link
-
-    def _json(self) -> str:
-        from contextive.trace.reports.json_v1 import write_json_v1
-
-        return write_json_v1(self.state.analysis, blob_link=self._blob_link, issue_link=self._issue_link)
-
-    def _json_v2(self) -> str:
-        from contextive.trace.reports.json_v2 import write_json_v2
-
-        return write_json_v2(
-            self.state.analysis,
-            download_dir=self.settings.download_dir,
-            blob_link=self._blob_link,
-            issue_link=self._issue_link,
-        )
-
-    def _html(self) -> str:
-        from contextive.trace.reports.html import write_html
-
-        return write_html(
-            self.state.analysis,
-            project=self.project.root.resolve().name,
-            date=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-            code_of=self.excerpts.of,
-            blob_link=self._blob_link,
-            issue_link=self._issue_link,
-            warnings=self.warnings,
-        )
-
-    def _junit(self) -> str:
-        from contextive.trace.reports.junit import write_junit
-
-        return write_junit(
-            self.state.analysis.reports.values(),
-            require_citations=self.options.require_citations,
-            require_tests=self.options.require_tests,
-            download_dir=self.settings.download_dir,
-        )
-
-    def _badge(self) -> str:
-        from contextive.trace.reports.badge import write_badge
-
-        return write_badge(Summary.of(all_requirements(self.state)))
-
-
-def all_requirements(state: TraceState) -> list[Requirement]:
-    return [r for report in state.analysis.reports.values() for r in requirements_of(report)]
 
 
 ##= docs/spec/trace.md#ci-rules
@@ -446,6 +352,33 @@ def unmet(report: TargetReport, require_citations: bool, require_tests: bool) ->
     return None
 
 
+def _read_meanwhile(
+    project: TracedProject, generated: Sequence[GeneratedFile], write: Callable[[], str]
+) -> TraceState | None:
+    """What the files say, read while another process writes the requirement files; None where these are yet to be written.
+
+    An error is kept for later: it comes again in its place when one is done after the other.
+    """
+    if len(generated) < _WORTH_TWO_PROCESSES or not _stand_apart(project.settings, generated):
+        return None
+    try:
+        return at_once(project.read, write)[0]
+    except (ContextiveError, OSError):
+        return None
+
+
+def _stand_apart(settings: TraceSettings, generated: Sequence[GeneratedFile]) -> bool:
+    """Whether no requirement file that is written can be among the sources that are read.
+
+    The engine leaves them out by their paths, where patterns of requirement files find them.
+    """
+    paths = "\n".join([file.path for file in generated])
+    endings = [source.pattern.rpartition(".")[2] for source in settings.sources]
+    return not any(detour in paths for detour in ("//", "/./", "/../")) and all(
+        ending.isalnum() and ending != "toml" for ending in endings
+    )
+
+
 def _with_legacy(settings: TraceSettings, options: ReportOptions) -> TraceSettings:
     """The flags of older versions, which name sources and requirement files on the command line."""
     sources = []
@@ -467,25 +400,3 @@ def _with_legacy(settings: TraceSettings, options: ReportOptions) -> TraceSettin
         requirement_patterns=(*settings.requirement_patterns, *options.spec_patterns),
         download_dir=download,
     )
-
-
-def _write_generated(root: Path, generated: Sequence[GeneratedFile]) -> None:
-    """Write the requirement files. They can be made again at any time, so they need no detour through a temporary file."""
-    for folder in {file.path.rpartition("/")[0] for file in generated}:
-        (root / folder).mkdir(parents=True, exist_ok=True)
-    for file in generated:
-        with open(f"{root}/{file.path}", "wb") as written:  # noqa: PTH123 - strings, for speed
-            written.write(file.text.encode("utf-8", "surrogatepass"))
-
-
-##= docs/spec/trace.md#reports
-##% A report, and a text that is downloaded, MUST be written whole or not at all.
-def write_file(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(text.encode("utf-8", "surrogatepass"))
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from contextive.trace.citation import Citation
+from contextive.trace.citation import Citation, Place
 from contextive.workspace.files import FileText, ProjectFiles
 
 _LINES_AFTER = 4
@@ -38,3 +38,19 @@ class Excerpts:
             last = min(max(end_line, line) + _LINES_AFTER, len(lines))
             excerpts[line, end_line] = [(number + 1, lines[number].rstrip("\r")) for number in range(first, last)]
         return excerpts
+
+
+class Lines:
+    """Single lines of files. Questions come file by file: the last one is kept in lines."""
+
+    def __init__(self, files: ProjectFiles) -> None:
+        self._files = files
+        self._last: tuple[str, list[str]] = ("", [])
+
+    def at(self, place: Place) -> str | None:
+        """The line on which a place is, or None where there is no such line."""
+        if place.path != self._last[0]:
+            content = self._files.read(place.path)
+            self._last = place.path, content.text.split("\n") if isinstance(content, FileText) else []
+        lines = self._last[1]
+        return lines[place.line - 1].rstrip("\r") if 0 < place.line <= len(lines) else None

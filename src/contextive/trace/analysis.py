@@ -131,7 +131,7 @@ class Analysis:
 
     @property
     def mapped_sections(self) -> int:
-        return len({(item.target, item.citation.section_id) for item in self.matched})
+        return len({(item.target.path, item.target.format, item.citation.section_id) for item in self.matched})
 
     @property
     def _firsts(self) -> Iterable[int]:
@@ -141,7 +141,10 @@ class Analysis:
 
 def sort_citations(citations: Iterable[Citation]) -> list[Citation]:
     """Every citation once, in the order from which reports take their ids."""
-    ordered = sorted(citations, key=_order)
+    ordered = list(citations)
+    if all(one.line < other.line and one.source == other.source for one, other in pairwise(ordered)):
+        return ordered  # as one reading of one file finds them
+    ordered.sort(key=_order)
     doubled = [index for index, (one, other) in enumerate(pairwise(ordered), 1) if _is_same(one, other)]
     for index in reversed(doubled):
         del ordered[index]

@@ -14,19 +14,17 @@ from contextive.trace.text import normalise, trim
 ##= docs/spec/trace.md#extraction
 ##% The level MUST be "MUST" for "MUST", "SHALL" and "REQUIRED", "SHOULD" for "SHOULD" and "RECOMMENDED", "MAY" for
 ##% "MAY" and "OPTIONAL".
-_KEYWORDS: tuple[tuple[re.Pattern[str], Level], ...] = tuple(
-    (re.compile(rf'\b{word}\b"?'), level)
-    for word, level in (
-        ("MUST(?: NOT)?", Level.MUST),
-        ("SHALL(?: NOT)?", Level.MUST),
-        ("REQUIRED", Level.MUST),
-        ("SHOULD(?: NOT)?", Level.SHOULD),
-        ("(?:NOT )?RECOMMENDED", Level.SHOULD),
-        ("MAY", Level.MAY),
-        ("OPTIONAL", Level.MAY),
-    )
-)
-_ANY_KEYWORD = re.compile(r"MUST|SHALL|REQUIRED|SHOULD|RECOMMENDED|MAY|OPTIONAL")
+_LEVELS = {
+    "MUST": Level.MUST,
+    "SHALL": Level.MUST,
+    "REQUIRED": Level.MUST,
+    "SHOULD": Level.SHOULD,
+    "RECOMMENDED": Level.SHOULD,
+    "MAY": Level.MAY,
+    "OPTIONAL": Level.MAY,
+}
+_KEYWORD = re.compile(r'\b(?:(MUST|SHALL|SHOULD)(?: NOT)?|(?:NOT )?(RECOMMENDED)|(REQUIRED|MAY|OPTIONAL))\b"?')
+_ANY_KEYWORD = re.compile("|".join(_LEVELS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +60,22 @@ def _extract(lines: Sequence[SpecLine | None]) -> list[ExtractedRequirement]:
         if line is None or not _ANY_KEYWORD.search(line.text):
             continue
         searched = _in_ascii(line.text)
-        for pattern, level in _KEYWORDS:
-            for hit in pattern.finditer(searched):
-                ##= docs/spec/trace.md#extraction
-                ##% A key word directly before a quotation mark MUST NOT make a requirement.
-                if hit.group().endswith('"'):
-                    continue  # the definition of the key word itself
-                start, end = bounds = (sentences.start(index, hit.start()), sentences.end(index, hit.end()))
-                key = by_bounds.get(bounds)
-                if key is None:
-                    quote = _quote(lines, start, end)
-                    key = by_bounds[bounds] = normalise("\n".join(quote))
-                    if key not in by_quote:
-                        by_quote[key] = (start, level, quote)
-                first, known, quote = by_quote[key]
-                if level > known:
-                    by_quote[key] = (first, level, quote)
+        for hit in _KEYWORD.finditer(searched):
+            ##= docs/spec/trace.md#extraction
+            ##% A key word directly before a quotation mark MUST NOT make a requirement.
+            if hit.group().endswith('"'):
+                continue  # the definition of the key word itself
+            level = _LEVELS[hit[hit.lastindex or 0]]
+            start, end = bounds = (sentences.start(index, hit.start()), sentences.end(index, hit.end()))
+            key = by_bounds.get(bounds)
+            if key is None:
+                quote = _quote(lines, start, end)
+                key = by_bounds[bounds] = normalise("\n".join(quote))
+                if key not in by_quote:
+                    by_quote[key] = (start, level, quote)
+            first, known, quote = by_quote[key]
+            if level > known:
+                by_quote[key] = (first, level, quote)
     return [ExtractedRequirement(level, quote) for _, level, quote in sorted(by_quote.values())]
 
 

@@ -88,7 +88,7 @@ class Summary:
 
     @property
     def done(self) -> int:
-        return sum(count for status, count in self.by_status.items() if status.is_done)
+        return self.by_status.get(Status.COMPLETE, 0) + self.by_status.get(Status.EXCEPTION, 0)
 
     @property
     def percent(self) -> float:
@@ -190,6 +190,8 @@ def _state(spans: tuple[Span, ...], others: dict[int, list[Reference]], source: 
         for other in others.get(source.line_of(start), ())
         if other.start < end and start < other.end
     ]
+    if not touching and any(start < end for start, end in spans):
+        return _State(Status.NOT_STARTED, (), {})
     covered: dict[CitationType, tuple[Span, ...]] = {}
     for kind in {reference.citation.type for reference in touching}:
         covered[kind] = merge_spans((r.start, r.end) for r in touching if r.citation.type is kind)
@@ -205,8 +207,8 @@ def _state(spans: tuple[Span, ...], others: dict[int, list[Reference]], source: 
 ##% A todo MUST NOT cover anything.
 def _status(spans: tuple[Span, ...], covered: dict[CitationType, tuple[Span, ...]], text: str) -> Status:
     def covers(*types: CitationType) -> bool:
-        ground = merge_spans((span for kind in types for span in covered.get(kind, ())), text)
-        return is_covered(spans, ground)
+        found = [span for kind in types if kind in covered for span in covered[kind]]
+        return is_covered(spans, merge_spans(found, text) if found else ())
 
     cited = covers(CitationType.CITATION, CitationType.IMPLICATION, CitationType.EXCEPTION)
     tested = covers(CitationType.TEST, CitationType.IMPLICATION, CitationType.EXCEPTION)

@@ -21,9 +21,13 @@ WHITESPACE = (
 _SPACES = f"[{WHITESPACE}]"
 _ASCII = "\t\n\x0b\x0c\r "
 _MEANINGLESS = re.compile(
-    f"(?<![A-Za-z0-9{_ASCII}])[{_ASCII}]++|[{_ASCII}]++(?![A-Za-z0-9])|(?<=[{_ASCII}])[{_ASCII}]++"
+    f"[{_ASCII}](?:(?<![A-Za-z0-9{_ASCII}].)[{_ASCII}]*+|[{_ASCII}]*+(?![A-Za-z0-9])|(?<=[{_ASCII}].)[{_ASCII}]*+)",
+    re.DOTALL,
 )
-"""In ASCII text: a run after or before punctuation or an edge, and what follows the first character of any other run."""
+"""In ASCII text: a run after or before punctuation or an edge, and what follows the first character of any other run.
+
+Every alternative begins with white space, so that the search runs from one to the next without a look at the words.
+"""
 _RUN = re.compile(f"{_SPACES}+")
 
 

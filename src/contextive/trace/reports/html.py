@@ -6,32 +6,35 @@ content security policy names the one style and the one script by their hashes a
 
 from __future__ import annotations
 
-import base64
 import hashlib
+from binascii import b2a_base64
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from functools import partial
+from itertools import accumulate
+from typing import TypeAlias
 from urllib.parse import quote, urlencode
 
 from contextive import __version__
-from contextive.trace.analysis import Analysis, TargetReport
+from contextive.trace.analysis import Analysis
 from contextive.trace.citation import Citation, Place, Problem
 from contextive.trace.level import CitationType, Level
 from contextive.trace.reports.assets.script import SCRIPT
 from contextive.trace.reports.assets.style import STYLE
+from contextive.trace.reports.chapters import Chapter, Names, Part, shown_citations
 from contextive.trace.reports.marks import requirement_pieces, section_pieces
 from contextive.trace.reports.markup import GROUPS, bar, escaped, escaped_attribute, link_out, marked, percent
 from contextive.trace.reports.visible import one_line, shorten, uri_of_path, web_link
-from contextive.trace.requirement import Requirement, Status, Summary, requirements_of
-from contextive.trace.specification import Format, Section
+from contextive.trace.requirement import Requirement, Status, Summary
 
 CodeOf: TypeAlias = Callable[[Citation], Sequence[tuple[int, str]]]
 """The lines of code around a citation, each with its number."""
+Both: TypeAlias = Callable[[Callable[[], str], Callable[[], str]], tuple[str, str]]
+"""Calls two functions, at once if it can, and gives what they give. Neither sees what the other one changes."""
 
 _OPEN_UP_TO = 400
 """So many requirements are shown unfolded; more begin folded by section."""
 _OPEN_NOTES_UP_TO = 20
-_MAX_CITATIONS = 50
 _MAX_CODE_LINES = 40
 _MAX_LINE_LENGTH = 400
 
@@ -44,7 +47,6 @@ _KIND_WORDS = {
     CitationType.TODO: "Todo",
     CitationType.SPEC: "Requirement",
 }
-_KIND_ORDER = {kind: index for index, kind in enumerate(_KIND_WORDS)}
 _CITED_LINES = ' class="on"'
 _KEY = (
     ("both", "implemented + tested"),
@@ -68,14 +70,18 @@ def write_html(
     warnings: Sequence[Problem] = (),
     blob_link: str | None = None,
     issue_link: str | None = None,
+    both: Both | None = None,
 ) -> str:
-    """The whole page. `problems` and `warnings` are shown as given; those of a citation come with its code."""
-    page = _Page(analysis, code_of, web_link(blob_link), web_link(issue_link))
+    """The whole page. `problems` and `warnings` are shown as given; those of a citation come with its code.
+
+    `both` is given the two halves of a page that is worth the detour.
+    """
+    page = _Page(analysis, code_of, web_link(blob_link), web_link(issue_link), both)
     return "\n".join(page.lines(project, date, problems, warnings)) + "\n"
 
 
 def _hash(content: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+    return "sha256-" + b2a_base64(hashlib.sha256(content.encode()).digest(), newline=False).decode()
 
 
 @dataclass
@@ -84,12 +90,12 @@ class _Page:
     code_of: CodeOf
     blob_link: str | None
     issue_link: str | None
-    _chapters: list[_Chapter] = field(init=False)
-    _anchors: dict[str, int] = field(default_factory=dict)
-    _shown_code: dict[Citation, str] = field(default_factory=dict)
+    both: Both | None
+    _chapters: list[Chapter] = field(init=False)
+    _names: Names = field(default_factory=Names)
 
     def __post_init__(self) -> None:
-        self._chapters = [_Chapter.of(number, r) for number, r in enumerate(self.analysis.reports.values(), 1)]
+        self._chapters = [Chapter.of(number, r) for number, r in enumerate(self.analysis.reports.values(), 1)]
 
     def lines(self, project: str, date: str, problems: Sequence[Problem], warnings: Sequence[Problem]) -> Iterator[str]:
         everything = [requirement for chapter in self._chapters for requirement in chapter.requirements]
@@ -123,9 +129,8 @@ class _Page:
             yield '<p class="none card">No requirements were found.</p>'
         if len(self._chapters) > 1:
             yield from self._overview()
-        opened = len(everything) <= _OPEN_UP_TO
-        for chapter in self._chapters:
-            yield from self._specification(chapter, opened)
+        if self._chapters:
+            yield from self._specifications(opened=len(everything) <= _OPEN_UP_TO)
         yield "</main></div>"
         yield f'<footer><div class="wide">Written by Contextive {__version__}. '
         yield "Keys: <kbd>/</kbd> search, <kbd>j</kbd> and <kbd>k</kbd> next and previous requirement, "
@@ -175,7 +180,22 @@ class _Page:
             yield f'<li>{title}{bar(part)}<span class="n">{part.done} of {part.total} done</span></li>'
         yield "</ul>"
 
-    def _specification(self, chapter: _Chapter, opened: bool) -> Iterator[str]:
+    def _specifications(self, opened: bool) -> Sequence[str]:
+        if self.both is None or len(self._chapters) < 2:
+            return [self._share(0, len(self._chapters), opened)]
+        middle = _middle([len(chapter.report.references) for chapter in self._chapters])
+        return self.both(
+            partial(self._share, 0, middle, opened), partial(self._share, middle, len(self._chapters), opened)
+        )
+
+    def _share(self, first: int, end: int, opened: bool) -> str:
+        """The chapters from one number to another, with the names that they have on the whole page."""
+        self._names = Names()
+        for chapter in self._chapters[:first]:
+            self._names.pass_over(chapter)
+        return "\n".join([line for c in self._chapters[first:end] for line in self._specification(c, opened)])
+
+    def _specification(self, chapter: Chapter, opened: bool) -> Iterator[str]:
         summary, number, target = chapter.summary, chapter.number, chapter.report.target
         yield f'<section class="spec" aria-labelledby="t{number}"><header>'
         yield f'<h2 id="t{number}"><bdi>{escaped(chapter.title)}</bdi></h2>'
@@ -187,7 +207,7 @@ class _Page:
             yield self._section(chapter, part, others.get(part.section.id, []), opened)
         yield "</section>"
 
-    def _section(self, chapter: _Chapter, part: _Part, others: Sequence[Citation], opened: bool) -> str:
+    def _section(self, chapter: Chapter, part: Part, others: Sequence[Citation], opened: bool) -> str:
         summary, section_id = part.summary, part.section.id
         target = escaped_attribute(f"{chapter.report.target.shown}#{section_id}")
         count = f"{summary.done} of {summary.total} done" if summary.total else "cited"
@@ -209,8 +229,8 @@ class _Page:
         pieces.append("</details>")
         return "\n".join(pieces)
 
-    def _requirement(self, chapter: _Chapter, requirement: Requirement) -> str:
-        anchor = self._anchor(requirement)
+    def _requirement(self, chapter: Chapter, requirement: Requirement) -> str:
+        anchor = self._names.requirement(requirement)
         status, level = requirement.status.value, requirement.level
         # Where nothing is covered, the status says it all.
         pieces = requirement_pieces(chapter.report, requirement) if requirement.covered else None
@@ -226,7 +246,7 @@ class _Page:
             f"{cites}\n</div></details>"
         )
 
-    def _facts(self, chapter: _Chapter, requirement: Requirement, anchor: str) -> str:
+    def _facts(self, chapter: Chapter, requirement: Requirement, anchor: str) -> str:
         facts = f'<a href="#{anchor}">Link to this requirement</a>'
         if chapter.address is not None:
             there = f"{chapter.address}#{quote(requirement.section.id.encode('utf-8', 'replace'))}"
@@ -238,31 +258,25 @@ class _Page:
             facts += " " + link_out(_new_issue(self.issue_link, requirement), "Open an issue")
         return facts
 
-    def _anchor(self, requirement: Requirement) -> str:
-        """The same for the same requirement in every report; one text in two sections is told apart by a number."""
-        base = f"r-{requirement.identifier[:16]}"
-        count = self._anchors[base] = self._anchors.get(base, 0) + 1
-        return base if count == 1 else f"{base}-{count}"
-
     def _citations(self, citations: Sequence[Citation]) -> str:
-        ordered = sorted(citations, key=lambda citation: _KIND_ORDER[citation.type])
-        items = [self._citation(citation) for citation in ordered[:_MAX_CITATIONS]]
-        if len(ordered) > _MAX_CITATIONS:
-            items.append(f'<li class="muted">and {len(ordered) - _MAX_CITATIONS} more</li>')
+        shown = shown_citations(citations)
+        items = [self._citation(citation) for citation in shown]
+        if len(citations) > len(shown):
+            items.append(f'<li class="muted">and {len(citations) - len(shown)} more</li>')
         return "\n".join(('<ul class="cites">', *items, "</ul>"))
 
     def _citation(self, citation: Citation) -> str:
-        known = self._shown_code.get(citation)
-        if known:
-            anchor, code = "", f'<a class="same" href="#{known}">The code is shown here</a>'
-        else:
-            name = self._shown_code[citation] = f"c{len(self._shown_code) + 1}"
+        name, is_new = self._names.code(citation)
+        if is_new:
             anchor, code = f' id="{name}"', self._code(citation)
+        else:
+            anchor, code = "", f'<a class="same" href="#{name}">The code is shown here</a>'
+        extras = "".join(self._extras(citation)) if citation.feature or citation.tracking_issue or citation.tags else ""
         reason = f'<p class="reason" dir="auto">{escaped(citation.comment)}</p>\n' if citation.comment else ""
         return (
             f'<li{anchor}><div class="head"><span class="kind {citation.type.value}">{_KIND_WORDS[citation.type]}</span>\n'
             f"{self._place(citation.source, citation.line, blob_link=citation.blob_link)}\n"
-            f"{''.join(self._extras(citation))}</div>\n{reason}{code}\n</li>"
+            f"{extras}</div>\n{reason}{code}\n</li>"
         )
 
     def _extras(self, citation: Citation) -> Iterator[str]:
@@ -323,7 +337,10 @@ class _Page:
 
 def _code_runs(lines: Sequence[tuple[int, str]], first: int, last: int) -> str:
     """The lines as HTML, those from `first` to `last` marked. They are escaped as one text, which keeps their number."""
-    text = "\n".join([shorten(line.rstrip("\r\n"), _MAX_LINE_LENGTH).replace("\n", " ") for _, line in lines])
+    texts = [line for _, line in lines]
+    text = "\n".join(texts)
+    if "\r" in text or text.count("\n") >= len(texts) or max(map(len, texts)) > _MAX_LINE_LENGTH:
+        text = "\n".join([shorten(line.rstrip("\r\n"), _MAX_LINE_LENGTH).replace("\n", " ") for line in texts])
     shown = escaped(text).split("\n")
     begin = sum([number < first for number, _ in lines])
     end = sum([number <= last for number, _ in lines])
@@ -331,76 +348,14 @@ def _code_runs(lines: Sequence[tuple[int, str]], first: int, last: int) -> str:
     return "".join([f"<span{css}>" + "\n".join(run) + "\n</span>" for run, css in runs if run])
 
 
+def _middle(weights: Sequence[int]) -> int:
+    """How many of two or more weights make up the first half, which is never all of them."""
+    half = sum(weights) / 2
+    return min(sum(reached < half for reached in accumulate(weights)) + 1, len(weights) - 1)
+
+
 def _level_word(level: Level) -> str:
     return level.name if level is not Level.AUTO else "no level"
-
-
-class _Part(NamedTuple):
-    """A section as the page shows it: one that holds requirements or that something cites."""
-
-    anchor: str
-    section: Section
-    title: str
-    requirements: list[Requirement]
-    summary: Summary
-
-
-class _Chapter(NamedTuple):
-    """A specification as the page shows it."""
-
-    number: int
-    report: TargetReport
-    title: str
-    address: str | None
-    """Where it can be read, if that is on the web."""
-    requirements: tuple[Requirement, ...]
-    summary: Summary
-    sections: list[_Part]
-
-    @staticmethod
-    def of(number: int, report: TargetReport) -> _Chapter:
-        requirements = requirements_of(report)
-        path = report.target.shown
-        title = report.specification.title or path.rstrip("/").rpartition("/")[2] or path
-        sections = list(_parts(number, report, requirements))
-        address = web_link(report.target.path)
-        return _Chapter(number, report, title, address, requirements, Summary.of(requirements), sections)
-
-    def other_citations(self) -> dict[str, list[Citation]]:
-        """By section, the citations that touch no requirement."""
-        related = {citation for requirement in self.requirements for citation in requirement.related}
-        others: dict[str, dict[Citation, None]] = {}
-        for reference in self.report.references:
-            citation = reference.citation
-            if citation.type is not CitationType.SPEC and citation not in related:
-                section = self.report.specification.section(citation.section_id or "")
-                if section is not None:
-                    others.setdefault(section.id, {})[citation] = None
-        return {section_id: list(citations) for section_id, citations in others.items()}
-
-
-def _parts(number: int, report: TargetReport, requirements: Sequence[Requirement]) -> Iterator[_Part]:
-    own: dict[str, list[Requirement]] = {}
-    for requirement in requirements:
-        own.setdefault(requirement.section.id, []).append(requirement)
-    find = report.specification.section
-    named = {reference.citation.section_id or "" for reference in report.references}
-    cited = {section.id for name in named if (section := find(name)) is not None}
-    shown = set()
-    for index, section in enumerate(report.specification.sections, 1):
-        if section.id in cited and section.id not in shown:
-            shown.add(section.id)
-            reached = report.specification.by_id[section.id]
-            inside = own.get(section.id, [])
-            yield _Part(f"s{number}-{index}", reached, _section_title(report, reached), inside, Summary.of(inside))
-
-
-def _section_title(report: TargetReport, section: Section) -> str:
-    """The title as a reader knows it: in RFCs with the number, which the parsed title lacks."""
-    _, dash, number = section.id.partition("-")
-    if report.specification.format is Format.IETF and dash and not section.id.startswith("name-"):
-        return f"{number} {section.title}".rstrip()
-    return section.title or section.id
 
 
 def _tools(everything: Sequence[Requirement]) -> Iterator[str]:

@@ -32,21 +32,22 @@ class Piece(NamedTuple):
 
 def section_pieces(report: TargetReport, section: Section) -> list[Piece]:
     """The whole text of a section, line by line."""
-    source, by_line = report.specification.source, report.by_line
+    source, references_on = report.specification.source, report.by_line.get
+    text, line_of = source.text, source.line_of
     pieces: list[Piece] = []
     plain = ""  # lines that nothing covers become one piece
-    for index, line in enumerate(section.text_lines):
+    for index, (start, words) in enumerate(section.text_lines):
         if index:
             plain += "\n"
-        references = by_line.get(source.line_of(line.start))
+        references = references_on(line_of(start))
         if references is None:
-            plain += line.text
+            plain += words
             continue
         if plain:
             pieces.append(Piece(plain, NOTHING))
             plain = ""
-        claims = [(r.start, r.end, r.citation.type) for r in references if r.citation.quote]
-        pieces += _cut(source.text, line.start, line.end, claims)
+        claims = [(first, last, cited.type) for _, cited, first, last in references if cited.quote]
+        pieces += _cut(text, start, start + len(words), claims)
     if plain:
         pieces.append(Piece(plain, NOTHING))
     return _with_continuations(pieces)
@@ -106,10 +107,12 @@ def _with_continuations(pieces: Sequence[Piece]) -> list[Piece]:
     marked: list[Piece] = []
     following = NOTHING
     for piece in reversed(pieces):
-        if piece.is_marked:
-            piece = Piece(piece.text, piece.kinds, piece.kinds == following)
-            following = piece.kinds
-        elif piece.text.strip():
+        text, kinds, _ = piece
+        if kinds and not text.isspace():
+            if kinds == following:
+                piece = Piece(text, kinds, continues=True)
+            following = kinds
+        elif text.strip():
             following = NOTHING
         marked.append(piece)
     return marked[::-1]

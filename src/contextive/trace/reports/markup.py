@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from html import escape
 
 from contextive.trace.level import CitationType
@@ -27,8 +28,14 @@ MARK_WORDS = {
 }
 
 
+_PLAIN = re.compile("[\\t\\n !#-%(-;=?-~]*")
+"""Text that is the same in HTML: visible ASCII without the characters that mean something there."""
+
+
 def escaped(text: str) -> str:
     """Text as HTML, hidden characters spelled out in a frame of their own."""
+    if _PLAIN.fullmatch(text):
+        return text
     return spell_hidden(escape(text), lambda name: f'<span class="hidden-char">{name}</span>')
 
 
@@ -51,7 +58,12 @@ def percent(summary: Summary) -> str:
 
 def bar(summary: Summary) -> str:
     """The shares of each group. SVG, because the page's policy allows no style attributes."""
-    counts = [(css, word, sum(summary.by_status[status] for status in statuses)) for css, word, statuses in GROUPS]
+    return _bar(tuple([sum([summary.by_status[status] for status in statuses]) for _, _, statuses in GROUPS]))
+
+
+@lru_cache(maxsize=4096)
+def _bar(shares: tuple[int, ...]) -> str:
+    counts = [(css, word, count) for (css, word, _), count in zip(GROUPS, shares, strict=True)]
     spoken = ", ".join(f"{count} {word}" for _, word, count in counts if count) or "no requirements"
     parts, position = [], 0
     for css, _, count in counts:
@@ -81,12 +93,16 @@ def _label(kinds: Kinds) -> str:
 
 def marked(pieces: Iterable[Piece]) -> str:
     """Pieces with their marks. A mark is labelled once, at the end of a run of equal ones."""
-    return "".join([_mark(piece) if piece.is_marked else escaped(piece.text) for piece in pieces])
+    return "".join(
+        [
+            _mark(text, kinds, continues) if kinds and not text.isspace() else escaped(text)
+            for text, kinds, continues in pieces
+        ]
+    )
 
 
-def _mark(piece: Piece) -> str:
-    text, kinds, continues = piece
+def _mark(text: str, kinds: Kinds, continues: bool) -> str:
     label = "" if continues else f' data-label="{_label(kinds)}"'
     inner = text.strip(" ")
-    before, _, after = text.partition(inner)
+    before, _, after = text.partition(inner) if len(inner) < len(text) else ("", inner, "")
     return f'{before}<mark class="{_look(kinds)}"{label}>{escaped(inner)}</mark>{after}'

@@ -1,0 +1,158 @@
+"""What `duvet report` writes: what it was asked for, the way to make each report, and the way to a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from contextive.ingest.traced_project import GeneratedFile, TraceState
+from contextive.ops.duvet_processes import at_once
+from contextive.ops.excerpts import Excerpts
+from contextive.trace.citation import Problem
+from contextive.trace.duvet_config import TraceSettings
+from contextive.trace.requirement import Requirement, Summary, requirements_of
+
+_WORTH_TWO_PROCESSES = 2000
+"""From so many citations on, requirements among them, half of the HTML takes longer to make than another process."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """What a report is asked for. Paths are relative to the project directory."""
+
+    config_path: str | None = None
+    json: str | None = None
+    json_v2: str | None = None
+    html: str | None = None
+    lcov: str | None = None
+    sarif: str | None = None
+    junit: str | None = None
+    badge: str | None = None
+    github: bool = False
+    ci: bool | None = None
+    require_citations: bool = True
+    require_tests: bool = True
+    blob_link: str | None = None
+    issue_link: str | None = None
+    fetch: bool = False
+    source_patterns: tuple[str, ...] = ()
+    spec_patterns: tuple[str, ...] = ()
+    spec_path: str | None = None
+
+
+@dataclass
+class Writer:
+    """The reports that were asked for, each with the way to make it."""
+
+    root: Path
+    options: ReportOptions
+    settings: TraceSettings
+    state: TraceState
+    warnings: Sequence[Problem]
+    excerpts: Excerpts
+
+    def wanted(self) -> Iterator[tuple[str, Callable[[], str]]]:
+        options, settings = self.options, self.settings
+        makers: list[tuple[str | None, Callable[[], str]]] = [
+            (options.json, self._json),
+            (options.json_v2, self._json_v2),
+            (options.html, self._html),
+            (settings.json.path if settings.json.enabled else None, self._json),
+            (settings.html.path if settings.html.enabled else None, self._html),
+            (options.junit, self._junit),
+            (options.badge, self._badge),
+        ]
+        yield from ((path, make) for path, make in makers if path)
+
+    @property
+    def _blob_link(self) -> str | None:
+        return self.options.blob_link or self.settings.blob_link
+
+    @property
+    def _issue_link(self) -> str | None:
+        return self.options.issue_link or self.settings.issue_link
+
+    def _json(self) -> str:
+        from contextive.trace.reports.json_v1 import write_json_v1
+
+        return write_json_v1(self.state.analysis, blob_link=self._blob_link, issue_link=self._issue_link)
+
+    def _json_v2(self) -> str:
+        from contextive.trace.reports.json_v2 import write_json_v2
+
+        return write_json_v2(
+            self.state.analysis,
+            download_dir=self.settings.download_dir,
+            blob_link=self._blob_link,
+            issue_link=self._issue_link,
+        )
+
+    def _html(self) -> str:
+        from datetime import UTC, datetime
+
+        from contextive.trace.reports.html import write_html
+
+        return write_html(
+            self.state.analysis,
+            project=self.root.resolve().name,
+            date=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+            code_of=self.excerpts.of,
+            blob_link=self._blob_link,
+            issue_link=self._issue_link,
+            warnings=self.warnings,
+            both=at_once if len(self.state.analysis.citations) >= _WORTH_TWO_PROCESSES else None,
+        )
+
+    def _junit(self) -> str:
+        from contextive.trace.reports.junit import write_junit
+
+        return write_junit(
+            self.state.analysis.reports.values(),
+            require_citations=self.options.require_citations,
+            require_tests=self.options.require_tests,
+            download_dir=self.settings.download_dir,
+        )
+
+    def _badge(self) -> str:
+        from contextive.trace.reports.badge import write_badge
+
+        return write_badge(Summary.of(all_requirements(self.state)))
+
+
+def all_requirements(state: TraceState) -> list[Requirement]:
+    return [r for report in state.analysis.reports.values() for r in requirements_of(report)]
+
+
+def write_requirement_files(root: Path, generated: Sequence[GeneratedFile]) -> str:
+    """Write the requirement files; there is nothing to tell of it.
+
+    They can be made again at any time, so they need no detour through a temporary file.
+    """
+    for folder in {file.path.rpartition("/")[0] for file in generated}:
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    # Without Python's file objects: there are hundreds of small files, and each would be asked what it is.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | getattr(os, "O_BINARY", 0)
+    for file in generated:
+        data = file.text.encode("utf-8", "surrogatepass")
+        handle = os.open(f"{root}/{file.path}", flags, 0o666)
+        try:
+            while data:
+                data = data[os.write(handle, data) :]
+        finally:
+            os.close(handle)
+    return ""
+
+
+##= docs/spec/trace.md#reports
+##% A report, and a text that is downloaded, MUST be written whole or not at all.
+def write_file(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(text.encode("utf-8", "surrogatepass"))
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,131 @@
+"""What the HTML report shows, in its order: specifications, their sections, and the names by which these are linked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from contextive.trace.analysis import TargetReport
+from contextive.trace.citation import Citation
+from contextive.trace.level import CitationType
+from contextive.trace.reports.visible import web_link
+from contextive.trace.requirement import Requirement, Summary, requirements_of
+from contextive.trace.specification import Format, Section
+
+_MAX_CITATIONS = 50
+_KINDS = (
+    CitationType.CITATION,
+    CitationType.IMPLICATION,
+    CitationType.TEST,
+    CitationType.EXCEPTION,
+    CitationType.TODO,
+    CitationType.SPEC,
+)
+_KIND_ORDER = {kind: index for index, kind in enumerate(_KINDS)}
+
+
+class Part(NamedTuple):
+    """A section as the page shows it: one that holds requirements or that something cites."""
+
+    anchor: str
+    section: Section
+    title: str
+    requirements: list[Requirement]
+    summary: Summary
+
+
+class Chapter(NamedTuple):
+    """A specification as the page shows it."""
+
+    number: int
+    report: TargetReport
+    title: str
+    address: str | None
+    """Where it can be read, if that is on the web."""
+    requirements: tuple[Requirement, ...]
+    summary: Summary
+    sections: list[Part]
+
+    @staticmethod
+    def of(number: int, report: TargetReport) -> Chapter:
+        requirements = requirements_of(report)
+        path = report.target.shown
+        title = report.specification.title or path.rstrip("/").rpartition("/")[2] or path
+        sections = list(_parts(number, report, requirements))
+        address = web_link(report.target.path)
+        return Chapter(number, report, title, address, requirements, Summary.of(requirements), sections)
+
+    def other_citations(self) -> dict[str, list[Citation]]:
+        """By section, the citations that touch no requirement."""
+        related = {citation for requirement in self.requirements for citation in requirement.related}
+        others: dict[str, dict[Citation, None]] = {}
+        for reference in self.report.references:
+            citation = reference.citation
+            if citation.type is not CitationType.SPEC and citation not in related:
+                section = self.report.specification.section(citation.section_id or "")
+                if section is not None:
+                    others.setdefault(section.id, {})[citation] = None
+        return {section_id: list(citations) for section_id, citations in others.items()}
+
+
+def _parts(number: int, report: TargetReport, requirements: Sequence[Requirement]) -> Iterator[Part]:
+    own: dict[str, list[Requirement]] = {}
+    for requirement in requirements:
+        own.setdefault(requirement.section.id, []).append(requirement)
+    find = report.specification.section
+    targets = {reference.citation.target for reference in report.references}
+    named = {target.partition("#")[2] for target in targets}
+    cited = {section.id for name in named if (section := find(name)) is not None}
+    shown = set()
+    for index, section in enumerate(report.specification.sections, 1):
+        if section.id in cited and section.id not in shown:
+            shown.add(section.id)
+            reached = report.specification.by_id[section.id]
+            inside = own.get(section.id, [])
+            yield Part(f"s{number}-{index}", reached, _section_title(report, reached), inside, Summary.of(inside))
+
+
+def _section_title(report: TargetReport, section: Section) -> str:
+    """The title as a reader knows it: in RFCs with the number, which the parsed title lacks."""
+    _, dash, number = section.id.partition("-")
+    if report.specification.format is Format.IETF and dash and not section.id.startswith("name-"):
+        return f"{number} {section.title}".rstrip()
+    return section.title or section.id
+
+
+def shown_citations(citations: Collection[Citation]) -> list[Citation]:
+    """Those of many that are shown, ordered by what they claim."""
+    return sorted(citations, key=lambda citation: _KIND_ORDER[citation.type])[:_MAX_CITATIONS]
+
+
+class Names:
+    """The names of what a page links to inside of itself, given in the order of the page."""
+
+    def __init__(self) -> None:
+        self._requirements: dict[str, int] = {}
+        self._code: dict[Citation, str] = {}
+
+    def requirement(self, requirement: Requirement) -> str:
+        """The same for the same requirement in every report; one text in two sections is told apart by a number."""
+        base = f"r-{requirement.identifier[:16]}"
+        count = self._requirements[base] = self._requirements.get(base, 0) + 1
+        return base if count == 1 else f"{base}-{count}"
+
+    def code(self, citation: Citation) -> tuple[str, bool]:
+        """The name of a citation's code, and whether it is a new one: code is shown once."""
+        known = self._code.get(citation)
+        if known is not None:
+            return known, False
+        name = self._code[citation] = f"c{len(self._code) + 1}"
+        return name, True
+
+    def pass_over(self, chapter: Chapter) -> None:
+        """Give the names of a chapter that is shown elsewhere."""
+        others = chapter.other_citations()
+        for part in chapter.sections:
+            for requirement in part.requirements:
+                self.requirement(requirement)
+                for citation in shown_citations(requirement.related):
+                    self.code(citation)
+            for citation in shown_citations(others.get(part.section.id, [])):
+                self.code(citation)
