@@ -13,7 +13,7 @@ import pytest
 
 from contextive.cli import run
 from contextive.errors import ConfigError, UpstreamError
-from contextive.ops.duvet_report import write_file
+from contextive.ops.duvet_output import write_file
 from contextive.trace.duvet_config import parse_duvet_config
 from contextive.workspace import fetching
 from tests.ingest.projects import BOIL, BREW, COFFEE, CONFIG, MILK, WARM, Project, cite, configured
@@ -164,6 +164,15 @@ def test_every_kind_of_report_can_be_written(duvet: Duvet) -> None:
     assert "<svg" in duvet.text("out/badge")
     assert duvet.text("lcov/compliance.0.lcov").startswith("TN:")
     assert re.search(r"^::(?:error|warning|notice) ", said, re.MULTILINE)
+
+
+def test_columns_of_problems_in_sarif_are_counted_in_utf16(duvet: Duvet) -> None:
+    duvet.project.write("src/odd.rs", f"\u2003//= {PLACES[BREW]}\n\u2003//# 😀 No such words.\n")
+    duvet("report", "--sarif", "out/sarif", code=1)
+    result = json.loads(duvet.text("out/sarif"))["runs"][0]["results"][0]
+    region = result["locations"][0]["physicalLocation"]["region"]
+    assert (result["ruleId"], region["startLine"]) == ("quote_not_found", 2)
+    assert region["startColumn"] == 6  # three bytes and one code unit stand for the space in front
 
 
 ##= docs/spec/trace.md#reports

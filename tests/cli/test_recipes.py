@@ -1,4 +1,4 @@
-"""`recipe list | show | validate | run`, and the exit codes that scripts rely on."""
+"""`recipes list | show | validate | run`, and the exit codes that scripts rely on."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def audited(folder: Path) -> list[dict[str, object]]:
 
 
 def test_list_names_every_recipe_and_where_it_comes_from(kitchen: Desk) -> None:
-    printed = kitchen.run("recipe", "list").stdout.splitlines()
+    printed = kitchen.run("recipes", "list").stdout.splitlines()
     assert any(line.split()[:2] == ["daily-health", "shipped"] for line in printed)
     assert any(line.split()[:2] == ["sample", "project"] and line.endswith("Say who you are.") for line in printed)
     assert any(line.startswith("broken ") and line.endswith("cannot be used") for line in printed)
@@ -71,12 +71,12 @@ def test_list_names_every_recipe_and_where_it_comes_from(kitchen: Desk) -> None:
 
 
 def test_show_prints_a_recipe_as_it_is_written(kitchen: Desk) -> None:
-    assert kitchen.run("recipe", "show", "sample").stdout == SAMPLE
-    assert json.loads(kitchen.run("recipe", "show", "sample", "--json").stdout)["outputs"] == ["greeting", "depth"]
+    assert kitchen.run("recipes", "show", "sample").stdout == SAMPLE
+    assert json.loads(kitchen.run("recipes", "show", "sample", "--json").stdout)["outputs"] == ["greeting", "depth"]
 
 
 def test_run_prints_steps_and_outputs_and_writes_the_audit(kitchen: Desk) -> None:
-    printed = kitchen.run("recipe", "run", "sample", "--var", "name=World", "--var", "depth=3")
+    printed = kitchen.run("recipes", "run", "sample", "--var", "name=World", "--var", "depth=3")
     assert "who  Ask the server" in printed.stdout
     assert "greeting: World, I am contextive-mcp\n" in printed.stdout
     assert "depth: 3\n" in printed.stdout
@@ -85,14 +85,14 @@ def test_run_prints_steps_and_outputs_and_writes_the_audit(kitchen: Desk) -> Non
 
 
 def test_run_gives_json_when_asked(kitchen: Desk) -> None:
-    run = json.loads(kitchen.run("recipe", "run", "sample", "--var", "name=5", "--json").stdout)
+    run = json.loads(kitchen.run("recipes", "run", "sample", "--var", "name=5", "--json").stdout)
     assert run["status"] == "success"
     assert run["outputs"] == {"greeting": "5, I am contextive-mcp", "depth": 1}
     assert run["steps"][0]["result"]["mode"] == "in-process"
 
 
 def test_a_dry_run_lists_the_steps_and_writes_nothing(kitchen: Desk) -> None:
-    printed = kitchen.run("recipe", "run", "sample", "--var", "name=x", "--dry-run")
+    printed = kitchen.run("recipes", "run", "sample", "--var", "name=x", "--dry-run")
     assert printed.stdout.split()[0] == "skipped"
     assert audited(kitchen.folder) == []
 
@@ -105,8 +105,8 @@ def test_a_dry_run_lists_the_steps_and_writes_nothing(kitchen: Desk) -> None:
         (["run", "sample"], 2, "sample needs the variable name. Whom to greet"),
         (["run", "sample", "--var", "name=x", "--var", "depth=deep"], 2, "must be of type integer."),
         (["run", "sample", "--var", "name"], 2, "--var takes KEY=VALUE, not 'name'."),
-        (["run"], 2, "recipe run needs the name of a recipe."),
-        (["list", "--dry-run"], 2, "--var and --dry-run belong to recipe run."),
+        (["run"], 2, "recipes run needs the name of a recipe."),
+        (["list", "--dry-run"], 2, "--var and --dry-run belong to recipes run."),
         (["cook", "sample"], 2, "Argument ACTION: invalid choice: 'cook'"),
         (["run", "failing"], 3, "The step bad wants result.mode to be 'on the moon'; it is 'in-process'."),
         (["run", "late"], 4, "The step never waited 1 seconds for contextive_server_info: "),
@@ -115,19 +115,23 @@ def test_a_dry_run_lists_the_steps_and_writes_nothing(kitchen: Desk) -> None:
 def test_what_went_wrong_is_one_sentence_and_an_exit_code(
     kitchen: Desk, arguments: list[str], code: int, complaint: str
 ) -> None:
-    assert complaint in kitchen.complaint("recipe", *arguments, code=code)
+    assert complaint in kitchen.complaint("recipes", *arguments, code=code)
 
 
 def test_a_failure_as_json_tells_the_steps(kitchen: Desk) -> None:
-    error = json.loads(kitchen.run("recipe", "run", "failing", "--json", code=3).stdout)["error"]
+    error = json.loads(kitchen.run("recipes", "run", "failing", "--json", code=3).stdout)["error"]
     assert error["code"] == "assert_failed"
     assert error["details"]["steps"][0]["status"] == "error"
 
 
 def test_validate_checks_one_recipe_a_file_or_all(kitchen: Desk) -> None:
-    assert kitchen.run("recipe", "validate", "sample").stdout == "sample: valid\n"
-    assert "recipes/broken.yaml:2: steps: " in kitchen.run("recipe", "validate", code=2).stdout
+    assert kitchen.run("recipes", "validate", "sample").stdout == "sample: valid\n"
+    assert "recipes/broken.yaml:2: steps: " in kitchen.run("recipes", "validate", code=2).stdout
     kitchen.write("elsewhere.yaml", FAILING.replace("contextive_server_info", "no_such_tool"))
-    printed = kitchen.run("recipe", "validate", "elsewhere.yaml").stdout
+    printed = kitchen.run("recipes", "validate", "elsewhere.yaml").stdout
     assert printed == "elsewhere: valid\n  no_such_tool is not offered here, so a run would fail\n"
-    assert "cannot be opened" in kitchen.run("recipe", "validate", "gone.yaml", code=2).stdout
+    assert "cannot be opened" in kitchen.run("recipes", "validate", "gone.yaml", code=2).stdout
+
+
+def test_recipe_means_the_same(kitchen: Desk) -> None:
+    assert kitchen.run("recipe", "list").stdout == kitchen.run("recipes", "list").stdout

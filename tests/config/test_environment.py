@@ -165,11 +165,20 @@ def test_every_alias_is_taken_over(project: Project) -> None:
         "KM_GATEWAY_URL": "http://127.0.0.1:8000",
         "KM_MCP_TIMEOUT_SECONDS": "9",
         "KM_MCP_VERIFY_SSL": "false",
+        "KM_SCHEDULER_ENABLED": "true",
+        "KM_SCHEDULER_INTERVAL_MINUTES": "15",
+        "KM_SCHEDULER_CRON": "*/20 6-18 * * mon-fri",
+        "KM_BACKUP_ENABLED": "1",
+        "KM_BACKUP_INTERVAL_MINUTES": "60",
+        "KM_BACKUP_CRON": "@daily",
+        "KM_BACKUP_DEST_PATH": "/backups",
+        "KM_BACKUP_RETENTION_LIMIT": "3",
         "KM_STATE_PATH": "/var/km",
         "KM_READER_TOKEN": "reader-4f1c9a70b2",
         "KM_ADMIN_TOKEN": "keeper-9d20e6c1f7",
         "KM_RATE_LIMIT_REQUESTS": "120",
         "KM_RATE_LIMIT_WINDOW": "30",
+        "KM_AUDIT_HISTORY_MAX_LIMIT": "50",
     }
     loaded = project.load(environ=environ)
     assert sorted(environ) == sorted(env_aliases())
@@ -182,6 +191,10 @@ def test_every_alias_is_taken_over(project: Project) -> None:
     assert (config.knowledge.embedding_model, config.knowledge.symbols) == ("dummy", False)
     assert (config.search.weight_subsystem, config.search.vector_weight) == (0.1, 1.0)
     assert (config.limits.rate_requests, config.limits.rate_window_seconds) == (120, 30)
+    assert config.limits.audit_history == 50
+    schedule = config.knowledge.schedule
+    assert (schedule.ingest.enabled, schedule.ingest.interval_minutes) == (True, 15)
+    assert (schedule.backup.enabled, schedule.backup.cron) == (True, "@daily")
     assert config.auth.admin_token == "keeper-9d20e6c1f7"
 
 

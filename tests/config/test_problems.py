@@ -77,9 +77,9 @@ def test_at_most_ten_problems_are_told(project: Project) -> None:
         ({"workflows": {"w": {"steps": []}}}, "workflows.w.steps: found an empty list, allowed: non-empty list of"),
         (
             {"workflows": {"w": {"steps": [{"tool": "t", "model": "m"}]}}},
-            "workflows.w.steps[0]: exactly one of tool and model must be given",
+            "workflows.w.steps[0]: exactly one of tool, model and wait must be given",
         ),
-        ({"workflows": {"w": {"steps": [{}]}}}, "workflows.w.steps[0]: exactly one of tool and model must be given"),
+        ({"workflows": {"w": {"steps": [{}]}}}, "workflows.w.steps[0]: exactly one of tool, model and wait must be given"),
         (
             {"workflows": {"w": {"steps": [{"model": "m"}]}}},
             "workflows.w.steps[0]: a step with a model needs a prompt",

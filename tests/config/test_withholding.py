@@ -41,6 +41,7 @@ OUTSIDE = ["/etc", "~/notes", "~other/x", "..", "../x", "a/../../b", "a\\..\\b",
         ({"knowledge": {"contentRoot": "/"}}, "knowledge.contentRoot"),
         ({"knowledge": {"docsSubdir": "../docs"}}, "knowledge.docsSubdir"),
         ({"store": {"statePath": "/var/lib"}}, "store.statePath"),
+        ({"backup": {"destination": "../elsewhere"}}, "backup.destination"),
     ],
 )
 def test_an_untrusted_file_may_not_set(project: Project, values: dict[str, Any], key: str) -> None:

@@ -293,3 +293,39 @@ def test_variables_of_a_workflow_are_typed_and_may_have_defaults(project: Path) 
     assert call(host, "workflow.open", copy="x").data["outputs"]["result"]["total"] == 1
     with pytest.raises(InvalidRequest, match="'limit'"):
         call(host, "workflow.open", copy="x", limit="5")
+
+
+def test_a_workflow_can_wait_expect_assert_capture_and_name_its_outputs(project: Path) -> None:
+    wait = {"tool": "contextive_health", "until": {"path": "status", "equals": "healthy"}, "intervalSeconds": 0.5}
+    flow = {
+        "steps": [
+            {"id": "ready", "wait": wait, "timeoutSeconds": 20},
+            {
+                "id": "info",
+                "tool": "contextive_server_info",
+                "expect": {"name": "contextive-mcp"},
+                "assert": [{"path": "result.nothing", "exists": False}],
+                "capture": [{"name": "packs", "path": "enabledToolPacks"}],
+            },
+        ],
+        "outputs": {"health": "${steps.ready.status}", "first": "${captures.packs[0]}", "said": "it is ${vars.word}"},
+    }
+    host = loaded_host(project, {"workflows": {"look": flow}})
+    data = call(host, "workflow.look", word="so").data
+    assert data["outputs"] == {"health": "healthy", "first": "introspect", "said": "it is so"}
+    flow["steps"][1]["expect"] = {"name": "another"}  # type: ignore[index]
+    with pytest.raises(AssertFailed, match="wants name to be 'another'"):
+        call(loaded_host(project, {"workflows": {"look": flow}}), "workflow.look", word="so")
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"tool": "a", "wait": {"tool": "b", "until": {"path": "x", "exists": True}}},
+        {"wait": {"tool": "b", "until": {"path": "x"}}},
+        {"tool": "a", "assert": [{"path": "x", "equals": 1, "notEquals": 2}]},
+    ],
+)
+def test_a_step_of_a_workflow_has_one_action_and_a_condition_one_operator(project: Path, step: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="exactly one of"):
+        loaded_host(project, {"workflows": {"w": {"steps": [step]}}})

@@ -8,11 +8,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from contextive.store.opening import open_store
 from contextive.store.protocol import Store
+
+from .backed_up import Place, fill
 
 StoreFactory = Callable[[], Store]
 """Opens the one index of the test once more, as another process would."""
@@ -35,3 +38,24 @@ def store_factory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[St
 @pytest.fixture
 def store(store_factory: StoreFactory) -> Store:
     return store_factory()
+
+
+@pytest.fixture
+def make_place(tmp_path: Path) -> Iterator[Callable[..., Place]]:
+    made: list[Place] = []
+
+    def make(name: str = "project", **settings: Any) -> Place:
+        (tmp_path / name).mkdir(exist_ok=True)
+        made.append(Place(tmp_path / name, **settings))
+        return made[-1]
+
+    yield make
+    for place in made:
+        place.close()
+
+
+@pytest.fixture
+def place(make_place: Callable[..., Place]) -> Place:
+    place = make_place()
+    fill(place.store())
+    return place

@@ -17,7 +17,23 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 def duvet_main(argv: Sequence[str] | None = None) -> NoReturn:
     """The command `duvet`: the same program under the face that duvet's users know."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    sys.exit(run(arguments, program="duvet"))
+    code = run(arguments, program="duvet")
+    if arguments[:1] == ["report"]:
+        _end(code)
+    sys.exit(code)
+
+
+def _end(code: int) -> None:
+    """End the process at once, unless its last words cannot be said.
+
+    A report on a large project is half a million objects: to take them apart one by one would only keep its reader waiting.
+    """
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+    except (AttributeError, OSError, ValueError):  # there is no such stream, or nobody reads it: the usual end copes
+        return
+    os._exit(code)
 
 
 def run(arguments: list[str], program: str = "contextive-mcp") -> int:

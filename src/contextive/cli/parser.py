@@ -18,12 +18,16 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "describe": ("contextive.cli.inspect", "Print the server's description as JSON"),
     "tools": ("contextive.cli.inspect", "List the tools"),
     "call": ("contextive.cli.call", "Call one tool in this process"),
-    "recipe": ("contextive.cli.recipes", "List, show, check and run recipes"),
+    "recipes": ("contextive.cli.recipes", "List, show, check and run recipes"),
+    "notes": ("contextive.cli.notes", "Bring in a vault of notes, or give the notes out as one"),
+    "token": ("contextive.cli.tokens", "Create, list and revoke tokens for callers over HTTP"),
     "ingest": ("contextive.cli.index", "Bring the index in step with the files"),
     "search": ("contextive.cli.index", "Search documents, code, requirements and notes"),
     "status": ("contextive.cli.index", "Say what the index holds and how fresh it is"),
     "verify": ("contextive.cli.index", "Prove that the index is what the files say"),
     "rebuild": ("contextive.cli.index", "Forget what comes from the files, and index them again"),
+    "backup": ("contextive.cli.backups", "Make, list and check backups of what only the index holds"),
+    "restore": ("contextive.cli.backups", "Bring a backup back"),
     "eval": ("contextive.cli.index", "Measure how good the search is, by judgements"),
     "report": ("contextive.cli.duvet", "Report how far the code keeps the project's requirements"),
     "schema": ("contextive.cli.inspect", "Print the JSON Schema of the configuration"),
@@ -40,7 +44,7 @@ DUVET_COMMANDS: dict[str, tuple[str, str]] = {
     "query": ("contextive.cli.duvet", "Check quickly what is implemented, tested or cited twice"),
     "mcp": ("contextive.cli.serve", "Serve this project's requirements to an MCP client over stdio"),
 }
-ALIASES = {"recipes": "recipe"}
+ALIASES = {"recipe": "recipes"}
 PROFILE_NAMES = ("contextive", "duvet", "spexus", "nexus", "duskmantle")
 
 

@@ -1,4 +1,4 @@
-"""`recipe list | show | validate | run`: routine chores from a terminal, with exit codes for scripts."""
+"""`recipes list | show | validate | run`: routine chores from a terminal, with exit codes for scripts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 OK, NOT_USABLE, FAILED, TOO_LATE = 0, 2, 3, 4
 
 
-def configure_recipe(parser: argparse.ArgumentParser) -> None:
+def configure_recipes(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser)
     actions = ("list", "show", "validate", "run")
     parser.add_argument("action", choices=actions, metavar="ACTION", help=f"one of {', '.join(actions)}")
@@ -40,9 +40,9 @@ def run_recipe_command(options: argparse.Namespace) -> int:
     from contextive.recipes.book import RecipeBook
 
     if options.action in ("show", "run") and options.name is None:
-        raise UsageError(f"recipe {options.action} needs the name of a recipe.", hint="See contextive-mcp recipe list.")
+        raise UsageError(f"recipes {options.action} needs the name of a recipe.", hint="See contextive-mcp recipes list.")
     if options.action != "run" and (options.var or options.dry_run):
-        raise UsageError("--var and --dry-run belong to recipe run.")
+        raise UsageError("--var and --dry-run belong to recipes run.")
     book = RecipeBook(project_of(options))
     try:
         match options.action:

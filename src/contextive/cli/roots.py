@@ -27,6 +27,11 @@ def trust_store() -> TrustStore:
     return TrustStore(default_trust_path(os.environ))
 
 
+def token_key_path() -> Path:
+    """The user's own key that seals issued tokens. It stands beside the list of trusted files, outside of every project."""
+    return default_trust_path(os.environ).with_name("token.key")
+
+
 def config_loader(options: argparse.Namespace) -> Callable[[], LoadedConfig]:
     """Loads what the options name, now or again later; flags win over file and environment."""
     request = ConfigRequest(
@@ -56,6 +61,6 @@ def open_host(options: argparse.Namespace, mode: Mode = "in-process") -> Host:
 
     loaded = config_loader(options)()
     with output_diverted():
-        host = Host(loaded, mode=mode)
+        host = Host(loaded, mode=mode, token_key=token_key_path())
     host.report_problems()
     return host

@@ -6,7 +6,7 @@ import argparse
 import gc
 
 from contextive.cli.parser import add_project_options
-from contextive.cli.roots import config_loader
+from contextive.cli.roots import config_loader, token_key_path
 
 
 def configure_serve(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +41,7 @@ def run_serve(options: argparse.Namespace) -> int:
     mode = options.mode or settings.mode
     pipe = claim_stdio() if mode == "stdio" else None  # before a plugin that is loaded can write to it
     serve(
-        Host(loaded, mode=mode),
+        Host(loaded, mode=mode, token_key=token_key_path()),
         reload=reload,
         bind_host=options.host or settings.host,
         port=settings.port if options.port is None else options.port,

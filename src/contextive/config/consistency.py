@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from contextive.config.cron import Cron, CronError
 from contextive.config.keypath import KeyPath
 from contextive.config.schema import Config
 
@@ -35,6 +36,17 @@ def check_consistency(config: Config) -> Iterator[tuple[KeyPath, str]]:
             yield ("auth", "tokens", index, "sha256"), "another token has this hash"
         names.add(issued.name)
         digests.add(issued.sha256)
+    yield from _check_schedule(config)
+
+
+def _check_schedule(config: Config) -> Iterator[tuple[KeyPath, str]]:
+    schedule = config.knowledge.schedule
+    for job, text in (("ingest", schedule.ingest.cron), ("backup", schedule.backup.cron)):
+        if text is not None:
+            try:
+                Cron.parse(text)
+            except CronError as problem:
+                yield ("knowledge", "schedule", job, "cron"), f"found (hidden), {problem}"
 
 
 def _is_guessable(token: str) -> bool:

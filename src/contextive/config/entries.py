@@ -52,40 +52,89 @@ class ToolPack(Section):
     settings: Mapping[str, Any] = Field(default_factory=dict, description="Settings that the pack itself defines.")
 
 
-# The rule of `_tool_or_model` once more, for readers of the JSON Schema. An absent key satisfies `type: null` here.
-_TOOL_OR_MODEL: Final[Mapping[str, Any]] = {
+class StepCondition(Section):
+    """What must be true at a path of a step's result: exactly one of equals, notEquals and exists."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": [key]} for key in ("equals", "notEquals", "exists")]}
+    )
+
+    path: Text = Field(description="Path from the result, such as result.results[0].")
+    equals: Any = Field(None, description="The value that must stand there.")
+    not_equals: Any = Field(None, description="A value that must not stand there.")
+    exists: bool | None = Field(None, description="Whether there must be a value at all.")
+
+    @model_validator(mode="after")
+    def _one_operator(self) -> Self:
+        if len(self.model_fields_set & {"equals", "not_equals", "exists"}) != 1:
+            raise PydanticCustomError("operator", "exactly one of equals, notEquals and exists must be given")
+        return self
+
+
+class StepCapture(Section):
+    """A value of a step's result that later steps can name."""
+
+    name: Text = Field(description="Name, used as captures.<name>.")
+    path: Text | None = Field(None, description="Path from the result; unset means all of it.")
+
+
+class StepWait(Section):
+    """A tool that is called until its result is as wanted."""
+
+    tool: Text = Field(description="Tool to call.")
+    params: Mapping[str, Any] = Field(default_factory=dict, description="Arguments of the tool.")
+    until: StepCondition = Field(description="What must be true of its result.")
+    interval_seconds: Seconds = Field(5.0, ge=0.5, description="Pause between two calls.")
+    timeout_seconds: Seconds = Field(300.0, description="Longest wait.")
+
+
+# The rule of `_one_action` once more, for readers of the JSON Schema. An absent key satisfies `type: null` here.
+_NONE: Final = {"type": "null"}
+_TEXT: Final = {"type": "string"}
+_ONE_ACTION: Final[Mapping[str, Any]] = {
     "oneOf": [
-        {"required": ["tool"], "properties": {"tool": {"type": "string"}, "model": {"type": "null"}}},
+        {"required": ["tool"], "properties": {"tool": _TEXT, "model": _NONE, "wait": _NONE}},
         {
             "required": ["model", "prompt"],
-            "properties": {"model": {"type": "string"}, "prompt": {"type": "string"}, "tool": {"type": "null"}},
+            "properties": {"model": _TEXT, "prompt": _TEXT, "tool": _NONE, "wait": _NONE},
         },
+        {"required": ["wait"], "properties": {"wait": {"type": "object"}, "tool": _NONE, "model": _NONE}},
     ]
 }
 
 
 class FallbackStep(Section):
-    """A step that runs when another one failed: a tool with params, or a model with a prompt."""
+    """A step that runs when another one failed: a tool with params, a model with a prompt, or a wait."""
 
-    model_config = ConfigDict(json_schema_extra=dict(_TOOL_OR_MODEL))
+    model_config = ConfigDict(json_schema_extra=dict(_ONE_ACTION))
 
     id: Text | None = Field(None, description="Name under which later steps refer to this one.")
-    tool: Text | None = Field(None, description="Tool to call; exactly one of tool and model is given.")
-    model: Text | None = Field(None, description="Model to ask; exactly one of tool and model is given.")
+    description: Text | None = Field(None, description="What the step is for.")
+    tool: Text | None = Field(None, description="Tool to call; exactly one of tool, model and wait is given.")
+    model: Text | None = Field(None, description="Model to ask; exactly one of tool, model and wait is given.")
+    wait: StepWait | None = Field(None, description="Tool to call again and again until its result is as wanted.")
     params: Mapping[str, Any] = Field(default_factory=dict, description="Arguments of the tool.")
     prompt: Text | None = Field(None, description="Text for the model; needed with model.")
+    expect: Mapping[Text, Any] = Field(default_factory=dict, description="Values that must stand at paths of the result.")
+    asserts: Annotated[tuple[StepCondition, ...], Strict(False)] = Field(
+        (), alias="assert", description="What must be true of the result."
+    )
+    capture: Annotated[tuple[StepCapture, ...], Strict(False)] = Field(
+        (), description="Values of the result to keep under a name."
+    )
+    timeout_seconds: Seconds | None = Field(None, description="Longest run of this step; unset means the tool's own.")
 
     @model_validator(mode="after")
-    def _tool_or_model(self) -> Self:
-        if (self.tool is None) == (self.model is None):
-            raise PydanticCustomError("tool_or_model", "exactly one of tool and model must be given")
+    def _one_action(self) -> Self:
+        if sum(given is not None for given in (self.tool, self.model, self.wait)) != 1:
+            raise PydanticCustomError("tool_or_model", "exactly one of tool, model and wait must be given")
         if self.model is not None and self.prompt is None:
             raise PydanticCustomError("tool_or_model", "a step with a model needs a prompt")
         return self
 
 
 class Step(FallbackStep):
-    """One step of a workflow: a tool with params, or a model with a prompt."""
+    """One step of a workflow: a tool with params, a model with a prompt, or a wait."""
 
     fallback: Annotated[tuple[FallbackStep, ...], Strict(False)] | None = Field(
         None, description="Steps that run in place of this one when it fails."
@@ -112,6 +161,9 @@ class Workflow(Section):
     )
     timeout_seconds: Seconds = Field(900.0, description="Longest run of the whole workflow.")
     steps: Annotated[tuple[Step, ...], Strict(False)] = Field(min_length=1, description="Steps in order of running.")
+    outputs: Mapping[Text, Any] = Field(
+        default_factory=dict, description="What the workflow gives; unset means the result of its last step."
+    )
 
 
 class Route(Section):

@@ -63,11 +63,20 @@ _ALIASES: Final[Mapping[str, str]] = MappingProxyType(
         "KM_GATEWAY_URL": "knowledge.gatewayUrl",
         "KM_MCP_TIMEOUT_SECONDS": "knowledge.gatewayTimeoutSeconds",
         "KM_MCP_VERIFY_SSL": "knowledge.gatewayVerifySsl",
+        "KM_SCHEDULER_ENABLED": "knowledge.schedule.ingest.enabled",
+        "KM_SCHEDULER_INTERVAL_MINUTES": "knowledge.schedule.ingest.intervalMinutes",
+        "KM_SCHEDULER_CRON": "knowledge.schedule.ingest.cron",
+        "KM_BACKUP_ENABLED": "knowledge.schedule.backup.enabled",
+        "KM_BACKUP_INTERVAL_MINUTES": "knowledge.schedule.backup.intervalMinutes",
+        "KM_BACKUP_CRON": "knowledge.schedule.backup.cron",
         "KM_STATE_PATH": "store.statePath",
+        "KM_BACKUP_DEST_PATH": "backup.destination",
+        "KM_BACKUP_RETENTION_LIMIT": "backup.retention",
         "KM_READER_TOKEN": "auth.readerToken",
         "KM_ADMIN_TOKEN": "auth.adminToken",
         "KM_RATE_LIMIT_REQUESTS": "limits.rateRequests",
         "KM_RATE_LIMIT_WINDOW": "limits.rateWindowSeconds",
+        "KM_AUDIT_HISTORY_MAX_LIMIT": "limits.auditHistory",
     }
 )
 _TRANSPORT_MODES: Final[Mapping[str, str]] = {"streamable-http": "http"}

@@ -13,7 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from contextive.config.entries import Provider, Route, ToolPack, Workflow
-from contextive.config.sections import Auth, Knowledge, Limits, Notes, Search, Server, Store, Trace
+from contextive.config.sections import Auth, Backup, Knowledge, Limits, Notes, Search, Server, Store, Trace
 from contextive.config.values import Name, Section, Text
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -45,6 +45,7 @@ class Config(Section):
     knowledge: Knowledge = Field(default_factory=Knowledge, description="What is indexed, and where uploads go.")
     search: Search = Field(default_factory=Search, description="How search results are ranked.")
     store: Store = Field(default_factory=Store, description="Where the index is kept.")
+    backup: Backup = Field(default_factory=Backup, description="Backups of the index.")
     auth: Auth = Field(default_factory=Auth, description="Tokens of callers over HTTP.")
     limits: Limits = Field(default_factory=Limits, description="Bounds on what one caller may ask for.")
 

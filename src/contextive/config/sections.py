@@ -72,6 +72,32 @@ class Trace(Section):
     fetch: bool = Field(False, description="Download specifications that are named by a URL and not yet stored.")
 
 
+_CRON_WORDS = "Times as a crontab writes them, in UTC; wins over the interval."
+
+
+class IngestSchedule(Section):
+    """When the index is brought in step by the clock."""
+
+    enabled: bool = Field(False, description="Index by the clock, whenever the git HEAD is another one by then.")
+    interval_minutes: Integer = Field(30, ge=1, le=525_600, description="Minutes from one run to the next.")
+    cron: Text | None = Field(None, description=_CRON_WORDS)
+
+
+class BackupSchedule(Section):
+    """When backups are made by the clock."""
+
+    enabled: bool = Field(False, description="Make backups by the clock.")
+    interval_minutes: Integer = Field(720, ge=1, le=525_600, description="Minutes from one backup to the next.")
+    cron: Text | None = Field(None, description=_CRON_WORDS)
+
+
+class Schedule(Section):
+    """What a serving process does by the clock."""
+
+    ingest: IngestSchedule = Field(default_factory=IngestSchedule, description="Ingest by the clock.")
+    backup: BackupSchedule = Field(default_factory=BackupSchedule, description="Backups by the clock.")
+
+
 class Knowledge(Section):
     """What is indexed, where uploads go, and which gateway a client talks to."""
 
@@ -103,6 +129,7 @@ class Knowledge(Section):
     gateway_url: HttpUrl | None = Field(None, description="Gateway that answers in place of the local index.")
     gateway_timeout_seconds: Seconds = Field(30.0, description="Longest wait for an answer of the gateway.")
     gateway_verify_ssl: bool = Field(True, description="Check the certificate of the gateway.")
+    schedule: Schedule = Field(default_factory=Schedule, description="What is done by the clock.")
 
 
 Weight = Annotated[float, Field(ge=0, le=1)]
@@ -134,6 +161,15 @@ class Store(Section):
     dsn: Text | None = Field(None, repr=False, description="PostgreSQL connection string; unset means embedded.")
 
 
+class Backup(Section):
+    """Where backups go, and how many stay."""
+
+    destination: Text | None = Field(
+        None, description="Directory of the archives; unset means `backups/archives` in the state directory."
+    )
+    retention: Integer = Field(7, ge=0, le=10_000, description="Archives that stay; 0 means all.")
+
+
 class IssuedToken(Section):
     """A token that is known by its hash alone."""
 
@@ -158,6 +194,7 @@ class Limits(Section):
     rate_requests: Integer = Field(6000, ge=0, description="Requests per caller and window; 0 means no limit.")
     rate_window_seconds: Integer = Field(60, ge=1, le=31_536_000, description="Length of the window.")
     auth_failures: Integer = Field(20, ge=1, description="Failed credentials per address and window.")
+    audit_history: Integer = Field(100, ge=1, le=500, description="Most runs in one answer of the audit history.")
     max_body_bytes: Integer = Field(4_194_304, ge=1024, le=67_108_864, description="Largest HTTP request body.")
     max_result_bytes: Integer = Field(1_000_000, ge=1024, description="Largest result of a tool.")
     tool_timeout_seconds: Seconds = Field(60.0, description="Longest run of one tool call.")

@@ -22,6 +22,7 @@ _WITHHELD: Final[Mapping[KeyPath, str]] = {
     ("auth",): "it decides who may call",
     ("store", "dsn"): "it names another machine",
     ("knowledge", "gatewayUrl"): "it names another machine",
+    ("knowledge", "gatewayVerifySsl"): "it decides how another machine is checked",
     ("knowledge", "embeddingUrl"): "it names another machine",
     ("knowledge", "embeddingKey"): "it names another machine",
     ("knowledge", "uploadRoots"): "it opens directories outside the project",
@@ -39,6 +40,7 @@ _PATHS: Final[tuple[KeyPath, ...]] = (
     ("knowledge", "contentRoot"),
     ("knowledge", "docsSubdir"),
     ("store", "statePath"),
+    ("backup", "destination"),
 )
 _HOST: Final[KeyPath] = ("server", "host")
 _EMBEDDING: Final[KeyPath] = ("knowledge", "embeddingModel")

@@ -90,7 +90,7 @@ def parse_destination(given: str | None, docs: tuple[str, ...]) -> Place:
     if given in (".", "./"):
         return Place(())
     parts = split_path(given, "destination")
-    if given.startswith("/"):
+    if given.startswith(("/", "~")):
         raise InvalidRequest("The destination is not a relative path.", hint="Give it from the content root.")
     for part in parts:
         if not is_safe_name(part) or _SHORT_NAME.search(part):

@@ -110,7 +110,8 @@ class NotesService:
         if changes.unclear or any(map(self._may_hold_notes, changes.folders)):
             return self._look()
         touched = set(self._relevant(changes))
-        if touched - self._held.keys() - self._unreadable.keys() or any(map(self._is_link, touched)):
+        new = touched - self._held.keys() - self._unreadable.keys()
+        if not all(map(self._is_taken, new)) or any(map(self._is_link, touched)):
             return self._look()
         return self._read_all(touched)
 
@@ -128,6 +129,13 @@ class NotesService:
             if path.startswith(f"{glob.base}/" if glob.base else "") and path.endswith(ending):
                 return True
         return False
+
+    def _is_taken(self, path: str) -> bool:
+        """Whether a new file of a folder that is watched is a note for certain, told without a walk."""
+        return any(
+            glob.pattern == f"{glob.base}/**/*.md" and path.startswith(f"{glob.base}/") and path.endswith(".md")
+            for glob in self._globs
+        )
 
     def _is_link(self, path: str) -> bool:
         return os.path.islink(f"{self.root}/{path}")  # noqa: PTH114 - strings, for speed

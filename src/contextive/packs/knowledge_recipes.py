@@ -7,9 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from contextive.packs.running import LONGEST_RUN_SECONDS, RunShown, run_recipe
-from contextive.recipes.book import RecipeBook
-from contextive.recipes.calling import RUNS_RECIPES
-from contextive.recipes.place import RecipePlace
+from contextive.recipes.place import RUNS_RECIPES, RecipePlace
 from contextive.registry import Annotations, Context, Pack, Scope, ToolInput
 from contextive.registry.threads import run_in_thread
 
@@ -24,6 +22,8 @@ class RecipeInput(ToolInput):
 
 async def recipe_run(given: RecipeInput, ctx: Context) -> RunShown:
     """The run of a recipe, as its caller."""
+    from contextive.recipes.book import RecipeBook  # the forms of recipes are built when there is one to read
+
     book = RecipeBook(ctx.service(RecipePlace).project)
     recipe = await run_in_thread(lambda: book.entry(given.recipe).recipe())
     return await run_recipe(recipe, given.vars, ctx, dry_run=given.dry_run)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from contextive.models.router import ModelRouter
 from contextive.packs.introspect import ServerFacts
-from contextive.recipes.audit import RecipeAudit
-from contextive.recipes.calling import RouterAsker, SurfaceCaller
-from contextive.recipes.engine import RecipeEngine
 from contextive.recipes.place import RecipePlace
-from contextive.recipes.recipe import Recipe
-from contextive.recipes.run import RunRecord
 from contextive.registry import Context, Dispatcher
+
+if TYPE_CHECKING:
+    from contextive.recipes.recipe import Recipe
+    from contextive.recipes.run import RunRecord
 
 LONGEST_RUN_SECONDS = 86_400.0
 """Each run has a time limit of its own; this one only keeps the server's limit for single tools away from it."""
@@ -52,6 +51,10 @@ class RunShown(BaseModel):
 
 async def run_recipe(recipe: Recipe, variables: Mapping[str, Any], ctx: Context, *, dry_run: bool = False) -> RunShown:
     """Run a recipe as the caller of `ctx`. Raises a `ContextiveError` whose details tell the steps."""
+    from contextive.recipes.audit import RecipeAudit
+    from contextive.recipes.calling import RouterAsker, SurfaceCaller
+    from contextive.recipes.engine import RecipeEngine  # every server offers recipes, and few run one
+
     surface = ctx.service(ServerFacts).surface_of(ctx)
 
     def audit(record: RunRecord) -> None:

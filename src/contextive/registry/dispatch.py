@@ -103,7 +103,9 @@ class Dispatcher:
         known = name in surface.tools
         try:
             tool = surface.tool(name)
-            if not ctx.caller.scope.covers(tool.scope):  # the surface has left it out already; checked again on purpose
+            allowed = ctx.caller.tools
+            if not ctx.caller.scope.covers(tool.scope) or (allowed is not None and tool.name not in allowed):
+                # The surface has left it out already; checked again on purpose.
                 raise InternalError("A tool stood in a surface of too small a scope.")
             parsed = parse_arguments(tool, arguments)
             value = await self._guarded(

@@ -45,6 +45,10 @@ class Surface:
             raise ToolNotFound(f"Unknown tool: {shown(name)}.", hint=_nearest(name, self.tools))
         return found
 
+    def limited_to(self, names: frozenset[str]) -> Surface:
+        """Only the tools of these names. Resources and prompts go: they tell what the tools that are left out would tell."""
+        return Surface({name: tool for name, tool in self.tools.items() if name in names}, (), {})
+
     def prompt(self, name: str) -> Prompt:
         found = self.prompts.get(name)
         if found is None:

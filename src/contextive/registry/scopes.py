@@ -22,6 +22,8 @@ class Caller:
 
     name: str
     scope: Scope
+    tools: frozenset[str] | None = None
+    """The only tools that this party may call; None means all that its scope allows."""
 
 
 OWNER_AS_READER = Caller("owner", Scope.READER)

@@ -7,12 +7,35 @@ import hmac
 import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from contextive.config import Config
 from contextive.errors import ConfigError, Unauthorized
 from contextive.registry import Caller, Scope
 
 _ANONYMOUS = Caller("anonymous", Scope.READER)
+
+
+class InvalidToken(Unauthorized):
+    """A credential was sent, and it is not one of ours, or no longer."""
+
+
+class TokenHandler(Protocol):
+    """One place that knows tokens."""
+
+    def caller_of(self, digest: bytes) -> Caller | None:
+        """The caller behind a token's fingerprint; None for one that is not mine. Raises `InvalidToken` for one of mine
+        that is no longer good."""
+        ...
+
+    @property
+    def has_maintainer(self) -> bool:
+        """Whether one of the tokens that are good now is of the maintainer scope."""
+        ...
+
+    def __bool__(self) -> bool:
+        """Whether this place has, or has had, any tokens. Where there is one, nobody comes in without."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +46,14 @@ class Credential:
     digest: bytes
 
 
-class TokenBook:
-    """All credentials of a server. An empty book lets everybody read: only a loopback bind may have one."""
+class ConfiguredTokens:
+    """The tokens of a configuration: the two simple ones, and those that it names by their hash."""
 
     def __init__(self, credentials: Sequence[Credential]) -> None:
         self._credentials = tuple(credentials)
 
     @classmethod
-    def of(cls, config: Config) -> TokenBook:
+    def of(cls, config: Config) -> ConfiguredTokens:
         auth = config.auth
         credentials = [
             Credential(Caller(f"token:{token.name}", Scope(token.scope)), bytes.fromhex(token.sha256))
@@ -45,9 +68,43 @@ class TokenBook:
     def __bool__(self) -> bool:
         return bool(self._credentials)
 
+    @property
+    def has_maintainer(self) -> bool:
+        return any(credential.caller.scope is Scope.MAINTAINER for credential in self._credentials)
+
+    def caller_of(self, digest: bytes) -> Caller | None:
+        found: Caller | None = None
+        for credential in self._credentials:  # every one is compared, whichever fits: the time tells nothing
+            if hmac.compare_digest(credential.digest, digest):
+                found = credential.caller
+        return found
+
+
+class TokenBook:
+    """All credentials of a server. An empty book lets everybody read: only a loopback bind may have one."""
+
+    def __init__(self, handlers: Sequence[TokenHandler] = (), *, is_locked: bool = False) -> None:
+        self._handlers = tuple(handlers)
+        self._is_locked = is_locked
+
+    @classmethod
+    def of(cls, config: Config, *others: TokenHandler) -> TokenBook:
+        return cls((ConfiguredTokens.of(config), *others))
+
+    def locked(self) -> TokenBook:
+        """The same book, which lets nobody in without a token even when its last one is taken away."""
+        return TokenBook(self._handlers, is_locked=True)
+
+    def __bool__(self) -> bool:
+        return self._is_locked or any(self._handlers)
+
+    @property
+    def has_maintainer(self) -> bool:
+        return any(handler.has_maintainer for handler in self._handlers)
+
     def caller_for(self, authorization: str | None) -> Caller:
         """The caller behind an `Authorization` header. Raises `Unauthorized` where one is needed and none fits."""
-        if not self._credentials:
+        if not self:
             return _ANONYMOUS
         if authorization is None:
             raise Unauthorized("Missing credentials.", hint="Send Authorization: Bearer with a token of this server.")
@@ -55,17 +112,11 @@ class TokenBook:
         if scheme.lower() != "bearer" or not token or token != token.strip():
             raise InvalidToken("The Authorization header is not a bearer token.", hint="Send: Bearer <token>.")
         digest = fingerprint(token)
-        found: Caller | None = None
-        for credential in self._credentials:  # every one is compared, whichever fits: the time tells nothing
-            if hmac.compare_digest(credential.digest, digest):
-                found = credential.caller
-        if found is None:
-            raise InvalidToken("The token is not known here.", hint="Ask a maintainer of this server for one.")
-        return found
-
-
-class InvalidToken(Unauthorized):
-    """A credential was sent, and it is not one of ours."""
+        for handler in self._handlers:
+            caller = handler.caller_of(digest)
+            if caller is not None:
+                return caller
+        raise InvalidToken("The token is not known here.", hint="Ask a maintainer of this server for one.")
 
 
 def fingerprint(token: str) -> bytes:

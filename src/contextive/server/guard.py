@@ -108,6 +108,8 @@ class OuterWall:
             scope[CALLER_KEY] = caller
             if self._book():
                 scope["user"] = _sdk_user(caller)
+            if scope["path"] not in _OPEN_PATHS:
+                answer.stays_allowed = lambda: self._is_still_good(headers)
             await self._app(scope, await self._limited(scope, headers, receive), answer.send)
         except ContextiveError as error:
             await answer.refuse(error.http_status, error)
@@ -152,6 +154,13 @@ class OuterWall:
             self._requests().count(f"caller:{caller.name}")
         return caller
 
+    def _is_still_good(self, headers: Headers) -> bool:
+        try:
+            self._book().caller_for(headers.get("authorization"))
+        except Unauthorized:
+            return False
+        return True
+
     async def _limited(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
         """The body, read whole under the limits of size and time, then replayed."""
         limit = self._policy.max_body_bytes
@@ -183,8 +192,17 @@ class _Answer:
         self._send = send
         self._request_id = request_id
         self._started = False
+        self._is_ended = False
+        self.stays_allowed: Callable[[], bool] = lambda: True
 
     async def send(self, message: Message) -> None:
+        if self._is_ended:
+            return
+        if message["type"] == "http.response.body" and message.get("more_body") and not self.stays_allowed():
+            # A stream ends with the credential that opened it, before the next word on it.
+            self._is_ended = True
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+            return
         if message["type"] == "http.response.start":
             self._started = True
             MutableHeaders(scope=message).append("X-Request-ID", self._request_id)

@@ -5,20 +5,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import socket
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from contextive.config import Config, LoadedConfig
-from contextive.errors import ConfigError
+from contextive.errors import ContextiveError, Unavailable
 from contextive.ingest.notes_service import NotesService
+from contextive.ingest.schedule import SchedulePlan
 from contextive.ingest.trace_service import TraceService
 from contextive.models.request import ModelUse
 from contextive.models.router import ModelRouter
 from contextive.notes.ask_rules import AskRules
-from contextive.packs import BUILTIN, OFF_BY_DEFAULT, load_builtin
 from contextive.packs.introspect import HealthCheck, Identity, ServerFacts
-from contextive.packs.notes.asking import Answerer, NotesRetriever
+from contextive.packs.notes.asking import Answerer
 from contextive.recipes.place import RecipePlace
 from contextive.registry import (
     OWNER_AS_MAINTAINER,
@@ -31,20 +32,22 @@ from contextive.registry import (
     Limits,
     NoClient,
     Pack,
-    PackRules,
-    Registry,
     Scope,
     Services,
     Surface,
 )
-from contextive.registry.plugins import PluginProblem, load_plugins
 from contextive.registry.threads import run_in_thread
 from contextive.search.index import Index
+from contextive.server.assembly import Assembly, assemble, limits_of
+from contextive.server.auth import TokenBook
 from contextive.server.profiles import PROFILES, Profile
+from contextive.server.safekeeping import safekeeping
+from contextive.server.scheduler import plan_of
 from contextive.server.telemetry import Metrics, log_call, log_model_use
 
 if TYPE_CHECKING:
     from contextive.server.protocol import McpDoor
+    from contextive.server.tokens import TokenFile
 
 logger = logging.getLogger(__name__)
 
@@ -52,20 +55,16 @@ Mode = Literal["stdio", "http", "in-process"]
 _INDEX_SECTIONS = ("knowledge", "search", "store", "trace", "notes")
 
 
-@dataclass(frozen=True, slots=True)
-class Assembly:
-    """What one configuration comes to: a registry, and the plugins that had to be left out."""
-
-    registry: Registry
-    plugins: tuple[str, ...]
-    problems: tuple[PluginProblem, ...]
-
-
 class Host:
     """One running server: its configuration, its registry, its dispatcher, and the doors that were opened on it."""
 
-    def __init__(self, loaded: LoadedConfig, *, mode: Mode, extra_packs: Sequence[Pack] = ()) -> None:
+    def __init__(
+        self, loaded: LoadedConfig, *, mode: Mode, extra_packs: Sequence[Pack] = (), token_key: Path | None = None
+    ) -> None:
+        """`token_key` is the user's key that seals issued tokens; without it there are none."""
         self.loaded = loaded
+        self._token_key = token_key
+        self._token_file: TokenFile | None = None
         self.mode: Mode = mode
         self.state_key = os.urandom(32)
         self.generation = 1
@@ -85,14 +84,45 @@ class Host:
         self.services.provide(TraceService, lambda: trace_service(self.loaded))
         self._provide_notes()
         self._provide_models()
+        self.services.add(plan_of(loaded.config))
         self._index: Index | None = None
         self._keeps = False
         self.services.provide(Index, self._open_index)
+        self.services.add(safekeeping(loaded, self.services))
         self.services.add(self.dispatcher)
 
     @property
     def config(self) -> Config:
         return self.loaded.config
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether a gateway answers for the knowledge pack, so that this process has no index."""
+        return self.config.knowledge.gateway_url is not None
+
+    @property
+    def holder(self) -> str:
+        """The name under which this process holds leases."""
+        return f"{socket.gethostname()}:{os.getpid()}"
+
+    def profile_with(self, pack: str) -> Profile:
+        """The profile of this server, or the first one that shows a pack which it does not."""
+        shows = (p for p in (self.profile, *PROFILES.values()) if pack in p.packs)
+        return next(shows, self.profile)
+
+    @property
+    def state_dir(self) -> Path:
+        return self.loaded.project / self.config.store.state_path
+
+    def token_book(self) -> TokenBook:
+        """Who may call over HTTP, by the configuration and by the tokens that were issued."""
+        from contextive.server.tokens import TokenFile
+
+        if self._token_key is None:
+            return TokenBook.of(self.config)
+        if self._token_file is None or self._token_file.folder != self.state_dir:
+            self._token_file = TokenFile(self.state_dir, self._token_key)
+        return TokenBook.of(self.config, self._token_file)
 
     @property
     def limits(self) -> Limits:
@@ -109,6 +139,11 @@ class Host:
 
     def surface(self, profile: Profile, scope: Scope) -> Surface:
         return self.assembly.registry.surface(self.pack_names(profile), scope)
+
+    def surface_for(self, profile: Profile, caller: Caller) -> Surface:
+        """What one caller is offered: what its scope allows, and no more than its token names."""
+        surface = self.surface(profile, caller.scope)
+        return surface if caller.tools is None else surface.limited_to(caller.tools)
 
     def widest_surface(self, profile: Profile) -> Surface:
         return self.surface(profile, Scope.MAINTAINER)
@@ -155,10 +190,13 @@ class Host:
         # In a thread: a plugin that takes long to load must not hold up the calls that are being served.
         assembly = await asyncio.to_thread(assemble, loaded.config, self._extra_packs)
         before_config = self.loaded.config
-        self.loaded, self.assembly = loaded, assembly
+        former, self.loaded, self.assembly = self.assembly, loaded, assembly
+        if former.gateway is not None:
+            former.gateway.close()
         self.dispatcher.registry, self.dispatcher.limits = assembly.registry, limits_of(loaded.config)
         self.generation += 1
         self._publish_facts()
+        self.services.add(plan_of(loaded.config))
         if loaded.config.trace != before_config.trace:
             self.services.provide(TraceService, lambda: trace_service(self.loaded))
         if loaded.config.notes != before_config.notes:
@@ -169,6 +207,7 @@ class Host:
             self._provide_models()
         if any(getattr(loaded.config, k) != getattr(before_config, k) for k in _INDEX_SECTIONS):
             await asyncio.to_thread(self._renew_index)
+        self.services.add(safekeeping(loaded, self.services))
         self.report_problems()
         if self.metrics is not None:
             self.metrics.know(self._all_tool_names())
@@ -187,7 +226,7 @@ class Host:
     def keep_index(self) -> None:
         """Have the index follow the files in the background, from now until `close`."""
         self._keeps = True
-        if self.config.knowledge.auto_ingest:
+        if self.config.knowledge.auto_ingest and not self.is_remote:
             self.services.get(Index).keep()
 
     def close(self) -> None:
@@ -195,11 +234,18 @@ class Host:
         index, self._index = self._index, None
         if index is not None:
             index.close()
+        if self.assembly.gateway is not None:
+            self.assembly.gateway.close()
 
     def _open_index(self) -> Index:
         from contextive.server.indexing import open_index
 
-        self._index = open_index(self.loaded, self.services, is_served=self.mode != "in-process")
+        if self.is_remote:
+            raise Unavailable(
+                "There is no local index here: a gateway answers for it.",
+                hint="Ask the gateway, or unset KM_GATEWAY_URL.",
+            )
+        self._index = open_index(self.loaded, self.services, is_served=self.mode != "in-process", holder=self.holder)
         return self._index
 
     def _renew_index(self) -> None:
@@ -239,7 +285,26 @@ class Host:
                 not problems,
                 "; ".join(f"{p.name} {p.reason}" for p in problems) or f"{len(self.assembly.plugins)} loaded",
             ),
+            *self._index_checks(),
         ]
+
+    def _index_checks(self) -> list[HealthCheck]:
+        """Those of the index, where this process has opened it."""
+        if self._index is None:
+            return []
+        from contextive.packs.knowledge.health import index_checks
+
+        return index_checks(self._index, self.services.get(SchedulePlan), is_kept=self._index.is_kept)
+
+    def dependencies(self) -> list[HealthCheck]:
+        """What has to be there before a question can be answered."""
+        if self.is_remote or "knowledge" not in self.assembly.registry.packs:
+            return []
+        try:
+            generation = self.services.get(Index).store.generation()
+        except ContextiveError as error:
+            return [HealthCheck("index", False, error.message)]
+        return [HealthCheck("index", True, f"generation {generation}")]
 
     def _remembered(self, profile: Profile) -> tuple[object, object, object]:
         """What clients of a profile may have cached, per scope."""
@@ -261,7 +326,7 @@ class Host:
     def _provide_models(self) -> None:
         self.services.provide(ModelRouter, self._router)
         self.services.provide(Answerer, self._answerer)  # type: ignore[type-abstract] # found by what it can do
-        self.services.add(RecipePlace(self.loaded.project, self.loaded.project / self.config.store.state_path))
+        self.services.add(RecipePlace(self.loaded.project, self.state_dir))
 
     def _router(self) -> ModelRouter:
         from contextive.server.modelling import model_router
@@ -278,8 +343,10 @@ class Host:
 
     def _answerer(self) -> Answerer:
         from contextive.models.ask import AskService
+        from contextive.packs.notes.retrieval import IndexRetriever
 
-        return AskService(self.services.get(ModelRouter), NotesRetriever(self.services.get(NotesService)))
+        retriever = IndexRetriever(lambda: self.services.get(Index), self.services.get(NotesService))
+        return AskService(self.services.get(ModelRouter), retriever)
 
     def _all_tool_names(self) -> list[str]:
         return [tool.name for pack in self.assembly.registry.packs.values() for tool in pack.tools]
@@ -292,37 +359,9 @@ class Host:
                 identity_of=self._identity_of,
                 provider_count=sum(1 for provider in providers.values() if provider.enabled),
                 checks=self.checks,
-                surface_of=lambda ctx: self.surface(PROFILES[ctx.profile], ctx.caller.scope),
+                surface_of=lambda ctx: self.surface_for(PROFILES[ctx.profile], ctx.caller),
             )
         )
-
-
-def assemble(config: Config, extra_packs: Sequence[Pack] = ()) -> Assembly:
-    """Load the packs that a configuration switches on. A built-in pack that fails is a bug; a plugin that fails is news."""
-    wanted = [
-        name
-        for name in BUILTIN
-        if (config.tool_packs[name].enabled if name in config.tool_packs else name not in OFF_BY_DEFAULT)
-    ]
-    packs = [*map(load_builtin, (name for name in wanted if name != "workflows")), *extra_packs]
-    plugin_names = [name for name, pack in config.tool_packs.items() if name not in BUILTIN and pack.enabled]
-    plugins = load_plugins(plugin_names, packs, config.limits.plugin_load_seconds)
-    rules = {
-        name: PackRules(
-            writes=(pack.mode == "read-write") if pack.mode is not None else name in BUILTIN,
-            allowed=frozenset(pack.allowed_tools) if pack.allowed_tools is not None else None,
-            blocked=frozenset(pack.blocked_tools),
-            settings=pack.settings,
-        )
-        for name, pack in config.tool_packs.items()
-    }
-    everything = [*packs, *plugins.packs]
-    if "workflows" in wanted and config.workflows:
-        from contextive.packs.workflows import workflow_pack
-
-        everything.append(workflow_pack(config.workflows, everything))
-    _check_tool_names(everything, rules)
-    return Assembly(Registry(everything, rules), tuple(pack.name for pack in plugins.packs), tuple(plugins.problems))
 
 
 def _is_traced(uri: str) -> bool:
@@ -343,29 +382,6 @@ def trace_service(loaded: LoadedConfig) -> TraceService:
 def notes_service(loaded: LoadedConfig) -> NotesService:
     """The notes of the project that a configuration belongs to."""
     return NotesService(loaded.project, paths=tuple(loaded.config.notes.paths))
-
-
-def limits_of(config: Config) -> Limits:
-    return Limits(
-        timeout_seconds=config.limits.tool_timeout_seconds,
-        result_bytes=config.limits.max_result_bytes,
-        page_size=config.limits.page_size,
-    )
-
-
-def _check_tool_names(packs: Sequence[Pack], rules: dict[str, PackRules]) -> None:
-    """A misspelt name in allowedTools or blockedTools would silently open or close the wrong thing."""
-    for pack in packs:
-        rule = rules.get(pack.name)
-        if rule is None:
-            continue
-        names = {tool.name for tool in pack.tools}
-        for key, listed in (("allowedTools", rule.allowed or frozenset()), ("blockedTools", rule.blocked)):
-            if unknown := sorted(listed - names):
-                raise ConfigError(
-                    f"toolPacks.{pack.name}.{key}: the pack has no tool {unknown[0]!r}.",
-                    hint=f"Its tools: {', '.join(sorted(names)) or 'none'}.",
-                )
 
 
 __all__ = ["Assembly", "Host", "Mode", "assemble", "limits_of"]

@@ -21,8 +21,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from contextive.errors import ConfigError, ContextiveError, InternalError, InvalidRequest, NotFound
-from contextive.server.auth import TokenBook, is_loopback, refuse_open_bind
+from contextive.server.auth import is_loopback, refuse_open_bind
 from contextive.server.batch import BatchSplitter
+from contextive.server.gateway import GatewayDoor, RouteLimits
 from contextive.server.guard import DoorPolicy, OuterWall
 from contextive.server.host import Host
 from contextive.server.limits import RateLimiter
@@ -41,7 +42,7 @@ class HttpServer:
     def __init__(self, host: Host, bind_host: str) -> None:
         self._host = host
         self._bind_host = bind_host
-        refuse_open_bind(bind_host, TokenBook.of(host.config))
+        refuse_open_bind(bind_host, host.token_book())
         self._adopt()
         host.when_adopted(self._adopt)
         host.enable_metrics()
@@ -53,14 +54,17 @@ class HttpServer:
 
     def _adopt(self) -> None:
         config = self._host.config
-        book = TokenBook.of(config)
-        if not is_loopback(self._bind_host) and not book:
-            logger.error("the new configuration has no tokens for an open bind; the old ones stay")
-        else:
+        book = self._host.token_book()
+        if is_loopback(self._bind_host):
             self._book = book
+        elif book:
+            self._book = book.locked()
+        else:
+            logger.error("the new configuration has no tokens for an open bind; the old ones stay")
         limits = config.limits
         self._requests = RateLimiter(limits.rate_requests, limits.rate_window_seconds)
         self._failures = RateLimiter(limits.auth_failures, limits.rate_window_seconds)
+        self._slow_routes = RouteLimits.of(limits.rate_requests)
 
     def _manager(self, profile: str) -> StreamableHTTPSessionManager:
         config = self._host.config
@@ -81,6 +85,7 @@ class HttpServer:
             Route("/mcp/{profile}", _Endpoint(self._by_profile)),
             Route("/api/mcp", _Endpoint(NexusDoor(self._host, self._mcp["nexus"]))),
             *RestDoor(self._host).routes(),
+            *GatewayDoor(self._host, lambda: self._slow_routes).routes(),
         ]
         app = Starlette(
             routes=routes,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 
 from contextive.config import LoadedConfig
 from contextive.ingest.layers import NotesLayer, RequirementsLayer
@@ -17,7 +16,7 @@ from contextive.search.service import SearchSettings
 from contextive.search.weights import resolve_weights
 
 
-def open_index(loaded: LoadedConfig, services: Services, *, is_served: bool) -> Index:
+def open_index(loaded: LoadedConfig, services: Services, *, is_served: bool, holder: str) -> Index:
     """The index that a configuration describes. Nothing is opened before it is used."""
     knowledge, ranking, config = loaded.config.knowledge, loaded.config.search, loaded.config
     settings = IndexSettings(
@@ -67,6 +66,6 @@ def open_index(loaded: LoadedConfig, services: Services, *, is_served: bool) -> 
             ),
             NotesLayer(services.get(NotesService), services.get(TraceService), config.notes.paths),
         ),
-        holder=f"{socket.gethostname()}:{os.getpid()}",
+        holder=holder,
         is_served=is_served and knowledge.auto_ingest,
     )

@@ -92,7 +92,7 @@ class NexusDoor:
         return JSONResponse({"result": result.data if result.data is not None else result.text})
 
     def _surface(self, request: Request) -> Surface:
-        return self._host.surface(_PROFILE, caller_of(request).scope)
+        return self._host.surface_for(_PROFILE, caller_of(request))
 
 
 def _input_schema(tool: Tool) -> dict[str, Any]:

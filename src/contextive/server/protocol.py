@@ -82,7 +82,7 @@ class McpDoor:
         self.server = self._build()
 
     def surface(self, caller: Caller) -> Surface:
-        return self.host.surface(self.profile, caller.scope)
+        return self.host.surface_for(self.profile, caller)
 
     def instructions(self, caller: Caller) -> str:
         return write_instructions(self.profile, self.surface(caller))

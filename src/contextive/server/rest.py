@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Route
 from contextive.errors import CapabilityMissing, ContextiveError, Forbidden, InvalidRequest, ToolNotFound
 from contextive.packs.introspect import health_report
 from contextive.registry import Caller, InputNeeded
+from contextive.registry.threads import run_in_thread
 from contextive.server.description import describe_tool
 from contextive.server.guard import error_body, error_headers
 from contextive.server.host import Host
@@ -35,7 +36,7 @@ class RestDoor:
         ]
 
     async def list_tools(self, request: Request) -> Response:
-        surface = self._host.surface(self._host.profile, caller_of(request).scope)
+        surface = self._host.surface_for(self._host.profile, caller_of(request))
         return JSONResponse({"status": "success", "tools": [describe_tool(tool) for tool in surface.tools.values()]})
 
     async def call_tool(self, request: Request) -> Response:
@@ -50,14 +51,14 @@ class RestDoor:
     async def _call(self, request: Request) -> Response:
         caller, name = caller_of(request), str(request.path_params["name"])
         profile = self._host.profile
-        surface = self._host.surface(profile, caller.scope)
-        arguments = _json_object(await request.body())
+        surface = self._host.surface_for(profile, caller)
+        arguments = json_object(await request.body())
         context = self._host.context(caller, door="rest", profile=profile, request_id=request.scope[REQUEST_ID_KEY])
         try:
             result = await self._host.dispatcher.call(surface, name, arguments, context)
         except ToolNotFound:
             if name in self._host.widest_surface(profile).tools:
-                raise Forbidden(f"{name} needs the maintainer scope.", hint="Use a maintainer token.") from None
+                raise not_allowed(caller, name) from None
             raise
         return JSONResponse(
             {
@@ -69,7 +70,7 @@ class RestDoor:
         )
 
     async def healthz(self, _request: Request) -> Response:
-        report = health_report(self._host.checks())
+        report = health_report(await run_in_thread(self._host.checks))
         return JSONResponse(
             {
                 "status": "ok" if report.status == "healthy" else "degraded",
@@ -79,7 +80,13 @@ class RestDoor:
         )
 
     async def readyz(self, _request: Request) -> Response:
-        return JSONResponse({"status": "ready", "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds")})
+        """Whether questions can be answered: the index opens, and can be read."""
+        found = await run_in_thread(self._host.dependencies)
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        if all(check.ok for check in found):
+            return JSONResponse({"status": "ready", "timestamp": now})
+        dependencies = {check.name: {"ok": check.ok, "detail": check.detail} for check in found}
+        return JSONResponse({"status": "degraded", "dependencies": dependencies, "timestamp": now}, 503)
 
     async def metrics(self, _request: Request) -> Response:
         metrics = self._host.enable_metrics()
@@ -92,6 +99,13 @@ def caller_of(request: Request) -> Caller:
     return caller
 
 
+def not_allowed(caller: Caller, tool: str) -> Forbidden:
+    """Why a caller may not call a tool that others may."""
+    if caller.tools is not None and tool not in caller.tools:
+        return Forbidden(f"This token does not allow {tool}.", hint=f"It allows: {', '.join(sorted(caller.tools))}.")
+    return Forbidden(f"{tool} needs the maintainer scope.", hint="Use a maintainer token.")
+
+
 def error_response(error: ContextiveError, request: Request) -> Response:
     return JSONResponse(
         error_body(error, request.scope[REQUEST_ID_KEY]),
@@ -100,7 +114,7 @@ def error_response(error: ContextiveError, request: Request) -> Response:
     )
 
 
-def _json_object(body: bytes) -> dict[str, Any]:
+def json_object(body: bytes) -> dict[str, Any]:
     if not body.strip():
         return {}
     try:

@@ -15,6 +15,7 @@ from contextive.config.discovery import FILE_NAMES
 from contextive.errors import ContextiveError
 from contextive.server.host import Host
 from contextive.server.logs import LogPipeline
+from contextive.server.scheduler import Scheduler
 from contextive.server.tracing import enable_tracing
 
 logger = logging.getLogger(__name__)
@@ -67,6 +68,7 @@ async def _serve(
     background = [asyncio.create_task(_reload_on(changed, host, reload))]
     background.append(asyncio.create_task(_keep_index(host)))
     background.append(asyncio.create_task(_watch_resources(host)))
+    background.append(asyncio.create_task(Scheduler(host).run()))
     if host.config.server.reload:
         background.append(asyncio.create_task(_watch_config(host, changed, reload)))
     try:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("contextive.call")
 
 _MAX_SUMMARY_KEYS = 20
+_CAPTURES = {"km-upload": "km_mcp_upload_total", "km-storetext": "km_mcp_storetext_total"}
 _NOT_FAILURES = frozenset({"input_required", "cancelled"})
 
 
@@ -112,6 +113,24 @@ class Metrics:
         self._model_seconds = Histogram(
             "km_model_request_seconds", "Time of a request to a model", ["provider", "model"], registry=self._registry
         )
+        self._captures = {
+            tool: Counter(name, f"Calls of {tool} by result", ["result"], registry=self._registry)
+            for tool, name in _CAPTURES.items()
+        }
+        for counter in self._captures.values():
+            for result in ("success", "error"):
+                counter.labels(result)
+        self._turns = Counter(
+            "km_scheduler_runs_total", "Turns of scheduled jobs by result", ["job", "result"], registry=self._registry
+        )
+        self._skips = Counter(
+            "km_ingest_skips_total", "Scheduled ingests that were skipped", ["reason"], registry=self._registry
+        )
+        for job in ("ingest", "backup"):
+            for result in ("success", "failure", "skipped"):
+                self._turns.labels(job, result)
+        for reason in ("lock", "head", "auth"):
+            self._skips.labels(reason)
         self._codes = frozenset(kind.code for kind in all_error_types())
         self._tools: set[str] = set()
         self._series: dict[str, _Series] = {}
@@ -136,6 +155,8 @@ class Metrics:
         series = self._series[tool]
         (series.error if record.error else series.success).inc()
         series.seconds.observe(record.duration_seconds)
+        if tool in self._captures:
+            self._captures[tool].labels("error" if record.error else "success").inc()
         if record.error:
             self._failures.labels(tool, record.error if record.error in self._codes else "internal_error").inc()
 
@@ -145,6 +166,12 @@ class Metrics:
         self._model_tokens.labels(use.provider, use.model, "input").inc(use.usage.input_tokens)
         self._model_tokens.labels(use.provider, use.model, "output").inc(use.usage.output_tokens)
         self._model_seconds.labels(use.provider, use.model).observe(use.duration_seconds)
+
+    def count_turn(self, job: str, result: str, reason: str | None) -> None:
+        """Count one turn of a scheduled job."""
+        self._turns.labels(job, result).inc()
+        if job == "ingest" and reason is not None:
+            self._skips.labels(reason).inc()
 
     def render(self) -> bytes:
         from prometheus_client import generate_latest

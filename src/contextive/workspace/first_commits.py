@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from contextive.workspace.files import Fingerprint
-from contextive.workspace.git import _run
+from contextive.workspace.git import run_git
 from contextive.workspace.repository import repository_root
 
 _HEADER = re.compile(rb"\x01(\d+)")
@@ -25,7 +25,7 @@ def first_commits(root: Path, folder: str, timeout_seconds: float = _TIMEOUT_SEC
     )  # fmt: skip
     found: dict[str, float] = {}
     current = 0.0
-    printed = _run(root, timeout_seconds, *arguments) or b""
+    printed = run_git(root, timeout_seconds, *arguments) or b""
     # Between a commit and its files stands a line end.
     for token in filter(None, (part.removeprefix(b"\n") for part in printed.split(b"\0"))):
         if header := _HEADER.fullmatch(token):

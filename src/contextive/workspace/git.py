@@ -69,7 +69,7 @@ class GitHistory:
 
 def git_head(root: Path, timeout_seconds: float = TIMEOUT_SECONDS) -> str | None:
     """The commit that the project stands at; None without a repository, and before its first commit."""
-    found = _run(root, timeout_seconds, "rev-parse", "--verify", "--quiet", "--end-of-options", "HEAD^{commit}")
+    found = run_git(root, timeout_seconds, "rev-parse", "--verify", "--quiet", "--end-of-options", "HEAD^{commit}")
     head = found.decode("ascii", "replace").strip() if found is not None else ""
     return head if _COMMIT.fullmatch(head) else None
 
@@ -88,7 +88,7 @@ def git_facts(
     head = git_head(root, timeout_seconds)
     if head is None:
         return None
-    listing = _run(root, timeout_seconds, "ls-tree", "-r", "-z", head)
+    listing = run_git(root, timeout_seconds, "ls-tree", "-r", "-z", head)
     if listing is None:
         return None
     # Each entry is a mode, a type, an id, a tab and a path. Commits are submodules, which are no files.
@@ -108,7 +108,7 @@ def git_facts(
 def _is_ancestor(root: Path, commit: str, head: str, timeout_seconds: float) -> bool:
     if not _COMMIT.fullmatch(commit):
         return False
-    return _run(root, timeout_seconds, "merge-base", "--is-ancestor", commit, head) is not None
+    return run_git(root, timeout_seconds, "merge-base", "--is-ancestor", commit, head) is not None
 
 
 def _last_commits(
@@ -172,7 +172,7 @@ def _tokens(root: Path, timeout_seconds: float, arguments: tuple[str, ...]) -> G
             process.kill()
 
 
-def _run(root: Path, timeout_seconds: float, *arguments: str) -> bytes | None:
+def run_git(root: Path, timeout_seconds: float, *arguments: str) -> bytes | None:
     """What a git command prints, or None where it does not succeed."""
     command = _command(root, arguments)
     if command is None:

@@ -1,4 +1,4 @@
-"""The graph tools: a node, a subsystem, nodes by a word."""
+"""The graph tools: a node, a subsystem, nodes by a word, the tests of a symbol."""
 
 from __future__ import annotations
 
@@ -116,6 +116,32 @@ def graph_search(given: GraphSearchInput, ctx: Context) -> GraphSearchAnswer:
         for found in index.graph.search(given.term, given.limit)
     ]
     return GraphSearchAnswer(results=results, as_of=shown_as_of(index.as_of()))
+
+
+class TestsOfInput(ToolInput):
+    symbol_id: str = Field(min_length=1, max_length=2000, description="path::qualified name, such as src/app.py::main")
+
+
+class TestsOfAnswer(Shape):
+    status: Literal["success"] = "success"
+    symbol: dict[str, Any]
+    tests: list[dict[str, Any]] = Field(description="Test files, by path")
+    as_of: dict[str, Any]
+
+
+@pack.tool(
+    "km-graph-tests-of",
+    title="Tests of a symbol",
+    description="The test files that exercise a class, function or method, by the symbol's id.",
+    labels=LABELS,
+    invocation_hints="before changing code, to know which tests to run; symbol ids are in search results",
+)
+def graph_tests_of(given: TestsOfInput, ctx: Context) -> TestsOfAnswer:
+    index = index_of(ctx)
+    symbol, tests = index.graph.tests_of(given.symbol_id)
+    return TestsOfAnswer(
+        symbol=shown_node(symbol), tests=[shown_node(test) for test in tests], as_of=shown_as_of(index.as_of())
+    )
 
 
 def _shown(item: Related) -> dict[str, Any]:

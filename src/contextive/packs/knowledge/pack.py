@@ -24,8 +24,9 @@ LABELS = ("knowledge",)
 
 def fill() -> None:
     """Have each part of the pack declare what it offers, in the order in which it is listed."""
-    for part in ("help", "search", "graph", "reports", "maintenance"):
+    for part in ("help", "search", "graph", "reports", "maintenance", "documents", "backups", "query", "health"):
         import_module(f"contextive.packs.knowledge.{part}")
+    import_module("contextive.packs.knowledge_recipes").declare(pack)
 
 
 class Shape(BaseModel):

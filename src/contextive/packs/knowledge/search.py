@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -90,7 +90,9 @@ def _answer(given: SearchInput, ctx: Context, request_id: str) -> dict[str, Any]
 
 
 class BatchInput(ToolInput):
-    queries: list[str] = Field(min_length=1, max_length=10, description="Up to 10 questions")
+    queries: list[Annotated[str, Field(min_length=1, max_length=4000)]] = Field(
+        min_length=1, max_length=10, description="Up to 10 questions"
+    )
     limit: int = Field(5, description="Results for each, 1 to 25")
 
 

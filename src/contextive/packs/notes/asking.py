@@ -72,12 +72,13 @@ class NotesRetriever:
     service: NotesService
 
     async def retrieve(self, question: str, limit: int) -> Sequence[Source]:
-        return await run_in_thread(lambda: self._retrieve(question, limit))
+        return await run_in_thread(lambda: self.find(question, limit))
 
-    def _retrieve(self, question: str, limit: int) -> list[Source]:
+    def find(self, question: str, limit: int) -> list[Source]:
+        """The notes with the most keywords, best first."""
         ranked = relevant_notes(self.service.view().catalog.newest_first, question, _MOST_CONSIDERED)
         allowed = (note for note in ranked if may_leave(self.service.root, note.path))
-        return [_source(note) for note in islice(allowed, limit)]
+        return [note_source(note) for note in islice(allowed, limit)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,8 @@ def _text_of(content: Any) -> str:
     return "\n".join(str(block["text"]) for block in blocks if isinstance(block, Mapping) and "text" in block).strip()
 
 
-def _source(note: Note) -> Source:
+def note_source(note: Note) -> Source:
+    """The whole of a note."""
     from contextive.models.sources import Source
 
     first = note.head.count("\n") + 1

@@ -1,0 +1,87 @@
+"""`notes import | export`: notes brought in from a vault, and given out as one."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contextive.cli.parser import add_project_options
+from contextive.cli.roots import open_host
+from contextive.errors import UsageError
+
+if TYPE_CHECKING:
+    from contextive.ingest.notes_service import NotesService
+
+
+def configure_notes(parser: argparse.ArgumentParser) -> None:
+    add_project_options(parser, profile=False)
+    parser.add_argument("action", choices=("import", "export"), metavar="ACTION", help="import or export")
+    parser.add_argument(
+        "file", type=Path, metavar="PATH", help="a vault: a directory or a zip file; export writes a zip file"
+    )
+    parser.add_argument("--force", action="store_true", help="with export: replace a file that is there")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run_notes)
+
+
+def run_notes(options: argparse.Namespace) -> int:
+    """Do it; 1 where a file of the vault was not taken over."""
+    from contextive.ingest.notes_service import NotesService
+
+    if options.force and options.action != "export":
+        raise UsageError("--force belongs to notes export.")
+    host = open_host(options)
+    try:
+        service = host.services.get(NotesService)
+        if options.action == "import":
+            return _import(service, options.file, as_json=options.json)
+        return _export(service, options.file, force=options.force, as_json=options.json)
+    finally:
+        host.close()
+
+
+def _import(service: NotesService, source: Path, *, as_json: bool) -> int:
+    from contextive.ingest.notes_vault import import_vault
+
+    report = import_vault(service, source)
+    if as_json:
+        errors = [{"filename": refused.filename, "error": refused.error} for refused in report.errors]
+        shown = {"imported": list(report.imported), "errors": errors, "skipped": report.skipped}
+        print(json.dumps(shown, indent=2, ensure_ascii=False))
+    else:
+        print(f"{len(report.imported)} notes imported, {report.skipped} other files skipped")
+        for refused in report.errors:
+            print(f"{refused.filename}: {refused.error}", file=sys.stderr)
+    return 1 if report.errors else 0
+
+
+def _export(service: NotesService, target: Path, *, force: bool, as_json: bool) -> int:
+    from contextive.ingest.notes_vault import export_vault
+
+    data = export_vault(service)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+        if force:
+            temporary.replace(target)
+        else:
+            _put_new(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    if as_json:
+        print(json.dumps({"file": str(target), "bytes": len(data)}, ensure_ascii=False))
+    else:
+        print(f"Wrote {target}")
+    return 0
+
+
+def _put_new(temporary: Path, target: Path) -> None:
+    try:
+        target.hardlink_to(temporary)
+    except FileExistsError:
+        raise UsageError(f"{target.name} exists already.", hint="Choose another name, or use --force.") from None

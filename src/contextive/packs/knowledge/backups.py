@@ -1,0 +1,64 @@
+"""`km-backup-trigger`: a copy of what only the index holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from contextive.packs.knowledge.pack import LABELS, Shape, pack
+from contextive.packs.knowledge.safekeeping import Safekeeping
+from contextive.registry import Annotations, Context, Scope, ToolInput
+
+if TYPE_CHECKING:
+    from contextive.store.backup import Backup
+
+_LONGEST_SECONDS = 3_600.0
+
+
+class BackupInput(ToolInput):
+    destination: str | None = Field(
+        None, max_length=1000, description="Directory below the one for backups; else the configured one"
+    )
+
+
+class BackupAnswer(Shape):
+    status: Literal["success"] = "success"
+    archive: str
+    size_bytes: int
+    sha256: str
+    created_at: str
+    generation: int
+    counts: dict[str, int]
+    content_files: int
+    pruned: list[str] = Field(description="Older archives that were removed")
+
+
+@pack.tool(
+    "km-backup-trigger",
+    title="Back up",
+    description="Make a backup of the index, its runs, reports, votes and audit while it is in use. Returns the archive.",
+    scope=Scope.MAINTAINER,
+    labels=LABELS,
+    safety_notes="Writes an archive; removes the oldest over backup.retention.",
+    invocation_hints="before a release, an upgrade or a restore",
+    annotations=Annotations(read_only=False, destructive=False, idempotent=False),
+    timeout_seconds=_LONGEST_SECONDS,
+)
+def backup_trigger(given: BackupInput, ctx: Context) -> BackupAnswer:
+    made = ctx.service(Safekeeping).backups().create(given.destination, caller=ctx.caller.name)
+    return BackupAnswer(**shown_backup(made), pruned=list(made.pruned))
+
+
+def shown_backup(made: Backup) -> dict[str, Any]:
+    """An archive in the words of the interface."""
+    manifest = made.manifest
+    return {
+        "archive": made.shown,
+        "size_bytes": made.size_bytes,
+        "sha256": made.sha256,
+        "created_at": manifest.created_at,
+        "generation": manifest.generation,
+        "counts": dict(manifest.counts),
+        "content_files": manifest.content_files,
+    }

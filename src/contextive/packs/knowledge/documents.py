@@ -1,0 +1,131 @@
+"""`km-upload` and `km-storetext`: documents that come into the project, and perhaps at once into the index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+
+from contextive.errors import ContextiveError, Unavailable, UpstreamError
+from contextive.ingest.settings import IngestRequest
+from contextive.packs.knowledge.maintenance import shown_run
+from contextive.packs.knowledge.pack import LABELS, Shape, index_of, pack
+from contextive.packs.knowledge.safekeeping import Safekeeping
+from contextive.registry import Annotations, Context, Scope, ToolInput
+
+if TYPE_CHECKING:
+    from contextive.ingest.documents import Requester, Stored
+
+_LONGEST_RUN_SECONDS = 3_600.0
+_WRITES = Annotations(read_only=False, destructive=True, idempotent=False)
+_DESTINATION = "File, or directory without an ending, from the content root; else the documents' directory"
+_OVERWRITE = "Replace an existing file"
+_INGEST = "Index at once"
+
+
+class UploadInput(ToolInput):
+    source_path: str = Field(min_length=1, max_length=1000, description="File in the project or below an upload root")
+    destination: str | None = Field(None, max_length=1000, description=_DESTINATION)
+    overwrite: bool | None = Field(None, description=_OVERWRITE)
+    ingest: bool | None = Field(None, description=_INGEST)
+
+
+class TextInput(ToolInput):
+    content: str = Field(max_length=4_000_000, description="Text, usually Markdown")
+    title: str | None = Field(None, max_length=300, description="Also names the file")
+    destination: str | None = Field(None, max_length=1000, description=_DESTINATION)
+    subsystem: str | None = Field(None, max_length=200, description="For front matter")
+    tags: list[str] | None = Field(None, max_length=100, description="For front matter")
+    metadata: dict[str, Any] | None = Field(None, description="Further front matter")
+    overwrite: bool | None = Field(None, description=_OVERWRITE)
+    ingest: bool | None = Field(None, description=_INGEST)
+
+
+class StoredAnswer(Shape):
+    status: Literal["success"] = "success"
+    stored_path: str
+    relative_path: str
+    overwritten: bool
+    ingest_triggered: bool
+    ingest_run: dict[str, Any] | None = Field(description="The run, null where none was triggered")
+    warnings: list[str] | None = None
+
+    @model_serializer(mode="wrap")
+    def _with_run(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {**write(self), "ingest_run": self.ingest_run}
+
+
+@pack.tool(
+    "km-upload",
+    title="Upload a file",
+    description="Copy a document into the project's documents, and index it if wished. Code, settings and secrets are refused.",
+    scope=Scope.MAINTAINER,
+    labels=LABELS,
+    safety_notes="Writes a file below the content root; replaces one only with overwrite.",
+    invocation_hints="to bring an existing document where it is indexed",
+    annotations=_WRITES,
+    timeout_seconds=_LONGEST_RUN_SECONDS,
+)
+def upload(given: UploadInput, ctx: Context) -> StoredAnswer:
+    documents = ctx.service(Safekeeping).documents()
+    stored = documents.upload(given.source_path, given.destination, given.overwrite, _requester(ctx))
+    return _answer(stored, documents.settings.ingest if given.ingest is None else given.ingest, ctx)
+
+
+@pack.tool(
+    "km-storetext",
+    title="Store a text",
+    description="Write a text as a document with front matter, and index it if wished. Named by destination, title or time.",
+    scope=Scope.MAINTAINER,
+    labels=LABELS,
+    safety_notes="Writes a file below the content root; replaces one only with overwrite.",
+    invocation_hints="to keep a decision, a summary or what was learned where searches find it",
+    annotations=_WRITES,
+    timeout_seconds=_LONGEST_RUN_SECONDS,
+)
+def store_text(given: TextInput, ctx: Context) -> StoredAnswer:
+    from contextive.ingest.document_text import Draft
+
+    draft = Draft(given.content, given.title, given.subsystem, given.tags or (), given.metadata or {})
+    documents = ctx.service(Safekeeping).documents()
+    stored = documents.store_text(draft, given.destination, given.overwrite, _requester(ctx))
+    return _answer(stored, documents.settings.ingest if given.ingest is None else given.ingest, ctx)
+
+
+def _requester(ctx: Context) -> Requester:
+    from contextive.ingest.documents import Requester
+
+    return Requester(ctx.caller.name, ctx.request_id)
+
+
+def _answer(stored: Stored, ingest: bool, ctx: Context) -> StoredAnswer:
+    run, warning = _index(stored, ctx) if ingest else (None, None)
+    return StoredAnswer(
+        stored_path=str(stored.path),
+        relative_path=stored.relative_path,
+        overwritten=stored.overwritten,
+        ingest_triggered=ingest,
+        ingest_run=run,
+        warnings=[warning] if warning else None,
+    )
+
+
+def _index(stored: Stored, ctx: Context) -> tuple[dict[str, Any], str | None]:
+    """A run that takes the document in. Where it fails the document stays, and the error says so."""
+    index = index_of(ctx)
+    try:
+        outcome = index.ingest(IngestRequest(profile=index.settings.default_profile))
+    except ContextiveError as error:
+        failure = UpstreamError(
+            f"{stored.relative_path} is stored, but the index could not take it in: {error.message}",
+            hint="Run km-ingest-trigger later; do not store it again.",
+        )
+        failure.details = {"relative_path": stored.relative_path, "overwritten": stored.overwritten}
+        raise failure from None
+    if index.is_kept:
+        return shown_run(outcome.run), None  # its vectors follow in the background
+    try:
+        index.embed()
+    except Unavailable as error:
+        return shown_run(outcome.run), f"No vectors were made: {error.message}"
+    return shown_run(outcome.run), None

@@ -1,0 +1,107 @@
+"""What one configuration comes to: the packs that it switches on, in a registry."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from contextive.config import Config
+from contextive.errors import ConfigError
+from contextive.packs import BUILTIN, OFF_BY_DEFAULT, load_builtin
+from contextive.registry import Limits, Pack, PackRules, Registry
+from contextive.registry.plugins import PluginProblem, load_plugins
+
+if TYPE_CHECKING:
+    from contextive.packs.knowledge.remote import Gateway
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """What one configuration comes to: a registry, and the plugins that had to be left out."""
+
+    registry: Registry
+    plugins: tuple[str, ...]
+    problems: tuple[PluginProblem, ...]
+    gateway: Gateway | None = None
+    """What answers in place of a local index."""
+
+
+def assemble(config: Config, extra_packs: Sequence[Pack] = ()) -> Assembly:
+    """Load the packs that a configuration switches on. A built-in pack that fails is a bug; a plugin that fails is news."""
+    wanted = [
+        name
+        for name in BUILTIN
+        if (config.tool_packs[name].enabled if name in config.tool_packs else name not in OFF_BY_DEFAULT)
+    ]
+    packs = [*map(load_builtin, (name for name in wanted if name != "workflows")), *extra_packs]
+    gateway = _gateway(config)
+    if gateway is not None:
+        from contextive.packs.knowledge.remote import remote_pack
+
+        packs = [remote_pack(pack, gateway) if pack.name == "knowledge" else pack for pack in packs]
+    plugin_names = [name for name, pack in config.tool_packs.items() if name not in BUILTIN and pack.enabled]
+    plugins = load_plugins(plugin_names, packs, config.limits.plugin_load_seconds)
+    rules = {
+        name: PackRules(
+            writes=(pack.mode == "read-write") if pack.mode is not None else name in BUILTIN,
+            allowed=frozenset(pack.allowed_tools) if pack.allowed_tools is not None else None,
+            blocked=frozenset(pack.blocked_tools),
+            settings=pack.settings,
+        )
+        for name, pack in config.tool_packs.items()
+    }
+    everything = [*packs, *plugins.packs]
+    if "workflows" in wanted and config.workflows:
+        from contextive.packs.workflows import workflow_pack
+
+        everything.append(workflow_pack(config.workflows, everything))
+    _check_tool_names(everything, rules)
+    return Assembly(
+        Registry(everything, rules), tuple(pack.name for pack in plugins.packs), tuple(plugins.problems), gateway
+    )
+
+
+def _gateway(config: Config) -> Gateway | None:
+    knowledge = config.knowledge
+    if knowledge.gateway_url is None:
+        return None
+    from contextive.packs.knowledge.remote import Gateway, GatewaySettings
+
+    settings = GatewaySettings(
+        url=knowledge.gateway_url,
+        reader_token=config.auth.reader_token,
+        admin_token=config.auth.admin_token,
+        timeout_seconds=knowledge.gateway_timeout_seconds,
+        verify_ssl=knowledge.gateway_verify_ssl,
+        max_bytes=2 * config.limits.max_result_bytes,
+    )
+    if settings.sends_tokens_openly:
+        logger.warning("tokens go to the gateway without TLS; use https in knowledge.gatewayUrl")
+    return Gateway(settings)
+
+
+def limits_of(config: Config) -> Limits:
+    return Limits(
+        timeout_seconds=config.limits.tool_timeout_seconds,
+        result_bytes=config.limits.max_result_bytes,
+        page_size=config.limits.page_size,
+    )
+
+
+def _check_tool_names(packs: Sequence[Pack], rules: dict[str, PackRules]) -> None:
+    """A misspelt name in allowedTools or blockedTools would silently open or close the wrong thing."""
+    for pack in packs:
+        rule = rules.get(pack.name)
+        if rule is None:
+            continue
+        names = {tool.name for tool in pack.tools}
+        for key, listed in (("allowedTools", rule.allowed or frozenset()), ("blockedTools", rule.blocked)):
+            if unknown := sorted(listed - names):
+                raise ConfigError(
+                    f"toolPacks.{pack.name}.{key}: the pack has no tool {unknown[0]!r}.",
+                    hint=f"Its tools: {', '.join(sorted(names)) or 'none'}.",
+                )

@@ -1,0 +1,199 @@
+"""The HTTP API as an OpenAPI document, from the table of routes and the schemas of the tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from contextive import __version__
+from contextive.registry import Tool
+
+if TYPE_CHECKING:
+    from contextive.server.gateway import GatewayRoute
+
+_ERROR = {"$ref": "#/components/schemas/Error"}
+_FAILURES = {
+    "400": "The request is not one that can be understood",
+    "401": "No credential, or one that is not known here",
+    "403": "The credential does not allow this",
+    "404": "There is no such thing",
+    "413": "The request or its answer is too large",
+    "415": "The body is not JSON",
+    "422": "The payload is not one that can be understood",
+    "429": "Too many requests",
+    "500": "A fault of the server",
+    "502": "Another service failed",
+    "503": "A needed part is off or not ready",
+    "504": "The work took too long",
+}
+_COMMON = ("400", "401", "403", "404", "413", "415", "429", "500", "502", "503", "504")
+_SCHEMAS: dict[str, Any] = {
+    "Error": {
+        "type": "object",
+        "required": ["status", "error", "detail", "request_id"],
+        "properties": {
+            "status": {"const": "error"},
+            "error": {
+                "type": "object",
+                "required": ["code", "message"],
+                "properties": {
+                    "code": {"type": "string"},
+                    "message": {"type": "string"},
+                    "hint": {"type": "string"},
+                    "details": {"type": "object"},
+                },
+            },
+            "detail": {"type": "string"},
+            "request_id": {"type": "string"},
+        },
+    },
+    "Health": {
+        "type": "object",
+        "required": ["status", "checks", "timestamp"],
+        "properties": {
+            "status": {"enum": ["ok", "degraded"]},
+            "checks": {"type": "object"},
+            "timestamp": {"type": "string"},
+        },
+    },
+    "Readiness": {
+        "type": "object",
+        "required": ["status"],
+        "properties": {"status": {"enum": ["ready", "degraded"]}, "dependencies": {"type": "object"}},
+    },
+}
+_FEEDBACK = {
+    "type": "object",
+    "description": "What the caller thinks of the results, kept with them",
+    "properties": {"vote": {"type": "number", "minimum": -1, "maximum": 1}, "note": {"type": "string"}},
+}
+
+
+def describe_api(tools: Mapping[str, Tool], routes: Iterable[tuple[GatewayRoute, Tool]]) -> dict[str, Any]:
+    """OpenAPI 3.1 for what one caller may use."""
+    schemas = dict(_SCHEMAS)
+    paths: dict[str, dict[str, Any]] = {}
+    for route, tool in routes:
+        paths.setdefault(route.shown_path, {})[route.method.lower()] = _route(route, tool, schemas)
+    for tool in tools.values():
+        paths[f"/api/v1/tools/{tool.name}"] = {"post": _tool(tool, schemas)}
+    paths["/api/v1/tools"] = {"get": _plain("List the tools", {"type": "object"})}
+    paths["/api/v1/openapi.json"] = {"get": _plain("This document", {"type": "object"})}
+    paths["/healthz"] = {"get": _open("Health", {"$ref": "#/components/schemas/Health"})}
+    ready = _open("Readiness", {"$ref": "#/components/schemas/Readiness"})
+    ready["responses"]["503"] = ready["responses"]["200"]
+    paths["/readyz"] = {"get": ready}
+    metrics = _plain("Prometheus metrics", {})
+    metrics["responses"]["200"]["content"] = {"text/plain": {"schema": {"type": "string"}}}
+    paths["/metrics"] = {"get": metrics}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Contextive gateway", "version": __version__},
+        "security": [{"bearer": []}, {}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+            "schemas": schemas,
+        },
+    }
+
+
+def _route(route: GatewayRoute, tool: Tool, schemas: dict[str, Any]) -> dict[str, Any]:
+    properties, required = tool.input_schema["properties"], tool.input_schema.get("required", ())
+    parameters: list[dict[str, Any]] = []
+    if route.path_argument is not None:
+        parameters.append(_parameter(route.path_argument, "path", properties[route.path_argument], True))
+    for name, argument in route.query.items():
+        rule = dict(properties[argument])
+        if argument in route.defaults:
+            rule["default"] = route.defaults[argument]
+        parameters.append(_parameter(name, "query", rule, argument in required and argument not in route.defaults))
+    answer: dict[str, Any] = tool.output_schema or {"type": "object"}
+    if route.tool == "gateway-audit-history":
+        answer = {"type": "array", "items": {"type": "object"}}
+    operation = _operation(route.summary, tool, answer, schemas)
+    if parameters:
+        operation["parameters"] = parameters
+    if route.invalid_status != 400:
+        operation["responses"][str(route.invalid_status)] = _failure(str(route.invalid_status))
+    if route.method == "POST":
+        body = _hoisted(tool.name, tool.input_schema, schemas)
+        if route.tool == "km-search":
+            body = {**body, "properties": {**body["properties"], "feedback": _FEEDBACK}}
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
+    return operation
+
+
+def _tool(tool: Tool, schemas: dict[str, Any]) -> dict[str, Any]:
+    answer = {
+        "type": "object",
+        "required": ["status", "result", "as_of", "request_id"],
+        "properties": {
+            "status": {"enum": ["success", "error"]},
+            "result": {},
+            "as_of": {"type": "object"},
+            "request_id": {"type": "string"},
+        },
+    }
+    operation = _operation(tool.title, tool, answer, schemas)
+    operation["description"] = tool.description
+    operation["responses"] |= {code: _failure(code) for code in ("409", "422")}
+    body = _hoisted(tool.name, tool.input_schema, schemas)
+    operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
+    return operation
+
+
+def _operation(summary: str, tool: Tool, answer: Mapping[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
+    operation = _plain(summary, _hoisted(f"{tool.name}-answer", answer, schemas))
+    operation["x-scope"] = tool.scope.value
+    return operation
+
+
+def _plain(summary: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+    responses: dict[str, Any] = {"200": _success(answer)}
+    responses |= {code: _failure(code) for code in _COMMON}
+    return {"summary": summary, "responses": responses}
+
+
+def _open(summary: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "summary": summary,
+        "security": [],
+        "responses": {"200": _success(answer), "429": _failure("429"), "400": _failure("400")},
+    }
+
+
+def _success(answer: Mapping[str, Any]) -> dict[str, Any]:
+    return {"description": "Done", "content": {"application/json": {"schema": answer}}}
+
+
+def _failure(code: str) -> dict[str, Any]:
+    words = _FAILURES.get(code, "Refused")
+    return {"description": words, "content": {"application/json": {"schema": _ERROR}}}
+
+
+def _parameter(name: str, place: str, rule: Mapping[str, Any], required: bool) -> dict[str, Any]:
+    schema = {key: value for key, value in rule.items() if key != "description"}
+    shown = {"name": name, "in": place, "required": required, "schema": schema}
+    return shown | ({"description": rule["description"]} if "description" in rule else {})
+
+
+def _hoisted(name: str, schema: Mapping[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
+    """The schema with its own definitions moved to the document's, where references can find them."""
+    for key, definition in schema.get("$defs", {}).items():
+        schemas[f"{name}.{key}"] = _redirected(name, definition)
+    found: dict[str, Any] = _redirected(name, {key: value for key, value in schema.items() if key != "$defs"})
+    return found
+
+
+def _redirected(name: str, node: Any) -> Any:
+    if isinstance(node, dict):
+        return {
+            key: f"#/components/schemas/{name}.{value.rpartition('/')[2]}"
+            if key == "$ref" and isinstance(value, str)
+            else _redirected(name, value)
+            for key, value in node.items()
+        }
+    if isinstance(node, list):
+        return [_redirected(name, item) for item in node]
+    return node

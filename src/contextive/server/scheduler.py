@@ -1,0 +1,152 @@
+"""Ingest and backups by the clock, in the background of a serving process.
+
+Of all processes that serve a project, the one that holds the lease `scheduler` does it. A job is a call of the tool that does it,
+so it leaves the same log line, metric and record as any other call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from contextive.errors import ContextiveError, ToolNotFound
+from contextive.ingest.schedule import (
+    INGEST_PROFILE,
+    LEASE,
+    JobName,
+    JobPlan,
+    JobState,
+    SchedulePlan,
+    SkipReason,
+    read_state,
+    write_state,
+)
+from contextive.registry import Caller, Scope
+from contextive.search.index import Index
+from contextive.server.logs import FIELDS
+from contextive.workspace.git import git_head
+
+if TYPE_CHECKING:
+    from contextive.config import Config
+    from contextive.server.host import Host
+    from contextive.store.protocol import Lease, Store
+
+logger = logging.getLogger(__name__)
+
+CALLER = Caller("scheduler", Scope.MAINTAINER)
+_LOOK_SECONDS = 1.0
+_TOOLS: dict[JobName, str] = {"ingest": "km-ingest-trigger", "backup": "km-backup-trigger"}
+
+
+def plan_of(config: Config) -> SchedulePlan:
+    """The jobs that a configuration describes."""
+    ingest, backup = config.knowledge.schedule.ingest, config.knowledge.schedule.backup
+    return SchedulePlan(
+        (
+            JobPlan("ingest", ingest.enabled, ingest.interval_minutes, ingest.cron),
+            JobPlan("backup", backup.enabled, backup.interval_minutes, backup.cron),
+        )
+    )
+
+
+class Scheduler:
+    """Looks every moment whether a job is due. The clock is a parameter so that tests need not wait for hours."""
+
+    def __init__(self, host: Host, clock: Callable[[], float] = time.time, look_seconds: float = _LOOK_SECONDS) -> None:
+        self._host = host
+        self._clock = clock
+        self._look_seconds = look_seconds
+        self._lease: Lease | None = None
+        self._since = clock()
+
+    async def run(self) -> None:
+        """Until it is cancelled; then another process may lead."""
+        try:
+            while True:
+                await asyncio.sleep(self._look_seconds)
+                try:
+                    await self.look()
+                except ContextiveError as error:
+                    logger.warning("the schedule cannot be kept just now: %s", error.sentence())
+        finally:
+            self._release()
+
+    async def look(self) -> None:
+        """Run what is due, if this process leads."""
+        plan = plan_of(self._host.config)
+        if not plan.is_enabled or self._host.is_remote or not await asyncio.to_thread(self._leads):
+            if not plan.is_enabled:
+                self._release()
+            return
+        for job in plan.jobs:
+            if job.enabled and await asyncio.to_thread(self._is_due, job):
+                await self._take_turn(job)
+
+    def _leads(self) -> bool:
+        if self._lease is None or not self._lease.is_held:
+            self._lease = self._store.acquire_lease(LEASE, self._host.holder)
+        return self._lease is not None
+
+    def _is_due(self, job: JobPlan) -> bool:
+        last = read_state(self._store, job.name).last_at
+        now = self._clock()
+        return now >= job.next_due(self._since if last is None else last, now)
+
+    async def _take_turn(self, job: JobPlan) -> None:
+        before = await asyncio.to_thread(read_state, self._store, job.name)
+        at = self._clock()
+        reason = await asyncio.to_thread(self._skip_reason, job)
+        if reason is not None:
+            state = JobState(at, "skipped", reason, None, before.skips + 1)
+        else:
+            started = time.monotonic()
+            error = await self._call(job)
+            result = "success" if error is None else "failure"
+            state = JobState(at, result, error, round(time.monotonic() - started, 3))  # type: ignore[arg-type]
+        await asyncio.to_thread(write_state, self._store, job.name, state)
+        if self._host.metrics is not None:
+            self._host.metrics.count_turn(job.name, state.result or "", reason)
+        logger.info("schedule", extra={FIELDS: {"job": job.name, "status": state.result, "reason": state.detail}})
+
+    def _skip_reason(self, job: JobPlan) -> SkipReason | None:
+        """Why a job is left out this time: nobody may maintain, somebody is at it, or nothing has changed."""
+        book = self._host.token_book()
+        if book and not book.has_maintainer:
+            return "auth"
+        if job.name != "ingest":
+            return None
+        if self._store.lease_holder("ingest") is not None:
+            return "lock"
+        runs = self._store.runs(1, INGEST_PROFILE)
+        head = git_head(self._host.loaded.project)
+        return "head" if head is not None and runs and runs[0].success and runs[0].repo_head == head else None
+
+    async def _call(self, job: JobPlan) -> str | None:
+        """The code of the error that a turn ended with; None where it ended well."""
+        tool = _TOOLS[job.name]
+        profile = self._host.profile_with("knowledge")
+        surface = self._host.surface_for(profile, CALLER)
+        context = self._host.context(CALLER, door="scheduler", profile=profile, request_id=uuid.uuid4().hex)
+        arguments = {"profile": INGEST_PROFILE} if job.name == "ingest" else {}
+        try:
+            result = await self._host.dispatcher.call(surface, tool, arguments, context)
+        except ToolNotFound:
+            logger.warning("%s is not offered here, so it cannot be scheduled", tool)
+            return ToolNotFound.code
+        except ContextiveError as error:
+            logger.warning("the scheduled %s failed: %s", job.name, error.sentence())
+            return error.code
+        return "failed" if result.is_error else None
+
+    @property
+    def _store(self) -> Store:
+        return self._host.services.get(Index).store
+
+    def _release(self) -> None:
+        lease, self._lease = self._lease, None
+        if lease is not None:
+            lease.release()

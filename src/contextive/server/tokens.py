@@ -1,0 +1,254 @@
+"""Tokens that were issued here: made once, shown once, kept as hashes, and revoked at once.
+
+They stand in `tokens.json` in the state directory. Every request looks whether that file is another one by now, so what a
+command writes holds for all servers of the project from the next request on. The state directory may lie in a project that
+somebody else made, and a file that comes with a project must not decide who may call: so the file is sealed with a key of
+the user's own, and one without the right seal lets nobody in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import logging
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from contextive.errors import Conflict, NotFound, Unavailable
+from contextive.registry import Caller, Scope
+from contextive.server.auth import InvalidToken, fingerprint
+from contextive.store.sqlite.locks import FileLock
+
+logger = logging.getLogger(__name__)
+
+PREFIX = "ctx_"
+_FILE = "tokens.json"
+_LOCK_SECONDS = 10.0
+_MAX_BYTES = 4_194_304
+_HINT = "Run contextive-mcp token list; where it fails too, remove tokens.json and create the tokens again."
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedToken:
+    """What is kept of a token. Times are seconds since the epoch."""
+
+    name: str
+    scope: Scope
+    sha256: str
+    created_at: float
+    expires_at: float | None = None
+    tools: tuple[str, ...] | None = None
+    revoked_at: float | None = None
+
+    def state(self, now: float) -> str:
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at is not None and now >= self.expires_at else "valid"
+
+
+class TokenFile:
+    """The issued tokens of one project."""
+
+    def __init__(self, state_dir: Path, key_path: Path, clock: Callable[[], float] = time.time) -> None:
+        self.folder = state_dir
+        self._path = state_dir / _FILE
+        self._key_path = key_path
+        self._clock = clock
+        self._seen: tuple[int, ...] | None = None
+        self._tokens: tuple[IssuedToken, ...] = ()
+        self._is_broken = False
+
+    # Asking
+
+    def __bool__(self) -> bool:
+        """Revoked and expired tokens count: taking away the last one must not open the door."""
+        self._look()
+        return self._is_broken or bool(self._tokens)
+
+    def caller_of(self, digest: bytes) -> Caller | None:
+        """The caller behind a fingerprint; None where no such token was issued. Raises `InvalidToken` for a spent one."""
+        self._look()
+        found: IssuedToken | None = None
+        for token in self._tokens:  # every one is compared, whichever fits: the time tells nothing
+            if hmac.compare_digest(bytes.fromhex(token.sha256), digest):
+                found = token
+        if found is None:
+            return None
+        match found.state(self._clock()):
+            case "revoked":
+                raise InvalidToken("The token was revoked.", hint="Ask a maintainer of this server for another one.")
+            case "expired":
+                raise InvalidToken("The token has expired.", hint="Ask a maintainer of this server for another one.")
+            case _:
+                tools = None if found.tools is None else frozenset(found.tools)
+                return Caller(f"token:{found.name}", found.scope, tools)
+
+    @property
+    def has_maintainer(self) -> bool:
+        self._look()
+        now = self._clock()
+        return any(token.scope is Scope.MAINTAINER and token.state(now) == "valid" for token in self._tokens)
+
+    def tokens(self) -> tuple[IssuedToken, ...]:
+        """All of them, in the order of their making. Raises `Unavailable` where the file is not ours."""
+        return self._read()
+
+    # Changing
+
+    def issue(
+        self,
+        name: str,
+        scope: Scope,
+        *,
+        tools: Iterable[str] | None = None,
+        expires_at: float | None = None,
+        taken: Sequence[str] = (),
+    ) -> str:
+        """A new token, which is told this once. `taken` are names that other tokens of the server have."""
+        with self._changing() as tokens:
+            now = self._clock()
+            if name in taken or any(token.name == name and token.state(now) != "revoked" for token in tokens):
+                raise Conflict(f"There is a token of the name {name}.", hint="Choose another name, or revoke it first.")
+            secret = PREFIX + secrets.token_urlsafe(32)
+            listed = None if tools is None else tuple(sorted(set(tools)))
+            tokens.append(IssuedToken(name, scope, fingerprint(secret).hex(), now, expires_at, listed))
+        return secret
+
+    def revoke(self, name: str) -> IssuedToken:
+        """Have a token refused from now on."""
+        with self._changing() as tokens:
+            for position, token in enumerate(tokens):
+                if token.name == name and token.revoked_at is None:
+                    tokens[position] = replace(token, revoked_at=self._clock())
+                    return tokens[position]
+            names = ", ".join(token.name for token in tokens if token.revoked_at is None)
+            raise NotFound(f"No token has the name {name}.", hint=f"Tokens: {names or 'none'}.")
+
+    @contextmanager
+    def _changing(self) -> Iterator[list[IssuedToken]]:
+        """The tokens as they are, locked; written when the block ends well, also by a return from within it."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self._path.with_suffix(".lock"))
+        if not lock.acquire(_LOCK_SECONDS):
+            raise Unavailable("Another process is writing the tokens.", hint="Try again in a moment.")
+        try:
+            tokens = list(self._read())
+            yield tokens
+            self._write(tokens)
+        finally:
+            lock.release()
+
+    # The file
+
+    def _look(self) -> None:
+        """Read the file again where it is not the one that was read last."""
+        try:
+            stat = self._path.stat()
+        except OSError:
+            # A file that was there and is gone must not open the door to everybody.
+            self._is_broken = self._is_broken or self._seen is not None
+            self._tokens = ()
+            return
+        signature = (stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+        if signature == self._seen:
+            return
+        try:
+            self._tokens, self._is_broken = self._read(), False
+        except Unavailable as error:
+            logger.error("issued tokens are refused: %s", error.sentence())
+            self._tokens, self._is_broken = (), True
+        self._seen = signature
+
+    def _read(self) -> tuple[IssuedToken, ...]:
+        try:
+            with self._path.open("rb") as file:
+                data = file.read(_MAX_BYTES + 1)
+        except FileNotFoundError:
+            return ()
+        except OSError:
+            raise Unavailable("tokens.json cannot be read.", hint="Check who owns it.") from None
+        try:
+            body = json.loads(data)
+            tokens = tuple(_token(item) for item in body["tokens"])
+            seal = str(body["seal"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise Unavailable("tokens.json is damaged.", hint=_HINT) from None
+        key = self._key()
+        if key is None or not hmac.compare_digest(seal.encode(), _seal(key, tokens).encode()):
+            raise Unavailable("tokens.json was not written by this user on this machine.", hint=_HINT)
+        return tokens
+
+    def _write(self, tokens: Sequence[IssuedToken]) -> None:
+        key = self._key() or self._make_key()
+        body = {"tokens": [_shown(token) for token in tokens], "seal": _seal(key, tokens)}
+        write_private(self._path, json.dumps(body, indent=2).encode() + b"\n")
+
+    def _key(self) -> bytes | None:
+        try:
+            key = self._key_path.read_bytes()
+        except OSError:
+            return None
+        return key if len(key) == 32 else None
+
+    def _make_key(self) -> bytes:
+        """Who comes second takes the key of who came first."""
+        self._key_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = FileLock(self._key_path.with_suffix(".lock"))
+        if not lock.acquire(_LOCK_SECONDS):
+            raise Unavailable("Another process is writing the key of the tokens.", hint="Try again in a moment.")
+        try:
+            key = self._key()
+            if key is None:
+                key = secrets.token_bytes(32)
+                write_private(self._key_path, key)
+            return key
+        finally:
+            lock.release()
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Put a file that only its owner may read in place of the one that is there, whole or not at all."""
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(6)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _seal(key: bytes, tokens: Sequence[IssuedToken]) -> str:
+    text = json.dumps([_shown(token) for token in tokens], sort_keys=True)
+    return hmac.new(key, b"contextive tokens\n" + text.encode(), hashlib.sha256).hexdigest()
+
+
+def _shown(token: IssuedToken) -> dict[str, Any]:
+    return {name: value for name, value in asdict(token).items() if value is not None}
+
+
+def _token(item: Mapping[str, Any]) -> IssuedToken:
+    digest = str(item["sha256"])
+    if len(bytes.fromhex(digest)) != 32:
+        raise ValueError("not a SHA-256")
+    tools = item.get("tools")
+    times = [None if item.get(key) is None else float(item[key]) for key in ("expires_at", "revoked_at")]
+    return IssuedToken(
+        name=str(item["name"]),
+        scope=Scope(item["scope"]),
+        sha256=digest,
+        created_at=float(item["created_at"]),
+        expires_at=times[0],
+        tools=None if tools is None else tuple(map(str, tools)),
+        revoked_at=times[1],
+    )

@@ -1,0 +1,297 @@
+"""Backups of what only the state directory holds, made while others go on reading and writing.
+
+A backup holds a copy of the database as of one moment, the logs that stand beside it, and a list of the indexed files with their
+digests. The indexes of words and vectors are left out: they are made again from the database. Tokens are left out, and so are
+earlier backups.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contextive import __version__
+from contextive.errors import ContextiveError, Forbidden, InvalidRequest, Unavailable
+from contextive.store.archive import (
+    CONTENT,
+    DATABASE,
+    Manifest,
+    Member,
+    digest_of,
+    kept_files,
+    read_manifest,
+    write_archive,
+)
+from contextive.store.values import AuditEntry
+from contextive.workspace.handles import open_folder, settle, walk
+
+if TYPE_CHECKING:
+    from contextive.store.protocol import Store
+
+LEASE = "backup"
+TOOL = "km-backup-trigger"
+_FOLDER = ("backups", "archives")
+_NAME = re.compile(r"km-backup-(\d{8}T\d{6})(?:-(\d{1,3}))?\.(?:tgz|tar\.gz)")
+_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_STAGING = "staging-"
+_MOST_IN_A_SECOND = 100
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class BackupSettings:
+    """What is backed up, where to, and how many archives stay."""
+
+    project: Path
+    state_dir: Path
+    destination: str | None = None
+    """A directory in place of `backups/archives` in the state directory; from the project, or absolute."""
+    retention: int = 7
+    """How many archives stay; 0 means all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """An archive that was made or found."""
+
+    path: Path
+    shown: str
+    """Its path from the state directory or the project; only its name where it stands outside both."""
+    size_bytes: int
+    manifest: Manifest
+    sha256: str = ""
+    pruned: tuple[str, ...] = field(default=())
+    """Names of older archives that had to go."""
+
+
+class Backups:
+    """The backups of a project's state."""
+
+    def __init__(
+        self, settings: BackupSettings, store: Callable[[], Store], clock: Callable[[], float] = time.time
+    ) -> None:
+        self.settings = settings
+        self._store = store
+        self._clock = clock
+
+    def create(self, destination: str | None = None, *, caller: str = "owner", prune: bool = True) -> Backup:
+        """Make a backup, and take away the oldest ones over the limit where no destination was named."""
+        place = self._place(destination)
+        lease = self._store().acquire_lease(LEASE, f"backup:{os.getpid()}")
+        if lease is None:
+            raise Unavailable("Another backup is being made.", hint="Wait for it.")
+        try:
+            with self._staging() as staging, self._opened(place) as folder:
+                made = self._write(staging, folder, place)
+                pruned = tuple(self._prune(place, made.path.name)) if prune and destination is None else ()
+        except OSError as failure:
+            raise _explained(failure) from None
+        finally:
+            lease.release()
+        body = {"archive": made.path.name, "bytes": made.size_bytes, "sha256": made.sha256, "pruned": list(pruned)}
+        with self._store().transaction() as writer:
+            writer.put_audit(AuditEntry(self._clock(), caller, TOOL, body))
+        return Backup(made.path, made.shown, made.size_bytes, made.manifest, made.sha256, pruned)
+
+    def existing(self) -> tuple[Backup, ...]:
+        """The archives of this project in the usual place, newest first. What cannot be read is passed over."""
+        return tuple(self._existing(self._place(None)))
+
+    def moved_to(self, state_dir: Path) -> Backups:
+        """The backups of another state directory."""
+        return Backups(replace(self.settings, state_dir=state_dir), self._store, self._clock)
+
+    # Where archives go
+
+    def _place(self, given: str | None) -> _Place:
+        own = _Place(self.settings.state_dir, ("backups",))
+        usual = _Place(self.settings.state_dir, _FOLDER)
+        configured = self._configured()
+        if given is None or not given.strip():
+            return configured or usual
+        steps = tuple(part for part in given.strip("/").split("/") if part != ".")
+        if any(not _PART.fullmatch(part) for part in steps) and not given.startswith("/"):
+            raise InvalidRequest(
+                "The destination is not the name of a directory.", hint="Use letters, digits, - and _."
+            )
+        if not given.startswith("/"):
+            return _Place(own.root, (*own.steps, *(steps[1:] if steps[:1] == own.steps else steps)))
+        for allowed in (own, configured):
+            if allowed is not None and (below := allowed.steps_to(given)) is not None:
+                return _Place(allowed.root, (*allowed.steps, *below))
+        raise Forbidden(
+            "Backups go into the directory for backups only.",
+            hint="backup.destination (KM_BACKUP_DEST_PATH) names another one.",
+        )
+
+    def _configured(self) -> _Place | None:
+        """A directory of the project is reached without a link, as it may be somebody else's. Another is its user's word."""
+        given = self.settings.destination
+        if given is None:
+            return None
+        parts = tuple(part for part in given.split("/") if part not in ("", "."))
+        if given.startswith(("/", "~")) or ".." in parts:
+            return _Place(Path(os.path.normpath(self.settings.project / Path(given).expanduser())), ())
+        return _Place(self.settings.project, parts)
+
+    @contextmanager
+    def _opened(self, place: _Place) -> Iterator[int]:
+        if not place.root.exists():
+            place.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        top = open_folder(place.root)
+        try:
+            folder = walk(top, place.steps, make=True, mode=0o700)
+        finally:
+            os.close(top)
+        try:
+            yield folder
+        finally:
+            os.close(folder)
+
+    # Making one
+
+    @contextmanager
+    def _staging(self) -> Iterator[Path]:
+        """A directory for the copies, gone afterwards. Only the holder of the lease has one, so any other was left behind."""
+        with self._opened(_Place(self.settings.state_dir, ("backups",))):
+            folder = self.settings.state_dir / "backups"
+        for left in folder.glob(f"{_STAGING}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        staging = folder / f"{_STAGING}{secrets.token_hex(8)}"
+        staging.mkdir(mode=0o700)
+        try:
+            yield staging
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+
+    def _write(self, staging: Path, folder: int, place: _Place) -> Backup:
+        now = self._clock()
+        manifest = self._stage(staging, now)
+        temporary = f".{secrets.token_hex(8)}.tmp"
+        try:
+            with os.fdopen(os.open(temporary, _NEW, 0o600, dir_fd=folder), "wb") as output:
+                write_archive(output, manifest, staging, now)
+                output.flush()
+                os.fsync(output.fileno())
+            name = _claim(folder, temporary, now)
+        finally:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=folder)
+        with suppress(OSError):
+            os.fsync(folder)
+        path = place.path / name
+        size, digest = digest_of(path)
+        return Backup(path, self._shown(path), size, manifest, digest)
+
+    def _stage(self, staging: Path, now: float) -> Manifest:
+        from contextive.store.sqlite.copying import copy_database, indexed_files, read_facts
+
+        database = staging / DATABASE
+        copy_database(self.settings.state_dir / DATABASE, database)
+        facts = read_facts(database)
+        count = 0
+        with (staging / CONTENT).open("w", encoding="utf-8") as listing:
+            for path, size, digest in indexed_files(database):
+                listing.write(json.dumps({"path": path, "size": size, "digest": digest}) + "\n")
+                count += 1
+        names = [DATABASE, CONTENT, *kept_files(self.settings.state_dir)]
+        for name in names[2:]:
+            (staging / name).parent.mkdir(mode=0o700, exist_ok=True)
+            shutil.copyfile(self.settings.state_dir / name, staging / name, follow_symlinks=False)
+        return Manifest(
+            created_at=datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds"),
+            version=__version__,
+            origin=self._origin(),
+            schema_version=facts.schema_version,
+            generation=facts.generation,
+            counts=facts.counts,
+            content_files=count,
+            files=tuple(Member(name, *digest_of(staging / name)) for name in names),
+        )
+
+    # Keeping few
+
+    def _prune(self, place: _Place, newest: str) -> Iterator[str]:
+        if self.settings.retention:
+            for old in list(self._existing(place))[self.settings.retention :]:
+                if old.path.name != newest:
+                    with suppress(OSError):
+                        old.path.unlink()
+                        yield old.path.name
+
+    def _existing(self, place: _Place) -> Iterator[Backup]:
+        """Archives of this very state directory: one directory may hold those of several projects."""
+        try:
+            found = [entry for entry in place.path.iterdir() if _NAME.fullmatch(entry.name) and not entry.is_symlink()]
+        except OSError:
+            return
+        for path in sorted(found, key=_age, reverse=True):
+            with suppress(ContextiveError, OSError):
+                manifest = read_manifest(path)
+                if manifest.origin == self._origin():
+                    yield Backup(path, self._shown(path), path.stat().st_size, manifest)
+
+    def _origin(self) -> str:
+        return hashlib.sha256(os.fsencode(os.path.realpath(self.settings.state_dir))).hexdigest()[:16]
+
+    def _shown(self, path: Path) -> str:
+        for base in (self.settings.state_dir, self.settings.project):
+            if path.is_relative_to(base):
+                return path.relative_to(base).as_posix()
+        return path.name
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A directory: a root that was configured, and steps down from it that follow no link."""
+
+    root: Path
+    steps: tuple[str, ...]
+
+    @property
+    def path(self) -> Path:
+        return self.root.joinpath(*self.steps)
+
+    def steps_to(self, absolute: str) -> tuple[str, ...] | None:
+        """The steps from here to a directory below, where they are plain names."""
+        for base in (self.path, Path(os.path.realpath(self.path))):
+            wanted = Path(absolute)
+            if wanted.is_relative_to(base):
+                below = wanted.relative_to(base).parts
+                return below if all(_PART.fullmatch(part) for part in below) else None
+        return None
+
+
+def _claim(folder: int, temporary: str, now: float) -> str:
+    """The name of the archive, by the time in UTC. A second one in the same second gets a number."""
+    stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%S")
+    for number in range(1, _MOST_IN_A_SECOND):
+        name = f"km-backup-{stamp}.tgz" if number == 1 else f"km-backup-{stamp}-{number}.tgz"
+        with suppress(FileExistsError):
+            settle(folder, temporary, name, overwrite=False)
+            return name
+    raise Unavailable("Too many backups were made this second.", hint="Try again.")
+
+
+def _age(path: Path) -> tuple[str, int]:
+    found = _NAME.fullmatch(path.name)
+    assert found is not None
+    return found[1], int(found[2] or 1)
+
+
+def _explained(failure: OSError) -> ContextiveError:
+    return Unavailable(
+        f"The backup cannot be written: {failure.strerror or 'the system refuses'}.",
+        hint="Check the directory for backups: that it is no link, can be written, and has room.",
+    )

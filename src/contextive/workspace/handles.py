@@ -1,0 +1,151 @@
+"""Files reached step by step from an open directory, so that no link can lead elsewhere, whatever changes meanwhile.
+
+Every step opens one name inside a directory that is open already, and refuses links. A link that is put there between a
+check and its use is refused like one that was there before.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+import stat
+import time
+import unicodedata
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+Identity = tuple[int, int]
+"""Which file or directory it is, by whatever name."""
+
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | _NO_LINK
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | _NO_LINK
+_NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+_TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp")
+_LEFT_BEHIND_SECONDS = 3600.0
+
+
+class NotRegular(OSError):
+    """What stands there is a link, a directory, a pipe, a device: anything but a file of its own."""
+
+
+def open_folder(path: Path) -> int:
+    """A handle of a directory that its owner named, be it through a link."""
+    return os.open(path, _FOLDER)
+
+
+def step(folder: int, name: str, *, make: bool = False, mode: int = 0o777) -> int:
+    """A handle of the directory of that name inside an open one; made where it is missing, if wished. No link is followed."""
+    if make:
+        with suppress(FileExistsError):
+            os.mkdir(name, mode, dir_fd=folder)
+    return os.open(name, _FOLDER | _NO_LINK, dir_fd=folder)
+
+
+def walk(top: int, parts: Iterable[str], *, make: bool = False, mode: int = 0o777) -> int:
+    """A handle of the directory that some steps below an open one lead to."""
+    handle = os.dup(top)
+    for part in parts:
+        try:
+            following = step(handle, part, make=make, mode=mode)
+        finally:
+            os.close(handle)
+        handle = following
+    return handle
+
+
+def identity(handle: int) -> Identity:
+    found = os.fstat(handle)
+    return found.st_dev, found.st_ino
+
+
+def identity_of(path: Path) -> Identity | None:
+    """Which file or directory stands at a path; None where nothing does."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+def open_regular(folder: int, name: str) -> int:
+    """A handle for reading a regular file. Nothing but a regular file is ever opened, so that no pipe or device is touched."""
+    if not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+        raise NotRegular(errno.EINVAL, "not a regular file")
+    handle = os.open(name, _READ, dir_fd=folder)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise NotRegular(errno.EINVAL, "not a regular file")
+    return handle
+
+
+def place(folder: int, name: str, data: bytes, *, overwrite: bool, mode: int = 0o666) -> bool:
+    """Put a whole file at a name, or nothing; whether it took the place of another. FileExistsError where it may not."""
+    _tidy(folder)
+    temporary = f".{secrets.token_hex(8)}.tmp"
+    handle = os.open(temporary, _NEW, mode, dir_fd=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(handle)
+        replaced = settle(folder, temporary, name, overwrite=overwrite)
+    finally:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+    with suppress(OSError):  # not every file system can
+        os.fsync(folder)
+    return replaced
+
+
+def settle(folder: int, temporary: str, name: str, *, overwrite: bool) -> bool:
+    """Give a finished file its name; whether another one had it. A new name is claimed, so that of two writers one loses."""
+    try:
+        os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    except FileExistsError:
+        if not overwrite:
+            raise
+    except OSError as failure:
+        if failure.errno not in _NO_HARD_LINKS:
+            raise
+        try:
+            os.close(os.open(name, _NEW, 0o666, dir_fd=folder))
+        except FileExistsError:
+            if not overwrite:
+                raise
+        else:
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            return False
+    else:
+        return False
+    before = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if not stat.S_ISREG(before.st_mode):
+        raise NotRegular(errno.EINVAL, "not a regular file")
+    os.chmod(temporary, stat.S_IMODE(before.st_mode) & 0o777, dir_fd=folder)
+    os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    return True
+
+
+def twin_of(folder: int, name: str) -> str | None:
+    """Another name in a directory that some systems, or some eyes, would not tell from this one."""
+    folded = fold_name(name)
+    return next((other for other in os.listdir(folder) if other != name and fold_name(other) == folded), None)
+
+
+def fold_name(name: str) -> str:
+    """A name as file systems and readers that care least about spelling see it."""
+    visible = "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) != "Cf")
+    return unicodedata.normalize("NFKC", visible.casefold()).rstrip(". ")
+
+
+def _tidy(folder: int) -> None:
+    """Remove what a writer that crashed long ago left behind."""
+    oldest = time.time() - _LEFT_BEHIND_SECONDS
+    for name in filter(_TEMPORARY.fullmatch, os.listdir(folder)):
+        with suppress(OSError):
+            if os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime < oldest:
+                os.unlink(name, dir_fd=folder)

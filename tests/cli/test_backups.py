@@ -1,0 +1,129 @@
+"""`backup` and `restore`, from a terminal."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from contextive.store.sqlite.lease import lease_holder
+from tests.cli.conftest import Desk
+from tests.running import clean_environment
+from tests.wires import PROGRAM
+
+QUIET = {"CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL": "none"}
+
+
+@pytest.fixture
+def station(desk: Desk) -> Desk:
+    """A project that was indexed once."""
+    (desk.folder / "docs").mkdir()
+    desk.write("docs/gauge.md", "# Gauge\n\nThe level is read once a minute.\n")
+    desk.run("ingest", env=QUIET)
+    return desk
+
+
+def archive_of(station: Desk, *arguments: str) -> Path:
+    made = json.loads(station.run("backup", "--json", *arguments, env=QUIET).stdout)
+    return station.folder / ".contextive" / str(made["archive"])
+
+
+def test_a_backup_is_made_listed_and_checked(station: Desk) -> None:
+    assert "There are no backups." in station.run("backup", "--list", env=QUIET).stdout
+    said = station.run("backup", env=QUIET).stdout
+    assert said.startswith("backups/archives/km-backup-")
+    assert "1 runs" in said
+    listed = json.loads(station.run("backup", "--list", "--json", env=QUIET).stdout)["backups"]
+    assert [each["archive"] for each in listed] == [said.split()[0]]
+    archive = station.folder / ".contextive" / said.split()[0]
+    assert "agrees with its manifest" in station.run("backup", "--check", str(archive), env=QUIET).stdout
+    facts = json.loads(station.run("backup", "--check", str(archive), "--json", env=QUIET).stdout)
+    assert (facts["ok"], facts["content_files"], facts["counts"]["run"]) == (True, 1, 1)
+
+
+def test_an_archive_that_was_changed_ends_with_one(station: Desk) -> None:
+    archive = archive_of(station)
+    data = archive.read_bytes()
+    archive.write_bytes(data[: len(data) // 2])
+    assert "cut short" in station.complaint("backup", "--check", str(archive), code=1)
+    assert "cut short" in station.complaint("restore", str(archive), "--force", code=1, env=QUIET)
+    assert "cannot be opened" in station.complaint("backup", "--check", "nowhere.tgz", code=1)
+
+
+def test_limits_and_places_come_from_the_settings(station: Desk, tmp_path: Path) -> None:
+    shelf = {**QUIET, "KM_BACKUP_DEST_PATH": str(tmp_path / "shelf"), "KM_BACKUP_RETENTION_LIMIT": "2"}
+    names = [json.loads(station.run("backup", "--json", env=shelf).stdout)["archive"] for _ in range(3)]
+    assert {path.name for path in (tmp_path / "shelf").iterdir()} == set(names[1:])
+    assert not (station.folder / ".contextive" / "backups" / "archives").exists()
+    inside = {**QUIET, "KM_BACKUP_DEST_PATH": "shelf"}
+    assert json.loads(station.run("backup", "--json", env=inside).stdout)["archive"].startswith("shelf/km-backup-")
+    assert "only" in station.complaint("backup", "--to", "/etc", code=1, env=QUIET)
+
+
+def test_a_lost_state_directory_comes_back_and_is_what_the_files_say(station: Desk, tmp_path: Path) -> None:
+    archive = shutil.copy(archive_of(station), tmp_path / "kept.tgz")
+    shutil.rmtree(station.folder / ".contextive")
+    station.write("docs/late.md", "# Late\n")
+    assert "Restored" in station.run("restore", str(archive), env=QUIET).stdout
+    station.run("verify", code=1, env=QUIET)
+    station.run("ingest", env=QUIET)
+    station.run("verify", env=QUIET)
+    assert json.loads(station.run("status", "--json", env=QUIET).stdout)["generation"] > 0
+    listed = station.run("search", "how often is the level read", env=QUIET).stdout
+    assert "docs/gauge.md" in listed
+
+
+def test_an_index_that_is_there_is_replaced_with_force_only(station: Desk) -> None:
+    archive = archive_of(station)
+    station.write("docs/late.md", "# Late\n")
+    station.run("ingest", env=QUIET)
+    assert "--force" in station.complaint("restore", str(archive), code=1, env=QUIET)
+    restored = json.loads(station.run("restore", str(archive), "--force", "--json", env=QUIET).stdout)
+    assert restored["safety_copy"].startswith("backups/archives/km-backup-")
+    assert restored["counts"]["artifact"] == 1
+    station.run("verify", code=1, env=QUIET)
+    station.run("ingest", env=QUIET)
+    station.run("verify", env=QUIET)
+
+
+def test_another_place_has_to_be_empty(station: Desk, tmp_path: Path) -> None:
+    archive = archive_of(station)
+    station.run("restore", str(archive), "--to", str(tmp_path / "new"), env=QUIET)
+    assert (tmp_path / "new" / "index.db").exists()
+    assert "not empty" in station.complaint("restore", str(archive), "--to", str(tmp_path / "new"), code=1, env=QUIET)
+    station.complaint("restore", str(archive), "--to", str(tmp_path / "x"), "--force", code=2, env=QUIET)
+
+
+def test_an_index_that_is_being_served_is_not_replaced(station: Desk) -> None:
+    archive = archive_of(station)
+    state = station.folder / ".contextive"
+    server = subprocess.Popen(
+        [*PROGRAM, "serve", "--stdio"],
+        cwd=station.folder,
+        env=clean_environment({"XDG_CONFIG_HOME": str(station.folder / "xdg"), **QUIET}),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert server.stdin is not None
+    with server:
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        for message in (
+            {"id": 1, "method": "initialize", "params": hello},
+            {"method": "notifications/initialized"},
+            {"id": 2, "method": "tools/call", "params": {"name": "km-coverage-summary", "arguments": {}}},
+        ):
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        server.stdin.flush()
+        deadline = time.monotonic() + 30
+        while lease_holder(state, "keeper") is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert "in use" in station.complaint("restore", str(archive), "--force", code=1, env=QUIET)
+        assert archive_of(station).exists()
+        server.stdin.close()
+        server.wait(20)
+    station.run("restore", str(archive), "--force", env=QUIET)

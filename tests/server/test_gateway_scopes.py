@@ -1,0 +1,165 @@
+"""Who may use what: every tool and every route, with every kind of credential."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from contextive.packs import BUILTIN, load_builtin
+from contextive.packs.knowledge.operations import operations
+from contextive.registry import Scope
+from contextive.server.gateway import ROUTES, GatewayRoute
+from contextive.server.tokens import TokenFile
+from tests.server.conftest import ADMIN, READER
+from tests.server.gateways import indexed_gateway
+from tests.wires import Answer, Web, WebServer, rpc
+
+DECLARED = {tool.name: tool for name in BUILTIN for tool in load_builtin(name).tools}
+BEHIND = {**DECLARED, **{tool.name: tool for tool in operations.tools}}
+TOOLS = sorted(name for name, tool in DECLARED.items() if tool.pack in ("knowledge", "introspect", "trace", "notes"))
+ALLOWED = ("km-search", "km-graph-node", "km-ingest-list")
+WRONG = {"no-such-argument": True}
+"""A call with this is let through to the check of its arguments, and does nothing."""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """One token of each kind."""
+
+    reader: str
+    maintainer: str
+    revoked: str
+    expired: str
+    limited: str
+    limited_reader: str
+
+
+@dataclass(frozen=True)
+class Gate:
+    server: WebServer
+    keys: Keys
+    tokens: TokenFile
+    config: Path
+
+    @property
+    def web(self) -> Web:
+        return self.server.web
+
+
+@pytest.fixture(scope="module")
+def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
+    with indexed_gateway(tmp_path_factory.mktemp("scopes")) as (station, server):
+        tokens = TokenFile(station.root / ".contextive", station.user / "contextive" / "token.key")
+        keys = Keys(
+            reader=station.create_token("plain"),
+            maintainer=tokens.issue("keeper", Scope.MAINTAINER),
+            revoked=tokens.issue("former", Scope.MAINTAINER),
+            expired=tokens.issue("late", Scope.MAINTAINER, expires_at=time.time() - 1),
+            limited=tokens.issue("narrow", Scope.MAINTAINER, tools=ALLOWED),
+            limited_reader=tokens.issue("narrower", Scope.READER, tools=ALLOWED),
+        )
+        tokens.revoke("former")
+        yield Gate(server, keys, tokens, station.root / "contextive.config.json")
+
+
+def call(web: Web, tool: str) -> Answer:
+    return web.post(f"/api/v1/tools/{tool}", WRONG)
+
+
+def ask(web: Web, route: GatewayRoute) -> Answer:
+    """A request that passes every check but that of its arguments, or does only a little."""
+    path = route.shown_path.replace("{node_id}", "Nothing").replace("{name}", "Nowhere").replace("{symbol_id}", "x::y")
+    return web.post(path, {"query": 5}) if route.method == "POST" else web.get(path)
+
+
+def verdict(answer: Answer) -> str:
+    match answer.status:
+        case 401:
+            assert answer.json["error"]["code"] == "unauthorized"
+            return "who are you"
+        case 403:
+            assert answer.json["error"]["code"] == "forbidden"
+            return "no"
+        case status:
+            assert status in (200, 400, 404, 422), answer.text
+            return "yes"
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_who_may_call_a_tool(gate: Gate, tool: str) -> None:
+    needs_maintainer = DECLARED[tool].scope is Scope.MAINTAINER
+    for token in (None, "wrong-token-0123456789", gate.keys.revoked, gate.keys.expired):
+        assert verdict(call(gate.web.as_bearer(token), tool)) == "who are you"
+    for token in (READER, gate.keys.reader):
+        assert verdict(call(gate.web.as_bearer(token), tool)) == ("no" if needs_maintainer else "yes")
+    for token in (ADMIN, gate.keys.maintainer):
+        assert verdict(call(gate.web.as_bearer(token), tool)) == "yes"
+    assert verdict(call(gate.web.as_bearer(gate.keys.limited), tool)) == ("yes" if tool in ALLOWED else "no")
+    may = tool in ALLOWED and not needs_maintainer
+    assert verdict(call(gate.web.as_bearer(gate.keys.limited_reader), tool)) == ("yes" if may else "no")
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.shown_path}")
+def test_who_may_use_a_route(gate: Gate, route: GatewayRoute) -> None:
+    needs_maintainer = BEHIND[route.tool].scope is Scope.MAINTAINER
+    for token in (None, "wrong-token-0123456789", gate.keys.revoked, gate.keys.expired):
+        assert verdict(ask(gate.web.as_bearer(token), route)) == "who are you"
+    for token in (READER, gate.keys.reader):
+        assert verdict(ask(gate.web.as_bearer(token), route)) == ("no" if needs_maintainer else "yes")
+    for token in (ADMIN, gate.keys.maintainer):
+        assert verdict(ask(gate.web.as_bearer(token), route)) == "yes"
+    assert verdict(ask(gate.web.as_bearer(gate.keys.limited), route)) == ("yes" if route.tool in ALLOWED else "no")
+
+
+def test_the_scopes_of_the_routes_are_those_of_the_interface() -> None:
+    maintained = {route.shown_path for route in ROUTES if BEHIND[route.tool].scope is Scope.MAINTAINER}
+    assert maintained == {
+        "/api/v1/search/weights",
+        "/api/v1/graph/cypher",
+        "/api/v1/lifecycle",
+        "/api/v1/lifecycle/history",
+        "/api/v1/audit/history",
+    }
+
+
+def test_a_limited_token_is_offered_its_tools_and_nothing_else(gate: Gate) -> None:
+    web = gate.web.as_bearer(gate.keys.limited)
+    listed = [tool["name"] for tool in web.get("/api/v1/tools").json["tools"]]
+    session = web.open_session()
+    assert sorted(listed) == sorted(ALLOWED)
+    assert sorted(t["name"] for t in session.ask("tools/list")["result"]["tools"]) == sorted(ALLOWED)
+    assert session.ask("resources/list")["result"]["resources"] == []
+    assert session.ask("prompts/list")["result"]["prompts"] == []
+    assert session.ask("tools/call", {"name": "km-help"})["error"]["code"] == -32602
+    assert "error" in session.ask("resources/read", {"uri": "contextive:///tools/km-help"})
+    paths = web.get("/api/v1/openapi.json").json["paths"]
+    assert "/api/v1/search" in paths
+    assert "/api/v1/graph/orphans" not in paths
+
+
+def test_a_session_ends_with_its_token(gate: Gate) -> None:
+    web = gate.web.as_bearer(gate.tokens.issue("brief", Scope.READER))
+    session = web.open_session()
+    assert session.ask("ping")["result"] == {}
+    gate.tokens.revoke("brief")
+    assert web.mcp(rpc("ping"), session.headers).status == 401
+
+
+def test_the_name_of_a_token_stands_in_the_log_and_the_token_does_not(gate: Gate) -> None:
+    gate.web.as_bearer(gate.keys.maintainer).post("/api/v1/tools/km-help", {}, {"X-Request-ID": "issued-1"})
+    line = gate.server.process.wait_for_log(lambda found: found.get("requestId") == "issued-1")
+    assert line["caller"] == "token:keeper"
+    assert gate.keys.maintainer not in gate.server.process.log_text
+
+
+def test_a_stream_ends_with_its_token_before_the_next_word_on_it(gate: Gate) -> None:
+    web = gate.web.as_bearer(gate.tokens.issue("listener", Scope.READER))
+    session = web.open_session()
+    with session.listen() as stream:
+        gate.tokens.revoke("listener")
+        gate.config.write_text('{"toolPacks": {"trace": {"enabled": false}}}', encoding="utf-8")
+        assert stream.rest() == []

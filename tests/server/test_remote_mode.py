@@ -1,0 +1,254 @@
+"""Remote mode: a server on a laptop answers with what a team's gateway knows. The gateway is a real process."""
+
+from __future__ import annotations
+
+import json
+import socket
+import socketserver
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contextive.errors import ContextiveError, Forbidden, TimedOut, Unauthorized, UpstreamError
+from contextive.packs import load_builtin
+from contextive.packs.knowledge.remote import Gateway, GatewaySettings, remote_pack
+from contextive.registry import Reply, Tool
+from tests.server.conftest import ADMIN, READER
+from tests.server.gateways import TOKENS, Station, indexed_gateway
+from tests.wires import Pipe, WebServer, envelope
+
+TOOLS = {tool.name: tool for tool in load_builtin("knowledge").tools}
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
+    with indexed_gateway(tmp_path_factory.mktemp("team")) as (_, server):
+        yield server
+
+
+def url_of(server: WebServer) -> str:
+    return f"http://127.0.0.1:{server.web.port}"
+
+
+@pytest.fixture
+def laptop(tmp_path: Path) -> Path:
+    """A project with a note and a specification, and nothing of the station's."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.md").write_text("# Mine\n\nOnly here.\n", encoding="utf-8")
+    return tmp_path
+
+
+Asked = Callable[..., dict[str, Any]]
+
+
+@contextmanager
+def serving(laptop: Path, url: str, **environment: str) -> Iterator[Asked]:
+    """A stdio server in remote mode, and a way to call its tools."""
+    with Pipe("serve", cwd=laptop, env={"KM_GATEWAY_URL": url, **environment}) as pipe:
+
+        def call(tool: str, **arguments: Any) -> dict[str, Any]:
+            answer = pipe.ask("tools/call", envelope({"name": tool, "arguments": arguments}), 40.0)
+            result: dict[str, Any] = answer["result"]
+            return result
+
+        yield call
+
+
+def data(result: dict[str, Any]) -> dict[str, Any]:
+    assert not result.get("isError"), result
+    found: dict[str, Any] = result["structuredContent"]
+    return found
+
+
+def error(result: dict[str, Any]) -> dict[str, Any]:
+    assert result["isError"]
+    found: dict[str, Any] = json.loads(result["content"][0]["text"])["error"]
+    return found
+
+
+def test_the_knowledge_tools_answer_from_the_gateway_and_the_others_from_here(laptop: Path, gateway: WebServer) -> None:
+    with serving(laptop, url_of(gateway), **TOKENS) as call:
+        found = data(call("km-search", query="calibrate_sensor"))
+        assert found["results"][0]["chunk"]["artifact_path"] == "src/tidewatch/gauge/reader.py"
+        node = data(call("km-graph-node", node_id="Subsystem:Gauge"))
+        assert node["node"]["properties"]["owner"] == "harbour"
+        assert data(call("km-ingest-status"))["run"]["profile"]
+        assert "mine" in json.dumps(data(call("list_pages")))
+        assert "km-search" in data(call("km-help"))["tools"]
+        vote = data(
+            call(
+                "km-feedback-submit",
+                request_id=found["metadata"]["request_id"],
+                chunk_id=found["results"][0]["chunk"]["chunk_id"],
+                vote=1,
+            )
+        )
+        assert vote["status"] == "success"
+    assert not (laptop / ".contextive" / "index.db").exists()
+    assert not list(laptop.glob(".contextive/**/*.db"))
+
+
+def test_errors_of_the_caller_come_back_in_the_gateways_words(laptop: Path, gateway: WebServer) -> None:
+    with serving(laptop, url_of(gateway), **TOKENS) as call:
+        assert error(call("km-graph-node", node_id="SourceFile:nowhere.py"))["code"] == "not_found"
+        assert error(call("km-graph-node", node_id="nothing"))["code"] == "invalid_identifier"
+        assert error(call("km-ingest-trigger", paths=["a"]))["code"] == "unsupported_operation"
+
+
+def test_the_right_token_goes_with_each_tool(laptop: Path, gateway: WebServer) -> None:
+    wrong = "not-the-token-of-this-gateway"
+    with serving(laptop, url_of(gateway), KM_READER_TOKEN=READER, KM_ADMIN_TOKEN=wrong) as call:
+        assert data(call("km-search", query="siren"))["results"]
+        refusal = error(call("km-ingest-status"))
+        assert (refusal["code"], refusal["hint"]) == ("unauthorized", "Check KM_ADMIN_TOKEN.")
+    with serving(laptop, url_of(gateway), KM_READER_TOKEN=wrong, KM_ADMIN_TOKEN=ADMIN) as call:
+        assert data(call("km-ingest-status"))["status"] == "ok"
+        assert error(call("km-search", query="siren"))["hint"] == "Check KM_READER_TOKEN."
+
+
+def test_a_gateway_that_is_not_there_is_an_upstream_error_without_secrets(laptop: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with serving(laptop, f"http://user:hunter2@127.0.0.1:{port}/secret-path", **TOKENS) as call:
+        result = call("km-search", query="siren")
+        assert error(result)["code"] == "upstream_error"
+        assert not [word for word in (READER, ADMIN, "hunter2", "secret-path") if word in json.dumps(result)]
+
+
+def test_commands_that_need_a_local_index_say_that_there_is_none(tmp_path: Path) -> None:
+    station = Station(tmp_path, tmp_path / "user")
+    said = station.run("ingest", code=1, env={"KM_GATEWAY_URL": "http://127.0.0.1:9"})
+    assert "There is no local index here" in said
+
+
+# -- one call, against gateways that misbehave -------------------------------------------------------------------------
+
+
+class Misbehaving:
+    """A loopback server that answers each request with what the test says, and remembers what came."""
+
+    def __init__(self, *answers: tuple[int, bytes]) -> None:
+        self.answers = list(answers)
+        self.requests: list[dict[str, str]] = []
+
+    @contextmanager
+    def serve(self) -> Iterator[str]:
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                outer.requests.append({key.lower(): value for key, value in self.headers.items()})
+                self.rfile.read(int(self.headers["content-length"]))
+                status, body = outer.answers.pop(0) if len(outer.answers) > 1 else outer.answers[0]
+                if status == 0:
+                    self.close_connection = True
+                    return
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.send_header("Location", "http://127.0.0.1:1/elsewhere")
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None: ...
+
+        with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+            server.daemon_threads = True
+            thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+            thread.start()
+            try:
+                yield f"http://127.0.0.1:{server.server_address[1]}"
+            finally:
+                server.shutdown()
+                thread.join(10)
+
+
+def outcome(fake: Misbehaving, tool: Tool = TOOLS["km-search"], **settings: Any) -> Reply | ContextiveError:
+    with fake.serve() as url:
+        gateway = Gateway(GatewaySettings(url, READER, ADMIN, **settings), sleep=lambda _: None)
+        try:
+            return gateway.call(tool, {"query": "a"}, "request-1")
+        except ContextiveError as failure:
+            return failure
+        finally:
+            gateway.close()
+
+
+GOOD = (200, b'{"status": "success", "result": {"status": "success"}}')
+
+
+def test_what_may_be_asked_twice_is_asked_again() -> None:
+    fake = Misbehaving((503, b"{}"), (0, b""), GOOD)
+    assert isinstance(outcome(fake), Reply)
+    assert len(fake.requests) == 3
+    assert {request["x-request-id"] for request in fake.requests} == {"request-1"}
+    assert {request["authorization"] for request in fake.requests} == {f"Bearer {READER}"}
+
+
+@pytest.mark.parametrize("tool", ["km-ingest-trigger", "km-feedback-submit"])
+@pytest.mark.parametrize("answer", [(503, b"{}"), (0, b"")])
+def test_what_changes_something_is_asked_once(tool: str, answer: tuple[int, bytes]) -> None:
+    fake = Misbehaving(answer)
+    assert isinstance(outcome(fake, TOOLS[tool]), UpstreamError)
+    assert len(fake.requests) == 1
+    assert fake.requests[0]["authorization"] == f"Bearer {ADMIN}"
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        ((500, b"oops"), UpstreamError),
+        ((404, b"<html>"), UpstreamError),
+        ((302, b""), UpstreamError),
+        ((200, b"<html>"), UpstreamError),
+        ((200, b"[]"), UpstreamError),
+        ((200, b"x" * 5000), UpstreamError),
+        ((401, b"{}"), Unauthorized),
+        ((403, b"{}"), Forbidden),
+        ((400, b'{"error": {"code": "internal_error", "message": "the words of a stranger"}}'), UpstreamError),
+    ],
+)
+def test_what_cannot_be_used_is_told_without_its_text(answer: tuple[int, bytes], kind: type[ContextiveError]) -> None:
+    failure = outcome(Misbehaving(answer), max_bytes=4000)
+    assert isinstance(failure, kind)
+    assert not [word for word in (READER, "oops", "html", "stranger", "127.0.0.1") if word in failure.sentence()]
+
+
+def test_a_gateway_that_hangs_is_given_up_in_time() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        settings = GatewaySettings(f"http://127.0.0.1:{silent.getsockname()[1]}", READER, timeout_seconds=0.3)
+        gateway = Gateway(settings)
+        with pytest.raises(TimedOut):
+            gateway.call(TOOLS["km-search"], {"query": "a"}, "r")
+        gateway.close()
+
+
+def test_without_a_maintainer_token_no_request_is_made() -> None:
+    fake = Misbehaving(GOOD)
+    with fake.serve() as url:
+        gateway = Gateway(GatewaySettings(url, READER))
+        with pytest.raises(Forbidden, match="maintainer token"):
+            gateway.call(TOOLS["km-ingest-trigger"], {}, "r")
+    assert fake.requests == []
+
+
+def test_every_tool_of_the_pack_is_forwarded_under_its_own_declaration() -> None:
+    pack = load_builtin("knowledge")
+    forwarding = remote_pack(pack, Gateway(GatewaySettings("http://127.0.0.1:9")))
+    assert [tool.name for tool in forwarding.tools] == [tool.name for tool in pack.tools]
+    for mine, theirs in zip(forwarding.tools, pack.tools, strict=True):
+        assert (mine.input_schema, mine.scope) == (theirs.input_schema, theirs.scope)
+        assert (mine.handler is theirs.handler) is (mine.name == "km-help")
+
+
+@pytest.mark.parametrize(
+    ("url", "openly"), [("http://team.example", True), ("https://team.example", False), ("http://127.0.0.1:1", False)]
+)
+def test_tokens_that_would_travel_openly_are_noticed(url: str, openly: bool) -> None:
+    assert GatewaySettings(url, READER).sends_tokens_openly is openly
+    assert not GatewaySettings(url).sends_tokens_openly

@@ -1,0 +1,214 @@
+"""Archives that are not to be trusted: tampered with, cut short, bombs, and databases of somebody else."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import sqlite3
+import tarfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contextive.errors import ContextiveError, InvalidRequest, TooLarge
+from contextive.store.archive import BadArchive, check_archive, read_manifest
+from contextive.store.restore import restore_backup
+
+from .backed_up import Place
+
+
+def rewritten(source: Path, target: Path, change: Callable[[list[tuple[tarfile.TarInfo, bytes]]], object]) -> Path:
+    """An archive with other members, its gzip and its tar as they should be."""
+    with tarfile.open(source) as tar:
+        members = []
+        for entry in tar.getmembers():
+            file = tar.extractfile(entry)
+            members.append((entry, file.read() if file else b""))
+    change(members)
+    with tarfile.open(target, "w:gz", format=tarfile.GNU_FORMAT) as tar:
+        for entry, data in members:
+            entry.size = len(data) if entry.isreg() else 0
+            tar.addfile(entry, io.BytesIO(data) if entry.isreg() else None)
+    return target
+
+
+def with_manifest(change: Callable[[dict[str, Any]], None]) -> Callable[[list[tuple[tarfile.TarInfo, bytes]]], None]:
+    def apply(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
+        manifest = json.loads(members[0][1])
+        change(manifest)
+        members[0] = (members[0][0], json.dumps(manifest).encode())
+
+    return apply
+
+
+def entry_of(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.linkname = kind, link
+    return entry
+
+
+def named(name: str) -> Callable[[dict[str, Any]], None]:
+    """A manifest that names one file more, as it would be with the text `evil`."""
+    digest = hashlib.sha256(b"evil").hexdigest()
+    return lambda manifest: manifest["files"].append({"name": name, "size": 4, "sha256": digest})
+
+
+def smuggle(name: str) -> Callable[[list[tuple[tarfile.TarInfo, bytes]]], None]:
+    def apply(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
+        with_manifest(named(name))(members)
+        members.append((entry_of(name), b"evil"))
+
+    return apply
+
+
+def replace_database(content: bytes) -> Callable[[list[tuple[tarfile.TarInfo, bytes]]], None]:
+    def apply(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
+        members[1] = (members[1][0], content)
+        found = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        with_manifest(lambda manifest: manifest["files"][0].update(found))(members)
+
+    return apply
+
+
+HOSTILE: dict[str, Callable[[list[tuple[tarfile.TarInfo, bytes]]], object]] = {
+    "up": smuggle("../evil"),
+    "absolute": smuggle("/tmp/evil"),
+    "up inside": smuggle("audit/../../evil"),
+    "hidden": smuggle("audit/.evil"),
+    "another file": smuggle("tokens.json"),
+    "a sidecar": smuggle("lexical/meta.json"),
+    "backslash": smuggle("audit\\..\\evil"),
+    "twice": smuggle("index.db"),
+    "unnamed": lambda members: members.append((entry_of("audit/evil.log"), b"evil")),
+    "missing": lambda members: members.pop(),
+    "link": lambda members: members.insert(1, (entry_of("audit/x", tarfile.SYMTYPE, "/etc"), b"")),
+    "hard link": lambda members: members.insert(1, (entry_of("audit/x", tarfile.LNKTYPE, "index.db"), b"")),
+    "device": lambda members: members.insert(1, (entry_of("audit/x", tarfile.CHRTYPE), b"")),
+    "pipe": lambda members: members.insert(1, (entry_of("audit/x", tarfile.FIFOTYPE), b"")),
+    "directory": lambda members: members.insert(1, (entry_of("audit", tarfile.DIRTYPE), b"")),
+    "extended header": lambda members: members.insert(1, (entry_of("x", tarfile.XHDTYPE), b"")),
+    "changed": lambda members: members.__setitem__(1, (members[1][0], members[1][1][:-1] + b"!")),
+    "shorter": lambda members: members.__setitem__(1, (members[1][0], members[1][1][:-4096])),
+    "no manifest": lambda members: members.pop(0),
+    "manifest later": lambda members: members.append(members.pop(0)),
+    "manifest is no object": lambda members: members.__setitem__(0, (members[0][0], b"[1]")),
+    "manifest is deep": lambda members: members.__setitem__(0, (members[0][0], b"[" * 100_000)),
+    "another format": with_manifest(lambda manifest: manifest.update(format=2)),
+    "negative size": with_manifest(lambda manifest: manifest["files"][0].update(size=-1)),
+    "true as size": with_manifest(lambda manifest: manifest["files"][0].update(size=True)),
+    "no database": with_manifest(lambda manifest: manifest["files"].pop(0)),
+    "too many": with_manifest(lambda manifest: manifest["files"].extend(manifest["files"] * 100)),
+    "a bomb by its word": with_manifest(lambda manifest: manifest["files"][0].update(size=1 << 50)),
+    "a huge log": with_manifest(
+        lambda manifest: manifest["files"].append({"name": "audit/x", "size": 1 << 26, "sha256": ""})
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_an_archive_that_was_tampered_with_changes_nothing(place: Place, tmp_path: Path, kind: str) -> None:
+    good = place.backups.create()
+    bad = rewritten(good.path, tmp_path / "bad.tgz", HOSTILE[kind])
+    before = (place.store().generation(), place.store().ledger(), sorted(p.name for p in tmp_path.iterdir()))
+    with pytest.raises((BadArchive, TooLarge)):
+        check_archive(bad)
+    with pytest.raises((BadArchive, TooLarge)):
+        restore_backup(bad, place.backups, force=True)
+    assert (place.store().generation(), place.store().ledger(), sorted(p.name for p in tmp_path.iterdir())) == before
+    assert [path.name for path in (place.state / "backups").iterdir()] == ["archives"]
+
+
+@pytest.mark.parametrize("part", [0, 1, 10, 100, 0.3, 0.9, -1, -8, -20])
+def test_an_archive_that_was_cut_short_is_recognised(place: Place, tmp_path: Path, part: float) -> None:
+    data = place.backups.create().path.read_bytes()
+    cut = tmp_path / "cut.tgz"
+    cut.write_bytes(data[: int(len(data) * part) if isinstance(part, float) else part])
+    with pytest.raises(BadArchive):
+        check_archive(cut)
+
+
+def test_every_flipped_byte_is_recognised(place: Place, tmp_path: Path) -> None:
+    data = bytearray(place.backups.create().path.read_bytes())
+    damaged = tmp_path / "damaged.tgz"
+    for position in range(10, len(data), max(1, len(data) // 60)):
+        damaged.write_bytes(data[:position] + bytes([data[position] ^ 0xFF]) + data[position + 1 :])
+        with pytest.raises((BadArchive, TooLarge)):
+            check_archive(damaged)
+
+
+def test_a_bomb_of_zeros_is_refused_before_it_is_unpacked(place: Place, tmp_path: Path) -> None:
+    """4 GiB of zeros in 4 MiB: more than any index of that size can be."""
+    good = read_manifest(place.backups.create().path)
+    huge = 1 << 32
+    manifest = replace(good, files=(replace(good.files[0], size=huge),))
+    bomb = tmp_path / "bomb.tgz"
+    with gzip.open(bomb, "wb", compresslevel=1) as packed:
+        text = manifest.as_json()
+        head = tarfile.TarInfo("manifest.json")
+        head.size = len(text)
+        packed.write(head.tobuf(tarfile.GNU_FORMAT) + text + b"\0" * (-len(text) % 512))
+        body = tarfile.TarInfo("index.db")
+        body.size = huge
+        packed.write(body.tobuf(tarfile.GNU_FORMAT) + b"\0" * (1 << 24))
+    started = time.monotonic()
+    with pytest.raises(TooLarge):
+        check_archive(bomb)
+    assert time.monotonic() - started < 5
+
+
+def test_what_is_no_archive_is_refused(place: Place, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.tgz")
+    (tmp_path / "text.tgz").write_text("hello", encoding="utf-8")
+    with gzip.open(tmp_path / "zeros.tgz", "wb") as packed:
+        packed.write(b"\0" * 100_000)
+    for name in ("pipe.tgz", "text.tgz", "zeros.tgz", "missing.tgz", "."):
+        with pytest.raises(InvalidRequest):
+            check_archive(tmp_path / name)
+
+
+def database_with(place: Place, tmp_path: Path, *statements: str) -> bytes:
+    """The database of the place, with some statements run on it by somebody who knows nothing of us."""
+    with tarfile.open(place.backups.create().path) as tar:
+        tar.extract("index.db", tmp_path / "work", filter="data")
+    path = tmp_path / "work" / "index.db"
+    connection = sqlite3.connect(path, isolation_level=None)
+    for statement in statements:
+        connection.execute(statement)
+    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.close()
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TRIGGER evil AFTER INSERT ON audit BEGIN DELETE FROM vote; END",
+        "CREATE VIEW evil AS SELECT * FROM vote",
+        "CREATE TABLE evil (x)",
+        "DROP TABLE vote",
+        "DELETE FROM progress",
+        "PRAGMA user_version = 0",
+        "PRAGMA user_version = 9999",
+    ],
+)
+def test_a_database_that_is_not_ours_is_not_restored(place: Place, tmp_path: Path, statement: str) -> None:
+    content = database_with(place, tmp_path, statement)
+    bad = rewritten(place.backups.create().path, tmp_path / "bad.tgz", replace_database(content))
+    check_archive(bad)
+    with pytest.raises(ContextiveError):
+        restore_backup(bad, place.backups, force=True)
+    assert len(place.store().votes()) == 1
+
+
+def test_a_file_that_is_no_database_is_not_restored(place: Place, tmp_path: Path) -> None:
+    bad = rewritten(place.backups.create().path, tmp_path / "bad.tgz", replace_database(b"x" * 10_000))
+    with pytest.raises(InvalidRequest):
+        restore_backup(bad, place.backups, force=True)
+    assert len(place.store().votes()) == 1
