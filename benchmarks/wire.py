@@ -90,8 +90,8 @@ class _Process:
 class StdioServer(_Process):
     """A server on a pipe, and the client at its other end."""
 
-    def __init__(self, command: Sequence[str], tool: str) -> None:
-        super().__init__(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, command: Sequence[str], tool: str, extra: dict[str, str] | None = None) -> None:
+        super().__init__(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, extra=extra)
         self._tool = tool
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:

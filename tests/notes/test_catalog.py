@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contextive.notes.catalog import NoteCatalog
+from contextive.notes.note import parse_note
 from tests.notes.making import catalog_of, slugs
 
 
@@ -107,3 +109,23 @@ def test_newest_comes_first_and_paths_decide_ties() -> None:
     }
     assert [note.slug for note in catalog_of(texts).newest_first] == ["c", "a", "b"]
     assert slugs(catalog_of(texts)) == ["a", "b", "c"]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcd"), st.lists(st.sampled_from(["[[a]]", "[[B c]]", "[[d]]", "x", "`"]))),
+        max_size=8,
+    )
+)
+def test_a_catalog_that_takes_over_says_what_a_new_one_says(edits: list[tuple[str, list[str]]]) -> None:
+    texts = {f"{name}.md": f"---\ntitle: {name}\n---\n" for name in "abc"}
+    before = NoteCatalog(parse_note(path, text) for path, text in texts.items())
+    for name, words in edits:
+        texts[f"{name}.md"] = f"---\ntitle: {name}\n---\n" + " ".join(words)
+        notes = [parse_note(path, text) for path, text in texts.items()]
+        after, fresh = NoteCatalog(notes, before), NoteCatalog(notes)
+        for note in after.notes:
+            assert after.backlinks(note) == fresh.backlinks(note)
+            assert after.local_graph(note) == fresh.local_graph(note)
+            assert after.find(note.title) == fresh.find(note.title)
+        before = after

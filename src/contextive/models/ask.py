@@ -151,7 +151,9 @@ def _prompt(question: str, sources: Sequence[Source]) -> str:
 
 def _cited(text: str, sources: Sequence[Source], model: str, warnings: tuple[str, ...]) -> Answer:
     """The model's text with only true citations, and the sources that it cites: all that it was given where it cites none."""
-    cited = keep_known_citations(text[:_LONGEST_ANSWER], len(sources), {source.slug for source in sources})
+    cited = keep_known_citations(
+        text[:_LONGEST_ANSWER], len(sources), {source.slug for source in sources if source.slug}
+    )
     numbered = list(enumerate(sources, 1))
     if cited.numbers:
         numbered = [(number, source) for number, source in numbered if number in cited.numbers]

@@ -14,7 +14,8 @@ _SMALLEST_PIECE = 200
 class Source:
     """One passage that the search found: what it is, where it stands, and its text."""
 
-    slug: str
+    slug: str | None
+    """None for what is no note."""
     title: str
     path: str
     first_line: int
@@ -25,7 +26,7 @@ class Source:
         """The source without its text, as an answer shows it."""
         return {
             "number": number,
-            "slug": self.slug,
+            **({"slug": self.slug} if self.slug is not None else {}),
             "title": self.title,
             "path": self.path,
             "lines": [self.first_line, self.last_line],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,6 +14,7 @@ from contextive.notes.wikilink import NoteLink
 
 MAX_LOCAL_NODES = 1000
 _ENDINGS = (".md", ".markdown")
+_IS_SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +54,29 @@ class _Graph:
 class NoteCatalog:
     """Notes in note order: oldest first, by path where that is equal. Slugs are unique; who lost one is a problem."""
 
-    def __init__(self, notes: Iterable[Note]) -> None:
+    def __init__(self, notes: Iterable[Note], before: NoteCatalog | None = None) -> None:
+        """`before` is an earlier state of the same notes; what was made for it and still holds is taken over."""
+        self._index_before: SearchIndex | None = (before._index or before._index_before) if before is not None else None
+        self._index: SearchIndex | None = None
         self.problems: tuple[NoteProblem, ...] = ()
         self.notes: tuple[Note, ...] = tuple(
             sorted(self._with_own_slugs(notes), key=lambda n: (n.created or 0.0, n.path))
         )
         self._numbers = {note.slug: number for number, note in enumerate(self.notes)}
+        if before is not None and list(map(_names_of, self.notes)) == list(map(_names_of, before.notes)):
+            self._take_over(before)
 
     @cached_property
     def newest_first(self) -> list[Note]:
         """The notes by creation, newest first, by path where that is equal."""
         return sorted(self.notes, key=lambda note: (-(note.created or 0.0), note.path))
 
-    @cached_property
+    @property
     def index(self) -> SearchIndex:
         """For finding notes by what is written in them, newest first."""
-        return SearchIndex(self.newest_first)
+        if self._index is None:
+            self._index, self._index_before = SearchIndex(self.newest_first, self._index_before), None
+        return self._index
 
     def get(self, slug: str) -> Note | None:
         """The note with exactly that slug."""
@@ -148,6 +157,21 @@ class NoteCatalog:
         self.problems = tuple(problems)
         return list(by_slug.values())
 
+    def _take_over(self, before: NoteCatalog) -> None:
+        """Where every note is still called what it was, links that were not changed lead where they led."""
+        made = before.__dict__
+        kept: list[str] = [name for name in ("_names", "_paths") if name in made]
+        if "_targets" in made:
+            pairs = list(zip(self.notes, before.notes, strict=True))
+            changed = [number for number, (note, old) in enumerate(pairs) if note.links != old.links]
+            self.__dict__ |= {name: made[name] for name in kept}
+            targets = list(made["_targets"])
+            for number in changed:
+                targets[number] = self._targets_of(number, {})
+            self.__dict__["_targets"] = targets
+            kept = [name for name in ("_sources", "_graph") if name in made and not changed]
+        self.__dict__ |= {name: made[name] for name in kept}
+
     @cached_property
     def _names(self) -> dict[str, int]:
         """Numbers by name. What is said first wins: slugs before titles before aliases before names of files."""
@@ -178,13 +202,15 @@ class NoteCatalog:
 
     def _find(self, name: str) -> int | None:
         wanted = normalise(name)
-        number = self._names.get(wanted)
+        number = self._numbers.get(wanted)  # slugs come first among all names
+        if number is None:
+            number = self._names.get(wanted)
         if number is None and wanted.endswith(_ENDINGS):
             wanted = _without_ending(wanted)
             number = self._names.get(wanted)
         if number is None and "/" in wanted:
             number = self._paths.get(wanted.removeprefix("./").removeprefix("/"))
-        if number is None and (slug := slugify(name)):
+        if number is None and not _IS_SLUG.fullmatch(wanted) and (slug := slugify(name)):
             number = self._numbers.get(slug)
         return number
 
@@ -198,11 +224,22 @@ class NoteCatalog:
     @cached_property
     def _targets(self) -> list[list[int]]:
         """For each note the numbers of the other notes that it links to, in first-seen order."""
-        found = []
-        for number, note in enumerate(self.notes):
-            targets = dict.fromkeys(self._target(link) for link in note.links)
-            found.append([target for target in targets if target is not None and target != number])
-        return found
+        seen: dict[tuple[str, str | None], int | None] = {}
+        return [self._targets_of(number, seen) for number in range(len(self.notes))]
+
+    def _targets_of(self, number: int, seen: dict[tuple[str, str | None], int | None]) -> list[int]:
+        """The targets of one note; `seen` remembers what a link leads to."""
+        targets: dict[int, None] = {}
+        for link in self.notes[number].links:
+            if link.kind != "note":
+                continue
+            key = (link.target, link.heading)
+            if key not in seen:
+                seen[key] = self._target(link)
+            target = seen[key]
+            if target is not None and target != number:
+                targets[target] = None
+        return list(targets)
 
     @cached_property
     def _sources(self) -> list[list[int]]:
@@ -226,6 +263,10 @@ class NoteCatalog:
                     edges_of[target].append(len(edges))
                     edges.append((number, target))
         return _Graph(edges, edges_of)
+
+
+def _names_of(note: Note) -> tuple[object, ...]:
+    return note.path, note.slug, note.title, note.aliases
 
 
 def _without_ending(path: str) -> str:

@@ -99,6 +99,8 @@ def text_value(values: Mapping[str, Any], key: str) -> str:
     if value is None or isinstance(value, dict | list):
         return ""
     text = str(value).lower() if isinstance(value, bool) else str(value)
+    if text.isprintable():
+        return " ".join(text.split())
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import threading
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate, islice
 
 from contextive.notes.note import Note
+from contextive.notes.words import GROUP, WordGroups
 
 MAX_RESULTS = 20
 _SEPARATOR = "\0"
@@ -16,6 +18,8 @@ _BEFORE, _AFTER, _OPENING = 50, 100, 150
 _PUNCTUATION = str.maketrans("", "", "?.,!")
 _STOP_WORDS = frozenset({"what", "when", "where", "which", "this", "that", "with", "from", "have", "does"})
 _MAX_KEYWORDS = 32
+_LEARNED_CHARACTERS = 1_000_000
+"""What one search learns at most, so that it stays short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +31,21 @@ class NoteHit:
 
 
 class SearchIndex:
-    """The texts of many notes as two, one of titles and one of contents: what is not there costs one look, not thousands."""
+    """Finds notes by a text in them: titles as one long text, and of the contents only those that can hold it.
 
-    def __init__(self, notes: Iterable[Note]) -> None:
+    The words of the notes are learned with the first searches, some with each, so that none of them waits for all.
+    """
+
+    def __init__(self, notes: Iterable[Note], before: SearchIndex | None = None) -> None:
+        """`before` is the index of an earlier state, which knows the words of notes that are still the same."""
         self._notes = list(notes)
         self._titles = _Joined([note.lowered_title for note in self._notes])
-        self._contents = _Joined([note.lowered for note in self._notes])
+        self._words: WordGroups = before._words if before is not None else WordGroups()
+        self._lock: threading.Lock = before._lock if before is not None else threading.Lock()
+        self._members: dict[int, list[int]] = {}
+        self._unknown: list[int] = []
+        with self._lock:
+            self._sort_out(range(len(self._notes)))
 
     def search(self, query: str, limit: int = MAX_RESULTS) -> list[NoteHit]:
         """The notes that hold the query, those with it in their title first; otherwise in the order in which they came."""
@@ -41,12 +54,41 @@ class SearchIndex:
             return []
         found = list(islice(self._titles.find(wanted), limit))
         in_titles = frozenset(found)
-        found += islice((n for n in self._contents.find(wanted) if n not in in_titles), limit - len(found))
+        in_contents = (n for n in self._candidates(wanted) if n not in in_titles and wanted in self._notes[n].lowered)
+        found += islice(in_contents, limit - len(found))
         return [NoteHit(self._notes[number], excerpt_of(self._notes[number], wanted)) for number in found]
+
+    def _candidates(self, wanted: str) -> Iterable[int]:
+        with self._lock:
+            if self._unknown:
+                self._learn_some()
+            groups = self._words.groups_with(wanted)
+            if groups is None:
+                return range(len(self._notes))
+            known = [number for group in groups for number in self._members.get(group, ())]
+            return sorted([*known, *self._unknown])
+
+    def _learn_some(self) -> None:
+        numbers: list[int] = []
+        size = 0
+        while self._unknown and (size < _LEARNED_CHARACTERS or len(numbers) % GROUP):
+            numbers.append(self._unknown.pop())
+            size += len(self._notes[numbers[-1]].content)
+        self._words.learn([self._notes[number] for number in numbers])
+        self._sort_out(numbers)
+
+    def _sort_out(self, numbers: Iterable[int]) -> None:
+        """Put notes to the group that they belong to, or to those whose words are not known yet."""
+        for number in numbers:
+            group = self._words.group_of(self._notes[number])
+            if group is None:
+                self._unknown.append(number)
+            else:
+                self._members.setdefault(group, []).append(number)
 
 
 class _Joined:
-    """Many texts as one."""
+    """Many texts as one: what is not there costs one look, not thousands."""
 
     def __init__(self, texts: list[str]) -> None:
         self._text = _SEPARATOR.join(text.replace(_SEPARATOR, " ") for text in texts)

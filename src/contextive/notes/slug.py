@@ -36,7 +36,7 @@ def slug_of(*names: str) -> str:
 def normalise(target: str) -> str:
     """The form in which links and names are compared: trimmed, lower case, spaces as dashes, composed letters."""
     text = target if target.isascii() else unicodedata.normalize("NFC", target)
-    return _SPACES.sub("-", text.strip().lower())
+    return "-".join(text.lower().split())
 
 
 def file_stem(slug: str) -> str:

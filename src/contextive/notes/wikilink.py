@@ -6,21 +6,16 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from contextive.notes.prose import prose_of
 from contextive.notes.slug import normalise
-
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
 
 LinkKind = Literal["note", "requirement", "file", "symbol"]
 
 _LINK = re.compile(r"\[\[([^\[\]\r\n]{1,1000})\]\]")
 _MARK = re.compile(r"\\.|`+|\[\[", re.DOTALL)
 _BACKTICKS = re.compile(r"`+")
-_LINE_END = re.compile(r"\r\n?|\n")
-_MAY_HOLD_CODE = re.compile(r"`|~~~|^[ >*+\-0-9.)]*(?: {4}|\t)", re.MULTILINE)
 _REQUIREMENT = re.compile(r"req:([0-9a-f]{8,128})", re.IGNORECASE)
 _ATTACHMENT = re.compile(r".*\.(?!md\Z|markdown\Z)[a-z][a-z0-9]{0,7}", re.IGNORECASE)
 
@@ -61,8 +56,8 @@ class LinkPlace:
 def parse_links(content: str) -> tuple[NoteLink, ...]:
     """The links of a note's content, each target and heading once, in the order in which they are first seen."""
     found: dict[tuple[str, str, str | None], NoteLink] = {}
-    for place in find_links(content):
-        link = place.link
+    for written, embed in _written(content):
+        link = _read(written[1], embed)
         target = normalise(link.target) if link.kind == "note" else link.target
         found.setdefault((link.kind, target, link.heading), link)
     return tuple(found.values())
@@ -70,13 +65,28 @@ def parse_links(content: str) -> tuple[NoteLink, ...]:
 
 def find_links(content: str) -> Iterator[LinkPlace]:
     """Every link in order, each time that it is written. A link to a heading of the same note has an empty target."""
+    for written, embed in _written(content):
+        name = _parts(written[1])[0]
+        name_start = written.start(1) + len(name) - len(name.lstrip())
+        start = written.start() - 1 if embed else written.start()
+        yield LinkPlace(_read(written[1], embed), start, written.end(), name_start, name_start + len(name.strip()))
+
+
+def _written(content: str) -> Iterator[tuple[re.Match[str], bool]]:
+    """The links as they are written, and whether each is an embed."""
     if "[[" not in content:
         return
-    for start, end in _prose(content):
-        yield from _links_within(content, start, end)
+    for start, end in prose_of(content):
+        for found in _written_within(content, start, end):
+            yield found, found.start() > start and content[found.start() - 1] == "!"
 
 
-def _links_within(content: str, start: int, end: int) -> Iterator[LinkPlace]:
+def _written_within(content: str, start: int, end: int) -> Iterator[re.Match[str]]:
+    if content.find("[[", start, end) < 0:
+        return
+    if content.find("`", start, end) < 0 and content.find("\\", start, end) < 0:
+        yield from _LINK.finditer(content, start, end)
+        return
     spans: _Backticks | None = None
     position = start
     while (mark := _MARK.search(content, position, end)) is not None:
@@ -90,30 +100,29 @@ def _links_within(content: str, start: int, end: int) -> Iterator[LinkPlace]:
                 position = mark.start() + 1
             else:
                 position = found.end()
-                embed = mark.start() > start and content[mark.start() - 1] == "!"
-                yield _place(found, embed)
+                yield found
 
 
-def _place(found: re.Match[str], embed: bool) -> LinkPlace:
-    inner = found[1]
+def _parts(inner: str) -> tuple[str, str | None, str | None]:
+    """Target, heading and label of what stands between the brackets, as they are written."""
+    if "|" not in inner and "#" not in inner:
+        return inner, None, None
     name, bar, label = inner.partition("|")
     if bar and name.endswith("\\"):  # how a bar is written inside a table
         name = name[:-1]
     target, hash_mark, heading = name.partition("#")
     if hash_mark and not heading.strip():  # a name such as C#
         target, heading = name, ""
-    name_start = found.start(1) + len(target) - len(target.lstrip())
-    name_end = name_start + len(target.strip())
-    start = found.start() - 1 if embed else found.start()
-    link = _link(target.strip(), label.strip() or None if bar else None, heading.strip() or None, embed)
-    return LinkPlace(link, start, found.end(), name_start, name_end)
+    return target, heading.strip() or None, label.strip() or None
 
 
-def _link(target: str, label: str | None, heading: str | None, embed: bool) -> NoteLink:
-    if requirement := _REQUIREMENT.fullmatch(target):
-        return NoteLink("requirement", requirement[1].lower(), label, heading, embed)
+def _read(inner: str, embed: bool) -> NoteLink:
+    written, heading, label = _parts(inner)
+    target = written.strip()
     scheme, colon, rest = target.partition(":")
     if colon and rest.strip():
+        if requirement := _REQUIREMENT.fullmatch(target):
+            return NoteLink("requirement", requirement[1].lower(), label, heading, embed)
         if scheme.lower() == "file":
             return NoteLink("file", rest.strip(), label, heading, embed)
         if scheme.lower() == "symbol" and "::" in rest:
@@ -141,25 +150,3 @@ class _Backticks:
         candidates = self.starts.get(length, [])
         index = bisect_left(candidates, end)
         return candidates[index] + length if index < len(candidates) else end
-
-
-def _prose(content: str) -> Iterator[tuple[int, int]]:
-    """The stretches of text that are no block of code, each of which holds its code spans whole."""
-    if _MAY_HOLD_CODE.search(content) is None:
-        yield 0, len(content)
-        return
-    lines = [0, *(end.end() for end in _LINE_END.finditer(content)), len(content)]
-    for token in _block_parser().parse(content):
-        if token.type in ("inline", "html_block") and token.map is not None:
-            first, last = token.map
-            yield lines[min(first, len(lines) - 1)], lines[min(last, len(lines) - 1)]
-
-
-@cache
-def _block_parser() -> MarkdownIt:
-    """A parser for block structure alone, loaded for the first note that holds code."""
-    from markdown_it import MarkdownIt
-
-    parser = MarkdownIt("commonmark", {"maxNesting": 100})
-    parser.core.ruler.disable(["inline", "text_join"])
-    return parser

@@ -10,11 +10,9 @@ from contextive.errors import InvalidRequest, ToolFailed
 from contextive.models.request import ModelRequest
 from contextive.models.router import ModelRouter
 from contextive.models.sources import redact
+from contextive.recipes.place import RUNS_RECIPES
 from contextive.registry import Context, Dispatcher, InputNeeded, NoClient, Surface
 from contextive.workspace.secrets import contains_secret
-
-RUNS_RECIPES = "recipe"
-"""The label of tools that run recipes themselves. A recipe may not call one, so that none can run without end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,3 +12,7 @@ class RecipePlace:
 
     project: Path
     state: Path
+
+
+RUNS_RECIPES = "recipe"
+"""The label of tools that run recipes themselves. A recipe may not call one, so that none can run without end."""

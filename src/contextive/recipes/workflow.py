@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from contextive.config import FallbackStep, Workflow, WorkflowVariable
+from contextive.config import FallbackStep, StepCondition, Workflow, WorkflowVariable
 from contextive.config import Step as ConfiguredStep
 from contextive.errors import ConfigError
-from contextive.recipes.recipe import Action, ModelCall, Recipe, Step, ToolCall, Variable
+from contextive.recipes.recipe import Action, Capture, Condition, ModelCall, Recipe, Step, ToolCall, Variable, Wait
 from contextive.recipes.references import RecipeFault, check_references, variables_named
-from contextive.recipes.template import TemplateError, paths_in
+from contextive.recipes.template import TemplateError, parse_path, paths_in
 
 
 def recipe_of(name: str, workflow: Workflow) -> Recipe:
@@ -21,11 +21,11 @@ def recipe_of(name: str, workflow: Workflow) -> Recipe:
         steps: tuple[Step, ...] = ()
         for number, configured in enumerate(workflow.steps, 1):
             steps += (_step(configured, f"step{number}", steps[-1].id if steps else None),)
-        bare = Recipe(name, workflow.description or f"Runs {len(steps)} steps.", steps)
+        bare = Recipe(name, workflow.description or f"Runs {len(steps)} steps.", steps, outputs=workflow.outputs)
         variables: Mapping[str, Variable] = {
             each: Variable(each, "string", required=True) for each in variables_named(bare)
         } | {each: _variable(each, declared) for each, declared in workflow.variables.items()}
-        outputs = {"result": f"${{steps.{steps[-1].id}}}"}
+        outputs = workflow.outputs or {"result": f"${{steps.{steps[-1].id}}}"}
         recipe = Recipe(name, bare.summary, steps, variables, outputs, workflow.timeout_seconds)
         check_references(recipe)
     except TemplateError as fault:
@@ -46,12 +46,32 @@ def _step(step: FallbackStep, usual_id: str, before: str | None) -> Step:
     action: Action
     if step.tool is not None:
         action = ToolCall(step.tool, step.params)
-    else:
-        assert step.model is not None
+    elif step.model is not None:
         action = ModelCall(step.model, _prompt(step.prompt or "", before))
+    else:
+        assert step.wait is not None
+        wait = step.wait
+        action = Wait(wait.tool, wait.params, _condition(wait.until), wait.interval_seconds, wait.timeout_seconds)
     instead = step.fallback if isinstance(step, ConfiguredStep) and step.fallback else ()
-    fallback = tuple(_step(each, f"{identity}-fallback-{number}", before) for number, each in enumerate(instead, 1))
-    return Step(identity, action, fallback=fallback)
+    expected = [Condition(parse_path(path), "equals", value) for path, value in step.expect.items()]
+    return Step(
+        identity,
+        action,
+        asserts=(*expected, *map(_condition, step.asserts)),
+        captures=tuple(Capture(c.name, parse_path(c.path) if c.path else None) for c in step.capture),
+        description=step.description or "",
+        timeout_seconds=step.timeout_seconds,
+        fallback=tuple(_step(each, f"{identity}-fallback-{number}", before) for number, each in enumerate(instead, 1)),
+    )
+
+
+def _condition(given: StepCondition) -> Condition:
+    path = parse_path(given.path)
+    if "exists" in given.model_fields_set:
+        return Condition(path, "exists", bool(given.exists))
+    if "equals" in given.model_fields_set:
+        return Condition(path, "equals", given.equals)
+    return Condition(path, "not_equals", given.not_equals)
 
 
 def _prompt(prompt: str, before: str | None) -> str:
