@@ -98,10 +98,14 @@ def fitting_object(rule: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
         return st.dictionaries(fitting({"type": "string", **rule.get("propertyNames", {})}), values, max_size=2)
     required = rule.get("required", [])
     fields = {key: fitting(child) for key, child in rule["properties"].items()}
-    if "oneOf" in rule:
-        by_tool = {**fields, "tool": st.just("t"), "model": st.none()}
-        by_model = {**fields, "tool": st.none(), "model": st.just("m"), "prompt": st.just("p")}
+    if "oneOf" in rule and "tool" in fields:
+        by_tool = {**fields, "tool": st.just("t"), "model": st.none(), "wait": st.none()}
+        by_model = {**fields, "tool": st.none(), "model": st.just("m"), "prompt": st.just("p"), "wait": st.none()}
         return chosen(by_tool, ["tool"]) | chosen(by_model, ["model", "prompt"])
+    if "oneOf" in rule:
+        keys = [alternative["required"][0] for alternative in rule["oneOf"]]
+        others = {key: value for key, value in fields.items() if key not in keys}
+        return st.one_of([chosen({**others, key: fields[key]}, [*required, key]) for key in keys])
     return chosen(fields, required)
 
 
@@ -164,7 +168,7 @@ def places(rule: dict[str, Any], make: Any) -> Iterator[Any]:
     yield make
     if "properties" in rule:
         for key, child in rule["properties"].items():
-            others = {"tool": "t"} if "oneOf" in rule and key != "tool" else {}
+            others = {"tool": "t"} if "oneOf" in rule and key != "tool" and "tool" in rule["properties"] else {}
             others |= {other: minimal(rule["properties"][other]) for other in rule.get("required", []) if other != key}
             yield from places(child, lambda value, key=key, others=others: make({**others, key: value}))
     elif isinstance(rule.get("additionalProperties"), dict):

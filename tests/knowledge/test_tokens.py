@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contextive.knowledge import tokens
-from contextive.knowledge.tokens import MAX_TOKEN_LENGTH, identifiers, query_terms, tokenise, unstemmed
+from contextive.knowledge.tokens import (
+    MAX_TOKEN_LENGTH,
+    held_terms,
+    identifiers,
+    query_terms,
+    tokenise,
+    tokenise_joined,
+    unstemmed,
+)
 
 
 @pytest.mark.parametrize(
@@ -123,3 +131,18 @@ def test_threads_share_the_memo() -> None:
     for thread in threads:
         thread.join(timeout=30)
     assert found == [expected] * 4
+
+
+@given(st.text(max_size=60))
+def test_joined_tokens_are_the_tokens(text: str) -> None:
+    assert tokenise_joined(text).split() == tokenise(text)
+
+
+@given(st.text(alphabet="aAzZ09_-./:(){}' \t\n\x1c\x85\u00e9\u6771", max_size=30))
+def test_marks_around_a_word_change_nothing(text: str) -> None:
+    assert tokenise(text) == [token for raw in tokens._raw_words(text) for token in tokenise(raw)]
+
+
+def test_each_line_holds_terms_of_its_own() -> None:
+    lines = ["def open_door(key):", "    return key", ""]
+    assert held_terms(lines, ["key", "door", "lock"]) == [{"key", "door"}, {"key"}, set()]

@@ -40,6 +40,14 @@ def test_a_file_comes_back_as_it_was_put(store: Store) -> None:
     assert store.chunks([held.number, held.number + 1]) == {held.number: held}
 
 
+def test_a_chunk_that_is_asked_for_twice_comes_once_and_with_the_newest_facts(store: Store) -> None:
+    put(store, parsed("a.md", ["one", "two"], subsystem="Old"))
+    numbers = [row.number for row in store.chunks_of("a.md")]
+    assert list(store.chunks([*numbers[::-1], *numbers])) == numbers[::-1]
+    put(store, parsed("a.md", ["one", "two"], subsystem="New"))
+    assert {row.artifact.subsystem for row in store.chunks(numbers).values()} == {"New"}
+
+
 def test_artifacts_are_listed_by_path(store: Store) -> None:
     put(store, parsed("b"), parsed("a/z"), parsed("a.md"))
     assert [row.artifact.path for row in store.artifacts()] == ["a.md", "a/z", "b"]

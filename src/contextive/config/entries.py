@@ -67,7 +67,7 @@ class StepCondition(Section):
     @model_validator(mode="after")
     def _one_operator(self) -> Self:
         if len(self.model_fields_set & {"equals", "not_equals", "exists"}) != 1:
-            raise PydanticCustomError("operator", "exactly one of equals, notEquals and exists must be given")
+            raise PydanticCustomError("one_operator", "exactly one of equals, notEquals and exists must be given")
         return self
 
 
@@ -115,7 +115,9 @@ class FallbackStep(Section):
     wait: StepWait | None = Field(None, description="Tool to call again and again until its result is as wanted.")
     params: Mapping[str, Any] = Field(default_factory=dict, description="Arguments of the tool.")
     prompt: Text | None = Field(None, description="Text for the model; needed with model.")
-    expect: Mapping[Text, Any] = Field(default_factory=dict, description="Values that must stand at paths of the result.")
+    expect: Mapping[Text, Any] = Field(
+        default_factory=dict, description="Values that must stand at paths of the result."
+    )
     asserts: Annotated[tuple[StepCondition, ...], Strict(False)] = Field(
         (), alias="assert", description="What must be true of the result."
     )
@@ -127,9 +129,9 @@ class FallbackStep(Section):
     @model_validator(mode="after")
     def _one_action(self) -> Self:
         if sum(given is not None for given in (self.tool, self.model, self.wait)) != 1:
-            raise PydanticCustomError("tool_or_model", "exactly one of tool, model and wait must be given")
+            raise PydanticCustomError("one_action", "exactly one of tool, model and wait must be given")
         if self.model is not None and self.prompt is None:
-            raise PydanticCustomError("tool_or_model", "a step with a model needs a prompt")
+            raise PydanticCustomError("one_action", "a step with a model needs a prompt")
         return self
 
 

@@ -91,7 +91,7 @@ def _describe(details: ErrorDetails, evidence: Evidence) -> Problem:
             return _unknown_key_problem(path, evidence)
         case "missing":
             return evidence.problem(path, "required key is missing")
-        case "tool_or_model":
+        case "one_action" | "one_operator":
             return evidence.problem(path, details["msg"])
         case _ if details["loc"][-1] == _KEY_MARK:
             words = PATTERN_WORDS[NAME_PATTERN] if path[0] != "routing" else "non-empty string"

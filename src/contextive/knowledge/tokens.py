@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Collection, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Final, NamedTuple
 
 import Stemmer  # type: ignore[import-not-found]
@@ -17,7 +19,7 @@ import Stemmer  # type: ignore[import-not-found]
 MAX_TOKEN_LENGTH: Final = 64
 MAX_COMPOUND_PARTS: Final = 16
 MEMO_LIMIT: Final = 100_000
-"""How many raw words are remembered before the memo starts over: some 30 MB at most."""
+"""How many pieces of text are remembered before the memo starts over: some 30 MB at most."""
 
 _STOP_WORDS_TEXT = """
     a about after again all also am an and any are as at be because been before being both but by can cannot could did do
@@ -33,6 +35,7 @@ STOP_WORDS: Final = frozenset(_STOP_WORDS_TEXT.split())
 # Marks of Indic and Thai scripts belong to the word, though `\w` leaves them out.
 _LETTER = "\\w\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0963\u0966-\u0dff\u0e00-\u0e7f"
 _RAW_WORD = re.compile(f"[{_LETTER}]+(?:(?:[-./]|::)[{_LETTER}]+)*")
+_BLANKS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "-./:_")}
 _SEPARATORS = ("/", "::", ".", "-", "_")
 _CAMEL_EDGE = re.compile(
     r"(?<=[a-z])(?=[A-Z])"
@@ -54,54 +57,73 @@ class _Words(NamedTuple):
     """Those tokens that are a whole identifier of several parts, or hold letters and digits."""
 
 
-_memo: dict[str, _Words] = {}
+class _Memo(dict[str, tuple[str, ...]]):
+    """The tokens of every piece of text that was seen of late: looking one up costs no call of Python."""
+
+    def __missing__(self, piece: str) -> tuple[str, ...]:
+        tokens = tuple(token for raw in _RAW_WORD.findall(piece) for token in _take_apart(raw).tokens)
+        if len(self) >= MEMO_LIMIT:
+            self.clear()
+        if len(piece) <= 2 * MAX_TOKEN_LENGTH:
+            self[piece] = tokens
+        return tokens
+
+
+_memo: Final = _Memo()
+_tokens_of: Final = _memo.__getitem__
 
 
 def tokenise(text: str) -> list[str]:
     """The tokens of a document in their order, once for each occurrence; stop words are left out."""
-    known = _memo
-    tokens: list[str] = []
-    for raw in _RAW_WORD.findall(_normalise(text)):
-        words = known.get(raw)
-        tokens += words.tokens if words is not None else _learn(raw).tokens
-    return tokens
+    return list(chain.from_iterable(map(_tokens_of, _pieces(text))))
+
+
+def tokenise_joined(text: str) -> str:
+    """The same with a space between each two: no token holds one."""
+    return " ".join(chain.from_iterable(map(_tokens_of, _pieces(text))))
+
+
+def held_terms(lines: Sequence[str], terms: Collection[str]) -> list[frozenset[str]]:
+    """Which of the terms each line holds."""
+    wanted = frozenset(terms)
+    return [wanted.intersection(chain.from_iterable(map(_tokens_of, _pieces(line)))) for line in lines]
 
 
 def query_terms(text: str) -> tuple[str, ...]:
     """The distinct tokens of a query in their order. Stop words are left out, unless there is nothing else."""
-    found = [_memo.get(raw) or _learn(raw) for raw in _RAW_WORD.findall(_normalise(text))]
+    found = [_take_apart(raw) for raw in _raw_words(text)]
     terms = dict.fromkeys(token for words in found for token in words.tokens)
     return tuple(terms or dict.fromkeys(token for words in found for token in words.stop_words))
 
 
 def identifiers(text: str) -> tuple[str, ...]:
     """The distinct identifiers of a query in lower case: what is written with `_`, `.`, `/`, `-`, inner capitals or digits."""
-    found = [_memo.get(raw) or _learn(raw) for raw in _RAW_WORD.findall(_normalise(text))]
-    return tuple(dict.fromkeys(whole for words in found for whole in words.wholes))
+    return tuple(dict.fromkeys(whole for raw in _raw_words(text) for whole in _take_apart(raw).wholes))
 
 
 def unstemmed(text: str) -> tuple[str, ...]:
     """The distinct words of a query that a stem stands for: `gatherall` may be meant as the whole of `gatherAll`."""
-    words = dict.fromkeys(raw.lower() for raw in _RAW_WORD.findall(_normalise(text)) if raw.isascii() and raw.isalpha())
+    words = dict.fromkeys(raw.lower() for raw in _raw_words(text) if raw.isascii() and raw.isalpha())
     return tuple(word for word in words if word not in STOP_WORDS and _stem(word) != word)
 
 
-def _normalise(text: str) -> str:
-    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+def _pieces(text: str) -> list[str]:
+    """The text in pieces that no raw word reaches across. In ASCII they hold a mark or two more, which costs far less."""
+    return text.translate(_BLANKS).split() if text.isascii() else _raw_words(text)
 
 
-def _learn(raw: str) -> _Words:
-    """Take a raw word apart, and remember what it came to."""
+def _raw_words(text: str) -> list[str]:
+    found: list[str] = _RAW_WORD.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _take_apart(raw: str) -> _Words:
     tokens: list[str] = []
     stop_words: list[str] = []
     wholes: list[str] = []
     _split(_OWNER.sub("", raw), tokens, stop_words, wholes)
-    words = _Words(tuple(tokens), tuple(stop_words), tuple(wholes))
-    if len(_memo) >= MEMO_LIMIT:
-        _memo.clear()
-    if len(raw) <= 2 * MAX_TOKEN_LENGTH:
-        _memo[raw] = words
-    return words
+    return _Words(tuple(tokens), tuple(stop_words), tuple(wholes))
 
 
 def _split(word: str, tokens: list[str], stop_words: list[str], wholes: list[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +37,19 @@ def fuse(
     words = _to_unit([lexical.get(number, 0.0) for number in numbers])
     known = [number for number in numbers if number in cosines]
     meanings = dict(zip(known, _to_unit([cosines[number] for number in known]), strict=True))
-    fused = []
+    ranked: list[tuple[float, Fused]] = []
     for number, word in zip(numbers, words, strict=True):
         meaning = meanings.get(number)
         if meaning is None:
-            shares = ((lexical_weight + vector_weight) * word, 0.0)
+            by_word, by_meaning = (lexical_weight + vector_weight) * word, 0.0
         elif not lexical:
-            shares = (0.0, (lexical_weight + vector_weight) * meaning)
+            by_word, by_meaning = 0.0, (lexical_weight + vector_weight) * meaning
         else:
-            shares = (lexical_weight * word, vector_weight * meaning)
-        fused.append(Fused(number, word, cosines.get(number), *shares))
-    return sorted(fused, key=lambda one: (-one.score, one.number))
+            by_word, by_meaning = lexical_weight * word, vector_weight * meaning
+        ranked.append((-(by_word + by_meaning), Fused(number, word, cosines.get(number), by_word, by_meaning)))
+    # Numbers rise already, and sorting leaves what is equal in its order.
+    ranked.sort(key=itemgetter(0))
+    return [one for _, one in ranked]
 
 
 def _to_unit(scores: list[float]) -> list[float]:

@@ -1,24 +1,27 @@
 """What the graph knows about results: their node, its neighbours, their subsystems, and what stands beside them.
 
-All results are looked up together, a handful of questions to the store for each group of them, and never one for each.
+All results are looked up together, a handful of questions to the store for each group of them, and never one for each. What
+was found is remembered as long as the index stays as it is. It does not depend on which results were looked up together.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from contextive.knowledge.graph import EDGE_TYPES, Edge, Node
 from contextive.knowledge.identifiers import artifact_node_id
 from contextive.store.protocol import Store
-from contextive.store.values import ChunkRow
+from contextive.store.values import AsOf, ChunkRow
 
 MAX_RELATIONSHIPS: Final = 10
 MAX_RELATED: Final = 10
 GROUP: Final = 10
 """Results that are looked up together; the time budget is looked at between two groups."""
+REMEMBERED: Final = 1_000
+"""Contexts that are kept, some kilobytes each."""
 _MEMBERSHIP: Final = ("BELONGS_TO", "DESCRIBES", "VALIDATES")
 # A file's chunks and symbols are in the answer already; its neighbours are what the answer lacks.
 _SHOWN_TYPES: Final = tuple(kind for kind in EDGE_TYPES if kind not in ("HAS_CHUNK", "DECLARES_SYMBOL"))
@@ -62,55 +65,112 @@ class Contexts:
     ran_out_of_time: bool = False
 
 
-def read_contexts(
-    store: Store, rows: Sequence[ChunkRow], *, budget_ms: int, clock: Callable[[], float] = time.monotonic
-) -> Contexts:
-    """The graph context of each result whose file has a node, as far as the time budget reaches."""
-    end = clock() + budget_ms / 1000
-    made: dict[int, GraphContext] = {}
-    for at in range(0, len(rows), GROUP):
-        if at and clock() >= end:
-            return Contexts(made, ran_out_of_time=True)
-        made |= _read_group(store, rows[at : at + GROUP])
-    return Contexts(made)
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """What was read of one state of the index."""
+
+    as_of: AsOf
+    contexts: dict[str, GraphContext] = field(default_factory=dict)
+    """By the id of a file's node."""
+    surroundings: dict[str, tuple[Edge, ...]] = field(default_factory=dict)
+    """Edges by the id of a subsystem. There are few subsystems, and each has many files to choose from."""
 
 
-def _read_group(store: Store, rows: Sequence[ChunkRow]) -> dict[int, GraphContext]:
-    ids = list(dict.fromkeys(map(_node_id, rows)))
-    primary = store.nodes(ids)
-    edges = store.expand(sorted(primary), _SHOWN_TYPES, "both", MAX_RELATIONSHIPS)
-    at_node = _by_node(edges, primary)
-    subsystems = sorted({other for edge in edges for other in (edge.source, edge.target) if _is_subsystem(other)})
-    around = store.expand(subsystems, ("DESCRIBES", "VALIDATES", "DEPENDS_ON"), "both", MAX_RELATED + 1)
-    at_subsystem = _by_node(around, subsystems)
-    others = {end for edge in edges for end in (edge.source, edge.target)}
-    nodes = store.nodes(sorted(others))
-    contexts: dict[str, GraphContext] = {}
-    for node_id, node in primary.items():
-        own = at_node.get(node_id, ())
-        homes = [_other(edge, node_id) for edge in own if edge.type in _MEMBERSHIP and _is_subsystem(edge.target)]
-        beside = [edge for home in homes for edge in at_subsystem.get(home, ())]
-        contexts[node_id] = GraphContext(
-            primary_node=node,
-            relationships=_relationships(node_id, own, nodes),
-            neighbor_subsystems=_subsystem_names(own, beside),
-            related_artifacts=_related(node_id, own, beside),
-            path_depth=1 if homes else None,
-        )
-    return {row.number: contexts[_node_id(row)] for row in rows if _node_id(row) in contexts}
+class ContextReader:
+    """Reads graph contexts. It may be used by several threads at once."""
+
+    def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._clock = clock
+        self._memory: _Memory | None = None
+
+    def read(self, rows: Sequence[ChunkRow], as_of: AsOf, *, budget_ms: int) -> Contexts:
+        """The graph context of each result whose file has a node, as far as the time budget reaches."""
+        end = self._clock() + budget_ms / 1000
+        memory = self._memory
+        if memory is None or memory.as_of != as_of:
+            memory = _Memory(as_of)
+        made: dict[int, GraphContext] = {}
+        for at in range(0, len(rows), GROUP):
+            if at and self._clock() >= end:
+                self._remember(memory)
+                return Contexts(made, ran_out_of_time=True)
+            ids = {row.number: _node_id(row) for row in rows[at : at + GROUP]}
+            known = memory.contexts
+            missing = [node_id for node_id in dict.fromkeys(ids.values()) if node_id not in known]
+            found = self._read_group(missing, memory.surroundings) if missing else {}
+            made |= {
+                number: context
+                for number, node_id in ids.items()
+                if (context := found.get(node_id) or known.get(node_id)) is not None
+            }
+            known |= found
+        self._remember(memory)
+        return Contexts(made)
+
+    def _remember(self, memory: _Memory) -> None:
+        if memory is not self._memory and self._store.as_of() != memory.as_of:
+            return
+        if len(memory.contexts) > REMEMBERED:
+            memory.contexts.clear()
+        self._memory = memory
+
+    def _read_group(self, ids: Sequence[str], surroundings: dict[str, tuple[Edge, ...]]) -> dict[str, GraphContext]:
+        primary = self._store.nodes(ids)
+        edges = self._store.expand(sorted(primary), _SHOWN_TYPES, "both", MAX_RELATIONSHIPS)
+        at_node = _by_node(edges, primary, MAX_RELATIONSHIPS)
+        subsystems = {other for edge in edges for other in (edge.source, edge.target) if _is_subsystem(other)}
+        if unknown := sorted(subsystems - surroundings.keys()):
+            around = self._store.expand(unknown, ("DESCRIBES", "VALIDATES", "DEPENDS_ON"), "both", MAX_RELATED + 1)
+            at_subsystem = _by_node(around, unknown, MAX_RELATED + 1)
+            surroundings |= {name: tuple(at_subsystem.get(name, ())) for name in unknown}
+        others = {end for edge in edges for end in (edge.source, edge.target)} - primary.keys()
+        nodes = {**primary, **self._store.nodes(sorted(others))}
+        contexts: dict[str, GraphContext] = {}
+        for node_id, node in primary.items():
+            own = at_node.get(node_id, ())
+            homes = [_other(edge, node_id) for edge in own if edge.type in _MEMBERSHIP and _is_subsystem(edge.target)]
+            beside = [edge for home in homes for edge in surroundings[home]]
+            contexts[node_id] = GraphContext(
+                primary_node=node,
+                relationships=_relationships(node_id, own, nodes),
+                neighbor_subsystems=_subsystem_names(own, beside),
+                related_artifacts=_related(node_id, own, beside),
+                path_depth=1 if homes else None,
+            )
+        return contexts
 
 
 def _node_id(row: ChunkRow) -> str:
     return artifact_node_id(row.artifact.path, row.artifact.artifact_type)
 
 
-def _by_node(edges: Sequence[Edge], node_ids: Mapping[str, object] | Sequence[str]) -> dict[str, list[Edge]]:
+def _by_node(edges: Sequence[Edge], node_ids: Iterable[str], limit: int) -> dict[str, list[Edge]]:
+    """The edges at each node, of each direction the first by type and other end: others brought more of them along."""
     wanted = frozenset(node_ids)
     found: dict[str, list[Edge]] = {}
+    outgoing: dict[str, int] = {}
+    incoming: dict[str, int] = {}
     for edge in edges:
-        for end in {edge.source, edge.target} & wanted:
-            found.setdefault(end, []).append(edge)
+        for end, counts in ((edge.source, outgoing), (edge.target, incoming)):
+            if end in wanted:
+                counts[end] = counts.get(end, 0) + 1
+                if edge.source != edge.target or counts is outgoing:
+                    found.setdefault(end, []).append(edge)
+    for node_id, own in found.items():
+        if outgoing.get(node_id, 0) > limit or incoming.get(node_id, 0) > limit:
+            from_it = sorted((edge for edge in own if edge.source == node_id), key=_by_type_and_target)[:limit]
+            to_it = sorted((edge for edge in own if edge.target == node_id), key=_by_type_and_source)[:limit]
+            found[node_id] = sorted({*from_it, *to_it})
     return found
+
+
+def _by_type_and_target(edge: Edge) -> tuple[str, str]:
+    return edge.type, edge.target
+
+
+def _by_type_and_source(edge: Edge) -> tuple[str, str]:
+    return edge.type, edge.source
 
 
 def _relationships(node_id: str, edges: Sequence[Edge], nodes: Mapping[str, Node]) -> tuple[Relationship, ...]:

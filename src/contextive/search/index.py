@@ -121,11 +121,16 @@ class Index:
         self.be_fresh()
         with self._lock:
             if self._search is None:
-                from contextive.search.service import SearchService, SearchSettings
+                from contextive.search.service import SearchService
 
-                settings = self._search_settings or SearchSettings()
-                self._search = SearchService(self.store, self.embedder, settings, self._links)
+                self._search = SearchService(self.store, self.embedder, self.search_settings, self._links)
             return self._search
+
+    @property
+    def search_settings(self) -> SearchSettings:
+        from contextive.search.service import SearchSettings
+
+        return self._search_settings or SearchSettings()
 
     @property
     def embedder(self) -> Callable[[], Embedder] | None:

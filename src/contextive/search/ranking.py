@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -114,7 +115,12 @@ def is_trial(row: ChunkRow) -> bool:
         return True
     if row.artifact.artifact_type not in CODE_TYPES:
         return False
-    path = PurePosixPath(row.artifact.path.lower())
+    return _is_trial_path(row.artifact.path)
+
+
+@lru_cache(maxsize=4096)
+def _is_trial_path(written: str) -> bool:
+    path = PurePosixPath(written.lower())
     return not _TRIAL_PARTS.isdisjoint(path.parts[:-1]) or _TRIAL_STEM.search(path.name) is not None
 
 
@@ -142,8 +148,13 @@ def _defines(question: Question, row: ChunkRow) -> bool:
 
 
 def _stem_overlap(question: Question, path: str) -> float:
-    held = question.terms.intersection(tokenise(PurePosixPath(path).stem))
+    held = question.terms.intersection(_stem_terms(path))
     return len(held) / len(question.terms) if question.terms else 0.0
+
+
+@lru_cache(maxsize=4096)
+def _stem_terms(path: str) -> tuple[str, ...]:
+    return tuple(tokenise(PurePosixPath(path).stem))
 
 
 def _file_sums(scored: Sequence[tuple[ChunkRow, float]]) -> dict[str, float]:

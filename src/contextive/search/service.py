@@ -25,13 +25,13 @@ from contextive.search.candidates import CandidateFinder
 from contextive.search.editor_links import EditorLinks
 from contextive.search.embedding.protocol import Embedder
 from contextive.search.fusion import Fused, fuse
-from contextive.search.graph_context import Contexts, GraphContext, read_contexts
+from contextive.search.graph_context import ContextReader, Contexts, GraphContext
 from contextive.search.ranking import Ruled, Rules, apply_rules, read_question
 from contextive.search.signals import Signals, graph_gain, read_signals
 from contextive.search.snippets import TEXT_BUDGET, best_lines, trim_text
 from contextive.search.weights import Weights
 from contextive.store.protocol import Store
-from contextive.store.values import ChunkRow
+from contextive.store.values import AsOf, ChunkRow
 
 MAX_LIMIT: Final = 25
 MAX_QUERY_CHARACTERS: Final = 4000
@@ -83,6 +83,7 @@ class SearchService:
         """`embedder` gives the loaded model or says by Unavailable why there is none; None means by words alone."""
         self._store = store
         self._finder = CandidateFinder(store, embedder)
+        self._context_reader = ContextReader(store)
         self._settings = settings or SearchSettings()
         self._links = links or EditorLinks(None)
         self._clock = clock
@@ -124,7 +125,7 @@ class SearchService:
         # What stands further behind gets no graph context, and so nothing that could bring it forward.
         ruled = ruled[: max(limit, self._settings.graph_max_results)]
 
-        contexts = self._contexts(request, [rows[one.number] for one in ruled])
+        contexts = self._contexts(request, [rows[one.number] for one in ruled], as_of)
         ranked = self._weigh(query, ruled, rows, by_number, contexts)
         if not by_vector:
             ranked.sort(key=lambda one: (-one.adjusted, one.row.artifact.path, one.row.chunk.sequence))
@@ -150,11 +151,11 @@ class SearchService:
         )
         return SearchResponse(request.query, results, metadata, as_of)
 
-    def _contexts(self, request: SearchRequest, rows: Sequence[ChunkRow]) -> Contexts:
+    def _contexts(self, request: SearchRequest, rows: Sequence[ChunkRow], as_of: AsOf) -> Contexts:
         if not request.include_graph:
             return Contexts({})
         first = rows[: self._settings.graph_max_results]
-        return read_contexts(self._store, first, budget_ms=self._settings.graph_time_budget_ms)
+        return self._context_reader.read(first, as_of, budget_ms=self._settings.graph_time_budget_ms)
 
     def _graph_warnings(self, request: SearchRequest, ranked: Sequence[_Ranked], contexts: Contexts) -> list[str]:
         if not request.include_graph or not ranked:

@@ -61,18 +61,19 @@ def read_signals(
 ) -> Signals:
     """The signals of a result. `words` are the query's in lower case, the criticality is that of its subsystem."""
     ratio = coverage_ratio(context)
-    always = {
-        "path_depth": context.path_depth if context else _depth_without_graph(row),
-        "criticality_score": criticality_score(subsystem_criticality),
-        "freshness_days": _freshness_days(row, now),
-        "coverage_ratio": ratio,
-    }
+    criticality = criticality_score(subsystem_criticality)
+    freshness = _freshness_days(row, now)
     if context is None:
-        return Signals(**always)  # type: ignore[arg-type]
-    documents = sum(1 for one in context.related_artifacts if one.id.startswith("DesignDoc:"))
-    tests = sum(1 for one in context.related_artifacts if one.id.startswith("TestCase:"))
+        return Signals(_depth_without_graph(row), criticality, freshness, ratio)
+    documents = tests = 0
+    for one in context.related_artifacts:
+        documents += one.id.startswith("DesignDoc:")
+        tests += one.id.startswith("TestCase:")
     return Signals(
-        **always,  # type: ignore[arg-type]
+        path_depth=context.path_depth,
+        criticality_score=criticality,
+        freshness_days=freshness,
+        coverage_ratio=ratio,
         subsystem_affinity=subsystem_affinity(row.artifact.subsystem, words),
         relationship_count=len(context.related_artifacts),
         supporting_bonus=0.2 * min(2, documents) + 0.1 * min(2, tests),
@@ -112,7 +113,9 @@ def criticality_score(value: object) -> float:
         return 0.0
     if isinstance(value, int | float):
         return float(value)
-    text = str(value or "").strip().lower()
+    if not value:
+        return 0.0
+    text = str(value).strip().lower()
     if text in CRITICALITY:
         return CRITICALITY[text]
     return float(text) if re.fullmatch(r"\d{1,9}(?:\.\d{1,9})?", text) else 0.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from contextive.knowledge.chunk import Chunk
-from contextive.knowledge.tokens import tokenise
+from contextive.knowledge.tokens import held_terms
 
 SNIPPET_LINES: Final = 5
 SNIPPET_CHARACTERS: Final = 320
@@ -26,15 +26,14 @@ class Snippet:
 def best_lines(chunk: Chunk, terms: Collection[str]) -> Snippet:
     """The few lines of a chunk that hold the most of the query's terms; its first ones when none is held."""
     lines = chunk.text.split("\n")
-    wanted = frozenset(terms)
-    held = [wanted.intersection(tokenise(line)) for line in lines]
+    held = held_terms(lines, terms)
     width = min(SNIPPET_LINES, len(lines))
 
     def worth(start: int) -> tuple[int, int, int]:
         window = held[start : start + width]
         return len(frozenset().union(*window)), sum(map(len, window)), -start
 
-    start = max(range(len(lines) - width + 1), key=worth)
+    start = max(range(len(lines) - width + 1), key=worth) if any(held) else 0
     end = start + width
     while start < end - 1 and not lines[start].strip():
         start += 1

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
-from typing import Any
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, NamedTuple
 
+from contextive.knowledge.artifact import Artifact
 from contextive.knowledge.chunk import Chunk
 from contextive.knowledge.symbol import Reference, Symbol
 from contextive.store.sqlite import rows
@@ -19,6 +21,8 @@ from contextive.store.values import ArtifactRow, ChunkRow, LedgerEntry, Pending,
 _ARTIFACT = ", ".join(f"a.{column}" for column in rows.ARTIFACT_COLUMNS.split(", "))
 _SYMBOL = ", ".join(f"s.{column}" for column in rows.SYMBOL_COLUMNS.split(", "))
 _CHUNK = "c.number, c.artifact, c.sequence, c.kind, c.title, c.text, c.line_start, c.line_end, c.digest, c.tags, c.id"
+_GIVEN = "json_each(?) g CROSS JOIN chunk c ON "
+_REMEMBERED = 4_000
 _WITH_COUNTS = (
     f"SELECT {_ARTIFACT}, (SELECT count(*) FROM chunk WHERE artifact = a.number),"
     " (SELECT count(*) FROM symbol WHERE artifact = a.number), l.seen_at"
@@ -26,11 +30,19 @@ _WITH_COUNTS = (
 )
 
 
+class _Known(NamedTuple):
+    """Artifacts as they were at a stamp."""
+
+    stamp: int | None
+    artifacts: dict[int, Artifact]
+
+
 class Catalogue:
     """What came from files, row by row."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._known = _Known(None, {})
 
     # Files
 
@@ -99,39 +111,46 @@ class Catalogue:
     # Chunks
 
     def chunks(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:
-        given = json.dumps([int(number) for number in numbers])
-        return {row.number: row for row in self._chunk_rows("c.number IN (SELECT value FROM json_each(?))", given)}
+        given = json.dumps([int(number) for number in dict.fromkeys(numbers)])
+        return {row.number: row for row in self._chunk_rows(_GIVEN + "c.number = g.value", given)}
 
     def chunks_by_id(self, chunk_ids: Sequence[str]) -> dict[str, ChunkRow]:
-        given = json.dumps(list(chunk_ids))
-        return {row.chunk.chunk_id: row for row in self._chunk_rows("c.id IN (SELECT value FROM json_each(?))", given)}
+        given = json.dumps(list(dict.fromkeys(chunk_ids)))
+        return {row.chunk.chunk_id: row for row in self._chunk_rows(_GIVEN + "c.id = g.value", given)}
 
     def chunks_of(self, path: str) -> tuple[ChunkRow, ...]:
-        condition = "c.artifact = (SELECT number FROM artifact WHERE path = ?)"
-        return tuple(
-            sorted(self._chunk_rows(condition, path), key=lambda row: (row.chunk.sequence, row.chunk.chunk_id))
-        )
+        source = "chunk c WHERE c.artifact = (SELECT number FROM artifact WHERE path = ?)"
+        return tuple(sorted(self._chunk_rows(source, path), key=lambda row: (row.chunk.sequence, row.chunk.chunk_id)))
 
-    def _chunk_rows(self, condition: str, value: str) -> Iterator[ChunkRow]:
+    def _chunk_rows(self, source: str, value: str) -> list[ChunkRow]:
         with self._database.snapshot() as connection:
-            found = connection.execute(f"SELECT {_CHUNK} FROM chunk c WHERE {condition}", (value,)).fetchall()
-            numbers = json.dumps([row[0] for row in found])
-            artifacts = connection.execute(
-                f"SELECT a.number, {_ARTIFACT} FROM artifact a WHERE a.number IN (SELECT value FROM json_each(?))",
-                (json.dumps(sorted({row[1] for row in found})),),
-            ).fetchall()
+            found = connection.execute(f"SELECT {_CHUNK} FROM {source}", (value,)).fetchall()
+            if not found:
+                return []
+            artifacts = self._artifacts_of(connection, {row[1] for row in found})
             symbols = connection.execute(
                 f"SELECT h.chunk, {_SYMBOL} FROM json_each(?) n CROSS JOIN chunk_symbol h ON h.chunk = n.value"
-                " JOIN symbol s ON s.number = h.symbol ORDER BY h.chunk, h.ordinal",
-                (numbers,),
+                " CROSS JOIN symbol s ON s.number = h.symbol ORDER BY n.rowid, h.ordinal",
+                (json.dumps([row[0] for row in found]),),
             ).fetchall()
-        facts = {row[0]: rows.decode_artifact(row[1:]) for row in artifacts}
-        held = {
-            number: tuple(rows.decode_symbol(row[1:]) for row in group)
-            for number, group in groupby(symbols, key=lambda row: row[0])
-        }
-        for row in found:
-            yield _chunk_row(row, facts[row[1]], held.get(row[0], ()))
+        held: dict[int, list[Symbol]] = {}
+        for number, *columns in symbols:
+            held.setdefault(number, []).append(Symbol(*columns))
+        return [_chunk_row(row, artifacts[row[1]], tuple(held.get(row[0], ()))) for row in found]
+
+    def _artifacts_of(self, connection: sqlite3.Connection, numbers: AbstractSet[int]) -> Mapping[int, Artifact]:
+        """Artifacts by number. They are remembered until one of them changes: most results come from the same few files."""
+        (stamp,) = connection.execute("SELECT artifact_stamp FROM progress").fetchone()
+        known = self._known.artifacts if self._known.stamp == stamp else {}
+        if missing := numbers - known.keys():
+            found = connection.execute(
+                f"SELECT a.number, {_ARTIFACT} FROM json_each(?) g CROSS JOIN artifact a ON a.number = g.value",
+                (json.dumps(list(missing)),),
+            ).fetchall()
+            kept = known if len(known) < _REMEMBERED else {number: known[number] for number in numbers - missing}
+            known = {**kept, **{row[0]: rows.decode_artifact(row[1:]) for row in found}}
+            self._known = _Known(stamp, known)
+        return known
 
     def pending_vectors(self, model: VectorModel, limit: int) -> tuple[Pending, ...]:
         found = self._database.read(
@@ -154,18 +173,18 @@ def _artifact_row(row: tuple[Any, ...]) -> ArtifactRow:
     return ArtifactRow(rows.decode_artifact(row[:-3]), row[-3], row[-2], row[-1])
 
 
-def _chunk_row(row: tuple[Any, ...], artifact: Any, symbols: tuple[Symbol, ...]) -> ChunkRow:
+def _chunk_row(row: tuple[Any, ...], artifact: Artifact, symbols: tuple[Symbol, ...]) -> ChunkRow:
     number, _, sequence, kind, title, text, line_start, line_end, digest, tags, chunk_id = row
     chunk = Chunk(
-        chunk_id=chunk_id,
-        sequence=sequence,
-        kind=kind,
-        title=title,
-        text=text,
-        line_start=line_start,
-        line_end=line_end,
-        digest=rows.decode_digest(digest),
-        tags=rows.decode_names(tags),
-        symbols=tuple(symbol.id for symbol in symbols),
+        chunk_id,
+        sequence,
+        kind,
+        title,
+        text,
+        line_start,
+        line_end,
+        rows.decode_digest(digest),
+        rows.decode_names(tags) if tags else (),
+        tuple([symbol.id for symbol in symbols]),
     )
     return ChunkRow(number, chunk, artifact, symbols)

@@ -19,8 +19,8 @@ from contextive.store.sqlite.locks import FileLock
 WAIT_SECONDS = 30.0
 """How long a caller waits for others before it is told that the index is not available."""
 _BUSY_MILLISECONDS = 2_000
-_MAPPED_BYTES = 128 * 1024 * 1024
-"""Pages of the file that processes share without a copy. More is somewhat quicker, and counts as resident memory."""
+_MAPPED_BYTES = 32 * 1024 * 1024
+"""Pages of the file that processes share without a copy. More is hardly quicker, and counts as resident memory."""
 _READER_CACHE_KIB = 4_096
 _WRITER_CACHE_KIB = 32_768
 _JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
@@ -37,6 +37,7 @@ class Database:
 
     def __init__(self, directory: StateDirectory) -> None:
         self.directory = directory
+        self._path = os.fspath(directory.database)
         self.network = directory.network_file_system()
         self.was_salvaged = False
         self._writing = threading.Lock()
@@ -160,7 +161,7 @@ class Database:
 
     def _identity_on_disk(self) -> tuple[int, int] | None:
         try:
-            found = self.directory.database.stat()
+            found = os.stat(self._path)  # noqa: PTH116 - asked before every question
         except OSError:
             return None
         return found.st_dev, found.st_ino
@@ -210,15 +211,27 @@ class Database:
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         """All rows of a query."""
+        try:
+            return self.reader().execute(sql, values).fetchall()
+        except sqlite3.OperationalError as error:
+            if faults.is_busy(error):
+                return self._read_once_free(sql, values)
+            with self.failures_noticed():
+                raise
+        except (sqlite3.Error, faults.Damaged):
+            with self.failures_noticed():
+                raise
+
+    def _read_once_free(self, sql: str, values: Sequence[Any]) -> list[Row]:
         with self.failures_noticed():
             deadline = time.monotonic() + WAIT_SECONDS
             while True:
+                time.sleep(0.01)
                 try:
                     return self.reader().execute(sql, values).fetchall()
                 except sqlite3.OperationalError as error:
                     if not faults.is_busy(error) or time.monotonic() > deadline:
                         raise
-                    time.sleep(0.01)
 
     def read_one(self, sql: str, values: Sequence[Any] = ()) -> Row | None:
         rows = self.read(sql, values)

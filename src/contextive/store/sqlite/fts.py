@@ -104,7 +104,7 @@ class FtsWriter:
 
     def put(self, document: Document) -> None:
         for field, tokens in (("body", document.body), ("title", document.title)):
-            text = " ".join(map(_encode, tokens))
+            text = " ".join(map(_encode, tokens.split()))
             self._connection.execute(f"INSERT INTO {field} (rowid, tokens) VALUES (?, ?)", (document.number, text))
 
     def commit(self) -> None:

@@ -8,16 +8,19 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import starmap
 from typing import Any, cast
 
-from contextive.knowledge.graph import Direction, Edge, EdgeType, Label, Node
+from contextive.knowledge.graph import Direction, Edge, Label, Node
 from contextive.store.sqlite.connection import Database, Row
-from contextive.store.sqlite.rows import name_hash
+from contextive.store.sqlite.rows import encode_json, name_hash
 from contextive.store.sqlite.statements import SEARCH_SEPARATOR
 
 _MANY_EDGES = 50_000
 """More rows than this at once are asked for node by node, each with its limit."""
+_MANY_TYPES = 4
 
 
 class Graph:
@@ -52,13 +55,14 @@ class Graph:
     # Nodes
 
     def nodes(self, node_ids: Iterable[str]) -> dict[str, Node]:
-        given = self._pairs(dict.fromkeys(node_ids))
-        found = self._database.read(
-            "SELECT n.label, n.key, n.properties FROM json_each(?) g CROSS JOIN node n"
-            " ON n.label = json_extract(g.value, '$[0]') AND n.key = json_extract(g.value, '$[1]')",
-            (given,),
-        )
-        return {node.id: node for node in map(self._decoded, found)}
+        found: dict[str, Node] = {}
+        for label, keys in _by_label(node_ids).items():
+            for key, properties in self._database.read(
+                "SELECT n.key, n.properties FROM json_each(?) g CROSS JOIN node n ON n.label = ? AND n.key = g.value",
+                (encode_json(keys), self.words().get(label)),
+            ):
+                found[f"{label}:{key}"] = Node(cast("Label", label), key, json.loads(properties))
+        return found
 
     def nodes_labelled(self, label: str, after: str | None, limit: int) -> tuple[Node, ...]:
         return self._page("n.label = ?1 AND (?2 IS NULL OR n.key > ?2)", (self.words().get(label), after), limit)
@@ -100,13 +104,6 @@ class Graph:
         label, key, properties = row
         return Node(cast("Label", self._text(label)), key, json.loads(properties))
 
-    def _pairs(self, node_ids: Iterable[str]) -> str:
-        pairs = []
-        for node_id in node_ids:
-            label, _, key = node_id.partition(":")
-            pairs.append((self.words().get(label), key))
-        return json.dumps(pairs)
-
     # Edges
 
     def expand(
@@ -118,27 +115,22 @@ class Graph:
         with self._database.snapshot() as connection:
             numbers = self._numbers(connection, frontier)
             if direction in ("outgoing", "both"):
-                for node_id, kind, other in self._edges_at(connection, numbers, types, limit, "source", "target"):
-                    edges.add((node_id, kind, other))
+                edges.update(self._edges_at(connection, numbers, types, limit, "source", "target"))
             if direction in ("incoming", "both"):
-                for node_id, kind, other in self._edges_at(connection, numbers, types, limit, "target", "source"):
-                    edges.add((other, kind, node_id))
-        return tuple(Edge(source, cast("EdgeType", kind), target) for source, kind, target in sorted(edges))
+                incoming = self._edges_at(connection, numbers, types, limit, "target", "source")
+                edges.update((other, kind, node_id) for node_id, kind, other in incoming)
+        return tuple(starmap(cast("Callable[[str, str, str], Edge]", Edge), sorted(edges)))
 
-    def _numbers(self, connection: sqlite3.Connection, frontier: Sequence[str]) -> dict[int, str]:
+    def _numbers(self, connection: sqlite3.Connection, frontier: Iterable[str]) -> dict[int, str]:
         """The nodes of the frontier by number."""
-        by_label: dict[str, list[str]] = defaultdict(list)
-        for node_id in frontier:
-            label, _, key = node_id.partition(":")
-            by_label[label].append(key)
         numbers: dict[int, str] = {}
-        for label, keys in by_label.items():
+        for label, keys in _by_label(frontier).items():
             if label in self.words():
                 found = connection.execute(
                     "SELECT n.number, n.key FROM json_each(?) g CROSS JOIN node n ON n.label = ? AND n.key = g.value",
-                    (json.dumps(keys), self.words()[label]),
-                )
-                numbers.update((number, f"{label}:{key}") for number, key in found)
+                    (encode_json(keys), self.words()[label]),
+                ).fetchall()
+                numbers.update([(number, f"{label}:{key}") for number, key in found])
         return numbers
 
     def _edges_at(
@@ -149,26 +141,41 @@ class Graph:
         limit: int,
         near: str,
         far: str,
-    ) -> Iterator[tuple[str, str, str]]:
+    ) -> Iterable[tuple[str, str, str]]:
         """Node, type and other node of the edges at each node, in the order of type and other node up to the limit."""
         select = (
-            f"SELECT e.{near}, e.type, n.label, n.key FROM json_each(?) g CROSS JOIN edge e ON e.{near} = g.value"
-            f" {self._type_condition(types)} CROSS JOIN node n ON n.number = e.{far} LIMIT ?"
+            f"SELECT e.{near}, e.type, e.{far} FROM json_each(?) g CROSS JOIN edge e ON e.{near} = g.value"
+            f" {self._type_condition(types)} LIMIT ?"
         )
         found = connection.execute(select, (json.dumps(list(numbers)), _MANY_EDGES + 1)).fetchall()
         if len(found) > _MANY_EDGES:
-            for number in numbers:
-                for kind, other in self._first_edges(connection, number, types, limit, near, far):
-                    yield numbers[number], kind, other
-            return
-        by_node: dict[int, set[tuple[str, str]]] = defaultdict(set)
-        texts = self._texts
-        for number, kind, label, key in found:
-            by_node[number].add((texts.get(kind) or self._text(kind), f"{texts.get(label) or self._text(label)}:{key}"))
-        for number, edges in by_node.items():
-            node_id = numbers[number]
-            for kind, other in sorted(edges)[:limit] if len(edges) > limit else edges:
-                yield node_id, kind, other
+            return [
+                (numbers[number], kind, other)
+                for number in numbers
+                for kind, other in self._first_edges(connection, number, types, limit, near, far)
+            ]
+        others = self._ids(connection, {row[2] for row in found}, numbers)
+        texts = self._types_of(found)
+        edges = [(numbers[number], texts[kind], others[other]) for number, kind, other in found]
+        return edges if len(edges) <= limit else _first_of_each(edges, limit)
+
+    def _ids(
+        self, connection: sqlite3.Connection, wanted: AbstractSet[int], known: Mapping[int, str]
+    ) -> Mapping[int, str]:
+        """The ids of nodes by number; a node that many edges lead to is read once."""
+        missing = wanted - known.keys()
+        if not missing:
+            return known
+        found = connection.execute(
+            "SELECT n.number, n.label, n.key FROM json_each(?) g CROSS JOIN node n ON n.number = g.value",
+            (json.dumps(list(missing)),),
+        ).fetchall()
+        labels = {label: self._text(label) for label in {row[1] for row in found}}
+        ids = {number: f"{labels[label]}:{key}" for number, label, key in found}
+        return {**known, **ids} if len(missing) < len(wanted) else ids
+
+    def _types_of(self, found: Iterable[Row]) -> dict[int, str]:
+        return {kind: self._text(kind) for kind in {row[1] for row in found}}
 
     def _first_edges(
         self, connection: sqlite3.Connection, number: int, types: Sequence[str], limit: int, near: str, far: str
@@ -200,4 +207,26 @@ class Graph:
         if not types:
             return ""
         known = [str(self.words()[name]) for name in types if name in self.words()]
-        return f"AND e.type IN ({', '.join(known)})"
+        # Many types are looked for in one pass over a node's edges; with few, the index leads to each of them.
+        column = "+e.type" if len(known) > _MANY_TYPES else "e.type"
+        return f"AND {column} IN ({', '.join(known)})"
+
+
+def _by_label(node_ids: Iterable[str]) -> dict[str, list[str]]:
+    """Keys by label, each once."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for node_id in dict.fromkeys(node_ids):
+        label, _, key = node_id.partition(":")
+        found[label].append(key)
+    return found
+
+
+def _first_of_each(edges: Iterable[tuple[str, str, str]], limit: int) -> Iterator[tuple[str, str, str]]:
+    """Of each node's edges the first up to the limit, in their order."""
+    at_node: str | None = None
+    count = 0
+    for edge in sorted(set(edges)):
+        count = count + 1 if edge[0] == at_node else 1
+        at_node = edge[0]
+        if count <= limit:
+            yield edge

@@ -49,7 +49,6 @@ class Mark:
     stamp: int = 0
     rows: int = 0
     checksum: int = 0
-    error: float = 0.0
     model: str = ""
     dimensions: int = 0
 

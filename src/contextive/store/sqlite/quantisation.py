@@ -41,14 +41,12 @@ def normalised(vector: Any) -> NDArray[np.float32]:
     return whole / length if length > 0 and np.isfinite(length) else np.zeros_like(whole)
 
 
-def quantise(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32], float]:
-    """Rows in eight bits, what a step is worth in each, and how far at most a row is now from where it was."""
+def quantise(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32], NDArray[np.float32]]:
+    """Rows in eight bits, what a step is worth in each, and how far at most each is now from where it was."""
     import numpy as np
 
     scales = np.abs(matrix).max(axis=1, initial=0.0) / _STEPS
     safe = np.where(scales > 0, scales, 1.0).astype(np.float32)
     steps = np.rint(matrix / safe[:, None]).astype(np.int8)
-    if not len(matrix):
-        return steps, safe, 0.0
-    errors = np.linalg.norm(matrix - steps.astype(np.float32) * safe[:, None], axis=1)
-    return steps, safe, float(errors.max())
+    errors: NDArray[np.float32] = np.linalg.norm(matrix - steps.astype(np.float32) * safe[:, None], axis=1)
+    return steps, safe, errors

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from contextive.knowledge.graph import EDGE_TYPES, LABELS, Layer
@@ -43,15 +43,15 @@ class Statements:
 
     def replace(self, kind: int, name: str, layer: Layer) -> bool:
         """Put what an owner states now in place of what it stated; whether that is anything else."""
-        owner = self._owner(kind, name, create=bool(layer.nodes or layer.edges))
+        owner, is_new = self._owner(kind, name, create=bool(layer.nodes or layer.edges))
         if owner is None:
             return False
         stated = _merge_duplicates(layer)
-        before = self._stated_nodes(owner)
+        before = {} if is_new else self._stated_nodes(owner)
         gone = [node_id for node_id in before if node_id not in stated]
         changed = self._put_nodes(owner, stated, before)
         edges = {(edge.source, self._words[edge.type], edge.target) for edge in layer.edges}
-        changed |= self._put_edges(owner, edges)
+        changed |= self._put_edges(owner, edges, is_new=is_new)
         self._drop_nodes(owner, {node_id: before[node_id][0] for node_id in gone})
         if not layer.nodes and not layer.edges:
             self._connection.execute("DELETE FROM owner WHERE number = ?", (owner,))
@@ -59,7 +59,7 @@ class Statements:
 
     def restate(self, path: str, properties: Mapping[str, Any]) -> None:
         """Renew properties of the file's own node: of those that it states under its path, the ones that have them."""
-        owner = self._owner(FILE, path, create=False)
+        owner, _ = self._owner(FILE, path, create=False)
         rows = self._connection.execute(
             "SELECT n.number, coalesce(s.properties, n.properties) FROM statement s JOIN node n ON n.number = s.node"
             " WHERE s.owner = ? AND n.key = ?",
@@ -70,15 +70,16 @@ class Statements:
             if owner is not None and properties.keys() <= stated.keys():
                 self._change_statement(number, owner, encode_json({**stated, **properties}))
 
-    def _owner(self, kind: int, name: str, *, create: bool) -> int | None:
+    def _owner(self, kind: int, name: str, *, create: bool) -> tuple[int | None, bool]:
+        """The number of an owner, and whether it has just been made."""
         found = self._connection.execute(
             "SELECT number FROM owner WHERE kind = ? AND name = ?", (kind, name)
         ).fetchone()
         if found:
-            return int(found[0])
+            return int(found[0]), False
         if not create:
-            return None
-        return self._connection.execute("INSERT INTO owner (kind, name) VALUES (?, ?)", (kind, name)).lastrowid
+            return None, False
+        return self._connection.execute("INSERT INTO owner (kind, name) VALUES (?, ?)", (kind, name)).lastrowid, True
 
     # Nodes
 
@@ -117,8 +118,7 @@ class Statements:
             "INSERT INTO statement (node, owner) VALUES (?, ?)", [(number, owner) for _, number in created]
         )
         if created and self._any_loose():
-            for node_id, _ in created:
-                self._tie(node_id)
+            self._tie([node_id for node_id, _ in created])
         return changed
 
     def _create(self, node_id: str, label: str, key: str, properties: Mapping[str, Any], text: str) -> int | None:
@@ -220,9 +220,14 @@ class Statements:
 
     # Edges
 
-    def _put_edges(self, owner: int, edges: set[IdEdge]) -> bool:
-        before = set(self._stated_edges(owner))
-        loose = set(self._connection.execute("SELECT source, type, target FROM loose_edge WHERE owner = ?", (owner,)))
+    def _put_edges(self, owner: int, edges: set[IdEdge], *, is_new: bool) -> bool:
+        before: set[IdEdge] = set()
+        loose: set[IdEdge] = set()
+        if not is_new:
+            before.update(self._stated_edges(owner))
+            loose.update(
+                self._connection.execute("SELECT source, type, target FROM loose_edge WHERE owner = ?", (owner,))
+            )
         for source, kind, target in before - edges:
             ends = (self._number(source), kind, self._number(target), owner)
             self._connection.execute(
@@ -262,12 +267,13 @@ class Statements:
             self._has_loose = True
             self._connection.executemany("INSERT OR IGNORE INTO loose_edge VALUES (?, ?, ?, ?)", listed)
 
-    def _tie(self, node_id: str) -> None:
+    def _tie(self, node_ids: Sequence[str]) -> None:
         """Put loose edges into their place whose missing end has come."""
         rows = self._connection.execute(
-            "SELECT owner, source, type, target FROM loose_edge WHERE source = ?1"
-            " UNION SELECT owner, source, type, target FROM loose_edge WHERE target = ?1",
-            (node_id,),
+            "SELECT e.owner, e.source, e.type, e.target FROM json_each(?1) g CROSS JOIN loose_edge e ON e.source = g.value"
+            " UNION SELECT e.owner, e.source, e.type, e.target FROM json_each(?1) g CROSS JOIN loose_edge e"
+            " ON e.target = g.value",
+            (encode_json(node_ids),),
         ).fetchall()
         for owner, source, kind, target in rows:
             first, second = self._number(source), self._number(target)

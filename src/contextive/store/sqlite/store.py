@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +28,7 @@ from contextive.store.sqlite.progress import Progress, read_progress
 from contextive.store.sqlite.quantisation import normalised
 from contextive.store.sqlite.records import Records
 from contextive.store.sqlite.statements import add_words
-from contextive.store.sqlite.vectors import VectorSidecar, score_exactly
+from contextive.store.sqlite.vectors import VectorSidecar, read_vectors, score_exactly
 from contextive.store.sqlite.verification import verify_rows
 from contextive.store.sqlite.writer import SqliteWriter
 from contextive.store.values import (
@@ -74,7 +73,7 @@ class SqliteStore:
         self._filters = Filters(self._database)
         self._lexical = LexicalSidecar(self._database, self._filters)
         self._vectors: dict[VectorModel, VectorSidecar] = {}
-        self._pending_known: tuple[int, int] | None = None
+        self._as_of: tuple[int, AsOf] | None = None
         self._guard = threading.Lock()
 
     # Life
@@ -118,30 +117,34 @@ class SqliteStore:
 
     def as_of(self) -> AsOf:
         progress = self._progress()
+        known = self._as_of
+        if known is None or known[0] != progress.stamp:
+            known = self._as_of = (progress.stamp, self._read_as_of(progress))
+        return known[1]
+
+    def _read_as_of(self, progress: Progress) -> AsOf:
+        """Everything that it tells is the same throughout a generation."""
         state: dict[str, str] = dict(self._database.read("SELECT key, value FROM state"))
         return AsOf(
             generation=progress.generation,
             committed_at=progress.committed_at,
             repo_head=state.get(STATE_REPO_HEAD),
             pending_files=int(state.get(STATE_PENDING_FILES, 0)),
-            pending_vectors=self._pending_vectors(progress, state.get(STATE_VECTOR_MODEL)),
+            pending_vectors=self._pending_vectors(state.get(STATE_VECTOR_MODEL)),
             skipped_files=int(state.get(STATE_SKIPPED_FILES, 0)),
         )
 
-    def _pending_vectors(self, progress: Progress, model: str | None) -> int:
-        """How many chunks lack a vector of the model that the index is meant to have. Counted once a generation."""
+    def _pending_vectors(self, model: str | None) -> int:
+        """How many chunks lack a vector of the model that the index is meant to have."""
         if model is None:
             return 0
-        known = self._pending_known
-        if known is None or known[0] != progress.stamp:
-            name, _, dimensions = model.rpartition("/")
-            ((count,),) = self._database.read(
-                "SELECT (SELECT count(*) FROM chunk) - (SELECT count(*) FROM vector WHERE model ="
-                " (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?))",
-                (name, int(dimensions) if dimensions.isdigit() else -1),
-            )
-            self._pending_known = known = (progress.stamp, count)
-        return known[1]
+        name, _, dimensions = model.rpartition("/")
+        ((count,),) = self._database.read(
+            "SELECT (SELECT count(*) FROM chunk) - (SELECT count(*) FROM vector WHERE model ="
+            " (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?))",
+            (name, int(dimensions) if dimensions.isdigit() else -1),
+        )
+        return int(count)
 
     def state(self, key: str) -> str | None:
         row = self._database.read_one("SELECT value FROM state WHERE key = ?", (key,))
@@ -244,12 +247,8 @@ class SqliteStore:
         return sidecar
 
     def cosines(self, model: VectorModel, vector: Vector, numbers: Sequence[int]) -> Mapping[int, float]:
-        found = self._database.read(
-            "SELECT chunk, data FROM vector WHERE chunk IN (SELECT value FROM json_each(?)) AND model ="
-            " (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?)",
-            (json.dumps([int(number) for number in numbers]), model.name, model.dimensions),
-        )
-        return {hit.number: hit.score for hit in score_exactly(found, normalised(vector))}
+        found = read_vectors(self._database, model, [int(number) for number in numbers])
+        return dict(zip(*score_exactly(found, normalised(vector)), strict=True))
 
     def chunks(self, numbers: Sequence[int]) -> Mapping[int, ChunkRow]:
         return self._catalogue.chunks(numbers)

@@ -129,11 +129,10 @@ class TantivyWriter:
     def put(self, document: Document) -> None:
         row = self._module.Document()
         row.add_integer("number", document.number)
-        row.add_text("title", " ".join(document.title))
-        row.add_text("body", " ".join(document.body))
-        for field, values in document.facets.items():
-            for value in values:
-                row.add_text(field, value)
+        row.add_text("title", document.title)
+        row.add_text("body", document.body)
+        for field, value in document.facets:
+            row.add_text(field, value)
         if document.updated is not None:
             row.add_float("updated", float(document.updated))
         self._writer.add_document(row)

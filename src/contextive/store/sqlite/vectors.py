@@ -1,9 +1,10 @@
 """The vector sidecar: one file for each model that all processes map, scanned from end to end.
 
-The file is a log of rows. A row holds the number of a chunk, of its artifact, and the vector in eight bits; a row with a
-negative number takes the chunk away again; of several rows of a chunk the last one counts. Rows are only ever appended, so
-who has mapped the file sees nothing change. The mark beside it says how many rows count; whatever stands behind them was left
-by a crash, and is overwritten. When too many rows are dead, a new file is written and the mark moved to it.
+The file is a log of rows. A row holds the number of a chunk, of its artifact, the vector in eight bits, and how far that is
+from the one that it stands for; a row with a negative number takes the chunk away again; of several rows of a chunk the last
+one counts. Rows are only ever appended, so who has mapped the file sees nothing change. The mark beside it says how many rows
+count; whatever stands behind them was left by a crash, and is overwritten. When too many rows are dead, a new file is written
+and the mark moved to it.
 
 The scan finds candidates, and the database has the vectors to score them by. All whose score in eight bits could belong to
 the best are scored, so the answer is that of an exact search.
@@ -21,7 +22,7 @@ import secrets
 import sqlite3
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-VERSION = 1
+VERSION = 2
 _LOCK_SECONDS = 2.0
 _BATCH = 4_000
 _DEAD_SHARE = 0.25
@@ -54,6 +55,7 @@ _FEWEST_CANDIDATES = 512
 """Scored exactly whatever k is. Only when more vectors than this, and than four times k, lie closer together than eight bits
 can tell could one of the best be missed."""
 _ROUNDING = 5e-4
+_STRIPES = 64
 _log = logging.getLogger("contextive.store")
 
 
@@ -67,6 +69,7 @@ class Matrix:
     numbers: NDArray[np.int64]
     artifacts: NDArray[np.int32]
     scales: NDArray[np.float32]
+    errors: NDArray[np.float32]
     alive: NDArray[np.bool_]
 
     @property
@@ -116,28 +119,31 @@ class VectorSidecar:
 
         passing = self._passing(matrix, where, progress)
         steps, scales, error = quantise(query[None, :])
-        everything = passing is None
-        if passing is not None and passing.sum() < _GATHER_SHARE * len(passing):
+        rows: NDArray[Any] | None = None
+        if passing is not None and np.count_nonzero(passing) < _GATHER_SHARE * len(passing):
             rows = np.flatnonzero(passing)
-            scores = _dots(steps, np.ascontiguousarray(matrix.rows["vector"][rows])) * matrix.scales[rows] * scales[0]
+            scores = _dots(steps, np.ascontiguousarray(matrix.rows["vector"][rows]))
+            scores *= matrix.scales[rows] * scales[0]
         else:
-            rows = None
-            scores = _dots(steps, matrix.rows["vector"]) * matrix.scales * scales[0]
-            if not everything:
-                scores[~passing] = -np.inf  # type: ignore[operator]
-        count = len(scores)
-        if not count:
-            return np.empty(0, dtype=np.int64)
-        if count > k:
-            # A score may be off by the way that both vectors moved when they were rounded; two scores by twice that.
-            least = np.partition(scores, count - k)[count - k] - 2 * (matrix.mark.error + error) - _ROUNDING
-            chosen = np.flatnonzero(scores >= max(least, -2.0))
-            most = max(4 * k, _FEWEST_CANDIDATES)
-            if len(chosen) > most:
-                chosen = chosen[np.argpartition(scores[chosen], len(chosen) - most)[-most:]]
-        else:
+            scores = _dots(steps, matrix.rows["vector"])
+            scores *= matrix.scales
+            scores *= scales[0]
+            if passing is not None:
+                scores[~passing] = -np.inf
+        if len(scores) <= k:
             chosen = np.flatnonzero(scores > -np.inf)
-        return matrix.numbers[chosen if rows is None else rows[chosen]]
+            return matrix.numbers[chosen if rows is None else rows[chosen]]
+        # A score may be off by the way that both vectors moved when they were rounded.
+        errors = matrix.errors if rows is None else matrix.errors[rows]
+        near = _within_reach(scores, errors, k, 2 * float(error[0]))
+        near = _most(near, scores, max(16 * k, 4 * _FEWEST_CANDIDATES))
+        chosen = near if rows is None else rows[near]
+        if len(chosen) > k:
+            # The query as it was, with those that are left, tells more of them apart.
+            scores = (matrix.rows["vector"][chosen].astype(np.float32) @ query) * matrix.scales[chosen]
+            near = _within_reach(scores, matrix.errors[chosen], k, 0.0)
+            chosen = chosen[_most(near, scores, max(4 * k, _FEWEST_CANDIDATES))]
+        return matrix.numbers[chosen]
 
     def _passing(self, matrix: Matrix, where: ChunkFilter, progress: Progress) -> NDArray[np.bool_] | None:
         """Which rows count; None when all do."""
@@ -154,12 +160,10 @@ class VectorSidecar:
         return passing
 
     def _scored(self, numbers: NDArray[np.int64], query: NDArray[np.float32], k: int) -> list[Hit]:
-        found = self._database.read(
-            "SELECT chunk, data FROM vector WHERE chunk IN (SELECT value FROM json_each(?)) AND model ="
-            " (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?)",
-            (json.dumps(numbers.tolist()), self._model.name, self._model.dimensions),
-        )
-        return score_exactly(found, query, k)
+        found, scores = score_exactly(read_vectors(self._database, self._model, numbers.tolist()), query)
+        return [
+            Hit(found[at], scores[at]) for at in sorted(range(len(found)), key=lambda at: (-scores[at], found[at]))[:k]
+        ]
 
     # Loading
 
@@ -248,7 +252,7 @@ class VectorSidecar:
                     "SELECT DISTINCT chunk FROM change WHERE seq > ?", (matrix.mark.seq,)
                 )
             ]
-            fresh, error = self._rows(connection, changed)
+            fresh = self._rows(connection, changed)
         gone = np.setdiff1d(np.array(changed, dtype=np.int64), fresh["number"])
         lost = gone[_membership(gone, matrix.numbers[matrix.alive])]
         dropped = np.zeros(len(lost), dtype=fresh.dtype)
@@ -266,7 +270,6 @@ class VectorSidecar:
             stamp=progress.stamp,
             rows=len(matrix.rows) + len(added),
             checksum=zlib.crc32(added.tobytes(), matrix.mark.checksum),
-            error=max(matrix.mark.error, error),
         )
         descriptor = os.open(self._directory / mark.place, os.O_WRONLY)
         with os.fdopen(descriptor, "wb") as stream:
@@ -277,15 +280,15 @@ class VectorSidecar:
     def _write_anew(self, connection: sqlite3.Connection, progress: Progress) -> None:
         place = f"{self._name}-{secrets.token_hex(6)}.i8"
         path = self._directory / place
-        checksum, count, error = 0, 0, 0.0
+        checksum, count = 0, 0
         try:
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-                for rows, farthest in self._all_rows(connection):
+                for rows in self._all_rows(connection):
                     content = rows.tobytes()
                     stream.write(content)
-                    checksum, count, error = zlib.crc32(content, checksum), count + len(rows), max(error, farthest)
+                    checksum, count = zlib.crc32(content, checksum), count + len(rows)
             mark = Mark(
-                VERSION, place, progress.generation, progress.stamp, count, checksum, error,
+                VERSION, place, progress.generation, progress.stamp, count, checksum,
                 self._model.name, self._model.dimensions,
             )  # fmt: skip
             write_mark(self._mark_path, mark)
@@ -306,12 +309,11 @@ class VectorSidecar:
             if self._matrix is not None and _is_current(self._matrix.mark, progress):
                 return
             parts = list(self._all_rows(connection))
-        rows = np.concatenate([part for part, _ in parts] or [np.empty(0, dtype=_row_type(self._model.dimensions))])
-        error = max((farthest for _, farthest in parts), default=0.0)
-        mark = Mark(VERSION, "memory", progress.generation, progress.stamp, len(rows), error=error)
+        rows = np.concatenate(parts or [np.empty(0, dtype=_row_type(self._model.dimensions))])
+        mark = Mark(VERSION, "memory", progress.generation, progress.stamp, len(rows))
         self._own_memory, self._matrix = True, _matrix(mark, rows)
 
-    def _all_rows(self, connection: sqlite3.Connection) -> Iterator[tuple[NDArray[Any], float]]:
+    def _all_rows(self, connection: sqlite3.Connection) -> Iterator[NDArray[Any]]:
         cursor = connection.execute(
             "SELECT v.chunk, c.artifact, v.data FROM vector v JOIN chunk c ON c.number = v.chunk WHERE v.model ="
             " (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?) ORDER BY v.chunk",
@@ -320,7 +322,7 @@ class VectorSidecar:
         while found := cursor.fetchmany(_BATCH):
             yield _encode_rows(found, self._model.dimensions)
 
-    def _rows(self, connection: sqlite3.Connection, numbers: list[int]) -> tuple[NDArray[Any], float]:
+    def _rows(self, connection: sqlite3.Connection, numbers: list[int]) -> NDArray[Any]:
         found = connection.execute(
             "SELECT v.chunk, c.artifact, v.data FROM json_each(?) g CROSS JOIN vector v ON v.chunk = g.value"
             " JOIN chunk c ON c.number = v.chunk WHERE v.model ="
@@ -362,16 +364,50 @@ class VectorSidecar:
             self._matrix = self._mark_stat = None
 
 
-def score_exactly(found: list[tuple[Any, ...]], query: NDArray[np.float32], k: int | None = None) -> list[Hit]:
-    """The `k` best chunks with their cosines, best first, from stored vectors and a query of length one."""
+def read_vectors(database: Database, model: VectorModel, numbers: Sequence[int]) -> list[tuple[Any, ...]]:
+    """Number and stored vector of each of these chunks that has one."""
+    return database.read(
+        "SELECT v.chunk, v.data FROM json_each(?) g CROSS JOIN vector v ON v.chunk = g.value WHERE v.model ="
+        " (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?)",
+        (json.dumps(numbers), model.name, model.dimensions),
+    )
+
+
+def score_exactly(found: list[tuple[Any, ...]], query: NDArray[np.float32]) -> tuple[list[int], list[float]]:
+    """Chunks with their cosines, from stored vectors and a query of length one."""
+    if not found:
+        return [], []
+    scores: list[float] = (decode_vectors([data for _, data in found], len(query)) @ query).tolist()
+    return [number for number, _ in found], scores
+
+
+def _kth_best(scores: NDArray[np.float32], k: int) -> float:
+    """The score at the place k, of more than k."""
     import numpy as np
 
-    if not found:
-        return []
-    scores = decode_vectors([data for _, data in found], len(query)) @ query
-    numbers = np.fromiter((number for number, _ in found), dtype=np.int64, count=len(found))
-    order = np.lexsort((numbers, -scores))[:k]
-    return [Hit(number, score) for number, score in zip(numbers[order].tolist(), scores[order].tolist(), strict=True)]
+    width = len(scores) // _STRIPES
+    if width > 4 * k:
+        # The best of many stripes are quick to find. What is below the k-th of them is below the k-th of all.
+        best = scores[: width * _STRIPES].reshape(_STRIPES, width).max(axis=0)
+        scores = scores[scores >= np.partition(best, width - k)[width - k]]
+    return float(np.partition(scores, len(scores) - k)[len(scores) - k])
+
+
+def _within_reach(scores: NDArray[np.float32], errors: NDArray[np.float32], k: int, more: float) -> NDArray[Any]:
+    """The places that could be among the k best, when each score may be off by its error and two by `more` besides."""
+    import numpy as np
+
+    least = _kth_best(scores - errors, k) - more - _ROUNDING
+    return np.flatnonzero(scores + errors >= max(least, -3.0))
+
+
+def _most(chosen: NDArray[Any], scores: NDArray[np.float32], most: int) -> NDArray[Any]:
+    """The best of the chosen places, when there are too many."""
+    import numpy as np
+
+    if len(chosen) <= most:
+        return chosen
+    return chosen[np.argpartition(scores[chosen], len(chosen) - most)[-most:]]
 
 
 def _is_current(mark: Mark, progress: Progress) -> bool:
@@ -388,20 +424,21 @@ def _file_name(model: VectorModel) -> str:
 def _row_type(dimensions: int) -> Any:
     import numpy as np
 
-    return np.dtype([("number", "<i8"), ("artifact", "<i4"), ("scale", "<f4"), ("vector", "i1", (dimensions,))])
+    return np.dtype(
+        [("number", "<i8"), ("artifact", "<i4"), ("scale", "<f4"), ("error", "<f4"), ("vector", "i1", (dimensions,))]
+    )
 
 
-def _encode_rows(found: list[tuple[Any, ...]], dimensions: int) -> tuple[NDArray[Any], float]:
+def _encode_rows(found: list[tuple[Any, ...]], dimensions: int) -> NDArray[Any]:
     import numpy as np
 
     rows = np.zeros(len(found), dtype=_row_type(dimensions))
-    if not found:
-        return rows, 0.0
-    steps, scales, error = quantise(decode_vectors([row[2] for row in found], dimensions))
-    rows["number"] = [row[0] for row in found]
-    rows["artifact"] = [row[1] for row in found]
-    rows["scale"], rows["vector"] = scales, steps
-    return rows, error
+    if found:
+        steps, scales, errors = quantise(decode_vectors([row[2] for row in found], dimensions))
+        rows["number"] = [row[0] for row in found]
+        rows["artifact"] = [row[1] for row in found]
+        rows["scale"], rows["error"], rows["vector"] = scales, errors, steps
+    return rows
 
 
 def _matrix(mark: Mark, rows: NDArray[Any]) -> Matrix:
@@ -414,7 +451,8 @@ def _matrix(mark: Mark, rows: NDArray[Any]) -> Matrix:
     _, last = np.unique(np.abs(numbers[::-1]), return_index=True)
     alive[len(numbers) - 1 - last] = True
     alive &= numbers > 0
-    return Matrix(mark, rows, numbers, np.array(rows["artifact"]), np.array(rows["scale"]), alive)
+    columns = (np.array(rows[name]) for name in ("artifact", "scale", "error"))
+    return Matrix(mark, rows, numbers, *columns, alive)
 
 
 def _membership(values: NDArray[Any], allowed: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -65,9 +65,10 @@ class SqliteWriter:
         number, before = self._put_artifact_row(artifact)
         self._put_ledger(number, entry)
         held = {} if before is None else self._symbols_of_chunks(number)
-        symbols, renamed = self._put_symbols(number, parsed.symbols)
+        symbols, renamed = self._put_symbols(number, parsed.symbols, is_new=before is None)
         facets_changed = renamed or before is None or _facets(before) != _facets(artifact)
-        self._put_chunks(number, artifact, parsed.chunks, symbols, held, facets_changed=facets_changed)
+        stored = {} if before is None else self._chunks_of(number)
+        self._put_chunks(number, artifact, parsed.chunks, symbols, stored, held, facets_changed=facets_changed)
         self._put_references(number, parsed, is_new=before is None)
         self._statements.replace(FILE, artifact.path, layer)
         self._changed = True
@@ -143,14 +144,12 @@ class SqliteWriter:
 
     # Symbols and chunks
 
-    def _put_symbols(self, artifact: int, symbols: Sequence[Symbol]) -> tuple[dict[str, int], bool]:
+    def _put_symbols(self, artifact: int, symbols: Sequence[Symbol], *, is_new: bool) -> tuple[dict[str, int], bool]:
         """The numbers of the file's symbols by id, and whether one that was there before has another name or kind."""
-        before = {
-            row[1]: (row[0], row[1:])
-            for row in self._connection.execute(
-                f"SELECT number, {rows.SYMBOL_COLUMNS} FROM symbol WHERE artifact = ?", (artifact,)
-            )
-        }
+        before: dict[str, tuple[int, tuple[Any, ...]]] = {}
+        if not is_new:
+            select = f"SELECT number, {rows.SYMBOL_COLUMNS} FROM symbol WHERE artifact = ?"
+            before = {row[1]: (row[0], row[1:]) for row in self._connection.execute(select, (artifact,))}
         numbers, fresh, facets_changed = {}, [], False
         for symbol in symbols:
             values = (
@@ -191,17 +190,11 @@ class SqliteWriter:
         facts: Artifact,
         chunks: Sequence[Chunk],
         symbols: Mapping[str, int],
+        before: dict[str, tuple[Any, ...]],
         held: Mapping[int, list[int]],
         *,
         facets_changed: bool,
     ) -> None:
-        before = {
-            row[0]: row[1:]
-            for row in self._connection.execute(
-                "SELECT id, digest, number, sequence, kind, line_start, line_end, tags FROM chunk WHERE artifact = ?",
-                (artifact,),
-            )
-        }
         kept: list[tuple[int, Chunk]] = []
         fresh: list[tuple[int, Chunk]] = []
         for chunk in chunks:
@@ -234,6 +227,14 @@ class SqliteWriter:
             self._connection.execute("DELETE FROM chunk_symbol WHERE chunk = ?", (number,))
         self._put_facets(facts, fresh + kept, symbols)
         self._changed_chunks.update(number for number, _ in fresh + kept)
+
+    def _chunks_of(self, artifact: int) -> dict[str, tuple[Any, ...]]:
+        """What is stored of a file's chunks, by id."""
+        found = self._connection.execute(
+            "SELECT id, digest, number, sequence, kind, line_start, line_end, tags FROM chunk WHERE artifact = ?",
+            (artifact,),
+        )
+        return {row[0]: row[1:] for row in found}
 
     def _symbols_of_chunks(self, artifact: int) -> dict[int, list[int]]:
         held: dict[int, list[int]] = {}

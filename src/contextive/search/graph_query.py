@@ -1,0 +1,210 @@
+"""A small typed language for questions about the graph: where to start, which edges to follow, what must hold on the way.
+
+It can only read. Every bound is a count that does not depend on what is asked: nodes looked at, paths kept, seconds, rows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from contextive.knowledge.graph import Direction, Edge, EdgeType, Label, Node
+from contextive.search.graph import GraphService, placeholder
+from contextive.store.protocol import Store
+
+Operator = Literal["eq", "ne", "contains", "starts_with", "gt", "lt", "exists"]
+MAX_STEPS = 5
+MAX_SECONDS = 5.0
+MAX_LOOKED_AT = 50_000
+MAX_PATHS = 20_000
+_PAGE = 500
+_NEIGHBOURS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a property has to be. `key` and `id` are properties of every node."""
+
+    property: str
+    operator: Operator
+    value: Any = None
+
+    def holds(self, node: Node) -> bool:
+        match self.property:
+            case "key":
+                found: Any = node.key
+            case "id":
+                found = node.id
+            case name:
+                found = node.properties.get(name)
+        match self.operator:
+            case "exists":
+                return (found is not None) is (self.value is not False)
+            case "eq":
+                return bool(found == self.value)
+            case "ne":
+                return bool(found != self.value)
+            case "contains":
+                return self._has(found)
+            case "starts_with":
+                return isinstance(found, str) and found.lower().startswith(str(self.value).lower())
+            case "gt" | "lt":
+                return _compares(found, self.value, self.operator)
+
+    def _has(self, found: Any) -> bool:
+        if isinstance(found, list | tuple):
+            return self.value in found
+        return isinstance(found, str) and str(self.value).lower() in found.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One edge to follow, and what must hold at its other end."""
+
+    types: tuple[EdgeType, ...] = ()
+    direction: Direction = "outgoing"
+    label: Label | None = None
+    where: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GraphQuery:
+    """A whole question."""
+
+    label: Label
+    key: str | None = None
+    where: tuple[Condition, ...] = ()
+    hops: tuple[Hop, ...] = ()
+    limit: int = 50
+    distinct_ends: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Nodes, and between each two of them an edge with the way in which it was followed."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[tuple[str, Literal["OUT", "IN"]], ...] = ()
+
+    @property
+    def end(self) -> Node:
+        return self.nodes[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryAnswer:
+    """Paths that fit, and the bound at which looking for more stopped, if one did."""
+
+    paths: tuple[Path, ...]
+    stopped_by: Literal["limit", "time", "nodes", "paths"] | None
+
+
+class _Bound(Exception):
+    """A bound was reached; what was found until then is the answer."""
+
+    def __init__(self, name: Literal["time", "nodes", "paths"]) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+def run_query(
+    store: Store, query: GraphQuery, *, seconds: float = MAX_SECONDS, clock: Callable[[], float] = time.monotonic
+) -> QueryAnswer:
+    """The paths that a question means, in an order that does not depend on the store."""
+    return _Run(store, query, clock() + seconds, clock).answer()
+
+
+class _Run:
+    def __init__(self, store: Store, query: GraphQuery, ends: float, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._query = query
+        self._ends = ends
+        self._clock = clock
+        self._looked_at = 0
+
+    def answer(self) -> QueryAnswer:
+        found: list[Path] = []
+        seen: set[str] = set()
+        try:
+            for path in self._paths():
+                if self._query.distinct_ends:
+                    if path.end.id in seen:
+                        continue
+                    seen.add(path.end.id)
+                if len(found) == self._query.limit:
+                    return QueryAnswer(tuple(found), "limit")
+                found.append(path)
+        except _Bound as bound:
+            return QueryAnswer(tuple(found), bound.name)
+        return QueryAnswer(tuple(found), None)
+
+    def _paths(self) -> Iterator[Path]:
+        for page in self._starts():
+            paths = [Path((node,)) for node in page if _fits(node, None, self._query.where)]
+            for hop in self._query.hops:
+                paths = self._follow(paths, hop)
+            yield from paths
+
+    def _starts(self) -> Iterator[Sequence[Node]]:
+        if self._query.key is not None:
+            yield [GraphService(self._store).resolve(f"{self._query.label}:{self._query.key}")]
+            return
+        after: str | None = None
+        while page := self._store.nodes_labelled(self._query.label, after, _PAGE):
+            self._look_at(len(page))
+            yield page
+            after = page[-1].key
+
+    def _follow(self, paths: Sequence[Path], hop: Hop) -> list[Path]:
+        ends = sorted({path.end.id for path in paths})
+        leaving: dict[str, list[tuple[str, Literal["OUT", "IN"], str]]] = {end: [] for end in ends}
+        for start in range(0, len(ends), _PAGE):
+            self._look_at(0)
+            for edge in self._store.expand(ends[start : start + _PAGE], hop.types, hop.direction, _NEIGHBOURS):
+                for source, way, target in _ways(edge, hop.direction):
+                    if source in leaving:
+                        leaving[source].append((edge.type, way, target))
+        targets = sorted({target for steps in leaving.values() for _, _, target in steps})
+        nodes: dict[str, Node] = {}
+        for start in range(0, len(targets), _PAGE):
+            part = targets[start : start + _PAGE]
+            self._look_at(len(part))
+            known = self._store.nodes(part)
+            nodes |= {target: known.get(target) or placeholder(target) for target in part}
+        fitting = {target for target, node in nodes.items() if _fits(node, hop.label, hop.where)}
+        longer: list[Path] = []
+        for path in paths:
+            passed = {node.id for node in path.nodes}
+            for kind, way, target in sorted(set(leaving[path.end.id])):
+                if target in fitting and target not in passed:
+                    if len(longer) >= MAX_PATHS:
+                        raise _Bound("paths")
+                    longer.append(Path((*path.nodes, nodes[target]), (*path.edges, (kind, way))))
+        return longer
+
+    def _look_at(self, count: int) -> None:
+        self._looked_at += count
+        if self._looked_at > MAX_LOOKED_AT:
+            raise _Bound("nodes")
+        if self._clock() > self._ends:
+            raise _Bound("time")
+
+
+def _fits(node: Node, label: Label | None, where: Sequence[Condition]) -> bool:
+    return (label is None or node.label == label) and all(condition.holds(node) for condition in where)
+
+
+def _ways(edge: Edge, direction: Direction) -> Iterator[tuple[str, Literal["OUT", "IN"], str]]:
+    if direction != "incoming":
+        yield edge.source, "OUT", edge.target
+    if direction != "outgoing":
+        yield edge.target, "IN", edge.source
+
+
+def _compares(found: Any, wanted: Any, operator: Literal["gt", "lt"]) -> bool:
+    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in (found, wanted))
+    if not numbers and not (isinstance(found, str) and isinstance(wanted, str)):
+        return False
+    return bool(found > wanted if operator == "gt" else found < wanted)
