@@ -27,8 +27,8 @@ from tests.running import clean_environment
 from .tokens import estimate_json_tokens, estimate_tokens
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
-BUDGET = 7500
-"""Estimated tokens that the whole default tool list may cost a client that loads all of it."""
+BUDGET = {Scope.READER: 7_500, Scope.MAINTAINER: 12_500}
+"""Estimated tokens that the whole default tool list may cost a client that loads all of it. Most callers are readers."""
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_the_command_describe_prints_what_the_snapshots_hold(host: Host, tmp_pat
 
 @pytest.mark.parametrize("scope", Scope)
 def test_the_default_tool_list_stays_in_its_budget(host: Host, scope: Scope) -> None:
-    assert estimate_json_tokens(tool_list(host, "contextive", scope)) <= BUDGET
+    assert estimate_json_tokens(tool_list(host, "contextive", scope)) <= BUDGET[scope]
 
 
 def test_every_snapshot_belongs_to_a_profile() -> None:
