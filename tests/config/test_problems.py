@@ -79,7 +79,10 @@ def test_at_most_ten_problems_are_told(project: Project) -> None:
             {"workflows": {"w": {"steps": [{"tool": "t", "model": "m"}]}}},
             "workflows.w.steps[0]: exactly one of tool, model and wait must be given",
         ),
-        ({"workflows": {"w": {"steps": [{}]}}}, "workflows.w.steps[0]: exactly one of tool, model and wait must be given"),
+        (
+            {"workflows": {"w": {"steps": [{}]}}},
+            "workflows.w.steps[0]: exactly one of tool, model and wait must be given",
+        ),
         (
             {"workflows": {"w": {"steps": [{"model": "m"}]}}},
             "workflows.w.steps[0]: a step with a model needs a prompt",

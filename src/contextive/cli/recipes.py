@@ -40,7 +40,9 @@ def run_recipe_command(options: argparse.Namespace) -> int:
     from contextive.recipes.book import RecipeBook
 
     if options.action in ("show", "run") and options.name is None:
-        raise UsageError(f"recipes {options.action} needs the name of a recipe.", hint="See contextive-mcp recipes list.")
+        raise UsageError(
+            f"recipes {options.action} needs the name of a recipe.", hint="See contextive-mcp recipes list."
+        )
     if options.action != "run" and (options.var or options.dry_run):
         raise UsageError("--var and --dry-run belong to recipes run.")
     book = RecipeBook(project_of(options))

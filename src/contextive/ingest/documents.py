@@ -1,8 +1,8 @@
 """Capturing documents: a file that is copied, or a text that is written, below the content root.
 
 Every door goes through here, so every rule is kept here. A document is written whole or not at all; of two writers of one name
-one is told that it exists. The file is put in its place inside the transaction that writes the audit, so that no document
-comes without an entry. A refused call leaves an entry too, which says no more than why.
+one is told that it exists. The file takes its place inside the transaction that writes the audit: where the audit cannot be
+written, nothing is. A refused call leaves an entry too, which says no more than why.
 """
 
 from __future__ import annotations

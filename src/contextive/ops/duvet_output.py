@@ -8,14 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contextive.ingest.traced_project import GeneratedFile, TraceState
-from contextive.ops.duvet_processes import at_once
 from contextive.ops.excerpts import Excerpts
 from contextive.trace.citation import Problem
 from contextive.trace.duvet_config import TraceSettings
 from contextive.trace.requirement import Requirement, Summary, requirements_of
-
-_WORTH_TWO_PROCESSES = 2000
-"""From so many citations on, requirements among them, half of the HTML takes longer to make than another process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +98,6 @@ class Writer:
             blob_link=self._blob_link,
             issue_link=self._issue_link,
             warnings=self.warnings,
-            both=at_once if len(self.state.analysis.citations) >= _WORTH_TWO_PROCESSES else None,
         )
 
     def _junit(self) -> str:
@@ -125,11 +120,8 @@ def all_requirements(state: TraceState) -> list[Requirement]:
     return [r for report in state.analysis.reports.values() for r in requirements_of(report)]
 
 
-def write_requirement_files(root: Path, generated: Sequence[GeneratedFile]) -> str:
-    """Write the requirement files; there is nothing to tell of it.
-
-    They can be made again at any time, so they need no detour through a temporary file.
-    """
+def write_requirement_files(root: Path, generated: Sequence[GeneratedFile]) -> None:
+    """Write the requirement files. They can be made again at any time, so they need no detour through a temporary file."""
     for folder in {file.path.rpartition("/")[0] for file in generated}:
         (root / folder).mkdir(parents=True, exist_ok=True)
     # Without Python's file objects: there are hundreds of small files, and each would be asked what it is.
@@ -142,7 +134,6 @@ def write_requirement_files(root: Path, generated: Sequence[GeneratedFile]) -> s
                 data = data[os.write(handle, data) :]
         finally:
             os.close(handle)
-    return ""
 
 
 ##= docs/spec/trace.md#reports

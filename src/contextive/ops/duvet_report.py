@@ -1,16 +1,18 @@
-"""`duvet report`, step by step: extract, scan, match, write. Each step says what it does; every error is collected."""
+"""`duvet report`, step by step: extract, scan, match, write. Each step says what it does; every error is collected.
+
+All of it is done in one process. To write the requirement files, or half of the HTML, in a forked child was tried on 600 sources
+and 4,000 requirements: the pages that both processes then touch cost as much as the second processor gave.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
-from contextive.errors import ConfigError, ContextiveError
+from contextive.errors import ConfigError
 from contextive.ingest.traced_project import GeneratedFile, TracedProject, TraceState
 from contextive.ops.duvet_output import ReportOptions, Writer, write_file, write_requirement_files
-from contextive.ops.duvet_processes import at_once
 from contextive.ops.excerpts import Excerpts, Lines
 from contextive.trace.analysis import Analysis, TargetReport
 from contextive.trace.cautions import Surroundings, cautions
@@ -23,8 +25,6 @@ from contextive.workspace.globs import Glob
 
 CONFIG_PATH = ".duvet/config.toml"
 _VERB_WIDTH = 12
-_WORTH_TWO_PROCESSES = 200
-"""From so many requirement files on, to write them takes longer than to start another process."""
 
 
 @dataclass
@@ -80,7 +80,8 @@ class DuvetProject:
         ##% `trace.fetch`.
         if options.fetch:
             self._fetch(settings)
-        generated, state, sound = self._extract_and_scan(project, configured)
+        generated = self._extract(project, configured)
+        state, sound = self._scan(project)
         lines = Lines(files)
         if not sound:
             self._write_findings(options, settings, state, state.problems, self._cautions(state, ()), lines)
@@ -99,13 +100,11 @@ class DuvetProject:
         """Extract, scan and match without writing any report; None after errors, which were printed."""
         settings, configured = self.settings(options)
         project = TracedProject(ProjectFiles(self.root), settings)
-        _, state, sound = self._extract_and_scan(project, configured)
+        self._extract(project, configured)
+        state, sound = self._scan(project)
         return state if sound else None
 
-    def _extract_and_scan(
-        self, project: TracedProject, configured: bool
-    ) -> tuple[list[GeneratedFile], TraceState, bool]:
-        """The requirement files, what all files say, and whether duvet would accept it."""
+    def _extract(self, project: TracedProject, configured: bool) -> list[GeneratedFile]:
         specifications = project.settings.specifications
         self.progress("Extracting", "requirements")
         for source in specifications:
@@ -115,23 +114,18 @@ class DuvetProject:
                 hint = " Store its text there, or run again with --fetch." if target.is_url else ""
                 raise ConfigError(f"{outcome}.{hint}")
         generated = project.extract()
-        ahead: TraceState | None = None
         if configured:
-            write = partial(write_requirement_files, self.root, generated)
-            ahead = _read_meanwhile(project, generated, write)
-            if ahead is None:
-                write()
+            write_requirement_files(self.root, generated)
         if specifications:
             self.progress("Extracted", f"requirements from {len(specifications)} specifications ")
         else:
             self.progress("Extracted", "no requirements - config does not include any specifications ")
-        return generated, *self._scan(project, ahead)
+        return generated
 
-    def _scan(self, project: TracedProject, ahead: TraceState | None) -> tuple[TraceState, bool]:
-        """What the files say, and whether duvet would accept all of it. `ahead` is what they said a moment ago."""
+    def _scan(self, project: TracedProject) -> tuple[TraceState, bool]:
+        """What the files say, and whether duvet would accept all of it."""
         self.progress("Scanning", "sources")
-        # A problem counts as one only if it is there when all requirement files are.
-        state = ahead if ahead is not None and not ahead.problems else project.read()
+        state = project.read()
         self.progress("Scanned", f"{state.source_count} sources ")
         self.progress("Parsing", "annotations")
         lines = Lines(project.files)
@@ -350,33 +344,6 @@ def unmet(report: TargetReport, require_citations: bool, require_tests: bool) ->
     if require_tests and cited - tested:
         return "Citation missing test."
     return None
-
-
-def _read_meanwhile(
-    project: TracedProject, generated: Sequence[GeneratedFile], write: Callable[[], str]
-) -> TraceState | None:
-    """What the files say, read while another process writes the requirement files; None where these are yet to be written.
-
-    An error is kept for later: it comes again in its place when one is done after the other.
-    """
-    if len(generated) < _WORTH_TWO_PROCESSES or not _stand_apart(project.settings, generated):
-        return None
-    try:
-        return at_once(project.read, write)[0]
-    except (ContextiveError, OSError):
-        return None
-
-
-def _stand_apart(settings: TraceSettings, generated: Sequence[GeneratedFile]) -> bool:
-    """Whether no requirement file that is written can be among the sources that are read.
-
-    The engine leaves them out by their paths, where patterns of requirement files find them.
-    """
-    paths = "\n".join([file.path for file in generated])
-    endings = [source.pattern.rpartition(".")[2] for source in settings.sources]
-    return not any(detour in paths for detour in ("//", "/./", "/../")) and all(
-        ending.isalnum() and ending != "toml" for ending in endings
-    )
 
 
 def _with_legacy(settings: TraceSettings, options: ReportOptions) -> TraceSettings:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from contextive.errors import Unavailable, UpstreamError
-from contextive.knowledge.tokens import identifiers, query_terms, unstemmed
+from contextive.knowledge.tokens import identifiers, query_terms, tokenise, unstemmed
 from contextive.search.answer import Mode
+from contextive.search.balance import SHARED, share_of_meaning
 from contextive.search.embedding.protocol import Embedder
 from contextive.store.protocol import Store
 from contextive.store.values import ChunkFilter, LexicalQuery
@@ -33,6 +34,8 @@ class Candidates:
     """Name of the model that the query was embedded with."""
     missing: str | None = None
     """A sentence that says why there are no vectors."""
+    meaning: float = SHARED
+    """How much meaning should count beside words, between 0 and 1."""
 
 
 class CandidateFinder:
@@ -59,7 +62,7 @@ class CandidateFinder:
         if beside:
             cosines |= self._store.cosines(embedder.model, vector, beside)
         missing = None if cosines or not lexical else "No vectors have been made yet."
-        return Candidates(lexical, cosines, embedder.model.name, missing)
+        return Candidates(lexical, cosines, embedder.model.name, missing, self._meaning(query, lexical))
 
     def by_words(self, query: str, where: ChunkFilter) -> dict[int, float]:
         """The lexical half alone."""
@@ -67,6 +70,17 @@ class CandidateFinder:
         if not asked.terms:
             return {}
         return {hit.number: hit.score for hit in self._store.lexical(asked, DEPTH, where).hits}
+
+    def _meaning(self, query: str, lexical: Mapping[int, float]) -> float:
+        if not lexical:
+            return SHARED
+        best = max(lexical, key=lambda number: (lexical[number], -number))
+        terms = frozenset(query_terms(query))
+        held: frozenset[str] = frozenset()
+        for row in self._store.chunks([best]).values():
+            chunk = row.chunk
+            held = terms.intersection(tokenise(f"{chunk.title}\n{row.artifact.path}\n{chunk.text}"))
+        return share_of_meaning(terms, held)
 
     def hides_undated(self, query: str, where: ChunkFilter, found: Candidates) -> bool:
         """Whether the filter left out a chunk only because it has no time that could be compared."""

@@ -137,7 +137,9 @@ def answer_names(chunks: Iterable[FoundChunk], grades: Mapping[str, float]) -> l
 
 def _judged_name(chunk: FoundChunk, grades: Mapping[str, float]) -> str:
     heading = f"{chunk.artifact_path}#{chunk.title.rpartition(' > ')[2]}"
-    for name in (chunk.chunk_id, *chunk.symbol_ids, heading, chunk.artifact_path):
+    # A long function is cut: its later pieces declare nothing, and are named by what they are a piece of.
+    pieces = (f"{chunk.artifact_path}::{name}" for name in chunk.title.rpartition(" (")[0].split(", "))
+    for name in (chunk.chunk_id, *chunk.symbol_ids, *pieces, heading, chunk.artifact_path):
         if name in grades:
             return name
     return chunk.chunk_id

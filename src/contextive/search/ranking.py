@@ -1,7 +1,8 @@
 """Rules that order chunks beyond their match: what a name, a place or the rest of a file says about them.
 
-The numbers were set by hand and stand beside scores between 0 and 1. Where whole files are judged, twice as much for the name
-of a file and for its best chunks finds more; where single functions are, nothing at all does. These lie between.
+The numbers were set by hand and stand beside scores between 0 and 1. Where whole files are judged, more for the name of a file
+and for its best chunks finds more; where single functions are, nothing at all does. These lie between. In prose, sections of one
+document are about different things, and their sum says nothing of one.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ class Rules:
 
     trial: float = -0.3
     """The path is that of a test or an example, and the query asks for neither."""
-    stem: float = 0.1
+    stem: float = 0.05
     """Times the share of the query's terms that the name of the file holds."""
-    definition: float = 0.5
+    definition: float = 0.3
     """The chunk declares a symbol that the query names; less in a long query, which speaks of more than the name."""
     file: float = 0.2
-    """Times what the best three chunks of the file come to, against the best file."""
+    """Times what the best three chunks of a file with code come to, against the best file."""
 
 
 CODE_TYPES: Final = frozenset({"code", "proto", "test"})
@@ -100,10 +101,10 @@ def apply_rules(
             gains["trial"] = rules.trial
         if row.artifact.artifact_type in CODE_TYPES:
             gains["stem"] = rules.stem * _stem_overlap(question, row.artifact.path)
+            if top > 0:
+                gains["file"] = rules.file * sums[row.artifact.path] / top
         if _defines(question, row):
             gains["definition"] = rules.definition * min(1.0, FULL_NAME_TERMS / max(1, len(question.terms)))
-        if top > 0:
-            gains["file"] = rules.file * sums[row.artifact.path] / top
         ruled.append(Ruled(row.number, score, {name: gain for name, gain in gains.items() if gain}))
     places = {row.number: (row.artifact.path, row.chunk.sequence, row.number) for row, _ in scored}
     return sorted(ruled, key=lambda one: (-one.score, places[one.number]))

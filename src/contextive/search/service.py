@@ -109,7 +109,8 @@ class SearchService:
 
         as_of = self._store.as_of()
         found = self._finder.find(query, where, request.mode)
-        fused = fuse(found.lexical, found.cosines, lexical_weight=weights.lexical, vector_weight=weights.vector)
+        balanced = weights.balanced(found.meaning)
+        fused = fuse(found.lexical, found.cosines, lexical_weight=balanced.lexical, vector_weight=balanced.vector)
         if by_vector:
             fused.sort(key=_nearness)
         rows = self._store.chunks([one.number for one in fused[:RANKED]])
@@ -143,7 +144,7 @@ class SearchService:
             warnings=tuple(warnings),
             weight_profile=weights.profile,
             weights=weights.as_dict(),
-            hybrid_weights={"vector": weights.vector, "lexical": weights.lexical},
+            hybrid_weights={"vector": balanced.vector, "lexical": balanced.lexical},
             filters_applied=request.filters.applied,
             request_id=request.request_id or uuid.uuid4().hex,
             embedding_model=found.model,

@@ -9,8 +9,8 @@ from typing import Final
 
 from contextive.errors import ConfigError
 
-DEFAULT_VECTOR_WEIGHT: Final = 0.4
-DEFAULT_LEXICAL_WEIGHT: Final = 0.6
+DEFAULT_VECTOR_WEIGHT: Final = 0.5
+DEFAULT_LEXICAL_WEIGHT: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,12 @@ class Weights:
     graph: GraphWeights = field(default_factory=lambda: PROFILES["default"])
     vector: float = DEFAULT_VECTOR_WEIGHT
     lexical: float = DEFAULT_LEXICAL_WEIGHT
+
+    def balanced(self, meaning: float) -> Weights:
+        """These weights for a query for which meaning should count so much, between 0 and 1, where both are alike."""
+        vector, lexical = self.vector * meaning, self.lexical * (1.0 - meaning)
+        both = (self.vector + self.lexical) / (vector + lexical) if vector + lexical else 1.0
+        return replace(self, vector=vector * both, lexical=lexical * both)
 
     def as_dict(self) -> dict[str, float]:
         """The names under which a response shows them."""

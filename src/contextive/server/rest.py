@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from contextive.errors import CapabilityMissing, ContextiveError, Forbidden, InvalidRequest, ToolNotFound
-from contextive.packs.introspect import health_report
+from contextive.packs.introspect import Health, health_report
 from contextive.registry import Caller, InputNeeded
 from contextive.registry.threads import run_in_thread
 from contextive.server.description import describe_tool
@@ -19,12 +21,16 @@ from contextive.server.guard import error_body, error_headers
 from contextive.server.host import Host
 from contextive.server.protocol import CALLER_KEY, REQUEST_ID_KEY
 
+_HEALTH_SECONDS = 1.0
+
 
 class RestDoor:
     """`/api/v1/tools`, `/healthz`, `/readyz` and `/metrics`."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
+        self._examining = asyncio.Lock()
+        self._health: tuple[float, Health] | None = None
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -70,7 +76,12 @@ class RestDoor:
         )
 
     async def healthz(self, _request: Request) -> Response:
-        report = health_report(await run_in_thread(self._host.checks))
+        """Anybody may ask this, so many askers within a second share one answer."""
+        async with self._examining:
+            if self._health is None or time.monotonic() - self._health[0] > _HEALTH_SECONDS:
+                report = health_report(await run_in_thread(self._host.checks))
+                self._health = (time.monotonic(), report)
+            report = self._health[1]
         return JSONResponse(
             {
                 "status": "ok" if report.status == "healthy" else "degraded",
@@ -81,7 +92,8 @@ class RestDoor:
 
     async def readyz(self, _request: Request) -> Response:
         """Whether questions can be answered: the index opens, and can be read."""
-        found = await run_in_thread(self._host.dependencies)
+        async with self._examining:
+            found = await run_in_thread(self._host.dependencies)
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         if all(check.ok for check in found):
             return JSONResponse({"status": "ready", "timestamp": now})

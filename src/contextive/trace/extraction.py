@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from contextive.trace.letters import is_part_of_word
 from contextive.trace.level import Level
@@ -27,9 +27,8 @@ _KEYWORD = re.compile(r'\b(?:(MUST|SHALL|SHOULD)(?: NOT)?|(?:NOT )?(RECOMMENDED)
 _ANY_KEYWORD = re.compile("|".join(_LEVELS))
 
 
-@dataclass(frozen=True, slots=True)
-class ExtractedRequirement:
-    """One requirement as it stands in its section."""
+class ExtractedRequirement(NamedTuple):
+    """One requirement as it stands in its section. A tuple: there are thousands of them."""
 
     level: Level
     quote: tuple[str, ...]
@@ -97,11 +96,11 @@ class _Sentences:
         self._lines = lines
         self._before: dict[int, _Position] = {-1: (0, 0)}
         self._after: dict[int, _Position] = {}
-        self._stops: dict[int, _Stops] = {}
+        self._stops: dict[int, _Stops | None] = {}
 
     def start(self, index: int, column: int) -> _Position:
         """The start of the sentence that holds this place."""
-        if (stop := self._stops_of(index).last_before(column)) is not None:
+        if (stop := self._last_stop(index, column)) is not None:
             return index, stop
         if index == 0 or not self._text(index - 1):
             return max(index - 1, 0), 0
@@ -109,7 +108,7 @@ class _Sentences:
 
     def end(self, index: int, column: int) -> _Position:
         """The end of the sentence that holds this place."""
-        if (stop := self._stops_of(index).first_from(column)) is not None:
+        if (stop := self._first_stop(index, column)) is not None:
             return index, stop
         if index + 1 == len(self._lines):
             return index + 1, 0
@@ -122,7 +121,7 @@ class _Sentences:
             text = self._text(index)
             if not text:
                 self._before[index] = (index + 1, 0)
-            elif (stop := self._stops_of(index).last_before(len(text))) is not None:
+            elif (stop := self._last_stop(index, len(text))) is not None:
                 self._before[index] = (index, stop)
             else:
                 passed.append(index)
@@ -137,7 +136,7 @@ class _Sentences:
             text = self._text(index)
             if not text:
                 self._after[index] = (index, 0)
-            elif (stop := self._stops_of(index).first_from(0)) is not None:
+            elif (stop := self._first_stop(index, 0)) is not None:
                 self._after[index] = (index, stop)
             elif index + 1 == len(self._lines):
                 self._after[index] = (index, len(text))
@@ -151,9 +150,19 @@ class _Sentences:
         line = self._lines[index]
         return line.text if line is not None else ""
 
-    def _stops_of(self, index: int) -> _Stops:
+    def _last_stop(self, index: int, column: int) -> int | None:
+        stops = self._stops_of(index)
+        return stops.last_before(column) if stops is not None else None
+
+    def _first_stop(self, index: int, column: int) -> int | None:
+        stops = self._stops_of(index)
+        return stops.first_from(column) if stops is not None else None
+
+    def _stops_of(self, index: int) -> _Stops | None:
+        """None for a line without any full stop."""
         if index not in self._stops:
-            self._stops[index] = _Stops(self._text(index))
+            text = self._text(index)
+            self._stops[index] = _Stops(text) if "." in text else None
         return self._stops[index]
 
 

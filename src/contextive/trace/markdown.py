@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cache
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from markdown_it import MarkdownIt
@@ -79,8 +80,13 @@ class _Document:
 
     @staticmethod
     def parse(text: str) -> _Document:
-        lines = [SpecLine(start, line) for start, line in iter_lines(text)]
-        markdown_starts = [0, *(end.end() for end in _MARKDOWN_LINE_END.finditer(text))]
+        if "\r" in text:
+            lines = [SpecLine(start, line) for start, line in iter_lines(text)]
+            markdown_starts = [0, *(end.end() for end in _MARKDOWN_LINE_END.finditer(text))]
+        else:
+            contents = text.split("\n")
+            markdown_starts = list(accumulate([len(content) + 1 for content in contents[:-1]], initial=0))
+            lines = list(map(SpecLine, markdown_starts, contents if contents[-1] else contents[:-1]))
         environment: dict[str, Any] = {}
         tokens = block_parser().parse(_without_form_feeds(text), environment)
         return _Document(text, lines, tokens, environment, markdown_starts, [line.start for line in lines])

@@ -109,8 +109,9 @@ def requirements_of(report: TargetReport) -> tuple[Requirement, ...]:
     source = report.specification.source
     pieces: dict[int, list[Reference]] = {}
     for reference in report.references:
-        if reference.citation.type is CitationType.SPEC and reference.citation.quote:
-            pieces.setdefault(reference.number, []).append(reference)
+        number, citation, _, _ = reference
+        if citation.type is CitationType.SPEC and citation.quote:
+            pieces.setdefault(number, []).append(reference)
     others = _by_line(report)
     found: dict[tuple[str, str], Requirement] = {}
     for references in pieces.values():
@@ -123,7 +124,7 @@ def requirements_of(report: TargetReport) -> tuple[Requirement, ...]:
             if citation.level > found[key].level:
                 found[key] = replace(found[key], level=citation.level)
             continue
-        spans = tuple((reference.start, reference.end) for reference in references)
+        spans = tuple([(start, end) for _, _, start, end in references])
         state = _state(spans, others, source)
         found[key] = Requirement(
             identifier=identifier,
@@ -167,9 +168,9 @@ def _by_line(report: TargetReport, lines: Container[int] | None = None) -> dict[
     line_of = report.specification.source.line_of
     others: dict[int, list[Reference]] = {}
     for reference in report.references:
-        citation = reference.citation
+        _, citation, start, _ = reference
         if citation.type is not CitationType.SPEC and citation.quote:
-            line = line_of(reference.start)
+            line = line_of(start)
             if lines is None or line in lines:
                 others.setdefault(line, []).append(reference)
     return others
@@ -184,10 +185,11 @@ class _State(NamedTuple):
 
 
 def _state(spans: tuple[Span, ...], others: dict[int, list[Reference]], source: SourceText) -> _State:
+    line_of = source.line_of
     touching = [
         other
         for start, end in spans
-        for other in others.get(source.line_of(start), ())
+        for other in others.get(line_of(start), ())
         if other.start < end and start < other.end
     ]
     if not touching and any(start < end for start, end in spans):
@@ -207,8 +209,8 @@ def _state(spans: tuple[Span, ...], others: dict[int, list[Reference]], source: 
 ##% A todo MUST NOT cover anything.
 def _status(spans: tuple[Span, ...], covered: dict[CitationType, tuple[Span, ...]], text: str) -> Status:
     def covers(*types: CitationType) -> bool:
-        found = [span for kind in types if kind in covered for span in covered[kind]]
-        return is_covered(spans, merge_spans(found, text) if found else ())
+        found = {span for kind in types if kind in covered for span in covered[kind]}
+        return bool(found) and found.issuperset(spans) or is_covered(spans, merge_spans(found, text))
 
     cited = covers(CitationType.CITATION, CitationType.IMPLICATION, CitationType.EXCEPTION)
     tested = covers(CitationType.TEST, CitationType.IMPLICATION, CitationType.EXCEPTION)

@@ -39,7 +39,7 @@ _SHARE = 0.25
 _SEARCHED = 20
 _WHOLE_NOTE = 4000
 """Characters up to which a note is given as a whole."""
-_LOAD_SECONDS = 10.0
+_LOAD_SECONDS = 20.0
 _MOST_BESIDE = 4
 """Passages of other files beside those of notes."""
 

@@ -451,8 +451,8 @@ def _matrix(mark: Mark, rows: NDArray[Any]) -> Matrix:
     _, last = np.unique(np.abs(numbers[::-1]), return_index=True)
     alive[len(numbers) - 1 - last] = True
     alive &= numbers > 0
-    columns = (np.array(rows[name]) for name in ("artifact", "scale", "error"))
-    return Matrix(mark, rows, numbers, *columns, alive)
+    artifacts, scales, errors = (np.array(rows[name]) for name in ("artifact", "scale", "error"))
+    return Matrix(mark, rows, numbers, artifacts, scales, errors, alive)
 
 
 def _membership(values: NDArray[Any], allowed: NDArray[np.int64]) -> NDArray[np.bool_]:

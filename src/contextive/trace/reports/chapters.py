@@ -118,14 +118,3 @@ class Names:
             return known, False
         name = self._code[citation] = f"c{len(self._code) + 1}"
         return name, True
-
-    def pass_over(self, chapter: Chapter) -> None:
-        """Give the names of a chapter that is shown elsewhere."""
-        others = chapter.other_citations()
-        for part in chapter.sections:
-            for requirement in part.requirements:
-                self.requirement(requirement)
-                for citation in shown_citations(requirement.related):
-                    self.code(citation)
-            for citation in shown_citations(others.get(part.section.id, [])):
-                self.code(citation)

@@ -10,8 +10,6 @@ import hashlib
 from binascii import b2a_base64
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import accumulate
 from typing import TypeAlias
 from urllib.parse import quote, urlencode
 
@@ -29,8 +27,6 @@ from contextive.trace.requirement import Requirement, Status, Summary
 
 CodeOf: TypeAlias = Callable[[Citation], Sequence[tuple[int, str]]]
 """The lines of code around a citation, each with its number."""
-Both: TypeAlias = Callable[[Callable[[], str], Callable[[], str]], tuple[str, str]]
-"""Calls two functions, at once if it can, and gives what they give. Neither sees what the other one changes."""
 
 _OPEN_UP_TO = 400
 """So many requirements are shown unfolded; more begin folded by section."""
@@ -47,6 +43,8 @@ _KIND_WORDS = {
     CitationType.TODO: "Todo",
     CitationType.SPEC: "Requirement",
 }
+_LEVEL_NAMES = {level: level.name for level in Level}
+_LEVEL_WORDS = {**_LEVEL_NAMES, Level.AUTO: "no level"}
 _CITED_LINES = ' class="on"'
 _KEY = (
     ("both", "implemented + tested"),
@@ -70,13 +68,9 @@ def write_html(
     warnings: Sequence[Problem] = (),
     blob_link: str | None = None,
     issue_link: str | None = None,
-    both: Both | None = None,
 ) -> str:
-    """The whole page. `problems` and `warnings` are shown as given; those of a citation come with its code.
-
-    `both` is given the two halves of a page that is worth the detour.
-    """
-    page = _Page(analysis, code_of, web_link(blob_link), web_link(issue_link), both)
+    """The whole page. `problems` and `warnings` are shown as given; those of a citation come with its code."""
+    page = _Page(analysis, code_of, web_link(blob_link), web_link(issue_link))
     return "\n".join(page.lines(project, date, problems, warnings)) + "\n"
 
 
@@ -90,7 +84,6 @@ class _Page:
     code_of: CodeOf
     blob_link: str | None
     issue_link: str | None
-    both: Both | None
     _chapters: list[Chapter] = field(init=False)
     _names: Names = field(default_factory=Names)
 
@@ -129,8 +122,9 @@ class _Page:
             yield '<p class="none card">No requirements were found.</p>'
         if len(self._chapters) > 1:
             yield from self._overview()
-        if self._chapters:
-            yield from self._specifications(opened=len(everything) <= _OPEN_UP_TO)
+        opened = len(everything) <= _OPEN_UP_TO
+        for chapter in self._chapters:
+            yield from self._specification(chapter, opened)
         yield "</main></div>"
         yield f'<footer><div class="wide">Written by Contextive {__version__}. '
         yield "Keys: <kbd>/</kbd> search, <kbd>j</kbd> and <kbd>k</kbd> next and previous requirement, "
@@ -154,7 +148,7 @@ class _Page:
             for level, some in by_level:
                 if some:
                     part = Summary.of(some)
-                    yield f'<li><span class="name">{_level_word(level)}</span>{bar(part)}'
+                    yield f'<li><span class="name">{_LEVEL_WORDS[level]}</span>{bar(part)}'
                     yield f'<span class="muted"><b>{percent(part)}</b> of {part.total}</span></li>'
             yield "</ul>"
         yield "</div></header>"
@@ -179,21 +173,6 @@ class _Page:
             title = f'<a href="#t{chapter.number}"><bdi>{escaped(chapter.title)}</bdi></a>'
             yield f'<li>{title}{bar(part)}<span class="n">{part.done} of {part.total} done</span></li>'
         yield "</ul>"
-
-    def _specifications(self, opened: bool) -> Sequence[str]:
-        if self.both is None or len(self._chapters) < 2:
-            return [self._share(0, len(self._chapters), opened)]
-        middle = _middle([len(chapter.report.references) for chapter in self._chapters])
-        return self.both(
-            partial(self._share, 0, middle, opened), partial(self._share, middle, len(self._chapters), opened)
-        )
-
-    def _share(self, first: int, end: int, opened: bool) -> str:
-        """The chapters from one number to another, with the names that they have on the whole page."""
-        self._names = Names()
-        for chapter in self._chapters[:first]:
-            self._names.pass_over(chapter)
-        return "\n".join([line for c in self._chapters[first:end] for line in self._specification(c, opened)])
 
     def _specification(self, chapter: Chapter, opened: bool) -> Iterator[str]:
         summary, number, target = chapter.summary, chapter.number, chapter.report.target
@@ -231,17 +210,17 @@ class _Page:
 
     def _requirement(self, chapter: Chapter, requirement: Requirement) -> str:
         anchor = self._names.requirement(requirement)
-        status, level = requirement.status.value, requirement.level
+        status, level = requirement.status, _LEVEL_NAMES[requirement.level]
         # Where nothing is covered, the status says it all.
         pieces = requirement_pieces(chapter.report, requirement) if requirement.covered else None
         words = marked(pieces) if pieces else escaped(requirement.text)
         related = requirement.related
         cites = self._citations(related) if related else '<p class="muted">Nothing cites this requirement.</p>'
         return (
-            f'<details class="r" id="{anchor}" data-status="{status}" data-level="{level.name}">\n'
-            f'<summary><span class="level {level.name.lower()}">{_level_word(level)}</span>\n'
+            f'<details class="r" id="{anchor}" data-status="{status}" data-level="{level}">\n'
+            f'<summary><span class="level {level.lower()}">{_LEVEL_WORDS[requirement.level]}</span>\n'
             f'<span class="text" dir="auto">{words}</span>\n'
-            f'<span class="status {status}">{_STATUS_WORDS[requirement.status]}</span></summary>\n'
+            f'<span class="status {status}">{_STATUS_WORDS[status]}</span></summary>\n'
             f'<div class="body"><div class="facts">{self._facts(chapter, requirement, anchor)}</div>\n'
             f"{cites}\n</div></details>"
         )
@@ -274,7 +253,7 @@ class _Page:
         extras = "".join(self._extras(citation)) if citation.feature or citation.tracking_issue or citation.tags else ""
         reason = f'<p class="reason" dir="auto">{escaped(citation.comment)}</p>\n' if citation.comment else ""
         return (
-            f'<li{anchor}><div class="head"><span class="kind {citation.type.value}">{_KIND_WORDS[citation.type]}</span>\n'
+            f'<li{anchor}><div class="head"><span class="kind {citation.type}">{_KIND_WORDS[citation.type]}</span>\n'
             f"{self._place(citation.source, citation.line, blob_link=citation.blob_link)}\n"
             f"{extras}</div>\n{reason}{code}\n</li>"
         )
@@ -348,16 +327,6 @@ def _code_runs(lines: Sequence[tuple[int, str]], first: int, last: int) -> str:
     return "".join([f"<span{css}>" + "\n".join(run) + "\n</span>" for run, css in runs if run])
 
 
-def _middle(weights: Sequence[int]) -> int:
-    """How many of two or more weights make up the first half, which is never all of them."""
-    half = sum(weights) / 2
-    return min(sum(reached < half for reached in accumulate(weights)) + 1, len(weights) - 1)
-
-
-def _level_word(level: Level) -> str:
-    return level.name if level is not Level.AUTO else "no level"
-
-
 def _tools(everything: Sequence[Requirement]) -> Iterator[str]:
     summary = Summary.of(everything)
     yield '<div id="tools" role="search" hidden><div class="wide">'
@@ -370,7 +339,7 @@ def _tools(everything: Sequence[Requirement]) -> Iterator[str]:
     for level in sorted(Level, reverse=True):
         count = sum(1 for requirement in everything if requirement.level is level)
         if count:
-            yield _chip("level", level.name, _level_word(level), count)
+            yield _chip("level", level.name, _LEVEL_WORDS[level], count)
     yield "</fieldset>"
     yield '<button type="button" data-do="open">Unfold all</button><button type="button" data-do="close">Fold all</button>'
     yield '<button type="button" data-do="clear" hidden>Clear</button>'
