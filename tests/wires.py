@@ -490,14 +490,6 @@ def open_descriptors(pid: int) -> int:
     return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
-def open_sockets(pid: int) -> int:
-    found = 0
-    for entry in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(OSError):
-            found += str(entry.readlink()).startswith("socket:")
-    return found
-
-
 def wait_until(holds: Callable[[], bool], what: str, timeout: float = WAIT_SECONDS) -> None:
     """Look until something holds; fail with `what` when it does not in time."""
     deadline = time.monotonic() + timeout

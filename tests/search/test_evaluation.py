@@ -83,13 +83,13 @@ def test_an_evaluation_compares_both_halves_with_their_sum(shop: Store) -> None:
     found = evaluate(
         SearchService(shop, Dummy),
         judgements,
-        sweep=(0.0, 0.4, 1.0),
+        sweep=(0.0, 0.5, 1.0),
         progress=lambda done, all_: heard.append((done, all_)),
     )
     assert found.queries == 3
     assert heard == [(1, 3), (2, 3), (3, 3)]
     assert set(found.modes) == {"lexical", "dense", "hybrid"}
-    assert found.sweep[0.4] == pytest.approx(found.modes["hybrid"].ndcg.mean)
+    assert found.sweep[0.5] == pytest.approx(found.modes["hybrid"].ndcg.mean)
     assert found.modes["hybrid"].recall.mean == 1.0
     gain = found.modes["hybrid"].ndcg.mean - found.modes["lexical"].ndcg.mean
     assert found.gain_over_lexical.mean == pytest.approx(gain)

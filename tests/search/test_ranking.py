@@ -121,3 +121,8 @@ def test_the_graph_adds_by_the_formula() -> None:
     signals = read_signals(row(1), context, subsystem_criticality="high", words=(), weights=weights, now=0)
     assert signals.supporting_bonus == pytest.approx(0.2 * 2 + 0.1)
     assert graph_gain(signals, weights) == pytest.approx(4 * 0.05 * 0.1 + 0.5 * 0.09 - 0.15 * 0.5 + 0.8 * 0.12)
+
+
+def test_sections_of_one_document_do_not_lift_each_other() -> None:
+    rows = [row(1, "docs/a.md", "doc"), row(2, "docs/b.md", "doc"), row(3, "docs/b.md", "doc", sequence=1)]
+    assert order("x", *rows) == [1, 2, 3]

@@ -269,7 +269,8 @@ def test_metadata_names_the_weights(shop: Store) -> None:
     assert metadata.weight_profile == "analysis+overrides"
     assert metadata.weights["weight_support"] == 1.0
     assert metadata.weights["weight_subsystem"] == 0.38
-    assert metadata.hybrid_weights == {"vector": 0.4, "lexical": 0.6}
+    assert metadata.weights["vector_weight"] == metadata.weights["lexical_weight"] == 0.5
+    assert metadata.hybrid_weights == {"vector": 0.5, "lexical": 0.5}
     assert metadata.embedding_model == "dummy"
     json.dumps(dict(metadata.weights))
 

@@ -75,12 +75,13 @@ class CandidateFinder:
         if not lexical:
             return SHARED
         best = max(lexical, key=lambda number: (lexical[number], -number))
-        terms = frozenset(query_terms(query))
-        held: frozenset[str] = frozenset()
-        for row in self._store.chunks([best]).values():
-            chunk = row.chunk
-            held = terms.intersection(tokenise(f"{chunk.title}\n{row.artifact.path}\n{chunk.text}"))
-        return share_of_meaning(terms, held)
+        row = self._store.chunks([best]).get(best)
+        if row is None:
+            return SHARED
+        tokens = frozenset(tokenise(f"{row.chunk.title}\n{row.artifact.path}\n{row.chunk.text}"))
+        terms = query_terms(query)
+        whole = {term for word in unstemmed(query) if word in tokens for term in query_terms(word)}
+        return share_of_meaning(terms, tokens.union(whole).intersection(terms))
 
     def hides_undated(self, query: str, where: ChunkFilter, found: Candidates) -> bool:
         """Whether the filter left out a chunk only because it has no time that could be compared."""

@@ -118,6 +118,7 @@ class Pending:
     digest: str
     title: str
     text: str
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,7 +210,7 @@ def _state(spans: tuple[Span, ...], others: dict[int, list[Reference]], source: 
 def _status(spans: tuple[Span, ...], covered: dict[CitationType, tuple[Span, ...]], text: str) -> Status:
     def covers(*types: CitationType) -> bool:
         found = {span for kind in types if kind in covered for span in covered[kind]}
-        return bool(found) and found.issuperset(spans) or is_covered(spans, merge_spans(found, text))
+        return found.issuperset(spans) or is_covered(spans, merge_spans(found, text))
 
     cited = covers(CitationType.CITATION, CitationType.IMPLICATION, CitationType.EXCEPTION)
     tested = covers(CitationType.TEST, CitationType.IMPLICATION, CitationType.EXCEPTION)

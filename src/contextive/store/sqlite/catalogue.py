@@ -154,13 +154,13 @@ class Catalogue:
 
     def pending_vectors(self, model: VectorModel, limit: int) -> tuple[Pending, ...]:
         found = self._database.read(
-            "SELECT c.number, c.digest, c.title, c.text FROM chunk c JOIN ("
+            "SELECT c.number, c.digest, c.title, c.text, a.path FROM chunk c JOIN artifact a ON a.number = c.artifact JOIN ("
             "  SELECT number FROM chunk WHERE number NOT IN (SELECT chunk FROM vector WHERE model ="
             "    (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?))"
             "  ORDER BY size, number LIMIT ?) p ON p.number = c.number ORDER BY c.size, c.number",
             (model.name, model.dimensions, limit),
         )
-        return tuple(Pending(number, rows.decode_digest(digest), title, text) for number, digest, title, text in found)
+        return tuple(Pending(number, rows.decode_digest(digest), *rest) for number, digest, *rest in found)
 
     def vector_counts(self) -> dict[VectorModel, int]:
         found = self._database.read(

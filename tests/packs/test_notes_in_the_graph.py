@@ -1,0 +1,39 @@
+"""Notes are in the index and in the graph: over real MCP, a requirement knows which notes link to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.ingest.test_notes_service import write
+from tests.wires import Pipe
+
+
+def test_backlinks_of_a_requirement_a_file_and_a_symbol_include_notes(tmp_path: Path) -> None:
+    write(tmp_path, "docs/spec/pump.md", "# Pump\n\n## Stop\n\nThe pump MUST stop within a second.\n")
+    write(tmp_path, "src/pump.py", "def stop() -> None:\n    return None\n")
+    settings = {
+        "CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL": "none",
+        "CONTEXTIVE_KNOWLEDGE__AUTO_INGEST": "false",
+        "KM_ADMIN_TOKEN": "admin-token-fedcba9876543210",
+    }
+    with Pipe("serve", "--stdio", cwd=tmp_path, env=settings) as pipe:
+        pipe.initialize()
+
+        def call(tool: str, **arguments: Any) -> dict[str, Any]:
+            result: dict[str, Any] = pipe.result("tools/call", {"name": tool, "arguments": arguments})[
+                "structuredContent"
+            ]
+            return result
+
+        identifier = call("search_requirements", query="pump")["result"][0]["identifier"]
+        links = f"[[req:{identifier[:8]}]] [[file:src/pump.py]] [[symbol:src/pump.py::stop]]"
+        call("create_page", title="Why it stops", content=links)
+        call("km-ingest-trigger")
+        for node in (f"Requirement:{identifier}", "SourceFile:src/pump.py", "Symbol:src/pump.py::stop"):
+            shown = call("km-graph-node", node_id=node, relationships="incoming")
+            assert ("LINKS_TO", "Note:why-it-stops") in {
+                (edge["type"], edge["target"]["id"]) for edge in shown["relationships"]
+            }
+        found = call("km-search", query="why it stops")["results"]
+        assert found[0]["chunk"]["artifact_path"] == "notes/why-it-stops.md"
