@@ -14,10 +14,10 @@ SHARED: Final = 0.5
 """Share of meaning for a short query whose words all stand in the chunk that words find first."""
 UNSHARED: Final = 0.8
 """The same where none of them does."""
-LONG: Final = 0.3
+LONG: Final = 0.25
 """Share of meaning for a long query."""
 SHORT_TERMS: Final = 5
-LONG_TERMS: Final = 20
+LONG_TERMS: Final = 15
 
 
 def share_of_meaning(terms: Collection[str], held: Collection[str]) -> float:
