@@ -36,4 +36,4 @@ def test_backlinks_of_a_requirement_a_file_and_a_symbol_include_notes(tmp_path: 
                 (edge["type"], edge["target"]["id"]) for edge in shown["relationships"]
             }
         found = call("km-search", query="why it stops")["results"]
-        assert found[0]["chunk"]["artifact_path"] == "notes/why-it-stops.md"
+        assert "notes/why-it-stops.md" in [result["chunk"]["artifact_path"] for result in found]

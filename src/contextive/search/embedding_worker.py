@@ -34,7 +34,7 @@ def embed_pending(
         if not pending or offered == before:
             break
         before = offered
-        rows = embedder.embed([text_to_embed(one.path, one.title, one.text) for one in pending])
+        rows = embedder.embed([text_to_embed(one.title, one.text) for one in pending])
         if stop.is_set():
             break
         with store.transaction() as writer:
@@ -47,6 +47,6 @@ def embed_pending(
     return done
 
 
-def text_to_embed(path: str, title: str, text: str) -> str:
+def text_to_embed(title: str, text: str) -> str:
     """What a model reads of a chunk: where it stands, then what it says."""
-    return "\n".join(part for part in (path, title, text) if part)
+    return f"{title}\n{text}" if title else text

@@ -6,6 +6,7 @@ all processes that serve a project, one at a time does so.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import threading
@@ -15,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contextive.errors import Unavailable
+from contextive.errors import ContextiveError, Unavailable
 from contextive.ingest.settings import IngestRequest, IngestSettings, ReportSettings
 
 if TYPE_CHECKING:
@@ -145,6 +146,12 @@ class Index:
                 self._embedder = BackgroundEmbedder(lambda: open_embedder(wanted.model, url=wanted.url, key=wanted.key))
             # Who keeps no index has one question and can wait; a server answers at once, by words alone if need be.
             return self._embedder if self._keeper is not None else partial(self._embedder.wait, _LOAD_WAIT_SECONDS)
+
+    def wait_for_model(self, seconds: float) -> None:
+        """Give the model that makes vectors a moment to load. A search says what is the matter when it cannot."""
+        if self.embedder is not None and self._embedder is not None:
+            with contextlib.suppress(ContextiveError):
+                self._embedder.wait(seconds)
 
     def as_of(self) -> AsOf:
         """The state that answers are made from now."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -69,7 +68,8 @@ class IndexRetriever:
         return index if index.settings.state_dir.is_dir() and index.store.generation() else None
 
     def _found(self, index: Index, question: str, limit: int) -> list[Source]:
-        _wait_for_model(index)
+        # A search answers at once, by words alone while vectors cannot be made yet; an answer is worth a moment more.
+        index.wait_for_model(_LOAD_SECONDS)
         by_path = {note.path: note for note in self.notes.view().catalog.notes}
         sources: dict[str, Source] = {}
         for unknown in islice(self._unknown_notes(index, question), limit):
@@ -103,15 +103,6 @@ class IndexRetriever:
         where = Filters(ChunkFilter(paths=tuple(f"{path}/" for path in paths)))
         request = SearchRequest(question, limit=_SEARCHED, include_graph=False, filters=where, detail="full")
         return [result for result in index.search.search(request).results if _is_relevant(question, result)]
-
-
-def _wait_for_model(index: Index) -> None:
-    """A search answers at once, by words alone while vectors cannot be made yet; an answer is worth a moment more."""
-    from contextive.search.embedding.opening import BackgroundEmbedder
-
-    if isinstance(loading := index.embedder, BackgroundEmbedder):
-        with suppress(ContextiveError):  # the search says what is the matter
-            loading.wait(_LOAD_SECONDS)
 
 
 def _is_relevant(question: str, result: SearchResult) -> bool:
