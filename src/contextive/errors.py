@@ -37,6 +37,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 
+##= docs/spec/host.md#errors
+##% Every error MUST have a stable code.
 class ContextiveError(Exception):
     """The root: an error with a stable code, a sentence, and what to do next."""
 
@@ -50,6 +52,9 @@ class ContextiveError(Exception):
         self.details: Mapping[str, Any] | None = None
         """Facts that a program may want to read, such as the steps that a recipe got through."""
 
+    ##= docs/spec/gateway.md#answers-of-the-tools
+    ##% An error MUST have the `status` `error` and an `error` with code, message and, where something can be done, a
+    ##% hint.
     def as_dict(self) -> dict[str, Any]:
         """The one shape in which every door shows an error."""
         body: dict[str, Any] = {"code": self.code, "message": self.message}
@@ -102,6 +107,8 @@ class SchemaInvalid(InvalidRequest):
     code = "schema_invalid"
 
 
+##= docs/spec/notes.md#failures
+##% A page that does not exist MUST be answered with 404.
 class NotFound(ContextiveError):
     """The named thing does not exist."""
 
@@ -202,6 +209,8 @@ class AssertFailed(ContextiveError):
     http_status = 422
 
 
+##= docs/spec/notes.md#failures
+##% A question without a model MUST be answered with 503.
 class Unavailable(ContextiveError):
     """A needed part is off or not ready."""
 
@@ -241,6 +250,11 @@ class InternalError(ContextiveError):
     code = "internal_error"
 
 
+##= docs/spec/host.md#errors
+##% Every error code MUST be documented with what to do about it.
+##= docs/spec/gateway.md#answers-of-the-tools
+##% The codes `invalid_request`, `not_found`, `unauthorized`, `forbidden`, `upstream_error` and `unsupported_operation`
+##% MUST have these names.
 def all_error_types(root: type[ContextiveError] = ContextiveError) -> Iterator[type[ContextiveError]]:
     """Every error class below the root, depth first."""
     for child in root.__subclasses__():

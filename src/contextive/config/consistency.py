@@ -19,6 +19,8 @@ _PLACEHOLDER: Final = re.compile(
 )
 
 
+##= docs/spec/host.md#tokens
+##% A token that is short, easy to guess, or used for both scopes MUST be refused at start.
 def check_consistency(config: Config) -> Iterator[tuple[KeyPath, str]]:
     """The places where settings that are each allowed cannot stand together, with the reason."""
     auth = config.auth

@@ -15,6 +15,9 @@ from contextive.errors import ConfigError
 
 Source: TypeAlias = Literal["explicit", "environment", "project", "defaults"]
 
+##= docs/spec/host.md#finding-the-file
+##% Without both, a file `contextive.config` with the ending json, yaml, yml or toml in the project directory MUST be
+##% used.
 FILE_NAMES: Final = tuple(f"contextive.config{suffix}" for suffix in FORMATS)
 MAX_BYTES: Final = 1024 * 1024
 
@@ -28,6 +31,14 @@ class FoundFile:
     content: bytes = field(repr=False)
 
 
+##= docs/spec/host.md#start
+##% A start without any configuration file MUST work.
+##= docs/spec/host.md#finding-the-file
+##% A file that is named with `--config` MUST be used in place of every other.
+##= docs/spec/host.md#finding-the-file
+##% Without `--config`, the file that the environment variable `CONTEXTIVE_CONFIG` names MUST be used.
+##= docs/spec/host.md#finding-the-file
+##% More than one configuration file in the project directory MUST be an error that names them.
 def find_file(project: Path, explicit: Path | None, environ: Mapping[str, str]) -> FoundFile | None:
     """The file that counts: given, named by the environment, or in the project; None when there is none."""
     if explicit is not None:
@@ -43,6 +54,10 @@ def find_file(project: Path, explicit: Path | None, environ: Mapping[str, str]) 
     return _read(project / present[0], "project", "") if present else None
 
 
+##= docs/spec/host.md#finding-the-file
+##% A file that is named and cannot be read MUST be an error.
+##= docs/spec/host.md#finding-the-file
+##% A configuration file that is larger than 1 MiB MUST be refused.
 def _read(path: Path, source: Source, origin: str) -> FoundFile:
     subject = f'The configuration file "{path.name}"{origin}'
     try:

@@ -24,6 +24,8 @@ class ModelFacts(Section):
     output_cost: Price | None = Field(None, description="US dollars for a million tokens of answer.")
 
 
+##= docs/spec/host.md#sections
+##% The section `providers` MUST hold the credentials and options of model providers.
 class Provider(Section):
     """A service that runs models."""
 
@@ -39,6 +41,8 @@ class Provider(Section):
     llms_txt: Text | None = Field(None, description="File in the project or https URL that lists its models.")
 
 
+##= docs/spec/host.md#sections
+##% The section `toolPacks` MUST switch packs on and off and hold the settings of each pack.
 class ToolPack(Section):
     """A set of tools, on or off."""
 
@@ -153,6 +157,8 @@ class WorkflowVariable(Section):
     default: Any = Field(None, description="Value where the caller gives none; without it the argument is required.")
 
 
+##= docs/spec/host.md#sections
+##% The section `workflows` MUST hold workflows that chain tools.
 class Workflow(Section):
     """Steps that run one after another and are offered as one tool."""
 

@@ -24,6 +24,8 @@ PUBLIC_PREFIX: Final = "CONTEXTIVE_PUBLIC_"
 CONFIG_VARIABLE: Final = "CONTEXTIVE_CONFIG"
 _SEPARATOR: Final = "__"
 
+##= docs/spec/gateway.md#scopes-of-the-tools
+##% Tokens MUST be settable in the environment, by the names of the older gateway too.
 _ALIASES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "KM_API_HOST": "server.host",
@@ -63,6 +65,7 @@ _ALIASES: Final[Mapping[str, str]] = MappingProxyType(
         "KM_GATEWAY_URL": "knowledge.gatewayUrl",
         "KM_MCP_TIMEOUT_SECONDS": "knowledge.gatewayTimeoutSeconds",
         "KM_MCP_VERIFY_SSL": "knowledge.gatewayVerifySsl",
+        "KM_MCP_CA_FILE": "knowledge.gatewayCaFile",
         "KM_SCHEDULER_ENABLED": "knowledge.schedule.ingest.enabled",
         "KM_SCHEDULER_INTERVAL_MINUTES": "knowledge.schedule.ingest.intervalMinutes",
         "KM_SCHEDULER_CRON": "knowledge.schedule.ingest.cron",
@@ -102,6 +105,10 @@ def env_aliases() -> Mapping[str, str]:
     return _ALIASES
 
 
+##= docs/spec/host.md#environment
+##% Every setting MUST be settable by an environment variable with the prefix `CONTEXTIVE_`.
+##= docs/spec/host.md#environment
+##% A setting from the environment MUST win over the file.
 def overlay(values: dict[str, Any], environ: Mapping[str, str]) -> Overlay:
     """Write the settings of the environment into the values, and say what was done."""
     result = Overlay()
@@ -177,6 +184,8 @@ def _keys_at(values: Mapping[str, Any], path: KeyPath) -> list[str]:
     return list(found) if isinstance(found, dict) else []
 
 
+##= docs/spec/host.md#environment
+##% An environment variable that looks like a setting and is none MUST be an error.
 def _unknown(name: str) -> str:
     parts = name.removeprefix(PREFIX)
     close = difflib.get_close_matches(parts, _known_parts(parts), n=1)

@@ -36,6 +36,8 @@ def references(text: str) -> Iterator[str]:
             yield match["bare"] or match["name"]
 
 
+##= docs/spec/host.md#environment
+##% A reference to an environment variable in a string value MUST be replaced by what the variable holds.
 def expand(values: Mapping[str, Any], environ: Mapping[str, str]) -> Expansion:
     """A copy of the values with every reference replaced; keys are left alone."""
     expansion = Expansion({})
@@ -55,6 +57,10 @@ def _expand(value: Any, path: KeyPath, environ: Mapping[str, str], expansion: Ex
             return value
 
 
+##= docs/spec/host.md#environment
+##% A reference to a variable that is not set and has no default MUST be an error.
+##= docs/spec/host.md#environment
+##% What a variable holds MUST NOT be expanded again.
 def _expand_text(text: str, path: KeyPath, environ: Mapping[str, str], expansion: Expansion) -> Any:
     def replacement(match: re.Match[str]) -> str:
         if match["escape"]:

@@ -57,6 +57,8 @@ def json_lines(text: str) -> LineMap:
     return lines
 
 
+##= docs/spec/host.md#validation
+##% A key that stands twice in one object MUST be an error.
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) != len(pairs):

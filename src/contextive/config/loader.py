@@ -21,6 +21,7 @@ from contextive.config.environment import overlay
 from contextive.config.expansion import Expansion, expand
 from contextive.config.problems import Evidence, Problem, as_config_error, describe, unknown_keys
 from contextive.config.schema import Config, parse_values
+from contextive.config.state_directory import check_state_directory
 from contextive.config.trust import TrustStore
 from contextive.config.withholding import IgnoredSetting, withhold_escapes, withhold_sections
 
@@ -49,6 +50,12 @@ class LoadedConfig:
     project: Path
 
 
+##= docs/spec/host.md#start
+##% Every start MUST validate the whole configuration before anything is served.
+##= docs/spec/host.md#start
+##% A configuration that is not valid MUST stop the start.
+##= docs/spec/host.md#finding-the-file
+##% Without any file, the embedded defaults MUST be used.
 def load_config(request: ConfigRequest) -> LoadedConfig:
     """The configuration that counts for the request; raises ConfigError that lists every problem."""
     found = find_file(request.project, request.explicit, request.environ)
@@ -76,6 +83,7 @@ def load_config(request: ConfigRequest) -> LoadedConfig:
     config = _validate(expansion, evidence, problems)
     if config is None:
         raise as_config_error(problems, document)
+    check_state_directory(request.project, config.store.state_path)
     return LoadedConfig(
         config=config,
         path=found.path if found else None,
@@ -87,6 +95,10 @@ def load_config(request: ConfigRequest) -> LoadedConfig:
     )
 
 
+##= docs/spec/host.md#trust
+##% A configuration file that was found in the project directory MUST be untrusted until its user trusts it.
+##= docs/spec/host.md#trust
+##% A file that the user names, and what the environment sets, MUST be trusted.
 def _is_trusted(found: FoundFile | None, store: TrustStore | None) -> bool:
     """Whether the user stands behind the file: by having named it, or by having trusted what it holds."""
     if found is None or found.source != "project":
@@ -94,6 +106,8 @@ def _is_trusted(found: FoundFile | None, store: TrustStore | None) -> bool:
     return store is not None and store.is_trusted(found.path, found.content)
 
 
+##= docs/spec/host.md#validation
+##% A configuration MUST be validated by the model in the code.
 def _validate(expansion: Expansion, evidence: Evidence, problems: list[Problem]) -> Config | None:
     """The configuration, or None with what is wrong added to the problems."""
     try:

@@ -20,7 +20,7 @@ from contextive.errors import ConfigError
 
 HIDDEN: Final = "(hidden)"
 _MOST_SHOWN: Final = 10
-_SECRET_KEYS: Final = frozenset({"apiKey", "readerToken", "adminToken", "dsn", "sha256"})
+_SECRET_KEYS: Final = frozenset({"apiKey", "embeddingKey", "readerToken", "adminToken", "dsn", "sha256"})
 # A secret that stands one level too high must not be shown either.
 _SECRET_SECTIONS: Final = frozenset({"providers", "auth", "store"})
 _KEY_MARK: Final = "[key]"  # pydantic's last location part for a fault in a key of a map
@@ -49,6 +49,8 @@ class Evidence:
         source = self.overlay.source_of(path)
         return Problem(path, text, source[1] if source else None)
 
+    ##= docs/spec/host.md#validation
+    ##% An error in the configuration MUST NOT show a secret or what a variable holds.
     def hides(self, path: KeyPath, value: Any, rule: Rule) -> bool:
         """Whether the value at the path may not be shown."""
         if self.overlay.source_of(path) or path in self.expanded or _SECRET_KEYS.intersection(map(str, path)):
@@ -73,6 +75,10 @@ def describe(error: ValidationError, evidence: Evidence) -> list[Problem]:
     ]
 
 
+##= docs/spec/host.md#validation
+##% An error in the configuration SHOULD name the line of the file.
+##= docs/spec/host.md#validation
+##% All problems of a configuration SHOULD be reported together.
 def as_config_error(problems: Iterable[Problem], document: Document | None) -> ConfigError:
     """One error for all problems, the first ten of them in order of their lines."""
     lines = document.lines() if document else {}
@@ -84,6 +90,8 @@ def as_config_error(problems: Iterable[Problem], document: Document | None) -> C
     return ConfigError("\n".join(shown))
 
 
+##= docs/spec/host.md#validation
+##% An error in the configuration MUST name the key, what was found, and what is allowed.
 def _describe(details: ErrorDetails, evidence: Evidence) -> Problem:
     path = _loc(details)
     match details["type"]:

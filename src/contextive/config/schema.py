@@ -19,6 +19,10 @@ from contextive.config.values import Name, Section, Text
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
+##= docs/spec/host.md#sections
+##% The configuration MUST be one object.
+##= docs/spec/host.md#sections
+##% Every key MUST be optional, except those without which an entry has no meaning.
 class Config(Section):
     """Settings of contextive-mcp; every key is optional."""
 
@@ -50,6 +54,8 @@ class Config(Section):
     limits: Limits = Field(default_factory=Limits, description="Bounds on what one caller may ask for.")
 
 
+##= docs/spec/host.md#validation
+##% The model and the JSON Schema MUST accept the same documents.
 class _SchemaGenerator(GenerateJsonSchema):
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False  # a title that repeats the key tells an editor nothing
@@ -69,6 +75,8 @@ def shared_json_schema() -> dict[str, Any]:
     return {"$schema": DIALECT, **Config.model_json_schema(schema_generator=_SchemaGenerator)}
 
 
+##= docs/spec/host.md#validation
+##% The JSON Schema of the configuration MUST be generated from that model.
 def config_json_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of a configuration document, as a value of the caller's own."""
     return deepcopy(shared_json_schema())

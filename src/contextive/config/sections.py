@@ -31,6 +31,12 @@ class Tracing(Section):
     console_export: bool = Field(False, description="Also write spans to standard error.")
 
 
+##= docs/spec/host.md#start
+##% The default address MUST be loopback.
+##= docs/spec/host.md#sections
+##% The section `server` MUST hold the transport, the port, the log level and the other settings of the server.
+##= docs/spec/host.md#requests
+##% A wildcard MUST NOT be accepted as an allowed origin.
 class Server(Section):
     """How the server is reached and how it behaves."""
 
@@ -129,6 +135,10 @@ class Knowledge(Section):
     gateway_url: HttpUrl | None = Field(None, description="Gateway that answers in place of the local index.")
     gateway_timeout_seconds: Seconds = Field(30.0, description="Longest wait for an answer of the gateway.")
     gateway_verify_ssl: bool = Field(True, description="Check the certificate of the gateway.")
+    gateway_ca_file: Text | None = Field(
+        None,
+        description="File of certificates, in PEM, that the gateway's may be signed by, beside the well-known ones.",
+    )
     schedule: Schedule = Field(default_factory=Schedule, description="What is done by the clock.")
 
 

@@ -50,6 +50,10 @@ Token = Annotated[str, Field(min_length=16, pattern=CREDENTIAL_PATTERN)]
 Sha256 = Annotated[str, Field(pattern=SHA256_PATTERN), AfterValidator(str.lower)]
 
 
+##= docs/spec/host.md#validation
+##% An unknown key MUST be an error.
+##= docs/spec/host.md#validation
+##% A value of the wrong type MUST be an error, also where it could be converted.
 class Section(BaseModel):
     """A frozen group of settings that refuses keys it does not know."""
 

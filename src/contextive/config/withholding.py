@@ -17,18 +17,24 @@ from contextive.config.environment import PUBLIC_PREFIX
 from contextive.config.expansion import references
 from contextive.config.keypath import KeyPath, dotted, value_at
 
+##= docs/spec/host.md#trust
+##% An untrusted file MUST NOT set providers, tokens, addresses of other machines, or hosts and origins that may call.
 _WITHHELD: Final[Mapping[KeyPath, str]] = {
     ("providers",): "it names services and their keys",
     ("auth",): "it decides who may call",
     ("store", "dsn"): "it names another machine",
     ("knowledge", "gatewayUrl"): "it names another machine",
     ("knowledge", "gatewayVerifySsl"): "it decides how another machine is checked",
+    ("knowledge", "gatewayCaFile"): "it decides how another machine is checked",
     ("knowledge", "embeddingUrl"): "it names another machine",
     ("knowledge", "embeddingKey"): "it names another machine",
     ("knowledge", "uploadRoots"): "it opens directories outside the project",
     ("server", "tracing", "endpoint"): "it names another machine",
     ("server", "publicHosts"): "it decides who may call",
     ("server", "allowedOrigins"): "it decides who may call",
+    ("limits", "authFailures"): "it decides how often a token may be guessed",
+    ("limits", "rateRequests"): "it decides how often anybody may call",
+    ("limits", "rateWindowSeconds"): "it decides how often anybody may call",
     ("trace", "fetch"): "it makes the server call addresses of the file's choice",
 }
 _PATHS: Final[tuple[KeyPath, ...]] = (
@@ -58,6 +64,8 @@ class IgnoredSetting:
     reason: str
 
 
+##= docs/spec/host.md#trust
+##% An untrusted file MUST NOT switch on a plugin.
 def withhold_sections(values: dict[str, Any], builtin_packs: frozenset[str]) -> Iterator[IgnoredSetting]:
     """Take out, before anything is expanded, what the file may not set and what reads the environment."""
     for path, reason in _WITHHELD.items():
@@ -72,6 +80,8 @@ def withhold_sections(values: dict[str, Any], builtin_packs: frozenset[str]) -> 
         )
 
 
+##= docs/spec/host.md#trust
+##% An untrusted file MUST NOT make the server listen on an address that is not loopback.
 def withhold_escapes(values: dict[str, Any]) -> Iterator[IgnoredSetting]:
     """Take out, after expansion, the hosts and paths that lead outside."""
     yield from _drop(values, _HOST, "the address is not loopback", unless=_is_loopback)
@@ -82,6 +92,10 @@ def withhold_escapes(values: dict[str, Any]) -> Iterator[IgnoredSetting]:
         yield from _drop(values, path, "a path leads outside the project", unless=_stays_inside)
 
 
+##= docs/spec/host.md#trust
+##% A setting that an untrusted file may not set MUST keep its default and be reported.
+##= docs/spec/host.md#trust
+##% The other settings of an untrusted file MUST be used.
 def _drop(
     values: dict[str, Any], path: KeyPath, reason: str, unless: Callable[[Any], bool] = lambda _value: False
 ) -> Iterator[IgnoredSetting]:
@@ -95,6 +109,8 @@ def _drop(
         yield IgnoredSetting(dotted(path), _UNTRUSTED + reason)
 
 
+##= docs/spec/host.md#trust
+##% An untrusted file MUST NOT read an environment variable whose name does not start with `CONTEXTIVE_PUBLIC_`.
 def _reading_environment(value: Any, path: KeyPath) -> Iterator[KeyPath]:
     match value:
         case dict():
@@ -126,6 +142,8 @@ def _stays_inside(value: Any) -> bool:
             return True
 
 
+##= docs/spec/host.md#trust
+##% An untrusted file MUST NOT name a path outside the project.
 def _leads_outside(path: str) -> bool:
     if re.match(r"https?://", path, re.IGNORECASE):
         return False

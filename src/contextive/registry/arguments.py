@@ -12,6 +12,8 @@ from contextive.errors import InvalidRequest
 _MAX_PROBLEMS = 5
 
 
+##= docs/spec/host.md#tool-calls
+##% An error about arguments MUST name each argument at fault and what is allowed.
 def explain_arguments(tool: str, schema: dict[str, Any], problems: ValidationError) -> InvalidRequest:
     """One error that names each argument at fault and what is allowed in its place."""
     details = problems.errors(include_url=False, include_context=True, include_input=False)

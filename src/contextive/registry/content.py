@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -71,3 +73,17 @@ class PromptMessage:
 
     role: Literal["user", "assistant"]
     content: Content
+
+
+# Controls, zero width, bidirectional, tags. A joiner between letters or emoji belongs to them.
+_HIDDEN = re.compile(
+    "[\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+
+
+def visible_json(text: str) -> str:
+    """The same JSON with what nobody would see escaped.
+
+    A text of the project may hide words for a model in tag characters, or turn the order of reading round.
+    """
+    return text if text.isascii() else _HIDDEN.sub(lambda found: json.dumps(found.group())[1:-1], text)

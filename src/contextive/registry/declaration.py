@@ -19,6 +19,8 @@ from contextive.registry.scopes import Scope
 TOOL_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$")
 
 
+##= docs/spec/host.md#declaration
+##% An input schema MUST refuse unknown arguments.
 class ToolInput(BaseModel):
     """Base of every input model: strict as JSON is, and closed."""
 
@@ -43,6 +45,8 @@ RenderHandler: TypeAlias = Callable[
 ]
 
 
+##= docs/spec/host.md#declaration
+##% A tool MUST say in its annotations whether it only reads, destroys, can be repeated, and reaches outside.
 @dataclass(frozen=True, slots=True)
 class Annotations:
     """What a client may assume about a tool before it calls it."""
@@ -53,6 +57,14 @@ class Annotations:
     open_world: bool = False
 
 
+##= docs/spec/host.md#declaration
+##% A tool MUST have a name, a title, a description, an input schema and an output schema.
+##= docs/spec/host.md#declaration
+##% A tool's declaration MUST carry labels and safety notes.
+##= docs/spec/host.md#declaration
+##% A tool's declaration MAY carry hints on when an agent should call it.
+##= docs/spec/host.md#declaration
+##% A tool that changes something MUST say so in its safety notes.
 @dataclass(frozen=True)
 class Tool:
     """One tool: its name and words, its input and output, its scope, and the handler behind it."""
@@ -161,6 +173,8 @@ class Pack:
         self.resources: list[Resource] = []
         self.prompts: list[Prompt] = []
 
+    ##= docs/spec/host.md#declaration
+    ##% A tool MUST be declared once and be offered by every door from that declaration.
     def tool(
         self,
         name: str,
@@ -270,6 +284,10 @@ class Pack:
         return declare
 
 
+##= docs/spec/host.md#declaration
+##% A tool MUST have a handler that takes the input and a context and gives the output.
+##= docs/spec/host.md#declaration
+##% The schemas of a tool MUST be made from the types of its handler.
 def _models_of(handler: Callable[..., Any]) -> tuple[type[BaseModel], type[BaseModel] | None]:
     """Input and output model, read from the annotations of `handler(input, ctx) -> output`."""
     hints = get_type_hints(handler)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import logging
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +15,15 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from contextive.errors import ContextiveError, InternalError, InvalidCursor, InvalidRequest, TimedOut, TooLarge
+from contextive.errors import (
+    ContextiveError,
+    InternalError,
+    InvalidCursor,
+    InvalidRequest,
+    TimedOut,
+    TooLarge,
+    Unavailable,
+)
 from contextive.registry.arguments import explain_arguments
 from contextive.registry.content import (
     Audio,
@@ -24,6 +34,7 @@ from contextive.registry.content import (
     ResourceBody,
     ResourceLink,
     Text,
+    visible_json,
 )
 from contextive.registry.context import Context, Freshness, InputNeeded
 from contextive.registry.declaration import Prompt, Resource, ResourceEntry, Tool
@@ -32,6 +43,11 @@ from contextive.registry.registry import Registry, Surface, shown
 from contextive.registry.threads import run_in_thread
 
 logger = logging.getLogger(__name__)
+
+_SHORTAGES = frozenset(
+    {errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ENOMEM}
+)
+"""What the system lacks, and not what a handler did wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +88,8 @@ class CallRecord:
     arguments: Mapping[str, Any]
     error: str | None
     """The error's code; None for a call that succeeded."""
+    warnings: int = 0
+    """How many warnings its answer holds."""
 
 
 class CallObserver(Protocol):
@@ -96,11 +114,14 @@ class Dispatcher:
         self.observers = list(observers)
         self._freshness = freshness
 
+    ##= docs/spec/host.md#what-a-scope-allows
+    ##% The scope MUST be checked behind every door, in one place.
     async def call(self, surface: Surface, name: str, arguments: Mapping[str, Any], ctx: Context) -> ToolResult:
         """Run one tool. Raises a `ContextiveError` with a stable code, or `InputNeeded`; never anything else."""
         started = time.perf_counter()
         error: str | None = None
-        known = name in surface.tools
+        warnings = 0
+        known = name in surface.tools or name in surface.withheld
         try:
             tool = surface.tool(name)
             allowed = ctx.caller.tools
@@ -115,7 +136,9 @@ class Dispatcher:
                 self._within(tool.pack, ctx),
                 tool.timeout_seconds,
             )
-            return self._shape(tool, value, ctx)
+            result = self._shape(tool, value, ctx)
+            warnings = _count_warnings(result.data)
+            return result
         except ContextiveError as failure:
             error = failure.code
             raise
@@ -135,6 +158,7 @@ class Dispatcher:
                 duration_seconds=time.perf_counter() - started,
                 arguments=arguments,
                 error=error,
+                warnings=warnings,
             )
             for observer in self.observers:
                 observer(record)
@@ -157,6 +181,8 @@ class Dispatcher:
             )
         return bodies
 
+    ##= docs/spec/host.md#resources-and-prompts
+    ##% The server MUST list the resources that can be read and read each of them.
     async def list_resources(self, surface: Surface, cursor: str | None, ctx: Context) -> Page[ResourceEntry]:
         """One page of everything that can be read: fixed resources and the members of every template."""
         index, offset = _resource_position(cursor, len(surface.resources))
@@ -177,6 +203,8 @@ class Dispatcher:
                 offset += len(entries)
         return Page(items)
 
+    ##= docs/spec/host.md#resources-and-prompts
+    ##% A prompt MUST refuse unknown arguments and missing required ones.
     async def render(
         self, surface: Surface, name: str, arguments: Mapping[str, str], ctx: Context
     ) -> tuple[Prompt, Sequence[PromptMessage]]:
@@ -223,6 +251,13 @@ class Dispatcher:
         """The context as a handler of `pack` sees it: with that pack's own settings."""
         return replace(ctx, settings=self.registry.settings_of(pack))
 
+    ##= docs/spec/host.md#limits
+    ##% A call that runs longer than `limits.toolTimeoutSeconds` MUST end with the code `timeout`.
+    ##= docs/spec/host.md#limits
+    ##% A fault in one call MUST NOT harm another call.
+    ##= docs/spec/host.md#errors
+    ##% An error MUST NOT show a stack trace, a secret, the text of an unexpected exception, or a path outside the
+    ##% project.
     async def _guarded(
         self,
         run: Callable[[Context], Any],
@@ -250,9 +285,17 @@ class Dispatcher:
                     f"The {what} took longer than {seconds:g} seconds.",
                     hint="Ask for less, or raise limits.toolTimeoutSeconds.",
                 ) from None
+            if isinstance(failure, OSError) and failure.errno in _SHORTAGES:
+                logger.warning("%s failed: %s", what, failure, extra=_log_fields(ctx))
+                raise Unavailable(
+                    f"The system refused what the {what} needs: {os.strerror(failure.errno)}.",
+                    hint="See to its disk and its limits, then try again.",
+                ) from None
             logger.exception("%s failed", what, extra=_log_fields(ctx))
             raise InternalError(f"The {what} failed inside.", hint="The server's log has the details.") from None
 
+    ##= docs/spec/host.md#limits
+    ##% An answer over `limits.maxResultBytes` MUST be refused with the code `too_large`.
     def _shape(self, tool: Tool, value: Any, ctx: Context) -> ToolResult:
         """Check a handler's value against the tool's output model and make it ready for any door."""
         reply = value if isinstance(value, Reply) else Reply(data=value)
@@ -273,6 +316,8 @@ class Dispatcher:
         return ToolResult(data, content, self._freshness(), reply.is_error, reply.meta)
 
 
+##= docs/spec/host.md#tool-calls
+##% Arguments MUST be accepted exactly as the published input schema says.
 def parse_arguments(tool: Tool, arguments: Mapping[str, Any]) -> BaseModel:
     """The arguments as the tool's input model, or an `InvalidRequest` that names what is wrong and what is allowed."""
     try:
@@ -297,6 +342,8 @@ def well_formed(text: str) -> str:
     return text
 
 
+##= docs/spec/host.md#tool-calls
+##% A result MUST be checked against the tool's output schema before it leaves.
 def _checked_data(tool: Tool, reply: Reply) -> Any:
     if tool.output_model is None or (reply.data is None and (reply.is_error or reply.content)):
         return reply.data
@@ -314,7 +361,7 @@ def _as_json(data: Any) -> tuple[Any, str]:
     """The data and its JSON text, both fit for every wire."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False)
     clean = well_formed(text)
-    return (data if clean is text else json.loads(clean)), clean
+    return (data if clean is text else json.loads(clean)), visible_json(clean)
 
 
 def _well_formed(content: Content) -> Content:
@@ -327,6 +374,13 @@ def _well_formed(content: Content) -> Content:
             return content
         case _:
             raise TypeError(f"{type(content).__name__} is no content")
+
+
+def _count_warnings(data: Any) -> int:
+    """The warnings of an answer: beside its other fields, or with what is said about the whole of it."""
+    parts = (data, data.get("metadata")) if isinstance(data, dict) else ()
+    found = (part.get("warnings") for part in parts if isinstance(part, dict))
+    return sum(len(warnings) for warnings in found if isinstance(warnings, list))
 
 
 def _size(content: Content) -> int:
@@ -360,7 +414,7 @@ def _bodies(resource: Resource, uri: str, value: Any) -> list[ResourceBody]:
         if isinstance(value, BaseModel):
             value = value.model_dump(mode="json", by_alias=True)
         if not isinstance(value, str | bytes):
-            value = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+            value = visible_json(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
         bodies = [ResourceBody(uri, value, resource.mime_type)]
     return [replace(b, body=well_formed(b.body)) if isinstance(b.body, str) else b for b in bodies]
 

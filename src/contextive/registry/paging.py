@@ -33,6 +33,8 @@ def encode_cursor(kind: str, position: str) -> str:
     return base64.urlsafe_b64encode(f"{_seal(kind, position)}.{position}".encode()).decode("ascii").rstrip("=")
 
 
+##= docs/spec/host.md#lists-and-pages
+##% A cursor that the server did not give out for that list MUST be refused.
 def decode_cursor(kind: str, cursor: str) -> str:
     """The position inside `cursor`. Raises `InvalidCursor` for anything this server did not give out for `kind`."""
     refusal = InvalidCursor("The cursor is not one that this server gave out for this list.", hint="Start without one.")
@@ -58,6 +60,8 @@ def offset_of(kind: str, cursor: str | None) -> int:
     return int(position)
 
 
+##= docs/spec/host.md#lists-and-pages
+##% A list that is longer than a page MUST come with a cursor for the next page.
 def page_of(kind: str, items: Sequence[T], cursor: str | None, size: int) -> Page[T]:
     """One page of a list that is already in memory."""
     start = offset_of(kind, cursor)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TypeVar
 from urllib.parse import parse_qsl
 
-from contextive.errors import PromptNotFound, ResourceNotFound, ToolNotFound
+from contextive.errors import ContextiveError, Forbidden, PromptNotFound, ResourceNotFound, ToolNotFound
 from contextive.registry.declaration import Pack, Prompt, Resource, Tool
 from contextive.registry.scopes import Scope
 from contextive.registry.uri import UriTemplate, bare_path_candidates
@@ -25,6 +25,12 @@ class PackRules:
     blocked: frozenset[str] = frozenset()
     settings: Mapping[str, object] = field(default_factory=dict)
 
+    ##= docs/spec/host.md#discovery
+    ##% A tool in `blockedTools` MUST NOT be offered.
+    ##= docs/spec/host.md#discovery
+    ##% Where `allowedTools` is set, a tool that it does not name MUST NOT be offered.
+    ##= docs/spec/host.md#discovery
+    ##% In a pack whose mode is read-only, a tool that changes something MUST NOT be offered.
     def admits(self, tool: Tool) -> bool:
         if tool.name in self.blocked or (self.allowed is not None and tool.name not in self.allowed):
             return False
@@ -38,16 +44,36 @@ class Surface:
     tools: Mapping[str, Tool]
     resources: tuple[Resource, ...]
     prompts: Mapping[str, Prompt]
+    withheld: frozenset[str] = frozenset()
+    """Names of the tools that other callers are offered."""
+    only: frozenset[str] | None = None
+    """The tools that the caller's token names, where it names any."""
 
+    ##= docs/spec/host.md#what-a-scope-allows
+    ##% A tool that needs the maintainer scope MUST NOT be callable by a reader through any door.
     def tool(self, name: str) -> Tool:
         found = self.tools.get(name)
         if found is None:
-            raise ToolNotFound(f"Unknown tool: {shown(name)}.", hint=_nearest(name, self.tools))
+            raise self.refusal(name)
         return found
 
+    ##= docs/spec/host.md#what-a-scope-allows
+    ##% A call of a tool that the caller may not use, and others may, MUST fail with the code `forbidden`.
+    def refusal(self, name: str) -> ContextiveError:
+        """Why there is no tool of that name: this caller may not use it, or nobody may."""
+        if name not in self.withheld:
+            return ToolNotFound(f"Unknown tool: {shown(name)}.", hint=_nearest(name, self.tools))
+        if self.only is not None and name not in self.only:
+            return Forbidden(f"This token does not allow {name}.", hint=f"It allows: {', '.join(sorted(self.only))}.")
+        hint = "Use a maintainer token; a server on a pipe has one when KM_ADMIN_TOKEN is set."
+        return Forbidden(f"{name} needs the maintainer scope.", hint=hint)
+
+    ##= docs/spec/gateway.md#issued-tokens
+    ##% A token with a list of tools MUST be offered these tools and nothing else.
     def limited_to(self, names: frozenset[str]) -> Surface:
         """Only the tools of these names. Resources and prompts go: they tell what the tools that are left out would tell."""
-        return Surface({name: tool for name, tool in self.tools.items() if name in names}, (), {})
+        kept = {name: tool for name, tool in self.tools.items() if name in names}
+        return Surface(kept, (), {}, self.withheld | (self.tools.keys() - kept.keys()), names)
 
     def prompt(self, name: str) -> Prompt:
         found = self.prompts.get(name)
@@ -93,13 +119,19 @@ class Registry:
         self._surfaces: dict[tuple[tuple[str, ...], Scope], Surface] = {}
         _refuse_doubles(self.packs.values())
 
+    ##= docs/spec/host.md#lists-and-pages
+    ##% A list MUST be in the same order for the same configuration and caller.
+    ##= docs/spec/host.md#what-a-scope-allows
+    ##% A tool that needs the maintainer scope MUST NOT be listed for a reader.
     def surface(self, pack_names: Sequence[str], scope: Scope) -> Surface:
         """What a caller of `scope` is offered by these packs; packs that are off are passed over."""
         key = (tuple(pack_names), scope)
         if key not in self._surfaces:
             packs = [self.packs[name] for name in pack_names if name in self.packs]
+            tools = [tool for pack in packs for tool in pack.tools if self._rules(pack).admits(tool)]
             self._surfaces[key] = Surface(
-                tools={t.name: t for p in packs for t in p.tools if scope.covers(t.scope) and self._rules(p).admits(t)},
+                tools={tool.name: tool for tool in tools if scope.covers(tool.scope)},
+                withheld=frozenset(tool.name for tool in tools if not scope.covers(tool.scope)),
                 resources=tuple(r for p in packs for r in p.resources if scope.covers(r.scope)),
                 prompts={m.name: m for p in packs for m in p.prompts if scope.covers(m.scope)},
             )
@@ -127,6 +159,8 @@ def conflicts(pack: Pack, others: Iterable[Pack]) -> list[str]:
     return taken
 
 
+##= docs/spec/host.md#declaration
+##% Two packs MUST NOT declare the same tool, prompt or resource.
 def _refuse_doubles(packs: Iterable[Pack]) -> None:
     seen: list[Pack] = []
     for pack in packs:

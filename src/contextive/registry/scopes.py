@@ -12,6 +12,8 @@ class Scope(StrEnum):
     READER = "reader"
     MAINTAINER = "maintainer"
 
+    ##= docs/spec/gateway.md#scopes-of-the-tools
+    ##% A maintainer MUST be able to do what a reader can.
     def covers(self, needed: Scope) -> bool:
         return self is needed or self is Scope.MAINTAINER
 

@@ -30,6 +30,14 @@ class Assembly:
     """What answers in place of a local index."""
 
 
+##= docs/spec/host.md#start
+##% Every start MUST register the packs, resources and prompts that the configuration switches on.
+##= docs/spec/host.md#discovery
+##% A plugin MUST be loaded only when the configuration names it.
+##= docs/spec/host.md#discovery
+##% A pack that is switched off MUST offer nothing.
+##= docs/spec/host.md#discovery
+##% A plugin without a mode MUST be read-only.
 def assemble(config: Config, extra_packs: Sequence[Pack] = ()) -> Assembly:
     """Load the packs that a configuration switches on. A built-in pack that fails is a bug; a plugin that fails is news."""
     wanted = [
@@ -65,6 +73,11 @@ def assemble(config: Config, extra_packs: Sequence[Pack] = ()) -> Assembly:
     )
 
 
+##= docs/spec/gateway.md#remote-mode
+##% With `KM_GATEWAY_URL` set, the tools of the pack `knowledge` MUST be answered by that gateway, and all others
+##% locally.
+##= docs/spec/gateway.md#remote-mode
+##% Tokens that would travel to another machine without TLS MUST be warned of.
 def _gateway(config: Config) -> Gateway | None:
     knowledge = config.knowledge
     if knowledge.gateway_url is None:
@@ -77,6 +90,7 @@ def _gateway(config: Config) -> Gateway | None:
         admin_token=config.auth.admin_token,
         timeout_seconds=knowledge.gateway_timeout_seconds,
         verify_ssl=knowledge.gateway_verify_ssl,
+        ca_file=knowledge.gateway_ca_file,
         max_bytes=2 * config.limits.max_result_bytes,
     )
     if settings.sends_tokens_openly:
@@ -92,6 +106,8 @@ def limits_of(config: Config) -> Limits:
     )
 
 
+##= docs/spec/host.md#discovery
+##% A name in `allowedTools` or `blockedTools` that the pack does not have MUST be an error.
 def _check_tool_names(packs: Sequence[Pack], rules: dict[str, PackRules]) -> None:
     """A misspelt name in allowedTools or blockedTools would silently open or close the wrong thing."""
     for pack in packs:

@@ -38,6 +38,8 @@ class TokenHandler(Protocol):
         ...
 
 
+##= docs/spec/gateway.md#issued-tokens
+##% The log MUST show the name of a token and never the token.
 @dataclass(frozen=True, slots=True)
 class Credential:
     """A token's fingerprint and the caller it stands for. The token itself is not kept."""
@@ -52,6 +54,11 @@ class ConfiguredTokens:
     def __init__(self, credentials: Sequence[Credential]) -> None:
         self._credentials = tuple(credentials)
 
+    ##= docs/spec/gateway.md#scopes-of-the-tools
+    ##% A reader MUST be able to search, to ask the graph and to see coverage with the token in `KM_READER_TOKEN`.
+    ##= docs/spec/gateway.md#scopes-of-the-tools
+    ##% Feedback, backups, documents, recipes and the control of ingest MUST need the maintainer scope, as the token in
+    ##% `KM_ADMIN_TOKEN` has it.
     @classmethod
     def of(cls, config: Config) -> ConfiguredTokens:
         auth = config.auth
@@ -72,6 +79,8 @@ class ConfiguredTokens:
     def has_maintainer(self) -> bool:
         return any(credential.caller.scope is Scope.MAINTAINER for credential in self._credentials)
 
+    ##= docs/spec/host.md#tokens
+    ##% Tokens MUST be compared in constant time.
     def caller_of(self, digest: bytes) -> Caller | None:
         found: Caller | None = None
         for credential in self._credentials:  # every one is compared, whichever fits: the time tells nothing
@@ -102,6 +111,8 @@ class TokenBook:
     def has_maintainer(self) -> bool:
         return any(handler.has_maintainer for handler in self._handlers)
 
+    ##= docs/spec/host.md#tokens
+    ##% When tokens are set, a request without a known token MUST be refused with 401.
     def caller_for(self, authorization: str | None) -> Caller:
         """The caller behind an `Authorization` header. Raises `Unauthorized` where one is needed and none fits."""
         if not self:
@@ -119,6 +130,8 @@ class TokenBook:
         raise InvalidToken("The token is not known here.", hint="Ask a maintainer of this server for one.")
 
 
+##= docs/spec/host.md#tokens
+##% A token MUST be kept as a fingerprint only.
 def fingerprint(token: str) -> bytes:
     """The only form in which a token is kept and compared. Tokens are long and random, so a plain hash is enough."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
@@ -134,6 +147,8 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+##= docs/spec/host.md#start
+##% A start on an address that is not loopback MUST be refused while there are no tokens.
 def refuse_open_bind(host: str, book: TokenBook) -> None:
     """Never serve other machines without tokens."""
     if not is_loopback(host) and not book:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from mcp_types import INVALID_REQUEST, JSONRPCRequest
+from mcp_types import HEADER_MISMATCH, INVALID_REQUEST, PROTOCOL_VERSION_META_KEY, JSONRPCRequest
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -16,6 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from contextive.server.guard import BODY_KEY, replay_body
 from contextive.server.jsonrpc import Batch, Refusal, parse_line
 from contextive.server.jsonrpc import Message as RpcMessage
+from contextive.server.logs import log_refusal
+from contextive.server.protocol import REQUEST_ID_KEY
 
 _VERSIONS = (None, "2025-03-26")
 """Header values of clients that may send batches; in that version the header did not exist yet."""
@@ -40,12 +43,19 @@ class BatchSplitter:
             case message:
                 await self._pass_on(message, scope, receive, send)
 
+    ##= docs/spec/host.md#malformed-messages
+    ##% A request with an id that is still in flight MUST be refused.
     async def _pass_on(self, message: RpcMessage | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the session see a message, unless a request of the same id is still open in it.
 
         The SDK would give the second one the stream of the first, which then waits for ever. It compares ids as text.
         """
-        session = Headers(scope=scope).get("mcp-session-id")
+        headers = Headers(scope=scope)
+        session = headers.get("mcp-session-id")
+        if isinstance(message, JSONRPCRequest) and _is_of_another_era(message, headers):
+            refusal = Refusal(HEADER_MISMATCH, "Header and body name different protocol versions.", message.id)
+            await JSONResponse(refusal.body(), 400)(scope, receive, send)
+            return
         if not isinstance(message, JSONRPCRequest) or session is None:
             await self._app(scope, receive, send)
             return
@@ -60,6 +70,8 @@ class BatchSplitter:
         finally:
             self._open.discard(key)
 
+    ##= docs/spec/host.md#batches
+    ##% A session of protocol 2025-03-26 MUST accept a batch and answer it with one array.
     async def _serve(self, scope: Scope, items: tuple[RpcMessage | Refusal, ...], receive: Receive) -> Response:
         headers = Headers(scope=scope)
         if headers.get("mcp-protocol-version") not in _VERSIONS or not headers.get("mcp-session-id"):
@@ -69,12 +81,11 @@ class BatchSplitter:
             return JSONResponse(refusal.body(), 400)
         answers: list[dict[str, Any]] = []
         for item in items:
+            if isinstance(item, JSONRPCRequest) and item.method == "initialize":
+                item = Refusal(INVALID_REQUEST, "Invalid request: initialize may not be in a batch.", item.id)
             if isinstance(item, Refusal):
+                log_refusal(str(item.code), requestId=scope.get(REQUEST_ID_KEY))
                 answers.append(item.body())
-            elif isinstance(item, JSONRPCRequest) and item.method == "initialize":
-                answers.append(
-                    Refusal(INVALID_REQUEST, "Invalid request: initialize may not be in a batch.", item.id).body()
-                )
             else:
                 status, body = await self._one(item, scope, receive)
                 if status == 404:  # the session is gone, and with it every answer of the batch
@@ -98,6 +109,14 @@ class BatchSplitter:
         headers.append((b"content-length", str(len(sent)).encode()))
         await self._pass_on(message, {**scope, "headers": headers}, replay_body(sent, receive), collect)
         return status, bytes(collected)
+
+
+def _is_of_another_era(message: JSONRPCRequest, headers: Headers) -> bool:
+    """Whether a stateless request comes under the header of a handshake version, by which the SDK would believe it."""
+    meta = (message.params or {}).get("_meta")
+    named = meta.get(PROTOCOL_VERSION_META_KEY) if isinstance(meta, dict) else None
+    header = headers.get("mcp-protocol-version")
+    return named is not None and header in HANDSHAKE_PROTOCOL_VERSIONS and header != named
 
 
 def _messages(body: bytes) -> list[dict[str, Any]]:

@@ -21,8 +21,8 @@ from contextive.registry.registry import shown
 from contextive.server.host import Host
 from contextive.server.limits import RateLimiter
 from contextive.server.profiles import PROFILES
-from contextive.server.protocol import REQUEST_ID_KEY
-from contextive.server.rest import caller_of, error_response, json_object, not_allowed
+from contextive.server.protocol import LOGGED_KEY, REQUEST_ID_KEY
+from contextive.server.rest import caller_of, error_response, json_object
 
 PROFILE = PROFILES["duskmantle"]
 SLOW, WEIGHTS = 30, 60
@@ -64,6 +64,11 @@ def _same(*names: str) -> dict[str, str]:
     return {name: name for name in names}
 
 
+##= docs/spec/gateway.md#routes
+##% The path `/api/v1/coverage` MUST answer as `km-coverage-summary` does, and `/api/v1/lifecycle` as
+##% `km-lifecycle-report`.
+##= docs/spec/gateway.md#routes
+##% An id in a path MUST be understood with plain and with encoded slashes.
 ROUTES: tuple[GatewayRoute, ...] = (
     GatewayRoute("POST", "/api/v1/search", "km-search", "Hybrid search", invalid_status=422),
     GatewayRoute(
@@ -149,6 +154,8 @@ ROUTES: tuple[GatewayRoute, ...] = (
 )
 
 
+##= docs/spec/gateway.md#routes
+##% Routes with large answers MUST have a limit of their own for each address.
 class RouteLimits:
     """The limits that single routes have beside the general one, by address."""
 
@@ -193,10 +200,11 @@ class GatewayDoor:
         """The tools and operations behind the routes, as far as this caller may use them."""
         if "knowledge" not in self._host.assembly.registry.packs:
             raise Unavailable("The knowledge pack is switched off here.", hint="See toolPacks.knowledge.enabled.")
-        tools = dict(self._host.surface_for(PROFILE, caller).tools)
-        if caller.tools is None:
-            tools |= {tool.name: tool for tool in operations.tools if caller.scope.covers(tool.scope)}
-        return Surface(tools, (), {})
+        offered = self._host.surface_for(PROFILE, caller)
+        free = caller.tools is None
+        more = {tool.name: tool for tool in operations.tools if free and caller.scope.covers(tool.scope)}
+        withheld = offered.withheld.union(tool.name for tool in operations.tools if tool.name not in more)
+        return Surface({**offered.tools, **more}, (), {}, withheld, offered.only)
 
     def _endpoint(self, route: GatewayRoute) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:
@@ -210,27 +218,33 @@ class GatewayDoor:
 
         return endpoint
 
+    ##= docs/spec/gateway.md#routes
+    ##% Each route of the API MUST call the tool behind it, with the scope, the checks, the limits, the log line and the
+    ##% metrics of that tool.
+    ##= docs/spec/gateway.md#routes
+    ##% A report before the first run MUST be answered with 404.
     async def _serve(self, route: GatewayRoute, request: Request) -> Response:
         caller = caller_of(request)
         surface = self.surface(caller)
         tool = surface.tools.get(route.tool)
         if tool is None:
-            raise self._refusal(route, caller)
+            refusal = surface.refusal(route.tool)
+            if isinstance(refusal, ToolNotFound):
+                refusal = ToolNotFound(
+                    "This route is blocked here.", hint="See toolPacks.knowledge in the configuration."
+                )
+            raise refusal
         self._limits().count(route, request.client.host if request.client else "unknown")
         arguments, headers = await self._arguments(route, tool, request)
         context = self._host.context(caller, door="gateway", profile=PROFILE, request_id=request.scope[REQUEST_ID_KEY])
+        request.scope[LOGGED_KEY] = True  # the dispatcher tells the log of every call, however it ends
         result = await self._host.dispatcher.call(surface, route.tool, arguments, context)
         if route.report and not (result.data.get("run") or {}).get("run_id"):
             raise NotFound(f"{route.report} report not found", hint="It is made by the first ingest run.")
         return JSONResponse(_answer(route, arguments, result.data), headers=headers)
 
-    def _refusal(self, route: GatewayRoute, caller: Caller) -> ContextiveError:
-        """A tool that others may call is forbidden; one that nobody may is not there."""
-        widest = self._host.widest_surface(PROFILE).tools
-        if route.tool in widest or any(tool.name == route.tool for tool in operations.tools):
-            return not_allowed(caller, route.tool)
-        return ToolNotFound("This route is blocked here.", hint="See toolPacks.knowledge in the configuration.")
-
+    ##= docs/spec/gateway.md#routes
+    ##% A limit that was clamped MUST be told in a header.
     async def _arguments(
         self, route: GatewayRoute, tool: Tool, request: Request
     ) -> tuple[dict[str, Any], dict[str, str]]:
@@ -254,6 +268,8 @@ class GatewayDoor:
         return arguments, headers
 
 
+##= docs/spec/gateway.md#routes
+##% The path `/api/v1/search` MUST take the arguments of `km-search`, and refuse a search that makes no sense with 422.
 def search_arguments(body: Mapping[str, Any]) -> dict[str, Any]:
     """The body of a search as arguments of `km-search`: nulls and unknown filters are left out, feedback joins the context."""
     arguments = {key: value for key, value in body.items() if value is not None}

@@ -6,6 +6,7 @@ Plain ASGI, so that it holds for every route, mounted application and error page
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
 import json
 import logging
@@ -23,8 +24,8 @@ from contextive.errors import ContextiveError, InternalError, InvalidRequest, Ra
 from contextive.registry import Caller
 from contextive.server.auth import InvalidToken, TokenBook, is_loopback
 from contextive.server.limits import RateLimiter
-from contextive.server.logs import FIELDS
-from contextive.server.protocol import CALLER_KEY, REQUEST_ID_KEY
+from contextive.server.logs import log_refusal
+from contextive.server.protocol import CALLER_KEY, LOGGED_KEY, REQUEST_ID_KEY
 
 logger = logging.getLogger(__name__)
 
@@ -32,8 +33,13 @@ _REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,64}\Z")
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 BODY_KEY = "contextive.body"
 """Where the wall leaves the body that it has read, for who wants to look at it before it is read."""
+##= docs/spec/host.md#plain-doors
+##% The paths `/healthz` and `/readyz` MUST answer without a token.
 _OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 _BODY_SECONDS = 30.0
+_DISCARD_SECONDS = 5.0
+_PAUSE_SECONDS = 0.5
+_MOST_DISCARDED = 16 * 1024 * 1024
 _TOKEN_PARAMETERS = frozenset({"token", "access_token", "api_key", "apikey", "authorization"})
 
 
@@ -46,6 +52,8 @@ class DoorPolicy:
     allowed_origins: frozenset[str]
     max_body_bytes: int
 
+    ##= docs/spec/host.md#requests
+    ##% A request whose Host header does not belong to the server MUST be refused with 421.
     def accepts_host(self, header: str | None) -> bool:
         """A browser that was lured here by DNS rebinding still says the name that it believes to talk to."""
         if header is None:
@@ -57,6 +65,8 @@ class DoorPolicy:
         # An address cannot be rebound; on a bind that is open anyway it is a legitimate way to come.
         return not is_loopback(self.bind_host) and _is_address(name)
 
+    ##= docs/spec/host.md#requests
+    ##% A request whose Origin is not allowed MUST be refused with 403.
     def accepts_origin(self, header: str) -> bool:
         origin = header.lower()
         if origin in self.allowed_origins:
@@ -88,6 +98,8 @@ class OuterWall:
         self._requests = requests
         self._failures = failures
 
+    ##= docs/spec/host.md#requests
+    ##% These rules MUST hold for every path.
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
@@ -98,7 +110,7 @@ class OuterWall:
         given = headers.get("x-request-id", "")
         request_id = given if _REQUEST_ID.match(given) else uuid.uuid4().hex
         scope[REQUEST_ID_KEY] = request_id
-        answer = _Answer(send, request_id)
+        answer = _Answer(send, request_id, scope)
         try:
             refusal = self._refuse_headers(headers, scope)
             if refusal is not None:
@@ -110,7 +122,9 @@ class OuterWall:
                 scope["user"] = _sdk_user(caller)
             if scope["path"] not in _OPEN_PATHS:
                 answer.stays_allowed = lambda: self._is_still_good(headers)
-            await self._app(scope, await self._limited(scope, headers, receive), answer.send)
+            replayed = await self._limited(scope, headers, receive)
+            if replayed is not None:
+                await self._app(scope, replayed, answer.send)
         except ContextiveError as error:
             await answer.refuse(error.http_status, error)
         except Exception:
@@ -120,6 +134,10 @@ class OuterWall:
                 500, InternalError("Internal error.", hint="The log has the details under this request's id.")
             )
 
+    ##= docs/spec/host.md#requests
+    ##% A request with a body that is not `application/json` MUST be refused with 415.
+    ##= docs/spec/host.md#tokens
+    ##% A token in a URL MUST be refused.
     def _refuse_headers(self, headers: Headers, scope: Scope) -> tuple[int, ContextiveError] | None:
         if not self._policy.accepts_host(headers.get("host")) or len(headers.getlist("host")) != 1:
             return 421, InvalidRequest("The Host header is not one of this server's.", hint="See server.publicHosts.")
@@ -139,6 +157,12 @@ class OuterWall:
             )
         return None
 
+    ##= docs/spec/host.md#requests
+    ##% Headers of proxies MUST NOT change who the caller is.
+    ##= docs/spec/host.md#plain-doors
+    ##% The path `/metrics` MUST need a token when tokens are set.
+    ##= docs/spec/host.md#tokens
+    ##% An address that sends too many wrong tokens MUST be made to wait.
     def _authenticate(self, headers: Headers, scope: Scope) -> Caller:
         address = (scope.get("client") or ("unknown",))[0]
         self._requests().count(f"address:{address}")
@@ -154,6 +178,8 @@ class OuterWall:
             self._requests().count(f"caller:{caller.name}")
         return caller
 
+    ##= docs/spec/gateway.md#issued-tokens
+    ##% A session and its streams MUST end with the token that opened them.
     def _is_still_good(self, headers: Headers) -> bool:
         try:
             self._book().caller_for(headers.get("authorization"))
@@ -161,12 +187,18 @@ class OuterWall:
             return False
         return True
 
-    async def _limited(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
-        """The body, read whole under the limits of size and time, then replayed."""
+    ##= docs/spec/host.md#requests
+    ##% A body over `limits.maxBodyBytes` MUST be refused with 413.
+    ##= docs/spec/host.md#requests
+    ##% A body that does not arrive in time MUST be refused.
+    async def _limited(self, scope: Scope, headers: Headers, receive: Receive) -> Receive | None:
+        """The body, read whole under the limits of size and time, then replayed. None where the client left before its end."""
         limit = self._policy.max_body_bytes
         too_large = TooLarge(f"The body is over {limit} bytes.", hint="Send less; see limits.maxBodyBytes.")
         declared = headers.get("content-length", "")
         if declared.isdigit() and int(declared) > limit:
+            if int(declared) <= limit + _MOST_DISCARDED and "expect" not in headers:
+                await _discard_body(receive)
             raise too_large
         body = bytearray()
         try:
@@ -174,9 +206,11 @@ class OuterWall:
                 while True:
                     message = await receive()
                     if message["type"] != "http.request":
-                        return _replay([message], receive)
+                        return None
                     body += message.get("body", b"")
                     if len(body) > limit:
+                        if message.get("more_body", False):
+                            await _discard_body(receive)
                         raise too_large
                     if not message.get("more_body", False):
                         scope[BODY_KEY] = whole = bytes(body)
@@ -185,16 +219,31 @@ class OuterWall:
             raise InvalidRequest("The body did not arrive in time.", hint="Send it again, faster.") from None
 
 
+async def _discard_body(receive: Receive) -> None:
+    """Read on for a while what is not wanted: a client that is cut off while it sends does not see why."""
+    discarded = 0
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_DISCARD_SECONDS):
+            while discarded <= _MOST_DISCARDED:
+                message = await asyncio.wait_for(receive(), _PAUSE_SECONDS)
+                discarded += len(message.get("body", b""))
+                if not message.get("more_body", False):
+                    return
+
+
 class _Answer:
     """The way back: adds the request id, and can still refuse while nothing was sent."""
 
-    def __init__(self, send: Send, request_id: str) -> None:
+    def __init__(self, send: Send, request_id: str, scope: Scope) -> None:
         self._send = send
         self._request_id = request_id
+        self._scope = scope
         self._started = False
         self._is_ended = False
         self.stays_allowed: Callable[[], bool] = lambda: True
 
+    ##= docs/spec/host.md#requests
+    ##% Every answer MUST carry a request id.
     async def send(self, message: Message) -> None:
         if self._is_ended:
             return
@@ -205,13 +254,16 @@ class _Answer:
             return
         if message["type"] == "http.response.start":
             self._started = True
+            if message["status"] >= 400 and not self._scope.get(LOGGED_KEY):
+                log_refusal("refused", requestId=self._request_id, http=message["status"])
             MutableHeaders(scope=message).append("X-Request-ID", self._request_id)
         await self._send(message)
 
     async def refuse(self, status: int, error: ContextiveError) -> None:
         if self._started:
             return
-        logger.info("refused", extra={FIELDS: {"requestId": self._request_id, "status": error.code, "http": status}})
+        self._scope[LOGGED_KEY] = True
+        log_refusal(error.code, requestId=self._request_id, http=status)
         body = json.dumps(error_body(error, self._request_id)).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         headers += [(name.lower().encode(), value.encode()) for name, value in error_headers(error)]
@@ -221,6 +273,8 @@ class _Answer:
         await self.send({"type": "http.response.body", "body": body})
 
 
+##= docs/spec/host.md#errors
+##% An error over plain HTTP MUST have the same shape on every path.
 def error_body(error: ContextiveError, request_id: str) -> dict[str, Any]:
     """The one shape of an error on the HTTP door."""
     return {"status": "error", "error": error.as_dict(), "detail": error.message, "request_id": request_id}
@@ -251,6 +305,8 @@ def _replay(pending: list[Message], receive: Receive) -> Receive:
     return replayed
 
 
+##= docs/spec/host.md#tokens
+##% A session MUST be usable only with the credential that opened it.
 def _sdk_user(caller: Caller) -> object:
     """The caller in the form by which the SDK binds a session to the credential that opened it."""
     from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser

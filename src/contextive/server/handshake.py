@@ -14,6 +14,14 @@ _DATE = re.compile(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
 _FORMAT = "YYYY-MM-DD"
 
 
+##= docs/spec/spexus.md#malformed-requests
+##% An `initialize` without an object of parameters MUST be refused with -32600.
+##= docs/spec/spexus.md#malformed-requests
+##% A protocol version that is not of the form YYYY-MM-DD MUST be refused with -32600.
+##= docs/spec/spexus.md#malformed-requests
+##% An `initialize` without a client name and a client version that are not empty MUST be refused with -32600.
+##= docs/spec/spexus.md#malformed-requests
+##% Missing or malformed client capabilities MUST be taken as none.
 def check_initialize(params: Mapping[str, Any] | None, pinned_version: str | None) -> None:
     """Refuse a malformed `initialize` with what was received and what is expected.
 
@@ -38,6 +46,11 @@ def check_initialize(params: Mapping[str, Any] | None, pinned_version: str | Non
         params["capabilities"] = {}
 
 
+##= docs/spec/spexus.md#response-envelope
+##% A failed `initialize` MUST be answered with a JSON-RPC 2.0 error in place of a result.
+##= docs/spec/spexus.md#malformed-requests
+##% The refusal of an `initialize` MUST say the supported versions, the version that was received, and the expected
+##% format.
 def _malformed(message: str, received: object, supported: list[str]) -> MCPError:
     shown = received[:64] if isinstance(received, str) else None
     return MCPError(

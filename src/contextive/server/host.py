@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import socket
@@ -46,6 +47,7 @@ from contextive.server.scheduler import plan_of
 from contextive.server.telemetry import Metrics, log_call, log_model_use
 
 if TYPE_CHECKING:
+    from contextive.search.happenings import Happening
     from contextive.server.protocol import McpDoor
     from contextive.server.tokens import TokenFile
 
@@ -88,7 +90,7 @@ class Host:
         self._index: Index | None = None
         self._keeps = False
         self.services.provide(Index, self._open_index)
-        self.services.add(safekeeping(loaded, self.services))
+        self.services.add(safekeeping(loaded, self.services, self._count))
         self.services.add(self.dispatcher)
 
     @property
@@ -132,11 +134,15 @@ class Host:
     def profile(self) -> Profile:
         return PROFILES[self.config.server.profile]
 
+    ##= docs/spec/host.md#what-a-scope-allows
+    ##% The owner of a pipe or a terminal MUST be a reader unless `auth.adminToken` is set.
     @property
     def owner(self) -> Caller:
         """Who sits at the other end of a pipe or a terminal."""
         return OWNER_AS_MAINTAINER if self.config.auth.admin_token else OWNER_AS_READER
 
+    ##= docs/spec/host.md#lists-and-pages
+    ##% The list of tools MUST NOT change with the content of the project.
     def surface(self, profile: Profile, scope: Scope) -> Surface:
         return self.assembly.registry.surface(self.pack_names(profile), scope)
 
@@ -180,10 +186,20 @@ class Host:
             self.dispatcher.observers.append(self.metrics)
         return self.metrics
 
+    def render_metrics(self) -> bytes:
+        """All metrics as they are now, with what other processes did to the index."""
+        metrics = self.enable_metrics()
+        if self._index is not None:
+            with contextlib.suppress(ContextiveError):  # an index that cannot be read is told by /readyz
+                metrics.index.look_at(self._index.store)
+        return metrics.render()
+
     def when_adopted(self, callback: Callable[[], None]) -> None:
         """Have `callback` run after each change of the configuration."""
         self._on_adopt.append(callback)
 
+    ##= docs/spec/host.md#reload
+    ##% When a reload changes a list that clients see, the server MUST notify every client whose list it is.
     async def adopt(self, loaded: LoadedConfig) -> None:
         """Go on with a new configuration: packs come and go, and every client that cares is told."""
         before = {name: self._remembered(PROFILES[name]) for name in self._doors}
@@ -207,7 +223,7 @@ class Host:
             self._provide_models()
         if any(getattr(loaded.config, k) != getattr(before_config, k) for k in _INDEX_SECTIONS):
             await asyncio.to_thread(self._renew_index)
-        self.services.add(safekeeping(loaded, self.services))
+        self.services.add(safekeeping(loaded, self.services, self._count))
         self.report_problems()
         if self.metrics is not None:
             self.metrics.know(self._all_tool_names())
@@ -223,12 +239,17 @@ class Host:
             await door.hub.announce_resource("contextive:///server")
         logger.info("configuration adopted", extra={"contextive_fields": {"generation": self.generation}})
 
+    ##= docs/spec/knowledge.md#keeping-in-step
+    ##% A server MUST index by itself after its start and after each change of a file, unless `knowledge.autoIngest` is
+    ##% false.
     def keep_index(self) -> None:
         """Have the index follow the files in the background, from now until `close`."""
         self._keeps = True
         if self.config.knowledge.auto_ingest and not self.is_remote:
             self.services.get(Index).keep()
 
+    ##= docs/spec/host.md#shutdown
+    ##% Before the process ends, the server MUST close the connections and streams that it holds open.
     def close(self) -> None:
         """End what runs in the background, and close the index."""
         index, self._index = self._index, None
@@ -245,7 +266,13 @@ class Host:
                 "There is no local index here: a gateway answers for it.",
                 hint="Ask the gateway, or unset KM_GATEWAY_URL.",
             )
-        self._index = open_index(self.loaded, self.services, is_served=self.mode != "in-process", holder=self.holder)
+        self._index = open_index(
+            self.loaded,
+            self.services,
+            is_served=self.mode != "in-process",
+            holder=self.holder,
+            observer=self._count,
+        )
         return self._index
 
     def _renew_index(self) -> None:
@@ -254,6 +281,8 @@ class Host:
         if self._keeps:
             self.keep_index()
 
+    ##= docs/spec/host.md#broken-plugins
+    ##% A plugin that is left out MUST be reported by the log, by `check` and by the health of the server.
     def report_problems(self) -> None:
         """Say in the log which plugins were left out."""
         for problem in self.assembly.problems:
@@ -337,10 +366,16 @@ class Host:
             logger.warning(problem)
         return router
 
+    def _count(self, happening: Happening) -> None:
+        if self.metrics is not None:
+            self.metrics.index.count(happening)
+
     def _count_model_use(self, use: ModelUse) -> None:
         if self.metrics is not None:
             self.metrics.count_use(use)
 
+    ##= docs/spec/models-and-recipes.md#model-router
+    ##% Every tool that invokes a model MUST do so through the router, or through the connected client.
     def _answerer(self) -> Answerer:
         from contextive.models.ask import AskService
         from contextive.packs.notes.retrieval import IndexRetriever

@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from contextive.errors import ConfigError, ContextiveError, InternalError, InvalidRequest, NotFound
 from contextive.server.auth import is_loopback, refuse_open_bind
 from contextive.server.batch import BatchSplitter
+from contextive.server.connections import ImpatientProtocol
 from contextive.server.gateway import GatewayDoor, RouteLimits
 from contextive.server.guard import DoorPolicy, OuterWall
 from contextive.server.host import Host
@@ -52,6 +53,8 @@ class HttpServer:
         }
         self.app = self._build()
 
+    ##= docs/spec/host.md#tokens
+    ##% A token that is removed from the configuration MUST stop working without a restart.
     def _adopt(self) -> None:
         config = self._host.config
         book = self._host.token_book()
@@ -78,6 +81,8 @@ class HttpServer:
             max_sessions=config.server.max_sessions,
         )
 
+    ##= docs/spec/notes.md#failures
+    ##% Pages of another origin MUST NOT get an answer unless `server.allowedOrigins` names it.
     def _build(self) -> ASGIApp:
         config = self._host.config
         routes = [
@@ -128,6 +133,8 @@ class HttpServer:
     async def _default(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._mcp[self._host.profile.name](scope, receive, send)
 
+    ##= docs/spec/host.md#plain-doors
+    ##% The path `/mcp` MUST serve the configured profile, and `/mcp/{profile}` each profile by its name.
     async def _by_profile(self, scope: Scope, receive: Receive, send: Send) -> None:
         app = self._mcp.get(scope["path_params"]["profile"])
         if app is None:
@@ -143,6 +150,8 @@ class HttpServer:
                 await stack.enter_async_context(manager.run())
             yield
 
+    ##= docs/spec/host.md#shutdown
+    ##% Before the process ends, the server MUST close the connections and streams that it holds open.
     async def end_streams(self) -> None:
         """Close what clients listen on, with its final frame, so that the web server has nothing to wait for."""
         for name, manager in self._managers.items():
@@ -169,12 +178,17 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
+##= docs/spec/host.md#commands
+##% The command `contextive-mcp serve --http` MUST serve many clients over HTTP.
+##= docs/spec/host.md#requests
+##% Headers of proxies MUST NOT change who the caller is.
 async def serve_http(host: Host, stop: asyncio.Event, *, bind_host: str, port: int) -> None:
     """Serve until `stop` is set, then end open streams and leave."""
     http = HttpServer(host, bind_host)
     listener = _listen(bind_host, port)
     config = uvicorn.Config(
         http.app,
+        http=ImpatientProtocol,
         log_config=None,
         access_log=False,
         proxy_headers=False,

@@ -11,12 +11,15 @@ from contextive.ingest.settings import IngestSettings, ReportSettings
 from contextive.ingest.trace_service import TraceService
 from contextive.registry import Services
 from contextive.search.editor_links import EditorLinks
+from contextive.search.happenings import Observer, nobody
 from contextive.search.index import EmbeddingSettings, Index, IndexSettings
 from contextive.search.service import SearchSettings
 from contextive.search.weights import resolve_weights
 
 
-def open_index(loaded: LoadedConfig, services: Services, *, is_served: bool, holder: str) -> Index:
+def open_index(
+    loaded: LoadedConfig, services: Services, *, is_served: bool, holder: str, observer: Observer = nobody
+) -> Index:
     """The index that a configuration describes. Nothing is opened before it is used."""
     knowledge, ranking, config = loaded.config.knowledge, loaded.config.search, loaded.config
     settings = IndexSettings(
@@ -68,4 +71,5 @@ def open_index(loaded: LoadedConfig, services: Services, *, is_served: bool, hol
         ),
         holder=holder,
         is_served=is_served and knowledge.auto_ingest,
+        observer=observer,
     )

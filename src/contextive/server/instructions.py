@@ -9,6 +9,12 @@ from contextive.server.profiles import Profile
 ##= docs/spec/trace.md#instructions
 ##% The instructions of the profile `duvet` MUST say what it is for, name each tool and each resource, and say how
 ##% both are reached.
+##= docs/spec/host.md#discovery-of-capabilities
+##% The instructions MUST NOT contain text from the project's files.
+##= docs/spec/spexus.md#instructions
+##% The instructions MUST say what the system is for.
+##= docs/spec/spexus.md#instructions
+##% The instructions MUST say how resources are reached.
 def write_instructions(profile: Profile, surface: Surface) -> str:
     """What this server is, every tool in one line with when to use it, and how resources and prompts are reached.
 
@@ -37,6 +43,10 @@ def write_instructions(profile: Profile, surface: Surface) -> str:
     return "\n\n".join(parts)
 
 
+##= docs/spec/host.md#declaration
+##% A tool's declaration MAY carry hints on when an agent should call it.
+##= docs/spec/spexus.md#instructions
+##% The instructions MUST say which tools there are and when to use them.
 def _tool_line(tool: Tool) -> str:
     first_sentence = tool.description.split(". ")[0].rstrip(".")
     when = f" Use it {tool.invocation_hints}." if tool.invocation_hints else ""

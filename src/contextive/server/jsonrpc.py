@@ -33,6 +33,10 @@ class Batch:
     items: tuple[Message | Refusal, ...]
 
 
+##= docs/spec/host.md#malformed-messages
+##% A line that is not JSON MUST be answered with -32700.
+##= docs/spec/host.md#batches
+##% A batch of more than 100 messages MUST be refused.
 def parse_line(line: bytes) -> Message | Batch | Refusal | None:
     """What one line holds; None for a blank one."""
     if not line.strip():
@@ -50,6 +54,10 @@ def parse_line(line: bytes) -> Message | Batch | Refusal | None:
     return Batch(tuple(parse_message(item) for item in value))
 
 
+##= docs/spec/host.md#malformed-messages
+##% A JSON value that is not a JSON-RPC message MUST be answered with -32600.
+##= docs/spec/spexus.md#response-envelope
+##% The response to `initialize` MUST have the id of its request, of the same type.
 def parse_message(value: Any) -> Message | Refusal:
     """One decoded JSON value as a message."""
     if not isinstance(value, dict):

@@ -21,6 +21,9 @@ class RateLimiter:
         self._clock = clock
         self._windows: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
+    ##= docs/spec/host.md#limits
+    ##% A caller that sends more requests than `limits.rateRequests` in a window MUST be refused with 429 and the
+    ##% seconds to wait.
     def count(self, key: str) -> None:
         """Count one event. Raises `RateLimited`, with the seconds to wait, when the window is full."""
         if self.allowed <= 0:

@@ -29,6 +29,14 @@ _CLOSE_SECONDS = 5.0
 FIELDS = "contextive_fields"
 """The attribute of a log record under which structured fields travel."""
 
+_refusals = logging.getLogger("contextive.refusal")
+
+
+def log_refusal(status: str, **more: str | int | None) -> None:
+    """One line for a message that was refused before it became a call: why, and never what it held."""
+    fields = {key: value for key, value in more.items() if value is not None}
+    _refusals.info("refused", extra={FIELDS: {**fields, "status": status}})
+
 
 class LogPipeline:
     """Everything that is logged in this process, as JSON lines on one stream. `close` flushes."""
@@ -52,10 +60,14 @@ class LogPipeline:
         for noisy in ("mcp", "uvicorn", "httpx", "watchfiles", "asyncio"):
             logging.getLogger(noisy).setLevel(max(LEVELS[level], logging.WARNING) if level == "info" else LEVELS[level])
 
+    ##= docs/spec/host.md#logs
+    ##% A secret of the configuration MUST NOT be logged.
     def hide(self, secrets: Sequence[str]) -> None:
         """Never print these values, whoever logs them."""
         self._writer.hide(secrets)
 
+    ##= docs/spec/host.md#shutdown
+    ##% Before the process ends, the server MUST write out every log line that is waiting.
     def close(self) -> None:
         """Write what is queued, then give the root logger back."""
         self._root.handlers[:], level = self._before
@@ -86,6 +98,8 @@ class _Entrance(logging.handlers.QueueHandler):
         return record
 
 
+##= docs/spec/host.md#logs
+##% Logs MUST be JSON, one object a line, on standard error.
 class _JsonLines:
     def __init__(self, stream: TextIO, secrets: Sequence[str]) -> None:
         self._stream = stream

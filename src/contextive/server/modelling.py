@@ -9,6 +9,8 @@ from contextive.models.router import ModelRouter, Routing
 from contextive.models.setup import ProviderSettings, connect_providers
 
 
+##= docs/spec/models-and-recipes.md#model-router
+##% The router MUST support static mappings from a task to a model in the configuration.
 def model_router(loaded: LoadedConfig) -> ModelRouter:
     """The router for a configuration. Nothing is called before somebody asks a model."""
     from contextive.models.discovery import Discovery  # it brings a client for the network

@@ -17,7 +17,7 @@ from contextive.registry import InputNeeded, Surface, Tool
 from contextive.server.guard import replay_body
 from contextive.server.host import Host
 from contextive.server.profiles import PROFILES
-from contextive.server.protocol import REQUEST_ID_KEY
+from contextive.server.protocol import LOGGED_KEY, REQUEST_ID_KEY
 from contextive.server.rest import caller_of
 
 _PROFILE = PROFILES["nexus"]
@@ -30,6 +30,8 @@ class NexusDoor:
         self._host = host
         self._mcp = mcp
 
+    ##= docs/spec/host.md#plain-doors
+    ##% The path `/api/mcp` MUST serve a manifest and take calls in the NEXUS dialect.
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         wants_stream = "text/event-stream" in request.headers.get("accept", "")
@@ -49,6 +51,10 @@ class NexusDoor:
                 scope, receive, send
             )
 
+    ##= docs/spec/notes.md#manifest
+    ##% A GET of `/api/mcp` MUST be answered with 200, `application/json` and a manifest of the tools.
+    ##= docs/spec/notes.md#manifest
+    ##% The manifest MUST give the name, the description and the input schema of each tool.
     def _manifest(self, request: Request) -> Response:
         surface = self._surface(request)
         return JSONResponse(
@@ -63,6 +69,16 @@ class NexusDoor:
             }
         )
 
+    ##= docs/spec/notes.md#calls
+    ##% A POST to `/api/mcp` with `tool`, a string, and `input`, an object, MUST call that tool with that input.
+    ##= docs/spec/notes.md#calls
+    ##% The output of a tool MUST be given in the field `result` of a JSON object.
+    ##= docs/spec/notes.md#failures
+    ##% A missing or unknown tool MUST be answered with 400 and a message that says so.
+    ##= docs/spec/notes.md#failures
+    ##% A missing parameter MUST be answered with 400 and a message that names it.
+    ##= docs/spec/notes.md#failures
+    ##% A fault inside MUST be answered with 500 and `Internal server error`, and shows nothing of its insides.
     async def _invoke(self, request: Request, body: Any) -> Response:
         if not isinstance(body, dict):
             return _error(400, "Invalid JSON body")
@@ -81,6 +97,7 @@ class NexusDoor:
         context = self._host.context(
             caller_of(request), door="nexus", profile=_PROFILE, request_id=request.scope[REQUEST_ID_KEY]
         )
+        request.scope[LOGGED_KEY] = True  # the dispatcher tells the log of every call, however it ends
         try:
             result = await self._host.dispatcher.call(surface, name, given, context)
         except InputNeeded:
@@ -100,6 +117,8 @@ def _input_schema(tool: Tool) -> dict[str, Any]:
     return {"type": "object", "properties": schema.get("properties", {}), "required": schema.get("required", [])}
 
 
+##= docs/spec/notes.md#failures
+##% A body that is not JSON MUST be answered with 400 and `Invalid JSON body`.
 def _decode(body: bytes) -> Any:
     try:
         return from_json(body, allow_inf_nan=False)
@@ -107,10 +126,14 @@ def _decode(body: bytes) -> Any:
         return None
 
 
+##= docs/spec/host.md#plain-doors
+##% A body with `jsonrpc` at `/api/mcp` MUST be served as MCP.
 def _is_rpc(body: Any) -> bool:
     message = body[0] if isinstance(body, list) and body else body
     return isinstance(message, dict) and "jsonrpc" in message
 
 
+##= docs/spec/notes.md#calls
+##% An error MUST be given in the field `error` of a JSON object, as a message that says what was wrong.
 def _error(status: int, message: str) -> Response:
     return JSONResponse({"error": message}, status_code=status)

@@ -69,6 +69,8 @@ _FEEDBACK = {
 }
 
 
+##= docs/spec/gateway.md#routes
+##% The path `/api/v1/openapi.json` MUST describe the API, as far as the caller may use it.
 def describe_api(tools: Mapping[str, Tool], routes: Iterable[tuple[GatewayRoute, Tool]]) -> dict[str, Any]:
     """OpenAPI 3.1 for what one caller may use."""
     schemas = dict(_SCHEMAS)
@@ -143,6 +145,8 @@ def _tool(tool: Tool, schemas: dict[str, Any]) -> dict[str, Any]:
     return operation
 
 
+##= docs/spec/gateway.md#routes
+##% What the API answers MUST fit the schemas of its document.
 def _operation(summary: str, tool: Tool, answer: Mapping[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
     operation = _plain(summary, _hoisted(f"{tool.name}-answer", answer, schemas))
     operation["x-scope"] = tool.scope.value

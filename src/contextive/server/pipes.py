@@ -15,6 +15,10 @@ _HIGH_WATER = 1024
 _LOW_WATER = 256
 
 
+##= docs/spec/host.md#standard-output
+##% Standard output MUST carry protocol messages only while stdio is served.
+##= docs/spec/host.md#standard-output
+##% What a tool, a plugin or a library prints MUST go to standard error.
 def claim_stdio() -> tuple[int, int]:
     """Private descriptors of the pipe. From now on `print` goes to standard error and `input` finds nothing.
 
@@ -52,6 +56,8 @@ def _dup_high(fd: int) -> int:
     return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
 
 
+##= docs/spec/host.md#malformed-messages
+##% A message over the size limit MUST be refused without ending the connection.
 class LineReader(asyncio.Protocol):
     """Splits what arrives into lines. A line over the limit is dropped whole and reported as None."""
 

@@ -23,6 +23,12 @@ class Profile:
     with_plugins: bool = False
 
 
+##= docs/spec/spexus.md#server-info
+##% The result MUST have a `serverInfo` with the name `spexus mcp`.
+##= docs/spec/spexus.md#server-info
+##% The title in `serverInfo` MUST be `MCP server for requirements management system`.
+##= docs/spec/spexus.md#server-info
+##% The version in `serverInfo` MUST be 1.0.0.
 PROFILES: Mapping[str, Profile] = {
     profile.name: profile
     for profile in (

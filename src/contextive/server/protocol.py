@@ -28,6 +28,7 @@ from contextive.registry.paging import page_of
 from contextive.server.client import McpClient, remember_log_level
 from contextive.server.handshake import check_initialize
 from contextive.server.instructions import write_instructions
+from contextive.server.logs import log_refusal
 from contextive.server.notifications import NotificationHub
 from contextive.server.profiles import Profile
 from contextive.server.sdk import connection_of, pin_requested_version
@@ -54,14 +55,22 @@ RequestContext = ServerRequestContext[Any, Any]
 CALLER_KEY = "contextive.caller"
 """Where the HTTP door leaves the authenticated caller in the ASGI scope."""
 REQUEST_ID_KEY = "contextive.request_id"
+LOGGED_KEY = "contextive.logged"
+"""Set in the ASGI scope once the log has its line for this request."""
 
 _LIST_TTL_MS = 60_000
 _MAX_COMPLETIONS = 100
 
 
+##= docs/spec/host.md#versions-and-eras
+##% The server MUST pass the scored scenarios of the official conformance suite for 2025-11-25 and 2026-07-28.
 class ProfileServer(Server[Any]):
     """The SDK server of one profile, telling the truth about `listChanged` on every transport."""
 
+    ##= docs/spec/host.md#discovery-of-capabilities
+    ##% The server MUST declare `listChanged` for tools, resources and prompts.
+    ##= docs/spec/spexus.md#capabilities
+    ##% The property `listChanged` MUST be true for prompts, resources and tools.
     def create_initialization_options(
         self,
         notification_options: NotificationOptions | None = None,
@@ -84,9 +93,27 @@ class McpDoor:
     def surface(self, caller: Caller) -> Surface:
         return self.host.surface_for(self.profile, caller)
 
+    ##= docs/spec/spexus.md#instructions
+    ##% The instructions MUST change when what the server offers changes.
     def instructions(self, caller: Caller) -> str:
         return write_instructions(self.profile, self.surface(caller))
 
+    ##= docs/spec/host.md#discovery
+    ##% Every pack that is switched on MUST be registered with the MCP server.
+    ##= docs/spec/host.md#versions-and-eras
+    ##% The server MUST implement MCP 2025-11-25 over stdio and over HTTP.
+    ##= docs/spec/host.md#discovery-of-capabilities
+    ##% The server MUST declare the capabilities tools, resources and prompts.
+    ##= docs/spec/host.md#discovery-of-capabilities
+    ##% A capability that is declared MUST be served.
+    ##= docs/spec/host.md#malformed-messages
+    ##% An unknown method MUST be answered with -32601.
+    ##= docs/spec/spexus.md#capabilities
+    ##% The result MUST have a `capabilities` object with the sections prompts, resources and tools.
+    ##= docs/spec/spexus.md#capabilities
+    ##% The declared capabilities MUST be those that the profile really serves.
+    ##= docs/spec/spexus.md#capabilities
+    ##% Every feature that the profile offers MUST be declared.
     def _build(self) -> ProfileServer:
         server = ProfileServer(
             self.profile.server_name,
@@ -145,6 +172,8 @@ class McpDoor:
             resources=[resource_to_wire(entry) for entry in page.items], next_cursor=page.next_cursor
         )
 
+    ##= docs/spec/host.md#resources-and-prompts
+    ##% The server MUST list resource templates and propose values for their blanks.
     async def list_templates(
         self, ctx: RequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
@@ -165,9 +194,12 @@ class McpDoor:
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 
+    ##= docs/spec/host.md#tool-calls
+    ##% A call of a tool that does not exist MUST be a protocol error.
     async def call_tool(self, ctx: RequestContext, params: types.CallToolRequestParams) -> Any:
         call = self._context(ctx, McpClient(ctx, params.input_responses, params.request_state))
         surface = self._surface_of(ctx)
+        _mark_logged(ctx)  # the dispatcher tells the log of every call, however it ends
         try:
             result = await self.host.dispatcher.call(surface, params.name, params.arguments or {}, call)
         except InputNeeded as needed:
@@ -192,6 +224,8 @@ class McpDoor:
             raise protocol_error(error, ctx.protocol_version, uri=params.uri) from None
         return types.ReadResourceResult(contents=[body_to_wire(body) for body in bodies])
 
+    ##= docs/spec/host.md#resources-and-prompts
+    ##% The server MUST offer prompt templates as prompts of the protocol.
     async def get_prompt(self, ctx: RequestContext, params: types.GetPromptRequestParams) -> Any:
         call = self._context(ctx, McpClient(ctx, params.input_responses, params.request_state))
         try:
@@ -231,6 +265,8 @@ class McpDoor:
 
     # -- handshake-era subscriptions and logging -----------------------------------------------------------------------
 
+    ##= docs/spec/spexus.md#capabilities
+    ##% The resources section MAY declare `subscribe`, and then it is true.
     async def subscribe(self, ctx: RequestContext, params: types.SubscribeRequestParams) -> types.EmptyResult:
         _, uri, _ = self._surface_of(ctx).find_resource(params.uri)
         await self.host.prepare_watch([uri])
@@ -285,16 +321,27 @@ class _Frame:
     def __init__(self, door: McpDoor) -> None:
         self._door = door
 
+    ##= docs/spec/host.md#resources-and-prompts
+    ##% The method `resources/get` MUST be understood as `resources/read`.
+    ##= docs/spec/host.md#errors
+    ##% An error MUST NOT show a stack trace, a secret, the text of an unexpected exception, or a path outside the
+    ##% project.
     async def __call__(self, ctx: RequestContext, call_next: CallNext) -> HandlerResult:
         if ctx.method == "resources/get":
             ctx = replace(ctx, method="resources/read")
+        if ctx.request_id is None and not ctx.method.startswith("notifications/"):
+            return None  # a request without an id: nobody waits for an answer, so nothing is done
         try:
             if ctx.method == "initialize" and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
                 self._open(ctx)
             result = await call_next(ctx)
         except (MCPError, ValidationError) as error:
-            raise self._said_better(ctx, error) from None
+            better = self._said_better(ctx, error)
+            _log_refusal(ctx, better)
+            raise better from None
         except ContextiveError as error:
+            if ctx.method != "tools/call":
+                _log_refusal(ctx, error)
             raise protocol_error(error, ctx.protocol_version) from None
         except Exception:
             # The outermost handler of a message. On the handshake era the SDK would send the exception's text.
@@ -306,12 +353,26 @@ class _Frame:
             self._door.hub.join(connection_of(ctx))
         return result
 
+    ##= docs/spec/host.md#versions-and-eras
+    ##% A client that asks for a handshake version which the server knows MUST get that version.
+    ##= docs/spec/host.md#versions-and-eras
+    ##% A client that asks `initialize` for another version MUST be offered 2025-11-25.
+    ##= docs/spec/spexus.md#protocol-version
+    ##% The result MUST have the `protocolVersion` 2025-03-26, whichever version was asked for.
     def _open(self, ctx: RequestContext) -> None:
         pinned = self._door.profile.pinned_version
         check_initialize(ctx.params, pinned)
         if pinned is not None:
             pin_requested_version(ctx, pinned)
 
+    ##= docs/spec/host.md#discovery-of-capabilities
+    ##% The instructions MUST be written from what the caller is offered at that moment.
+    ##= docs/spec/spexus.md#response-envelope
+    ##% An `initialize` request MUST be answered with a JSON-RPC 2.0 response that has all required fields.
+    ##= docs/spec/spexus.md#response-envelope
+    ##% The response to `initialize` MUST hold all its data in the object `result`.
+    ##= docs/spec/spexus.md#instructions
+    ##% The result MUST have the field `instructions`, which is a string.
     def _with_instructions(self, ctx: RequestContext, result: HandlerResult) -> HandlerResult:
         body = (
             result.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -322,6 +383,8 @@ class _Frame:
         body["instructions"] = self._door.instructions(self._door.caller_of(ctx))
         return body
 
+    ##= docs/spec/host.md#malformed-messages
+    ##% A request before `initialize` MUST be refused with a message that says what to send first.
     def _said_better(self, ctx: RequestContext, error: MCPError | ValidationError) -> Exception:
         """The SDK's two wordless answers, with words."""
         wordless = isinstance(error, ValidationError) or (error.code == types.INVALID_PARAMS and error.data == "")
@@ -340,6 +403,21 @@ class _Frame:
         shown = ", ".join(field for field in fields[:5] if field.isprintable())
         what = f"Invalid parameters for {ctx.method}" + (f": {shown}" if shown else "")
         return MCPError(types.INVALID_PARAMS, what[:500], {"code": "invalid_request"})
+
+
+def _mark_logged(ctx: RequestContext) -> None:
+    scope = getattr(ctx.request, "scope", None)
+    if isinstance(scope, dict):
+        scope[LOGGED_KEY] = True
+
+
+def _log_refusal(ctx: RequestContext, error: Exception) -> None:
+    """A line for a message that came to nothing and was no call of a tool."""
+    scope = getattr(ctx.request, "scope", None)
+    request_id = scope.get(REQUEST_ID_KEY) if isinstance(scope, dict) else None
+    status = str(getattr(error, "code", "invalid_request"))
+    log_refusal(status, requestId=request_id, method=ctx.method if ctx.method.isprintable() else None)
+    _mark_logged(ctx)
 
 
 def _cursor(params: types.PaginatedRequestParams | None) -> str | None:

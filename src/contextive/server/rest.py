@@ -12,14 +12,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from contextive.errors import CapabilityMissing, ContextiveError, Forbidden, InvalidRequest, ToolNotFound
+from contextive.errors import CapabilityMissing, ContextiveError, InvalidRequest, ToolNotFound
 from contextive.packs.introspect import Health, health_report
-from contextive.registry import Caller, InputNeeded
+from contextive.registry import Caller, Client, InputNeeded, NoClient
 from contextive.registry.threads import run_in_thread
 from contextive.server.description import describe_tool
 from contextive.server.guard import error_body, error_headers
 from contextive.server.host import Host
-from contextive.server.protocol import CALLER_KEY, REQUEST_ID_KEY
+from contextive.server.progress_stream import answer_with_progress, wants_progress
+from contextive.server.protocol import CALLER_KEY, LOGGED_KEY, REQUEST_ID_KEY
 
 _HEALTH_SECONDS = 1.0
 
@@ -45,27 +46,31 @@ class RestDoor:
         surface = self._host.surface_for(self._host.profile, caller_of(request))
         return JSONResponse({"status": "success", "tools": [describe_tool(tool) for tool in surface.tools.values()]})
 
+    ##= docs/spec/host.md#plain-doors
+    ##% The path `/api/v1/tools/{name}` MUST call a tool with the arguments in its body.
     async def call_tool(self, request: Request) -> Response:
+        if wants_progress(request):
+            return await answer_with_progress(lambda client: self._answer(request, client))
+        return await self._answer(request, NoClient())
+
+    async def _answer(self, request: Request, client: Client) -> Response:
         try:
-            return await self._call(request)
+            return await self._call(request, client)
         except ContextiveError as error:
             return error_response(error, request)
         except InputNeeded as needed:
             missing = CapabilityMissing(tuple(sorted({q.capability for q in needed.questions.values()})))
             return error_response(missing, request)
 
-    async def _call(self, request: Request) -> Response:
+    async def _call(self, request: Request, client: Client) -> Response:
         caller, name = caller_of(request), str(request.path_params["name"])
         profile = self._host.profile
         surface = self._host.surface_for(profile, caller)
         arguments = json_object(await request.body())
-        context = self._host.context(caller, door="rest", profile=profile, request_id=request.scope[REQUEST_ID_KEY])
-        try:
-            result = await self._host.dispatcher.call(surface, name, arguments, context)
-        except ToolNotFound:
-            if name in self._host.widest_surface(profile).tools:
-                raise not_allowed(caller, name) from None
-            raise
+        request_id = request.scope[REQUEST_ID_KEY]
+        context = self._host.context(caller, door="rest", profile=profile, request_id=request_id, client=client)
+        request.scope[LOGGED_KEY] = True  # the dispatcher tells the log of every call, however it ends
+        result = await self._host.dispatcher.call(surface, name, arguments, context)
         return JSONResponse(
             {
                 "status": "error" if result.is_error else "success",
@@ -90,6 +95,8 @@ class RestDoor:
             }
         )
 
+    ##= docs/spec/gateway.md#routes
+    ##% The path `/readyz` MUST answer with 503 while the index cannot be opened.
     async def readyz(self, _request: Request) -> Response:
         """Whether questions can be answered: the index opens, and can be read."""
         async with self._examining:
@@ -101,21 +108,14 @@ class RestDoor:
         return JSONResponse({"status": "degraded", "dependencies": dependencies, "timestamp": now}, 503)
 
     async def metrics(self, _request: Request) -> Response:
-        metrics = self._host.enable_metrics()
-        return Response(metrics.render(), headers={"content-type": metrics.content_type})
+        content_type = self._host.enable_metrics().content_type
+        return Response(await run_in_thread(self._host.render_metrics), headers={"content-type": content_type})
 
 
 def caller_of(request: Request) -> Caller:
     caller = request.scope[CALLER_KEY]
     assert isinstance(caller, Caller)
     return caller
-
-
-def not_allowed(caller: Caller, tool: str) -> Forbidden:
-    """Why a caller may not call a tool that others may."""
-    if caller.tools is not None and tool not in caller.tools:
-        return Forbidden(f"This token does not allow {tool}.", hint=f"It allows: {', '.join(sorted(caller.tools))}.")
-    return Forbidden(f"{tool} needs the maintainer scope.", hint="Use a maintainer token.")
 
 
 def error_response(error: ContextiveError, request: Request) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from contextive.config import LoadedConfig
@@ -13,11 +14,12 @@ if TYPE_CHECKING:
     from contextive.ingest.documents import Documents
     from contextive.store.backup import Backups
     from contextive.store.protocol import Store
+    from contextive.store.values import BackupEnded
 
 
-def safekeeping(loaded: LoadedConfig, services: Services) -> Safekeeping:
+def safekeeping(loaded: LoadedConfig, services: Services, observer: Callable[[BackupEnded], None]) -> Safekeeping:
     """Documents and backups of the project that a configuration belongs to. The index is opened when one of them writes."""
-    return Safekeeping(lambda: open_documents(loaded, services), lambda: open_backups(loaded, services))
+    return Safekeeping(lambda: open_documents(loaded, services), lambda: open_backups(loaded, services, observer))
 
 
 def open_documents(loaded: LoadedConfig, services: Services) -> Documents:
@@ -38,7 +40,7 @@ def open_documents(loaded: LoadedConfig, services: Services) -> Documents:
     return Documents(settings, lambda: services.get(Index).store)
 
 
-def open_backups(loaded: LoadedConfig, services: Services) -> Backups:
+def open_backups(loaded: LoadedConfig, services: Services, observer: Callable[[BackupEnded], None]) -> Backups:
     from contextive.store.backup import Backups, BackupSettings
 
     settings = BackupSettings(
@@ -53,4 +55,4 @@ def open_backups(loaded: LoadedConfig, services: Services) -> Backups:
         index.events.flush()  # what searches showed is kept in memory for a moment
         return index.store
 
-    return Backups(settings, open_store)
+    return Backups(settings, open_store, observer=observer)

@@ -42,6 +42,8 @@ _LOOK_SECONDS = 1.0
 _TOOLS: dict[JobName, str] = {"ingest": "km-ingest-trigger", "backup": "km-backup-trigger"}
 
 
+##= docs/spec/gateway.md#schedule
+##% Nothing MUST be done by the clock unless the configuration asks for it.
 def plan_of(config: Config) -> SchedulePlan:
     """The jobs that a configuration describes."""
     ingest, backup = config.knowledge.schedule.ingest, config.knowledge.schedule.backup
@@ -86,6 +88,8 @@ class Scheduler:
             if job.enabled and await asyncio.to_thread(self._is_due, job):
                 await self._take_turn(job)
 
+    ##= docs/spec/gateway.md#schedule
+    ##% Of all servers of a project one MUST run the jobs, and another one goes on when it ends.
     def _leads(self) -> bool:
         if self._lease is None or not self._lease.is_held:
             self._lease = self._store.acquire_lease(LEASE, self._host.holder)
@@ -109,9 +113,13 @@ class Scheduler:
             state = JobState(at, result, error, round(time.monotonic() - started, 3))  # type: ignore[arg-type]
         await asyncio.to_thread(write_state, self._store, job.name, state)
         if self._host.metrics is not None:
-            self._host.metrics.count_turn(job.name, state.result or "", reason)
+            self._host.metrics.index.count_turn(job.name, state.result or "", reason, at)
         logger.info("schedule", extra={FIELDS: {"job": job.name, "status": state.result, "reason": state.detail}})
 
+    ##= docs/spec/gateway.md#schedule
+    ##% An ingest MUST be skipped while another one runs, and when the git HEAD did not move.
+    ##= docs/spec/gateway.md#schedule
+    ##% With tokens and none of the maintainer scope, no job MUST change anything.
     def _skip_reason(self, job: JobPlan) -> SkipReason | None:
         """Why a job is left out this time: nobody may maintain, somebody is at it, or nothing has changed."""
         book = self._host.token_book()

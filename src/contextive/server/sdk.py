@@ -19,6 +19,8 @@ def connection_of(ctx: ServerRequestContext[Any, Any]) -> Connection:
     return ctx.session._connection
 
 
+##= docs/spec/spexus.md#protocol-version
+##% A session MUST go on in the version that its `initialize` was answered with.
 def pin_requested_version(ctx: ServerRequestContext[Any, Any], version: str) -> None:
     """Make an `initialize` ask for `version`, so that answer and connection agree on it.
 

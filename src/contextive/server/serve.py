@@ -15,6 +15,7 @@ from contextive.config.discovery import FILE_NAMES
 from contextive.errors import ContextiveError
 from contextive.server.host import Host
 from contextive.server.logs import LogPipeline
+from contextive.server.profiles import Profile
 from contextive.server.scheduler import Scheduler
 from contextive.server.tracing import enable_tracing
 
@@ -66,7 +67,8 @@ async def _serve(
     changed = asyncio.Event()
     _on_signals(stop, changed)
     background = [asyncio.create_task(_reload_on(changed, host, reload))]
-    background.append(asyncio.create_task(_keep_index(host)))
+    if pipe is None or asks_index(host.profile):
+        background.append(asyncio.create_task(_keep_index(host)))
     background.append(asyncio.create_task(_watch_resources(host)))
     background.append(asyncio.create_task(Scheduler(host).run()))
     if host.config.server.reload:
@@ -90,6 +92,13 @@ async def _serve(
         await asyncio.to_thread(host.close)
 
 
+##= docs/spec/knowledge.md#keeping-in-step
+##% A server on a pipe whose profile has neither notes nor knowledge MUST NOT index.
+def asks_index(profile: Profile) -> bool:
+    """Whether a client of that profile alone has any use for the index."""
+    return not {"notes", "knowledge"}.isdisjoint(profile.packs)
+
+
 async def _keep_index(host: Host) -> None:
     """Start to follow the files, after the first answer."""
     if "knowledge" in host.assembly.registry.packs:
@@ -97,6 +106,10 @@ async def _keep_index(host: Host) -> None:
         await asyncio.to_thread(host.keep_index)
 
 
+##= docs/spec/host.md#shutdown
+##% On SIGINT and on SIGTERM the server MUST end with the exit code 0.
+##= docs/spec/host.md#reload
+##% On SIGHUP the server MUST read its configuration again.
 def _on_signals(stop: asyncio.Event, changed: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
     if sys.platform == "win32":
@@ -108,6 +121,8 @@ def _on_signals(stop: asyncio.Event, changed: asyncio.Event) -> None:
     loop.add_signal_handler(signal.SIGHUP, changed.set)
 
 
+##= docs/spec/host.md#reload
+##% A changed configuration that is not valid MUST be refused, and the old one stays in force.
 async def _reload_on(changed: asyncio.Event, host: Host, reload: Callable[[], LoadedConfig]) -> None:
     """Adopt the configuration anew whenever it may have changed. A bad one is refused and the old one stays."""
     while True:
@@ -128,6 +143,9 @@ async def _watch_resources(host: Host) -> None:
             await host.announce_changed_resources()
 
 
+##= docs/spec/host.md#reload
+##% When the configuration file changes, the server MUST take the change over without a restart, unless `server.reload`
+##% is false.
 async def _watch_config(host: Host, changed: asyncio.Event, reload: Callable[[], LoadedConfig]) -> None:
     """Notice a configuration file that is written, replaced, added or removed.
 
@@ -161,9 +179,11 @@ def _signature(loaded: LoadedConfig) -> list[tuple[int, int, int] | None]:
     return found
 
 
+##= docs/spec/host.md#logs
+##% A secret of the configuration MUST NOT be logged.
 def secrets_of(host: Host) -> list[str]:
     """Every value of the configuration that must never be printed."""
     config = host.config
-    values = [config.auth.reader_token, config.auth.admin_token, config.store.dsn]
+    values = [config.auth.reader_token, config.auth.admin_token, config.store.dsn, config.knowledge.embedding_key]
     values += [provider.api_key for provider in config.providers.values()]
     return [value for value in values if value]

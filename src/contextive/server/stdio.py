@@ -29,6 +29,7 @@ from mcp_types import INVALID_REQUEST, PROTOCOL_VERSION_META_KEY
 from pydantic_core import PydanticSerializationError, to_json
 
 from contextive.server.jsonrpc import Batch, Message, Refusal, parse_line
+from contextive.server.logs import log_refusal
 from contextive.server.pipes import LineReader, LineWriter
 from contextive.server.protocol import McpDoor
 
@@ -71,6 +72,10 @@ class StdioPipe:
         )
         self._connection = Connection.for_loop(self._dispatcher)
 
+    ##= docs/spec/host.md#versions-and-eras
+    ##% The server MUST serve the stateless version 2026-07-28.
+    ##= docs/spec/host.md#versions-and-eras
+    ##% Both eras MUST work on the same pipe and on the same path, in any order.
     async def run(self, fd_in: int, fd_out: int, stop: asyncio.Event) -> None:
         server = self._door.server
         legacy = ServerRunner(server, self._connection, {})
@@ -82,6 +87,7 @@ class StdioPipe:
             if method != "initialize" and (method == "server/discover" or _has_envelope(params)):
                 route = classify_inbound_request({"method": method, "params": params})
                 if isinstance(route, InboundLadderRejection):
+                    log_refusal(str(route.code))
                     raise MCPError(route.code, route.message, route.data)
                 return await modern(dctx, method, params)
             return await legacy.on_request(dctx, method, params)
@@ -105,6 +111,8 @@ class StdioPipe:
 
     # -- inbound -------------------------------------------------------------------------------------------------------
 
+    ##= docs/spec/host.md#malformed-messages
+    ##% A malformed message MUST NOT end the process.
     def _on_line(self, line: bytes | None) -> None:
         too_large = Refusal(INVALID_REQUEST, "Invalid request: the message is over the size limit.")
         item = too_large if line is None else parse_line(line)
@@ -123,7 +131,7 @@ class StdioPipe:
             case SessionMessage():
                 return item
             case Refusal():
-                self._reply(item.body())
+                self._refuse(item, None)
                 return None
             case Batch(items):
                 self._open_batch(items)
@@ -131,35 +139,40 @@ class StdioPipe:
             case _:
                 return self._admit(item, None)
 
+    ##= docs/spec/host.md#batches
+    ##% A session of protocol 2025-03-26 MUST accept a batch and answer it with one array.
+    ##= docs/spec/host.md#batches
+    ##% A batch MUST be refused in every other version.
     def _open_batch(self, items: tuple[Message | Refusal, ...]) -> None:
         version = self._connection.protocol_version
         if version != BATCH_VERSION or not self._connection.initialize_accepted:
             refusal = Refusal(INVALID_REQUEST, f"Invalid request: batches belong to protocol {BATCH_VERSION} only.")
-            self._reply(refusal.body())
+            self._refuse(refusal, None)
             return
         batch = _OpenBatch(waiting=1)  # one for the batch itself, so that it cannot end while it is being read
         admitted: list[SessionMessage] = []
         for item in items:
             if isinstance(item, Refusal):
-                batch.answers.append(item.body())
+                self._refuse(item, batch)
             elif isinstance(item, types.JSONRPCRequest) and item.method == "initialize":
                 refusal = Refusal(INVALID_REQUEST, "Invalid request: initialize may not be in a batch.", item.id)
-                batch.answers.append(refusal.body())
+                self._refuse(refusal, batch)
             elif (message := self._admit(item, batch)) is not None:
                 admitted.append(message)
         self._inbox.extendleft(reversed(admitted))
         self._settle_in(batch)
 
+    ##= docs/spec/host.md#tool-calls
+    ##% A client that cancels a call MUST get no answer to it.
+    ##= docs/spec/host.md#malformed-messages
+    ##% A request with an id that is still in flight MUST be refused.
     def _admit(self, message: Message, batch: _OpenBatch | None) -> SessionMessage | None:
         if not isinstance(message, types.JSONRPCRequest):
             return SessionMessage(message)
         request_id = message.id
         if request_id in self._in_flight:
             refusal = Refusal(INVALID_REQUEST, "Invalid request: a request with this id is still open.", request_id)
-            if batch is None:
-                self._reply(refusal.body())
-            else:
-                batch.answers.append(refusal.body())
+            self._refuse(refusal, batch)
             return None
         self._in_flight[request_id] = batch
         if batch is not None:
@@ -170,6 +183,8 @@ class StdioPipe:
 
         return SessionMessage(message, ServerMessageMetadata(on_request_unanswered=unanswered))
 
+    ##= docs/spec/host.md#shutdown
+    ##% When the client closes standard input, the server MUST end within two seconds.
     def _close(self, grace: float) -> None:
         """No more input. Requests in flight get `grace` seconds to finish; listening streams end at once."""
         if self._grace is None or grace < self._grace:
@@ -191,6 +206,8 @@ class StdioPipe:
             self._arrived.clear()
             await self._arrived.wait()
 
+    ##= docs/spec/host.md#shutdown
+    ##% Calls in flight SHOULD get a short time to finish before the server ends.
     async def _drain(self) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._grace):
@@ -200,6 +217,8 @@ class StdioPipe:
 
     # -- outbound ------------------------------------------------------------------------------------------------------
 
+    ##= docs/spec/spexus.md#response-envelope
+    ##% The response to `initialize` MUST have the field `jsonrpc` with the value 2.0.
     async def send(self, message: Message) -> None:
         if not isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
             await self._writer.write(_encode(message.model_dump(by_alias=True, exclude_unset=True)))
@@ -223,6 +242,13 @@ class StdioPipe:
         batch.waiting -= 1
         if batch.waiting == 0 and batch.answers:
             self._reply(batch.answers)
+
+    def _refuse(self, refusal: Refusal, batch: _OpenBatch | None) -> None:
+        log_refusal(str(refusal.code))
+        if batch is None:
+            self._reply(refusal.body())
+        else:
+            batch.answers.append(refusal.body())
 
     def _reply(self, body: dict[str, Any] | list[dict[str, Any]]) -> None:
         """Write something that is no dispatcher's answer, without holding up the reader."""
@@ -276,6 +302,8 @@ def _has_envelope(params: Mapping[str, Any] | None) -> bool:
     return isinstance(meta, Mapping) and PROTOCOL_VERSION_META_KEY in meta
 
 
+##= docs/spec/spexus.md#response-envelope
+##% The response to `initialize` MUST be valid JSON.
 def _encode(body: dict[str, Any] | list[dict[str, Any]]) -> bytes:
     try:
         return to_json(body)

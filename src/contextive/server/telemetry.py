@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from contextive.errors import all_error_types
 from contextive.models.request import ModelUse
 from contextive.registry import CallRecord
+from contextive.server.index_metrics import IndexMetrics
 from contextive.server.logs import FIELDS
 
 if TYPE_CHECKING:
@@ -19,9 +20,15 @@ logger = logging.getLogger("contextive.call")
 
 _MAX_SUMMARY_KEYS = 20
 _CAPTURES = {"km-upload": "km_mcp_upload_total", "km-storetext": "km_mcp_storetext_total"}
+_CYPHER = "gateway-graph-cypher"
 _NOT_FAILURES = frozenset({"input_required", "cancelled"})
 
 
+##= docs/spec/host.md#logs
+##% A finished call MUST leave one log line with time, request id, tool, caller, door, duration and outcome.
+##= docs/spec/gateway.md#metrics-of-calls
+##% The log line of a call MUST tell the tool, a summary of its parameters without values, the duration, and how many
+##% warnings its answer has.
 def log_call(record: CallRecord) -> None:
     """One line a call: what, how long, how it ended, and the shape of its parameters, never their content."""
     if not logger.isEnabledFor(logging.INFO):
@@ -35,9 +42,13 @@ def log_call(record: CallRecord) -> None:
         "status": record.error or "success",
         "parameters": summarise(record.arguments),
     }
+    if record.warnings:
+        fields["warnings"] = record.warnings
     logger.info("call", extra={FIELDS: fields})
 
 
+##= docs/spec/models-and-recipes.md#requests-to-providers
+##% Logs and metrics of a request MUST hold provider, model, tokens, duration and outcome, and no text.
 def log_model_use(use: ModelUse) -> None:
     """One line a request to a model: which, how long, how many tokens, never a text."""
     fields = {
@@ -51,6 +62,10 @@ def log_model_use(use: ModelUse) -> None:
     logger.info("model", extra={FIELDS: fields})
 
 
+##= docs/spec/host.md#logs
+##% The values of arguments MUST NOT be logged.
+##= docs/spec/host.md#logs
+##% Text from a caller MUST NOT be able to make a log line of its own.
 def summarise(arguments: Mapping[str, Any]) -> dict[str, str]:
     """Names, types and sizes of the arguments. Values stay out: they may hold anything."""
     summary = {}
@@ -83,6 +98,14 @@ class _Series:
     seconds: Histogram
 
 
+##= docs/spec/host.md#metrics
+##% In HTTP mode the number, the failures and the duration of calls MUST be exposed for each tool.
+##= docs/spec/gateway.md#metrics-of-calls
+##% The metrics MUST hold `km_mcp_requests_total` by tool and result.
+##= docs/spec/gateway.md#metrics-of-calls
+##% The metrics MUST hold `km_mcp_request_seconds` with buckets by tool.
+##= docs/spec/gateway.md#metrics-of-calls
+##% The metrics MUST hold `km_mcp_failures_total` by tool and error.
 class Metrics:
     """Prometheus metrics under the names of the gateway contract, every series there from the start."""
 
@@ -120,22 +143,14 @@ class Metrics:
         for counter in self._captures.values():
             for result in ("success", "error"):
                 counter.labels(result)
-        self._turns = Counter(
-            "km_scheduler_runs_total", "Turns of scheduled jobs by result", ["job", "result"], registry=self._registry
-        )
-        self._skips = Counter(
-            "km_ingest_skips_total", "Scheduled ingests that were skipped", ["reason"], registry=self._registry
-        )
-        for job in ("ingest", "backup"):
-            for result in ("success", "failure", "skipped"):
-                self._turns.labels(job, result)
-        for reason in ("lock", "head", "auth"):
-            self._skips.labels(reason)
+        self.index = IndexMetrics(self._registry)
         self._codes = frozenset(kind.code for kind in all_error_types())
         self._tools: set[str] = set()
         self._series: dict[str, _Series] = {}
         self.know([*tools, "unknown"])
 
+    ##= docs/spec/host.md#metrics
+    ##% A tool name that the server does not know MUST NOT make a series of its own.
     def know(self, tools: Iterable[str]) -> None:
         """Have a series for each of these tools; every other name counts as `unknown`."""
         for tool in tools:
@@ -159,6 +174,8 @@ class Metrics:
             self._captures[tool].labels("error" if record.error else "success").inc()
         if record.error:
             self._failures.labels(tool, record.error if record.error in self._codes else "internal_error").inc()
+            if tool == _CYPHER:
+                self.index.count_refused_cypher()
 
     def count_use(self, use: ModelUse) -> None:
         """Count one request to a model and the tokens that it used."""
@@ -166,12 +183,6 @@ class Metrics:
         self._model_tokens.labels(use.provider, use.model, "input").inc(use.usage.input_tokens)
         self._model_tokens.labels(use.provider, use.model, "output").inc(use.usage.output_tokens)
         self._model_seconds.labels(use.provider, use.model).observe(use.duration_seconds)
-
-    def count_turn(self, job: str, result: str, reason: str | None) -> None:
-        """Count one turn of a scheduled job."""
-        self._turns.labels(job, result).inc()
-        if job == "ingest" and reason is not None:
-            self._skips.labels(reason).inc()
 
     def render(self) -> bytes:
         from prometheus_client import generate_latest

@@ -35,6 +35,8 @@ _MAX_BYTES = 4_194_304
 _HINT = "Run contextive-mcp token list; where it fails too, remove tokens.json and create the tokens again."
 
 
+##= docs/spec/gateway.md#issued-tokens
+##% A token MAY have an end and a list of tools.
 @dataclass(frozen=True, slots=True)
 class IssuedToken:
     """What is kept of a token. Times are seconds since the epoch."""
@@ -67,6 +69,8 @@ class TokenFile:
 
     # Asking
 
+    ##= docs/spec/gateway.md#issued-tokens
+    ##% Taking away the last token MUST NOT open the server.
     def __bool__(self) -> bool:
         """Revoked and expired tokens count: taking away the last one must not open the door."""
         self._look()
@@ -102,6 +106,8 @@ class TokenFile:
 
     # Changing
 
+    ##= docs/spec/gateway.md#issued-tokens
+    ##% The command `token create` MUST show a token once and keep its hash only.
     def issue(
         self,
         name: str,
@@ -147,6 +153,8 @@ class TokenFile:
 
     # The file
 
+    ##= docs/spec/gateway.md#issued-tokens
+    ##% A new token MUST work at once, and a revoked or expired one stop at once.
     def _look(self) -> None:
         """Read the file again where it is not the one that was read last."""
         try:
@@ -166,6 +174,8 @@ class TokenFile:
             self._tokens, self._is_broken = (), True
         self._seen = signature
 
+    ##= docs/spec/gateway.md#issued-tokens
+    ##% A file of tokens that the user's own key did not seal MUST let nobody in.
     def _read(self) -> tuple[IssuedToken, ...]:
         try:
             with self._path.open("rb") as file:

@@ -38,6 +38,8 @@ AS_OF_META_KEY = "contextive/as_of"
 LEGACY_RESOURCE_NOT_FOUND = -32002
 
 
+##= docs/spec/host.md#declaration
+##% A tool MUST say in its annotations whether it only reads, destroys, can be repeated, and reaches outside.
 def tool_to_wire(tool: Tool) -> types.Tool:
     annotations = tool.annotations
     return types.Tool(
@@ -113,6 +115,10 @@ def body_to_wire(body: ResourceBody) -> types.TextResourceContents | types.BlobR
     return types.TextResourceContents(uri=body.uri, mime_type=body.mime_type, text=body.body)
 
 
+##= docs/spec/host.md#tool-calls
+##% A successful result MUST carry its data as structured content and the same data as text.
+##= docs/spec/host.md#tool-calls
+##% A result MUST say how fresh it is.
 def result_to_wire(result: ToolResult) -> types.CallToolResult:
     return types.CallToolResult(
         content=[content_to_wire(block) for block in result.content],
@@ -122,11 +128,17 @@ def result_to_wire(result: ToolResult) -> types.CallToolResult:
     )
 
 
+##= docs/spec/host.md#tool-calls
+##% A failed call MUST be a result with `isError`, a code, a message and, where something can be done, a hint.
+##= docs/spec/host.md#tool-calls
+##% A failed call MUST NOT carry structured content.
 def failure_to_wire(error: ContextiveError) -> types.CallToolResult:
     """A failed tool call as its caller sees it. No structured content: clients check that against the output schema."""
     return types.CallToolResult(content=[types.TextContent(text=failure_text(error))], is_error=True)
 
 
+##= docs/spec/gateway.md#answers-of-the-tools
+##% An error MUST have the `status` `error` and an `error` with code, message and, where something can be done, a hint.
 def failure_text(error: ContextiveError) -> str:
     from pydantic_core import to_json
 

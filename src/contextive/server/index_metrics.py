@@ -1,0 +1,260 @@
+"""Metrics of an index: what happened to it in this process, and how it stands whoever did it.
+
+Counters count where something happens. Gauges about the last run, the reports and backups are read from the store at a scrape,
+because another process of the project may have done the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, assert_never, get_args
+
+from contextive.ingest.schedule import JobName, SkipReason, read_state
+from contextive.knowledge.artifact import ArtifactType
+from contextive.search.happenings import EventsDropped, Happening, RunEnded, Searched, SearchRefused, WatcherRan
+from contextive.store.values import BackupEnded
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from contextive.store.protocol import Store
+    from contextive.store.values import ReportKind
+
+PROFILES = ("auto", "manual", "scheduled")
+"""Profiles whose series are there from the start."""
+_MOST_PROFILES = 20
+_OTHER = "other"
+_LOOKED_AT_RUNS = 20
+_LOOKED_AT_AUDIT = 200
+_MOST_REPORTS = 100
+_LIFTS = (-1.0, -0.5, -0.25, -0.1, 0.0, 0.1, 0.25, 0.5, 1.0, 2.0)
+_LOOKUPS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+_RUN_SECONDS = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0)
+_LIFECYCLE = {
+    "stale_docs": "km_lifecycle_stale_docs_total",
+    "isolated_nodes": "km_lifecycle_isolated_nodes_total",
+    "subsystems_missing_tests": "km_lifecycle_missing_test_subsystems_total",
+    "removed_artifacts": "km_lifecycle_removed_artifacts_total",
+    "symbol_test_gaps": "km_lifecycle_symbol_test_gaps_total",
+}
+
+
+class IndexMetrics:
+    """The series of one server's index, every one there from the start."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        from prometheus_client import Counter, Gauge, Histogram
+
+        def counter(name: str, text: str, labels: Sequence[str] = ()) -> Counter:
+            return Counter(name, text, labels, registry=registry)
+
+        def gauge(name: str, text: str, labels: Sequence[str] = ()) -> Gauge:
+            return Gauge(name, text, labels, registry=registry)
+
+        self._run_seconds = Histogram(
+            "km_ingest_duration_seconds",
+            "Time of an ingest run",
+            ["profile", "status"],
+            registry=registry,
+            buckets=_RUN_SECONDS,
+        )
+        self._artifacts = counter("km_ingest_artifacts_total", "Files that runs indexed", ["profile", "artifact_type"])
+        self._chunks = counter("km_ingest_chunks_total", "Chunks that runs made", ["profile"])
+        self._removed = counter("km_ingest_stale_resolved_total", "Files gone that runs took out", ["profile"])
+        self._run_status = gauge("km_ingest_last_run_status", "Whether the last run went well", ["profile"])
+        self._run_time = gauge("km_ingest_last_run_timestamp", "When the last run ended", ["profile"])
+        self._skips = counter("km_ingest_skips_total", "Ingests that were skipped or found nothing new", ["reason"])
+        self._turns = counter("km_scheduler_runs_total", "Turns of scheduled jobs by result", ["job", "result"])
+        self._turn_time = gauge("km_scheduler_last_success_timestamp", "When a job's last turn went well", ["job"])
+        self._watched = counter("km_watch_runs_total", "Runs after files changed", ["result"])
+        self._searches = counter("km_search_requests_total", "Searches by result", ["status"])
+        self._by_symbol = counter("km_search_symbol_filters_total", "Searches with filters on symbols")
+        self._lookups = Histogram(
+            "km_search_graph_lookup_seconds",
+            "Time that the graph context of a search took",
+            registry=registry,
+            buckets=_LOOKUPS,
+        )
+        self._cache = counter(
+            "km_search_graph_cache_events_total", "Graph contexts by where they came from", ["status"]
+        )
+        self._without = counter("km_search_graph_skipped_total", "Results without graph context", ["reason"])
+        self._lifts = Histogram(
+            "km_search_adjusted_minus_vector",
+            "Adjusted score less the cosine of a result's vector",
+            registry=registry,
+            buckets=_LIFTS,
+        )
+        self._log_bytes = gauge("km_feedback_log_bytes", "Size of the log of what searches showed")
+        self._rotations = counter("km_feedback_rotations_total", "Times that old rows had to leave that log")
+        self._backups = counter("km_backup_runs_total", "Backups by result", ["result"])
+        self._backup_status = gauge("km_backup_last_status", "Whether the last backup went well")
+        self._backup_time = gauge("km_backup_last_success_timestamp", "When the last backup was made")
+        self._pruned = counter("km_backup_retention_deletes_total", "Archives that went because newer ones came")
+        self._cypher = counter("km_graph_cypher_denied_total", "Queries in Cypher that were refused")
+        self._report_gauges = {
+            name: gauge(name, text)
+            for name, text in (
+                ("km_coverage_last_run_status", "Whether there is a coverage report"),
+                ("km_coverage_last_run_timestamp", "When the last coverage report was made"),
+                ("km_coverage_artifacts_total", "Files in the last coverage report"),
+                ("km_coverage_chunks_total", "Chunks in the last coverage report"),
+                ("km_coverage_missing_artifacts_total", "Files without chunks in the last coverage report"),
+                ("km_coverage_history_snapshots", "Coverage reports that are kept"),
+                ("km_lifecycle_last_run_status", "Whether there is a lifecycle report"),
+                ("km_lifecycle_last_run_timestamp", "When the last lifecycle report was made"),
+                ("km_lifecycle_history_snapshots", "Lifecycle reports that are kept"),
+                *((name, f"{key.replace('_', ' ')} in the last lifecycle report") for key, name in _LIFECYCLE.items()),
+            )
+        }
+        self._profiles: set[str] = set()
+        self._seen_runs: dict[str, float] = {}
+        self._seen_reports: dict[ReportKind, float] = {}
+        self._seen_backup = 0.0
+        self._start()
+
+    def _start(self) -> None:
+        for profile in PROFILES:
+            self._profile(profile)
+        for reason in ("unchanged", *get_args(SkipReason)):
+            self._skips.labels(reason)
+        for job in get_args(JobName):
+            self._turn_time.labels(job)
+            for result in ("success", "failure", "skipped"):
+                self._turns.labels(job, result)
+        for result in ("success", "failure"):
+            self._watched.labels(result)
+            self._backups.labels(result)
+        for status in ("success", "error"):
+            self._searches.labels(status)
+        for status in ("hit", "miss"):
+            self._cache.labels(status)
+        for reason in ("limit", "time"):
+            self._without.labels(reason)
+
+    def _profile(self, name: str) -> str:
+        """The label of a profile. Callers choose these names, so only so many of them become series."""
+        if name not in self._profiles:
+            if len(self._profiles) >= _MOST_PROFILES:
+                name = _OTHER
+            self._profiles.add(name)
+            for status in ("success", "failure"):
+                self._run_seconds.labels(name, status)
+            for kind in get_args(ArtifactType):
+                self._artifacts.labels(name, kind)
+            for series in (self._chunks, self._removed, self._run_status, self._run_time):
+                series.labels(name)
+        return name
+
+    def count(self, happening: Happening) -> None:
+        """Count what happened in this process."""
+        match happening:
+            case RunEnded():
+                self._count_run(happening)
+            case Searched():
+                self._count_search(happening)
+            case SearchRefused():
+                self._searches.labels("error").inc()
+            case WatcherRan():
+                self._watched.labels("success" if happening.success else "failure").inc()
+            case EventsDropped():
+                self._rotations.inc()
+            case BackupEnded():
+                self._backups.labels("success" if happening.success else "failure").inc()
+                self._pruned.inc(happening.pruned)
+                self._tell_backup(happening.at, success=happening.success)
+            case _:
+                assert_never(happening)
+
+    def count_turn(self, job: str, result: str, reason: str | None, at: float) -> None:
+        """Count one turn of a scheduled job."""
+        self._turns.labels(job, result).inc()
+        if result == "success":
+            self._turn_time.labels(job).set(at)
+        if job == "ingest" and reason is not None:
+            self._skips.labels(reason).inc()
+
+    def count_refused_cypher(self) -> None:
+        self._cypher.inc()
+
+    def look_at(self, store: Store) -> None:
+        """Bring the gauges in step with what the store says, whichever process made it so."""
+        from contextive.store.backup import TOOL as BACKUP_TOOL
+
+        for run in reversed(store.runs(_LOOKED_AT_RUNS)):
+            self._tell_run(self._profile(run.profile), run.created_at, success=run.success)
+        for entry in reversed(store.audit(_LOOKED_AT_AUDIT)):
+            if entry.tool == BACKUP_TOOL and "archive" in entry.body:
+                self._tell_backup(entry.timestamp, success=True)
+        for job in get_args(JobName):
+            state = read_state(store, job)
+            if state.result == "success" and state.last_at is not None:
+                self._turn_time.labels(job).set(state.last_at)
+        self._log_bytes.set(store.event_bytes())
+        self._look_at_report(store, "coverage")
+        self._look_at_report(store, "lifecycle")
+
+    def _count_run(self, ended: RunEnded) -> None:
+        profile = self._profile(ended.profile)
+        run = ended.run
+        self._run_seconds.labels(profile, "failure" if run is None else "success").observe(ended.duration_seconds)
+        if run is None:
+            self._run_status.labels(profile).set(0)
+            return
+        for kind, count in run.artifact_counts.items():
+            self._artifacts.labels(profile, kind).inc(count)
+        self._chunks.labels(profile).inc(run.chunk_count)
+        self._removed.labels(profile).inc(ended.removed)
+        if not ended.did_something:
+            self._skips.labels("unchanged").inc()
+        self._tell_run(profile, run.created_at, success=run.success)
+
+    def _count_search(self, searched: Searched) -> None:
+        self._searches.labels("success").inc()
+        if searched.by_symbol:
+            self._by_symbol.inc()
+        if searched.graph_seconds is not None:
+            self._lookups.observe(searched.graph_seconds)
+        self._cache.labels("hit").inc(searched.contexts_remembered)
+        self._cache.labels("miss").inc(searched.contexts_read)
+        self._without.labels("limit").inc(searched.skipped_by_limit)
+        self._without.labels("time").inc(searched.skipped_by_time)
+        for lift in searched.lifts:
+            self._lifts.observe(lift)
+
+    def _tell_run(self, profile: str, at: float, *, success: bool) -> None:
+        """An older run says nothing about the last one; a failed one is not in the store, so its mark stays until a newer."""
+        if at > self._seen_runs.get(profile, 0.0):
+            self._seen_runs[profile] = at
+            self._run_status.labels(profile).set(success)
+            self._run_time.labels(profile).set(at)
+
+    def _tell_backup(self, at: float, *, success: bool) -> None:
+        if at > self._seen_backup:
+            self._seen_backup = at
+            self._backup_status.set(success)
+            if success:
+                self._backup_time.set(at)
+
+    def _look_at_report(self, store: Store, kind: ReportKind) -> None:
+        newest = store.reports(kind, 1)
+        if not newest or self._seen_reports.get(kind) == newest[0].generated_at:
+            return
+        body: Mapping[str, Any] = newest[0].body
+        summary = body.get("summary", {})
+        told = {
+            "last_run_status": 1,
+            "last_run_timestamp": newest[0].generated_at,
+            "history_snapshots": len(store.reports(kind, _MOST_REPORTS)),
+        }
+        if kind == "coverage":
+            told |= {
+                "artifacts_total": summary.get("artifact_total", 0),
+                "chunks_total": summary.get("chunk_count", 0),
+                "missing_artifacts_total": len(body.get("missing_artifacts", ())),
+            }
+        else:
+            told |= {name.removeprefix("km_lifecycle_"): summary.get(key, 0) for key, name in _LIFECYCLE.items()}
+        for name, value in told.items():
+            self._report_gauges[f"km_{kind}_{name}"].set(value)
+        self._seen_reports[kind] = newest[0].generated_at

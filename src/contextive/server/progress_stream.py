@@ -1,0 +1,77 @@
+"""A call over plain HTTP whose caller wants to hear how far it is: an event stream that ends with the answer.
+
+A caller asks for it with `Accept: text/event-stream`. A call that is done at once is answered plainly all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from contextive.registry import Client, NoClient
+
+_PATIENCE_SECONDS = 0.3
+_HEARTBEAT_SECONDS = 2.0
+_MOST_WAITING = 100
+_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+class ListeningClient(NoClient):
+    """Somebody at the other end who hears of progress and cannot be asked anything."""
+
+    def __init__(self) -> None:
+        self._waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+
+    async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        if self._waiting.qsize() >= _MOST_WAITING:  # a slow listener misses the middle, never the end
+            self._waiting.get_nowait()
+        self._waiting.put_nowait({"progress": done, "total": total, "message": message})
+
+    async def next(self) -> dict[str, Any]:
+        return await self._waiting.get()
+
+
+def wants_progress(request: Request) -> bool:
+    accepted = request.headers.get("accept", "").lower().split(",")
+    return any(kind.partition(";")[0].strip() == "text/event-stream" for kind in accepted)
+
+
+async def answer_with_progress(call: Callable[[Client], Coroutine[Any, Any, Response]]) -> Response:
+    """The answer of a call; a stream of its progress and then its answer where it takes longer than a moment."""
+    client = ListeningClient()
+    task = asyncio.create_task(call(client))
+    try:
+        await asyncio.wait({task}, timeout=_PATIENCE_SECONDS)
+    except asyncio.CancelledError:
+        task.cancel()
+        raise
+    if task.done():
+        return task.result()
+    return StreamingResponse(_events(task, client), media_type="text/event-stream", headers=_HEADERS)
+
+
+async def _events(task: asyncio.Task[Response], client: ListeningClient) -> AsyncIterator[bytes]:
+    """Progress as it comes, a comment where none comes for a while, and the answer with its status at the end."""
+    try:
+        while not task.done():
+            told = asyncio.create_task(client.next())
+            await asyncio.wait({task, told}, timeout=_HEARTBEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if told.done():
+                yield _event("progress", told.result())
+                continue
+            told.cancel()
+            if not task.done():
+                yield b": at work\n\n"
+        response = task.result()
+        yield _event("answer", {"http": response.status_code, "body": json.loads(bytes(response.body))})
+    finally:
+        task.cancel()  # a listener that has gone does not want the rest
+
+
+def _event(name: str, data: dict[str, Any]) -> bytes:
+    return f"event: {name}\ndata: {json.dumps(data)}\n\n".encode()
