@@ -69,6 +69,8 @@ _PROGRAM_FOLDERS: Final = frozenset({"hooks", "githooks", "git-hooks", "venv"}) 
 _PROGRAM_FOLDERS_AT_THE_TOP: Final = frozenset({"agents", "commands", "recipes", "skills"})
 _SHORT_NAME: Final = re.compile(r"~[0-9]")
 """The short names that Windows gives to long ones: CLAUDE~1.md opens CLAUDE.md."""
+_ENCODED_STEP: Final = re.compile(r"%(?:25)*(?:2e|2f|5c|00|c0|c1|e0)", re.IGNORECASE)
+"""A dot, a slash or an end of text as URLs write them: who decodes such a name later goes somewhere else."""
 _MAX_CHARACTERS: Final = 1000
 _MAX_PARTS: Final = 32
 _NOT_IN_SLUG: Final = re.compile(r"[^a-z0-9]+")
@@ -82,6 +84,10 @@ class Place:
     name: str | None = None
 
 
+##= docs/spec/gateway.md#km-upload
+##% Without a destination a document MUST go into `knowledge.docsSubdir` under its own name.
+##= docs/spec/gateway.md#km-upload
+##% A destination MUST be a file where it has an ending, and a directory otherwise.
 def parse_destination(given: str | None, docs: tuple[str, ...]) -> Place:
     """What a destination means: with an ending a file, without one or with a slash behind it a directory, nothing the documents'
     directory."""
@@ -106,6 +112,8 @@ def split_path(given: str, what: str) -> tuple[str, ...]:
         raise InvalidRequest(f"The {what} is longer than {_MAX_CHARACTERS} characters.")
     if "\\" in given or any(not c.isprintable() for c in given):
         raise InvalidRequest(f"The {what} holds a backslash or a character that cannot be shown.", hint="Use slashes.")
+    if _ENCODED_STEP.search(given):
+        raise InvalidRequest(f"The {what} is written as in a URL.", hint="Write dots and slashes as they are.")
     bare = given.removeprefix("/").removesuffix("/")
     parts = tuple(part for index, part in enumerate(bare.split("/")) if part != "." or index)
     if not parts or any(part in ("", ".", "..") for part in parts) or len(parts) > _MAX_PARTS:
@@ -139,6 +147,8 @@ def check_place(place: Place, docs: tuple[str, ...], endings: frozenset[str]) ->
     return "/".join((*place.folder, name))
 
 
+##= docs/spec/gateway.md#rules-for-documents
+##% A file that steers a tool or an agent MUST NOT be written.
 def is_protected(name: str) -> bool:
     """Whether a file of this name tells a tool or an agent what to do."""
     folded = fold_name(name)
@@ -162,6 +172,8 @@ def ending_of(name: str) -> str:
     return ending if dot and stem else ""
 
 
+##= docs/spec/gateway.md#km-storetext
+##% A text without a file name MUST be named after its title, or else after the time.
 def titled_name(title: str) -> str:
     """The file name that a title becomes."""
     plain = normalize("NFKD", title).encode("ascii", "ignore").decode("ascii").lower()

@@ -33,6 +33,10 @@ class Draft:
         return bool(self.title or self.subsystem or self.tags or self.metadata)
 
 
+##= docs/spec/gateway.md#km-storetext
+##% The tool `km-storetext` MUST write `content` as a document that ends with a newline.
+##= docs/spec/gateway.md#km-storetext
+##% The title, the subsystem, the tags and the metadata MUST stand in the front matter, in this order.
 def compose(draft: Draft) -> str:
     """The document: title, subsystem, tags and the metadata in this order, then the text with a line end behind it."""
     body = draft.content if draft.content.endswith("\n") else f"{draft.content}\n"

@@ -116,6 +116,8 @@ class Documents:
         self._clock = clock
         self._docs = tuple(part for part in settings.docs_subdir.split("/") if part not in ("", "."))
 
+    ##= docs/spec/gateway.md#km-upload
+    ##% The tool `km-upload` MUST copy a file of the project, or of `knowledge.uploadRoots`, below the content root.
     def upload(self, source_path: str, destination: str | None, overwrite: bool | None, requester: Requester) -> Stored:
         """Copy a file of the project or of an upload root."""
         with self._refusals_audited(UPLOAD, requester):
@@ -127,6 +129,8 @@ class Documents:
             facts = {"source": source.relative_path}
             return self._put(UPLOAD, requester, target, source.data, overwrite=overwrite, facts=facts)
 
+    ##= docs/spec/gateway.md#km-storetext
+    ##% Content that is empty MUST be refused with `invalid_request`.
     def store_text(self, draft: Draft, destination: str | None, overwrite: bool | None, requester: Requester) -> Stored:
         """Write a text as a document of its own."""
         with self._refusals_audited(STORE_TEXT, requester):
@@ -172,6 +176,8 @@ class Documents:
         self._check_content(data, ending)
         return data
 
+    ##= docs/spec/gateway.md#rules-for-documents
+    ##% A text that holds a secret MUST NOT be stored.
     def _check_content(self, data: bytes, ending: str) -> None:
         """Refuse what the index would leave out for good reason."""
         if ending in TEXT_ENDINGS:
@@ -188,6 +194,8 @@ class Documents:
 
     # Reading what is copied
 
+    ##= docs/spec/gateway.md#km-upload
+    ##% A source that is missing MUST be refused with `invalid_request`.
     def _read_source(self, given: str) -> _Source:
         root, parts = self._locate(given)
         name = parts[-1]
@@ -217,6 +225,8 @@ class Documents:
         with os.fdopen(source, "rb") as file:
             return _Source(self._read_open(source, file.read), name, "/".join(parts))
 
+    ##= docs/spec/gateway.md#rules-for-documents
+    ##% A file outside of the project and the upload roots, a hidden one, a link and a secret MUST NOT be copied.
     def _locate(self, given: str) -> tuple[Path, tuple[str, ...]]:
         """The allowed root that a path leads below, and the steps from there."""
         if not given.strip() or given.startswith("~"):
@@ -252,6 +262,8 @@ class Documents:
 
     # Writing
 
+    ##= docs/spec/gateway.md#rules-for-documents
+    ##% An existing file MUST be replaced only with `overwrite`, or where `knowledge.uploadDefaultOverwrite` is true.
     def _put(
         self,
         tool: str,
@@ -273,6 +285,8 @@ class Documents:
             writer.put_audit(self._entry(tool, requester, {**body, **facts}))
         return Stored(self._content_root() / relative, relative, overwritten, len(data), digest)
 
+    ##= docs/spec/gateway.md#rules-for-documents
+    ##% A document MUST be written whole or not at all, and of two writers of one name one is refused.
     def _place(self, parts: tuple[str, ...], name: str, data: bytes, may_replace: bool) -> bool:
         try:
             with self._folder(parts) as folder:
@@ -287,6 +301,8 @@ class Documents:
         except OSError as failure:
             raise _explained(failure, "written") from None
 
+    ##= docs/spec/gateway.md#rules-for-documents
+    ##% A document MUST NOT be written outside of the content root, through a link, or under a hidden name.
     @contextmanager
     def _folder(self, parts: tuple[str, ...]) -> Iterator[int]:
         """The directory that is written to, made where it is missing, reached from the content root without a link."""
@@ -360,6 +376,8 @@ class Documents:
                 logger.warning("a refused call of %s could not be written to the audit", tool)
             raise
 
+    ##= docs/spec/gateway.md#rules-for-documents
+    ##% Every write and every refusal MUST leave one entry in the audit, without content.
     def _entry(self, tool: str, requester: Requester, body: dict[str, object]) -> AuditEntry:
         if requester.request_id:
             body = {**body, "request_id": requester.request_id}

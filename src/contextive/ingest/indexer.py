@@ -23,7 +23,7 @@ from contextive.errors import TimedOut, Unavailable
 from contextive.ingest.linking import Linker, Touched
 from contextive.ingest.parsing import Parsed, ParserPool, Reading, parse_here
 from contextive.ingest.plan import LeftOut, Plan, ledger_entry, make_plan
-from contextive.ingest.settings import IngestRequest, IngestSettings
+from contextive.ingest.settings import TURN_SECONDS, IngestRequest, IngestSettings
 from contextive.knowledge.artifact import GitFacts, ParsedArtifact
 from contextive.knowledge.assembly import Surroundings
 from contextive.knowledge.chunk import Chunk
@@ -52,6 +52,10 @@ _LEASE_LOOK_SECONDS = 0.05
 GitOf = Callable[[str], GitFacts | None]
 Progress = Callable[[str, int, int], None]
 """Called with the phase, how much is done, and how much there is."""
+
+
+class AnotherRun(Unavailable):
+    """Another process makes a run, and it lasts."""
 
 
 class LayerSource(Protocol):
@@ -136,13 +140,17 @@ class Indexer:
         self._state_dir = state_dir
         self._pool = pool
 
+    ##= docs/spec/knowledge.md#keeping-in-step
+    ##% After any edits a run MUST leave the rows that a rebuild would make.
+    ##= docs/spec/gateway.md#km-ingest-trigger
+    ##% One run at a time MUST change the index, whichever process makes it.
     def run(
         self,
         request: IngestRequest,
         *,
         progress: Progress = lambda _phase, _done, _total: None,
         stop: threading.Event | None = None,
-        wait_seconds: float = 60.0,
+        wait_seconds: float = TURN_SECONDS,
     ) -> Outcome:
         """Bring the store in step with the files. Waits for a run of another process up to `wait_seconds`."""
         stop = stop or threading.Event()
@@ -151,8 +159,9 @@ class Indexer:
         lease = self._store.acquire_lease(LEASE, self._holder)
         deadline = time.monotonic() + wait_seconds
         while lease is None:
+            progress("wait", 0, 0)
             if stop.wait(_LEASE_LOOK_SECONDS) or time.monotonic() > deadline:
-                raise Unavailable("Another ingest run is going on.", hint="Ask km-ingest-status, and try again later.")
+                raise AnotherRun("Another ingest run is going on.", hint="Ask km-ingest-status, and try again later.")
             lease = self._store.acquire_lease(LEASE, self._holder)
         try:
             return self._run(request, progress, stop)
@@ -202,6 +211,8 @@ class Indexer:
     def reading(self, surroundings: Surroundings) -> Reading:
         return Reading(self._root, self._settings.max_file_bytes, surroundings)
 
+    ##= docs/spec/gateway.md#km-ingest-trigger
+    ##% With `dry_run` nothing MUST be written.
     def _run(self, request: IngestRequest, progress: Progress, stop: threading.Event) -> Outcome:
         started, clock = time.time(), time.monotonic()
         progress("discover", 0, 0)
@@ -366,6 +377,8 @@ class Indexer:
                 for path, git in stale[start : start + _RETIMED_FILES]:
                     writer.touch_artifact(ledger[path], git)
 
+    ##= docs/spec/knowledge.md#keeping-in-step
+    ##% A run that was killed MUST be gone on with by the next one.
     def _derive(
         self, surroundings: Surroundings, tally: _Tally, marks: Mapping[str, str | None], progress: Progress
     ) -> None:

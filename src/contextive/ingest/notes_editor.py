@@ -54,6 +54,8 @@ class NotesEditor:
         bases = (Glob(pattern).base for pattern in self._service.patterns)
         return tuple(dict.fromkeys([self.folder, *filter(_is_own, bases)]))
 
+    ##= docs/spec/notes.md#changes-of-pages
+    ##% The tool `create_page` MUST write a new file with the title, and never over another one.
     def create_page(
         self, title: str, content: str = "", *, slug: str | None = None, tags: Sequence[str] = ()
     ) -> Written:
@@ -88,6 +90,8 @@ class NotesEditor:
                 writer.commit()
         return self._written(note.slug)
 
+    ##= docs/spec/notes.md#changes-of-pages
+    ##% A rename to a name that is taken MUST change nothing.
     def rename_page(
         self, name: str, *, title: str | None = None, slug: str | None = None, version: str | None = None
     ) -> Written:
@@ -111,6 +115,8 @@ class NotesEditor:
             writer.commit()
         return replace(self._written(wanted), changed=changed, left=left)
 
+    ##= docs/spec/notes.md#changes-of-pages
+    ##% The tool `delete_page` MUST turn links to the page into plain text, unless `keep_links` is true.
     def delete_page(self, name: str, *, version: str | None = None, keep_links: bool = False) -> Written:
         """The note is gone. Links to it become plain text unless they shall stay."""
         with self._writing() as (writer, view):
@@ -129,6 +135,8 @@ class NotesEditor:
         with writing(self._service.root, self.folders) as writer:
             yield writer, self._service.view()
 
+    ##= docs/spec/notes.md#changes-of-pages
+    ##% The tool `update_page` MUST refuse a page that changed since the `version` that it is given.
     def _current(self, writer: FolderWriter, name: str, version: str | None) -> Note:
         """The note as it stands in its file, which must be what the caller has read."""
         _, note = self._service.page(name)

@@ -117,6 +117,8 @@ class FolderWriter:
             self.tidy(self._folders[folder])
         return self._folders[folder], name
 
+    ##= docs/spec/notes.md#rules-of-writing
+    ##% A note MUST be written whole or not at all.
     def _stage(self, folder: int, name: str, text: str, *, replaces: bool) -> None:
         data = text.encode("utf-8", "surrogateescape")
         if len(data) > MAX_NOTE_BYTES:
@@ -135,6 +137,8 @@ class FolderWriter:
             os.fsync(handle)
 
 
+##= docs/spec/notes.md#rules-of-writing
+##% Of many writers at once each MUST either write or be told that it did not.
 @contextmanager
 def writing(root: Path, bases: tuple[str, ...]) -> Iterator[FolderWriter]:
     """The writer of some folders of the project; the first is made where it is missing. Other processes wait meanwhile."""
@@ -155,6 +159,8 @@ def writing(root: Path, bases: tuple[str, ...]) -> Iterator[FolderWriter]:
         raise _explained(failure) from None
 
 
+##= docs/spec/notes.md#rules-of-writing
+##% A note MUST NOT be written through a link or outside of the folders of notes.
 def open_below(top: int, folder: str, *, make: bool = False) -> int:
     """A handle of a directory, reached from another one without following a link."""
     handle = os.dup(top)

@@ -11,6 +11,8 @@ from contextive.workspace.repository import is_ignored, outer_rules, read_rules,
 from contextive.workspace.secrets import is_secret_name
 
 
+##= docs/spec/notes.md#what-leaves-the-machine
+##% A note that git or `.contextiveignore` ignores MUST NOT be given to a model.
 def may_leave(root: Path, path: str) -> bool:
     """Whether the text of a note may be given to a model that runs elsewhere."""
     *folders, name = path.split("/")

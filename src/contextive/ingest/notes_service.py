@@ -83,6 +83,8 @@ class NotesService:
     def root(self) -> Path:
         return self.files.root
 
+    ##= docs/spec/notes.md#which-files-are-notes
+    ##% A note that was saved before a call MUST be seen in the answer to that call.
     def view(self) -> NotesView:
         """The notes now. Cheap when nothing changed."""
         with self._lock:
@@ -95,6 +97,8 @@ class NotesService:
                 self._view = NotesView(catalog, problems, self._view.generation + 1 if self._view else 1)
             return self._view
 
+    ##= docs/spec/notes.md#get-page
+    ##% A page that does not exist MUST be refused with a message that names it and says that it was not found.
     def page(self, name: str) -> tuple[NotesView, Note]:
         """The note of that slug, or of that title, with the view that it was found in."""
         view = self.view()
@@ -164,6 +168,10 @@ class NotesService:
         self._looked_at = time.monotonic()
         return changed
 
+    ##= docs/spec/notes.md#which-files-are-notes
+    ##% The notes of a project MUST be the files that the patterns of `notes.paths` name.
+    ##= docs/spec/notes.md#which-files-are-notes
+    ##% A hidden file, a link and a file outside of the project MUST NOT count as a note.
     def _walk(self) -> set[str]:
         """The paths of all notes. A link is no note: who writes one could show another file as a note."""
         self._folders = self._folders.look_again()
@@ -184,6 +192,8 @@ class NotesService:
             changed |= self._read(path)
         return changed
 
+    ##= docs/spec/notes.md#which-files-are-notes
+    ##% A file that cannot be read MUST be reported as a problem, and costs no other note.
     def _read(self, path: str) -> bool:
         """Take over one file; whether it is another than before."""
         content = self.files.read(path)
@@ -216,6 +226,9 @@ class NotesService:
         self._pending.discard(path)
         return known
 
+    ##= docs/spec/notes.md#list-pages
+    ##% The time of creation MUST be what the note says, or else that of the first commit with its file, or else that of
+    ##% the file.
     def _date(self) -> bool:
         """Give notes that do not say when they were created the time of their first commit, else that of their file."""
         if not self._undated:

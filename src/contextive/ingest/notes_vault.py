@@ -44,6 +44,11 @@ class ImportReport:
     skipped: int
 
 
+##= docs/spec/notes.md#vaults
+##% The command `notes import` MUST take over the Markdown files of a directory or a zip file with their folders and
+##% texts.
+##= docs/spec/notes.md#vaults
+##% An import MUST NOT replace a note, and names what it did not take over.
 def import_vault(service: NotesService, source: Path) -> ImportReport:
     """Take over the Markdown files of a vault with their folders and texts as they are.
 
@@ -79,6 +84,8 @@ def import_vault(service: NotesService, source: Path) -> ImportReport:
     return ImportReport(tuple(imported), tuple(errors), skipped)
 
 
+##= docs/spec/notes.md#vaults
+##% The command `notes export` MUST write all notes as a zip file that can be imported again.
 def export_vault(service: NotesService) -> bytes:
     """All notes as a zip file, each with its text as it is. The same notes always give the same bytes."""
     notes = sorted(service.view().catalog.notes, key=lambda note: note.path)
@@ -169,6 +176,8 @@ def _from_zip(source: Path) -> tuple[list[tuple[str, bytes]], int]:
     return found, skipped
 
 
+##= docs/spec/notes.md#vaults
+##% An archive that reaches outside, holds links or grows out of proportion MUST be refused as a whole.
 def _check_entry(entry: zipfile.ZipInfo, seen: set[str]) -> None:
     """Refuse the whole archive for what no honest program writes."""
     name = entry.orig_filename.rstrip("/")

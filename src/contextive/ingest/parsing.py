@@ -140,6 +140,8 @@ class _Worker:
         except OSError as error:
             _put(done, error, ending)
 
+    ##= docs/spec/knowledge.md#chunks-and-symbols
+    ##% A file on which a parser hangs or fails MUST still be indexed by its lines.
     def _batch(self, reading: Reading, paths: list[str]) -> Iterator[tuple[str, Parsed]]:
         while paths:
             self._ask(reading, paths)

@@ -33,6 +33,8 @@ class LeftOut(NamedTuple):
     reason: str
 
 
+##= docs/spec/knowledge.md#keeping-in-step
+##% A file that did not change SHOULD NOT be parsed or embedded again.
 def make_plan(
     found: Iterable[FoundFile],
     ledger: Mapping[str, LedgerEntry],

@@ -32,6 +32,8 @@ class JobPlan:
     interval_minutes: int
     cron: str | None = None
 
+    ##= docs/spec/gateway.md#schedule
+    ##% A job MUST run after each interval, or at the times of `cron` where that is given.
     def next_due(self, last: float | None, now: float) -> float:
         """When the job is due next. The first one of an interval comes a whole interval after the start."""
         if self.cron is not None:
@@ -77,6 +79,8 @@ def write_state(store: Store, job: JobName, state: JobState) -> None:
         writer.put_state(_STATE_KEY + job, json.dumps(asdict(state)))
 
 
+##= docs/spec/gateway.md#schedule
+##% The tool `km-scheduler-status` MUST tell the last and the next turn of each job.
 def describe_schedule(plan: SchedulePlan, store: Store, now: float) -> dict[str, Any]:
     """The schedule in words for clients: each job, its last turn and its next one, and who runs them."""
     return {
@@ -86,6 +90,8 @@ def describe_schedule(plan: SchedulePlan, store: Store, now: float) -> dict[str,
     }
 
 
+##= docs/spec/gateway.md#schedule
+##% A job that failed or is late MUST make the health degraded.
 def overdue(plan: SchedulePlan, store: Store, now: float) -> Sequence[JobName]:
     """Jobs whose next turn is late by more than its own interval and an hour, or whose last one failed."""
     late: list[JobName] = []

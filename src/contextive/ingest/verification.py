@@ -12,6 +12,8 @@ from contextive.store.values import Discrepancy
 from contextive.workspace.contents import Skipped
 
 
+##= docs/spec/knowledge.md#the-store
+##% The command `verify` MUST compare every file with its rows and end with 0 only where they agree.
 def verify_index(
     indexer: Indexer, store: Store, progress: Progress = lambda _phase, _done, _total: None
 ) -> Iterator[Discrepancy]:

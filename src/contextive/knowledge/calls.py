@@ -29,6 +29,8 @@ _EVERYDAY = frozenset(_EVERYDAY_TEXT.split())
 """Methods that most projects call on things of others. Being the only one of that name here proves nothing."""
 
 
+##= docs/spec/knowledge.md#nodes-and-edges
+##% A name MUST be resolved only where it means one thing.
 def resolve_calls(
     path: str, references: Iterable[Reference], imported: Collection[str], by_name: Mapping[str, Sequence[Place]]
 ) -> tuple[tuple[str | None, str], ...]:

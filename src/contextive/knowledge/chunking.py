@@ -32,6 +32,10 @@ _DECLARED = re.compile(
 _MOST_NAMES = 8
 
 
+##= docs/spec/knowledge.md#chunks-and-symbols
+##% Every line of a file that is not blank MUST be in a chunk, front matter excepted.
+##= docs/spec/knowledge.md#chunks-and-symbols
+##% Prose MUST be cut at its headings, code at its symbols, and everything else into windows that overlap.
 def chunk_text(
     path: str,
     text: str,
@@ -68,6 +72,8 @@ def _cut_paragraphs(path: str, lines: Lines) -> Iterator[Piece]:
             yield Piece("code", f"{', '.join(names)} ({stem})" if names else stem, first, behind, text)
 
 
+##= docs/spec/knowledge.md#chunks-and-symbols
+##% The id of a chunk MUST be its path and its number, with two colons between them.
 def _number(path: str, pieces: Iterable[Piece], symbols: Sequence[Symbol]) -> Iterator[Chunk]:
     starts = [symbol.line_start for symbol in symbols]
     for number, (kind, title, first, behind, text) in enumerate(pieces):

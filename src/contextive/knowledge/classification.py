@@ -91,6 +91,8 @@ class Classification:
     """The tags that the file itself names."""
 
 
+##= docs/spec/knowledge.md#what-is-known-of-a-file
+##% What the front matter of a document says about title, subsystem and tags MUST win over what its path says.
 def classify(path: str, text: str = "") -> Classification:
     """The kind, namespace and title of a file. What its front matter says wins over what its path says."""
     front: Mapping[str, Any] = {}
@@ -108,6 +110,8 @@ def classify(path: str, text: str = "") -> Classification:
     )
 
 
+##= docs/spec/knowledge.md#what-is-known-of-a-file
+##% A file MUST have one of the types `doc`, `code`, `test`, `proto`, `config` and `other`, by its path.
 def artifact_type_of(path: str) -> ArtifactType:
     """The kind of a file, by its path alone."""
     *folders, name = path.split("/")

@@ -12,7 +12,7 @@ from contextive.knowledge.languages import suffix_of
 from contextive.knowledge.symbol import Reference, ReferenceKind
 
 _MARKDOWN = frozenset({"md", "markdown", "mdx"})
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n(?:.*?^ {0,3}\1[`~]*[ \t]*$|.*\Z)", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[^\n]*+\n(?:.*?^ {0,3}\1[`~]*[ \t]*$|.*\Z)", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"(?<!`)(`{1,3})(?!`)([^`\n]{3,200})(?<!`)\1(?!`)")
 _INLINE = re.compile(
     r"(!?)\[(?:[^\[\]\n]|!?\[[^\[\]\n]*\](?:\([^()\s]*\))?){0,300}\]\(\s*(?:<([^<>\n]+)>|([^\s()<>]+))"

@@ -55,6 +55,8 @@ class Node:
     key: str
     properties: Mapping[str, Any] = field(default_factory=dict)
 
+    ##= docs/spec/knowledge.md#nodes-and-edges
+    ##% The id of a node MUST be its label and its key, with a colon between them.
     @property
     def id(self) -> str:
         return f"{self.label}:{self.key}"

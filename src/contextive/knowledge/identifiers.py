@@ -59,6 +59,10 @@ def artifact_node_id(path: str, artifact_type: ArtifactType) -> str:
     return node_id(ARTIFACT_LABELS[artifact_type], path)
 
 
+##= docs/spec/knowledge.md#km-graph-node
+##% Labels MUST be read in any case, and `Code`, `Doc`, `Test`, `Config` and `File` be understood for files.
+##= docs/spec/knowledge.md#km-graph-node
+##% A text that is no id of a node MUST be refused with `invalid_identifier`.
 def parse_node_id(text: str) -> NodeName:
     """What an id names. Labels are read without regard to case; raises InvalidIdentifier for anything else."""
     word, colon, key = text.partition(":")

@@ -47,6 +47,8 @@ _FAMILIES = {
 }
 
 
+##= docs/spec/knowledge.md#chunks-and-symbols
+##% Symbols MUST be read in Python, TypeScript, TSX, JavaScript, Go, Rust, Java, C and C++.
 def language_of(path: str) -> str | None:
     """The language of a path by its suffix, or None for what is not read as code."""
     return _SUFFIXES.get(suffix_of(path))

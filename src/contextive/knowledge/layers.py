@@ -21,6 +21,9 @@ TO_SUBSYSTEM: Final[dict[ArtifactType, EdgeType]] = {
 """How an artifact is connected with its subsystem; the other types are not."""
 
 
+##= docs/spec/knowledge.md#nodes-and-edges
+##% The graph MUST hold files, chunks, symbols, subsystems, specifications, sections, requirements, notes, messages and
+##% channels.
 def artifact_layer(parsed: ParsedArtifact) -> Layer:
     """The nodes of one file, its chunks and its symbols, and what connects them. Subsystems and messages are nodes elsewhere."""
     artifact = parsed.artifact

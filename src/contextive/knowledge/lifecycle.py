@@ -91,6 +91,8 @@ def _isolated(state: ProjectState) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
+##= docs/spec/gateway.md#km-lifecycle-report
+##% A document MUST be stale when its last commit is older than `knowledge.staleDays`.
 def _stale_docs(artifacts: Iterable[Artifact], before: float) -> list[dict[str, Any]]:
     """Documents whose last commit is older than a moment, the oldest first. What git does not know has no age."""
     old = [

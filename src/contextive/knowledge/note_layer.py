@@ -10,6 +10,9 @@ from contextive.notes.catalog import NoteCatalog
 from contextive.notes.wikilink import NoteLink
 
 
+##= docs/spec/knowledge.md#nodes-and-edges
+##% The graph MUST hold files, chunks, symbols, subsystems, specifications, sections, requirements, notes, messages and
+##% channels.
 def notes_layer(
     catalog: NoteCatalog,
     *,

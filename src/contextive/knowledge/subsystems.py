@@ -83,6 +83,8 @@ class SubsystemCatalog:
 NO_CATALOG: Final = SubsystemCatalog()
 
 
+##= docs/spec/knowledge.md#what-is-known-of-a-file
+##% The subsystem of a file MUST be the one that it names, or else one of the catalog, or else one that its path tells.
 def assign_subsystem(
     path: str, catalog: SubsystemCatalog, prefixes: Iterable[str], named: str | None = None
 ) -> str | None:
@@ -130,6 +132,8 @@ def _may_be_prefix(folder: str) -> bool:
     return folder.lower() not in TEST_FOLDERS and not folder.endswith((".egg-info", ".dist-info"))
 
 
+##= docs/spec/knowledge.md#what-is-known-of-a-file
+##% A catalog that cannot be read MUST be a warning and stop nothing.
 def parse_catalog(text: str, path: str) -> SubsystemCatalog:
     """The catalog in a text. Whatever is wrong in it becomes a warning."""
     try:

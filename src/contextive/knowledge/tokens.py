@@ -73,6 +73,8 @@ _memo: Final = _Memo()
 _tokens_of: Final = _memo.__getitem__
 
 
+##= docs/spec/knowledge.md#ranking
+##% An identifier MUST be found whole and by its words, however it is written.
 def tokenise(text: str) -> list[str]:
     """The tokens of a document in their order, once for each occurrence; stop words are left out."""
     return list(chain.from_iterable(map(_tokens_of, _pieces(text))))

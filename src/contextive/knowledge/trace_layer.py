@@ -28,6 +28,11 @@ _NEAR = 2
 """Lines below a comment at which a declaration still counts as the one that it speaks of."""
 
 
+##= docs/spec/knowledge.md#nodes-and-edges
+##% The graph MUST hold files, chunks, symbols, subsystems, specifications, sections, requirements, notes, messages and
+##% channels.
+##= docs/spec/knowledge.md#nodes-and-edges
+##% The graph MUST say which code cites and which tests test a requirement.
 def trace_layer(
     catalog: TraceCatalog,
     artifacts: Mapping[str, str],
@@ -69,6 +74,8 @@ def trace_layer(
     return Layer(tuple(nodes.values()), tuple(sorted(edges)))
 
 
+##= docs/spec/knowledge.md#chunks-and-symbols
+##% Each requirement of a specification MUST be a chunk of its own.
 def requirement_chunks(catalog: TraceCatalog, first_sequence: int = 0) -> dict[str, tuple[Chunk, ...]]:
     """One chunk for each requirement, by the path or URL of its specification.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-SHARED: Final = 0.5
+SHARED: Final = 0.55
 """Share of meaning for a short query whose words all stand in the chunk that words find first."""
 UNSHARED: Final = 0.8
 """The same where none of them does."""

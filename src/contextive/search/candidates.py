@@ -34,7 +34,7 @@ class Candidates:
     """Name of the model that the query was embedded with."""
     missing: str | None = None
     """A sentence that says why there are no vectors."""
-    meaning: float = SHARED
+    meaning: float = 0.5
     """How much meaning should count beside words, between 0 and 1."""
 
 
@@ -47,6 +47,8 @@ class CandidateFinder:
         self._vectors: OrderedDict[tuple[str, str], Matrix] = OrderedDict()
         self._lock = threading.Lock()
 
+    ##= docs/spec/knowledge.md#requests-of-km-search
+    ##% Filters MUST narrow what is searched and not what was found.
     def find(self, query: str, where: ChunkFilter, mode: Mode) -> Candidates:
         """The candidates for a query. A model that cannot be used leaves the words."""
         lexical = self.by_words(query, where) if mode != "dense" else {}
@@ -71,6 +73,8 @@ class CandidateFinder:
             return {}
         return {hit.number: hit.score for hit in self._store.lexical(asked, DEPTH, where).hits}
 
+    ##= docs/spec/knowledge.md#ranking
+    ##% Without vectors a search MUST go on by words, with a warning where there should be some.
     def _meaning(self, query: str, lexical: Mapping[int, float]) -> float:
         if not lexical:
             return SHARED
@@ -83,6 +87,8 @@ class CandidateFinder:
         whole = {term for word in unstemmed(query) if word in tokens for term in query_terms(word)}
         return share_of_meaning(terms, tokens.union(whole).intersection(terms))
 
+    ##= docs/spec/knowledge.md#requests-of-km-search
+    ##% A filter by time MUST leave out what has no time, and the answer says so.
     def hides_undated(self, query: str, where: ChunkFilter, found: Candidates) -> bool:
         """Whether the filter left out a chunk only because it has no time that could be compared."""
         if where.updated_after is None:

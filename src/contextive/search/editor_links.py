@@ -19,6 +19,8 @@ class EditorLinks:
     root: PurePath | None = None
     """The project's directory, for {abs_path}."""
 
+    ##= docs/spec/knowledge.md#answers-of-km-search
+    ##% A symbol MUST carry an `editor_uri` where `knowledge.editorUriTemplate` is set.
     def link(self, path: str, line_start: int, line_end: int) -> str | None:
         """The link to some lines of a file, where there is a template that can be used."""
         if not self.template or not _PLACES.issuperset(_PLACE.findall(self.template)):

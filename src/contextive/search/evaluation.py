@@ -145,6 +145,8 @@ def _judged_name(chunk: FoundChunk, grades: Mapping[str, float]) -> str:
     return chunk.chunk_id
 
 
+##= docs/spec/care.md#eval
+##% An evaluation MUST set both halves of search beside their sum.
 def evaluate(
     service: SearchService,
     judgements: Sequence[Judgement],

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 
 from contextive.errors import ContextiveError
+from contextive.search.happenings import EventsDropped, Observer, nobody
 from contextive.store.protocol import Store
 from contextive.store.values import SearchEvent
 
@@ -19,9 +20,10 @@ _MOST_WAITING = 5_000
 class EventLog:
     """Collects events and writes them together. What `flush` returns after is in the store."""
 
-    def __init__(self, store: Store, keep: int) -> None:
+    def __init__(self, store: Store, keep: int, observer: Observer = nobody) -> None:
         self._store = store
         self._keep = keep
+        self._observer = observer
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._waiting: list[SearchEvent] = []
@@ -50,6 +52,9 @@ class EventLog:
                 return
             try:
                 with self._store.transaction() as writer:
-                    writer.put_events(events, self._keep)
+                    dropped = writer.put_events(events, self._keep)
             except ContextiveError as error:
                 logger.warning("what searches showed could not be kept: %s", error.sentence())
+                return
+            if dropped:
+                self._observer(EventsDropped(dropped))

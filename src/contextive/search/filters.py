@@ -25,6 +25,8 @@ class Filters:
     applied: Mapping[str, Any] = field(default_factory=dict)
 
 
+##= docs/spec/knowledge.md#requests-of-km-search
+##% A filter that cannot be understood MUST be refused with `invalid_request`.
 def parse_filters(
     raw: Mapping[str, Any] | None,
     *,
@@ -84,6 +86,8 @@ def _texts(raw: Mapping[str, Any], name: str) -> list[str]:
     return _distinct(one.strip() for one in value)
 
 
+##= docs/spec/knowledge.md#requests-of-km-search
+##% The arguments `symbol`, `kind` and `lang` MUST add to the filters, as a word, several with commas, or a list.
 def _shortcut(name: str, value: str | Sequence[str] | None) -> list[str]:
     """The values of a shortcut: one string, several with commas between them, or an array of either."""
     if value is None:
@@ -122,7 +126,7 @@ def _moment(value: object) -> float | None:
     try:
         moment = datetime.fromisoformat(value.strip())
         # A time without a zone is meant in UTC.
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).timestamp()
     except (ValueError, OverflowError) as error:
         raise InvalidRequest("filters.updated_after must be a time such as 2024-01-01T00:00:00Z.") from error
 

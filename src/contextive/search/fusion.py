@@ -25,6 +25,8 @@ class Fused:
         return self.lexical_share + self.vector_share
 
 
+##= docs/spec/knowledge.md#ranking
+##% A search MUST join a search by words and one by meaning, each brought between 0 and 1.
 def fuse(
     lexical: Mapping[int, float], cosines: Mapping[int, float], *, lexical_weight: float, vector_weight: float
 ) -> list[Fused]:

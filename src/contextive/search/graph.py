@@ -126,6 +126,8 @@ class GraphService:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    ##= docs/spec/knowledge.md#km-graph-node
+    ##% A node that is not there MUST be refused with `not_found` and a hint that names near ones.
     def resolve(self, node_id: str) -> Node:
         """The node with that id. A key in another case will do where only one node has it."""
         name = parse_node_id(node_id)
@@ -157,6 +159,10 @@ class GraphService:
         )
         return Neighbourhood(node, seen, len(ends))
 
+    ##= docs/spec/knowledge.md#km-graph-subsystem
+    ##% Related nodes MUST come in pages by `cursor`, each of them once, with their `total`.
+    ##= docs/spec/knowledge.md#km-graph-subsystem
+    ##% Artifacts MUST be left out where `include_artifacts` is false.
     def subsystem(
         self, name: str, *, depth: int, limit: int, cursor: str | None, include_artifacts: bool
     ) -> Surroundings:
@@ -198,6 +204,8 @@ class GraphService:
         more = len(found) > limit
         return found[:limit], encoded(found[limit - 1].key) if more else None
 
+    ##= docs/spec/knowledge.md#more-questions
+    ##% The tool `km-graph-tests-of` MUST list the test files that exercise a symbol.
     def tests_of(self, symbol_id: str) -> tuple[Node, tuple[Node, ...]]:
         """A symbol and the test files that exercise it, by path."""
         symbol = self.resolve(symbol_id if symbol_id.startswith("Symbol:") else f"Symbol:{symbol_id}")
@@ -205,6 +213,8 @@ class GraphService:
         tests = self._store.nodes({edge.source for edge in edges})
         return symbol, tuple(sorted(tests.values(), key=lambda node: node.key))
 
+    ##= docs/spec/knowledge.md#km-graph-subsystem
+    ##% A related node MUST say its hops and the path to it, which is a shortest one.
     def walk(self, root: str, depth: int) -> tuple[list[Related], bool]:
         """Every node within `depth` hops, in either direction, by its shortest path; whether the bound cut it short."""
         paths: dict[str, tuple[Step, ...]] = {root: ()}
@@ -229,6 +239,8 @@ class GraphService:
         nodes = self._store.nodes(paths)
         return [Related(nodes.get(target) or placeholder(target), path) for target, path in paths.items()], bounded
 
+    ##= docs/spec/knowledge.md#km-graph-subsystem
+    ##% A subsystem that is not there MUST be refused with `not_found`.
     def _subsystem_node(self, name: str) -> Node:
         if not name.strip():
             raise InvalidRequest("The name of the subsystem is blank.", hint="Find names with km-graph-search.")

@@ -63,6 +63,10 @@ class Contexts:
 
     by_number: Mapping[int, GraphContext]
     ran_out_of_time: bool = False
+    seconds: float = 0.0
+    remembered: int = 0
+    """How many files were known from an earlier search."""
+    read: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +90,23 @@ class ContextReader:
 
     def read(self, rows: Sequence[ChunkRow], as_of: AsOf, *, budget_ms: int) -> Contexts:
         """The graph context of each result whose file has a node, as far as the time budget reaches."""
-        end = self._clock() + budget_ms / 1000
+        started = self._clock()
+        end = started + budget_ms / 1000
         memory = self._memory
         if memory is None or memory.as_of != as_of:
             memory = _Memory(as_of)
         made: dict[int, GraphContext] = {}
+        remembered = read = 0
+        ran_out = False
         for at in range(0, len(rows), GROUP):
             if at and self._clock() >= end:
-                self._remember(memory)
-                return Contexts(made, ran_out_of_time=True)
+                ran_out = True
+                break
             ids = {row.number: _node_id(row) for row in rows[at : at + GROUP]}
             known = memory.contexts
             missing = [node_id for node_id in dict.fromkeys(ids.values()) if node_id not in known]
+            read += len(missing)
+            remembered += len(set(ids.values())) - len(missing)
             found = self._read_group(missing, memory.surroundings) if missing else {}
             made |= {
                 number: context
@@ -106,7 +115,7 @@ class ContextReader:
             }
             known |= found
         self._remember(memory)
-        return Contexts(made)
+        return Contexts(made, ran_out, self._clock() - started, remembered, read)
 
     def _remember(self, memory: _Memory) -> None:
         if memory is not self._memory and self._store.as_of() != memory.as_of:

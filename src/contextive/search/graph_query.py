@@ -109,6 +109,8 @@ class _Bound(Exception):
         self.name = name
 
 
+##= docs/spec/knowledge.md#more-questions
+##% The tool `km-graph-query` MUST read only, and be bounded in time, nodes, paths and rows.
 def run_query(
     store: Store, query: GraphQuery, *, seconds: float = MAX_SECONDS, clock: Callable[[], float] = time.monotonic
 ) -> QueryAnswer:

@@ -10,6 +10,7 @@ import contextlib
 import json
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contextive.errors import ContextiveError, Unavailable
-from contextive.ingest.settings import IngestRequest, IngestSettings, ReportSettings
+from contextive.ingest.settings import TURN_SECONDS, IngestRequest, IngestSettings, ReportSettings
 
 if TYPE_CHECKING:
     from contextive.ingest.indexer import Indexer, LayerSource, Outcome, Progress
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from contextive.search.embedding.protocol import Embedder
     from contextive.search.event_log import EventLog
     from contextive.search.graph import GraphService
+    from contextive.search.happenings import Observer
     from contextive.search.keeper import Keeper
     from contextive.search.service import SearchService, SearchSettings
     from contextive.store.protocol import Store
@@ -78,10 +80,12 @@ class Index:
         layers: Callable[[], Sequence[LayerSource]] = lambda: (),
         holder: str = "contextive",
         is_served: bool = False,
+        observer: Observer = lambda _happening: None,
     ) -> None:
         """`is_served` says that the index is to be kept in step with its files as soon as it is first used."""
         self.settings = settings
         self._is_served = is_served
+        self._observer = observer
         self._search_settings = search
         self._links = links
         self._layers = layers
@@ -124,7 +128,9 @@ class Index:
             if self._search is None:
                 from contextive.search.service import SearchService
 
-                self._search = SearchService(self.store, self.embedder, self.search_settings, self._links)
+                self._search = SearchService(
+                    self.store, self.embedder, self.search_settings, self._links, observer=self._observer
+                )
             return self._search
 
     @property
@@ -159,6 +165,8 @@ class Index:
         pending = self._keeper.pending_files if self._keeper is not None else 0
         return replace(known, pending_files=pending) if pending else known
 
+    ##= docs/spec/knowledge.md#keeping-in-step
+    ##% Where no server keeps the index, a file that was saved before a call MUST be seen in the answer to that call.
     def be_fresh(self) -> None:
         """Without a keeper the files are looked at now. With one, the very first run is waited for, but not for long."""
         if self._is_served:
@@ -178,10 +186,13 @@ class Index:
         *,
         progress: Progress = lambda _phase, _done, _total: None,
         stop: threading.Event | None = None,
-        wait_seconds: float = 60.0,
+        wait_seconds: float = TURN_SECONDS,
         always_record: bool = True,
     ) -> Outcome:
         """Make a run, record it with its reports, and give what it came to."""
+        from contextive.search.happenings import RunEnded
+
+        started = time.monotonic()
         indexer = self.indexer()
         self.running = ("start", 0, 0)
 
@@ -191,6 +202,10 @@ class Index:
 
         try:
             outcome = indexer.run(request, progress=tell, stop=stop, wait_seconds=wait_seconds)
+        except ContextiveError:
+            if not (request.dry_run or (stop is not None and stop.is_set())):
+                self._observer(RunEnded(request.profile, time.monotonic() - started, None))
+            raise
         finally:
             self.running = None
             self._rest_parsers()
@@ -198,6 +213,9 @@ class Index:
             self.store.settle()
         if not request.dry_run and (always_record or outcome.did_something):
             self._reporter().record(outcome, self.settings.ingest.include, always=always_record)
+        if not request.dry_run:
+            seconds, removed = time.monotonic() - started, len(outcome.removed)
+            self._observer(RunEnded(request.profile, seconds, outcome.run, removed, outcome.did_something))
         return outcome
 
     def indexer(self) -> Indexer:
@@ -256,7 +274,7 @@ class Index:
             if self._keeper is None:
                 from contextive.search.keeper import Keeper
 
-                self._keeper = Keeper(self, self._holder)
+                self._keeper = Keeper(self, self._holder, self._observer)
                 self._keeper.start()
 
     @property
@@ -313,7 +331,7 @@ class Index:
             if self._events is None:
                 from contextive.search.event_log import EventLog
 
-                self._events = EventLog(self.store, self.settings.log_events)
+                self._events = EventLog(self.store, self.settings.log_events, self._observer)
             return self._events
 
     def forget(self) -> None:
@@ -331,7 +349,11 @@ class Index:
         return Reporter(self.store, self.settings.reports)
 
     def _catch_up(self) -> None:
+        from contextive.ingest.indexer import AnotherRun
+
         try:
             self.ingest(IngestRequest(profile="auto"), wait_seconds=0.0, always_record=False)
-        except Unavailable:
+        except AnotherRun:
             logger.debug("another process is indexing")
+        except Unavailable as error:
+            logger.warning("answers come from the index as it is, which could not be renewed: %s", error.sentence())

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from contextive.errors import ContextiveError
 from contextive.ingest.settings import IngestRequest
+from contextive.search.happenings import Observer, WatcherRan, nobody
 
 if TYPE_CHECKING:
     from contextive.search.index import Index
@@ -33,8 +34,9 @@ _TICK_MILLISECONDS = 1_000
 class Keeper:
     """The two threads, and what is known of their work."""
 
-    def __init__(self, index: Index, holder: str) -> None:
+    def __init__(self, index: Index, holder: str, observer: Observer = nobody) -> None:
         self._index = index
+        self._observer = observer
         self._holder = holder
         self._stop = threading.Event()
         self._embed = threading.Event()
@@ -57,6 +59,11 @@ class Keeper:
             if thread is not threading.current_thread():
                 thread.join(timeout=5.0)
 
+    ##= docs/spec/knowledge.md#keeping-in-step
+    ##% A server MUST index by itself after its start and after each change of a file, unless `knowledge.autoIngest` is
+    ##% false.
+    ##= docs/spec/knowledge.md#keeping-in-step
+    ##% Of many servers of a project one MUST keep the index, and another one takes over when it ends or dies.
     def _keep(self) -> None:
         """Wait to be the one, then index at once and after every change."""
         self._stop.wait(_START_SECONDS)  # the first answer goes first
@@ -77,18 +84,23 @@ class Keeper:
             finally:
                 lease.release()
 
-    def _run(self) -> None:
+    def _run(self) -> bool:
+        """Whether the index is in step now."""
         self.state = "indexing"
         try:
             self._index.ingest(IngestRequest(profile="auto"), stop=self._stop, always_record=False)
-        except ContextiveError as error:
+        except (ContextiveError, OSError) as error:
+            if not self._stop.is_set():
+                self._observer(WatcherRan(False))
             self._failed(error)
-            return
+            return False
         finally:
             self.first_run_done.set()
+        self._observer(WatcherRan(True))
         self.pending_files = 0
         self.state = "watching"
         self._embed.set()
+        return True
 
     def _follow(self) -> None:
         """Run again whenever files change. Where the system cannot tell, look every few seconds."""
@@ -96,6 +108,7 @@ class Keeper:
 
         root = self._index.settings.root
         looked_at = float("-inf")
+        is_behind = False
         try:
             for changes in watch(
                 root,
@@ -108,9 +121,9 @@ class Keeper:
                 raise_interrupt=False,
             ):
                 # The first tick looks again: a file may have been saved after the first run and before the watch.
-                if changes or time.monotonic() - looked_at > _SWEEP_SECONDS:
-                    self.pending_files = len(changes)
-                    self._run()
+                if changes or is_behind or time.monotonic() - looked_at > _SWEEP_SECONDS:
+                    self.pending_files = len(changes) or self.pending_files
+                    is_behind = not self._run()
                     looked_at = time.monotonic()
         except (OSError, RuntimeError) as error:
             logger.warning(
@@ -127,14 +140,19 @@ class Keeper:
                 return
             try:
                 self._index.embed(stop=self._stop)
-            except ContextiveError as error:
-                logger.warning("vectors are not made: %s", error.sentence())
+            except (ContextiveError, OSError) as error:
+                logger.warning("vectors are not made: %s", _sentence(error))
                 self._stop.wait(_RETRY_SECONDS)
 
-    def _failed(self, error: ContextiveError) -> None:
-        self.state = f"failed: {error.message}"
-        logger.warning("the index is not kept up to date: %s", error.sentence())
+    def _failed(self, error: ContextiveError | OSError) -> None:
+        message = error.message if isinstance(error, ContextiveError) else _sentence(error)
+        self.state = f"failed: {message}"
+        logger.warning("the index is not kept up to date: %s", _sentence(error))
         self._stop.wait(_RETRY_SECONDS)
+
+
+def _sentence(error: ContextiveError | OSError) -> str:
+    return error.sentence() if isinstance(error, ContextiveError) else f"{error.strerror or 'The system refuses'}."
 
 
 def is_of_interest(root: Path, path: str, state_dir: Path) -> bool:

@@ -17,6 +17,8 @@ from typing import Final
 from contextive.knowledge.tokens import identifiers, query_terms, tokenise
 from contextive.store.values import ChunkRow
 
+_REMEMBERED_PATHS: Final = 20_000
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -88,6 +90,8 @@ def read_question(query: str) -> Question:
     return Question(terms, frozenset(_symbol_names(query)), not terms.isdisjoint(_TRIAL_TERMS))
 
 
+##= docs/spec/knowledge.md#ranking
+##% The same query on the same index MUST give the same answer.
 def apply_rules(
     question: Question, scored: Sequence[tuple[ChunkRow, float]], rules: Rules, *, trials_are_wanted: bool = False
 ) -> list[Ruled]:
@@ -110,6 +114,8 @@ def apply_rules(
     return sorted(ruled, key=lambda one: (-one.score, places[one.number]))
 
 
+##= docs/spec/knowledge.md#ranking
+##% Tests and examples SHOULD stand behind what they are about, unless the query asks for them.
 def is_trial(row: ChunkRow) -> bool:
     """Whether a chunk belongs to a test or an example."""
     if row.artifact.artifact_type == "test":
@@ -119,7 +125,7 @@ def is_trial(row: ChunkRow) -> bool:
     return _is_trial_path(row.artifact.path)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_REMEMBERED_PATHS)
 def _is_trial_path(written: str) -> bool:
     path = PurePosixPath(written.lower())
     return not _TRIAL_PARTS.isdisjoint(path.parts[:-1]) or _TRIAL_STEM.search(path.name) is not None
@@ -136,6 +142,8 @@ def _symbol_names(query: str) -> Iterable[str]:
             yield lowered
 
 
+##= docs/spec/knowledge.md#ranking
+##% The definition of a symbol that the query names SHOULD come first.
 def _defines(question: Question, row: ChunkRow) -> bool:
     if not question.names:
         return False
@@ -153,7 +161,7 @@ def _stem_overlap(question: Question, path: str) -> float:
     return len(held) / len(question.terms) if question.terms else 0.0
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_REMEMBERED_PATHS)
 def _stem_terms(path: str) -> tuple[str, ...]:
     return tuple(tokenise(PurePosixPath(path).stem))
 

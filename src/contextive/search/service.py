@@ -10,7 +10,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from contextive.errors import InvalidRequest
+from contextive.errors import ContextiveError, InvalidRequest
 from contextive.knowledge.tokens import query_terms
 from contextive.search.answer import (
     FoundChunk,
@@ -26,6 +26,7 @@ from contextive.search.editor_links import EditorLinks
 from contextive.search.embedding.protocol import Embedder
 from contextive.search.fusion import Fused, fuse
 from contextive.search.graph_context import ContextReader, Contexts, GraphContext
+from contextive.search.happenings import Observer, Searched, SearchRefused, nobody
 from contextive.search.ranking import Ruled, Rules, apply_rules, read_question
 from contextive.search.signals import Signals, graph_gain, read_signals
 from contextive.search.snippets import TEXT_BUDGET, best_lines, trim_text
@@ -79,6 +80,7 @@ class SearchService:
         settings: SearchSettings | None = None,
         links: EditorLinks | None = None,
         clock: Callable[[], float] = time.time,
+        observer: Observer = nobody,
     ) -> None:
         """`embedder` gives the loaded model or says by Unavailable why there is none; None means by words alone."""
         self._store = store
@@ -87,6 +89,7 @@ class SearchService:
         self._settings = settings or SearchSettings()
         self._links = links or EditorLinks(None)
         self._clock = clock
+        self._observer = observer
 
     def with_vector_weight(self, weight: float) -> SearchService:
         """The same search with another share of vectors; words get what is left of 1."""
@@ -95,8 +98,19 @@ class SearchService:
         other._settings = replace(self._settings, weights=weights)
         return other
 
+    ##= docs/spec/knowledge.md#requests-of-km-search
+    ##% The limit MUST be 10 unless said, and a number outside of 1 to 25 is brought inside.
+    ##= docs/spec/knowledge.md#answers-of-km-search
+    ##% An empty index MUST be answered with no results.
     def search(self, request: SearchRequest) -> SearchResponse:
         """The best results for a request."""
+        try:
+            return self._search(request)
+        except ContextiveError:
+            self._observer(SearchRefused())
+            raise
+
+    def _search(self, request: SearchRequest) -> SearchResponse:
         query = request.query.strip()
         if not query:
             raise InvalidRequest("query must not be blank.")
@@ -150,8 +164,11 @@ class SearchService:
             embedding_model=found.model,
             truncated_results=sum(1 for result in results if result.chunk.truncated),
         )
+        self._observer(_happened(request, ranked, contexts))
         return SearchResponse(request.query, results, metadata, as_of)
 
+    ##= docs/spec/knowledge.md#answers-of-km-search
+    ##% Graph context MUST be left out where `include_graph` is false.
     def _contexts(self, request: SearchRequest, rows: Sequence[ChunkRow], as_of: AsOf) -> Contexts:
         if not request.include_graph:
             return Contexts({})
@@ -240,11 +257,29 @@ class SearchService:
         return SearchResult(found, ranked.context, scoring, _explain(ranked, terms) if request.explain else None)
 
 
+def _happened(request: SearchRequest, ranked: Sequence[_Ranked], contexts: Contexts) -> Searched:
+    where = request.filters.where
+    without = sum(1 for one in ranked if one.context is None) if request.include_graph else 0
+    return Searched(
+        by_symbol=bool(where.symbols or where.symbol_kinds or where.symbol_languages),
+        graph_seconds=contexts.seconds if request.include_graph else None,
+        contexts_remembered=contexts.remembered,
+        contexts_read=contexts.read,
+        skipped_by_limit=0 if contexts.ran_out_of_time else without,
+        skipped_by_time=without if contexts.ran_out_of_time else 0,
+        lifts=tuple(one.adjusted - one.fused.cosine for one in ranked if one.fused.cosine is not None),
+    )
+
+
+##= docs/spec/knowledge.md#requests-of-km-search
+##% With `sort_by_vector` results MUST be ordered by meaning alone.
 def _nearness(one: Fused) -> tuple[float, float, int]:
     """The order by meaning alone; what has no vector comes last, by its words."""
     return (-one.cosine if one.cosine is not None else 2.0, -one.score, one.number)
 
 
+##= docs/spec/knowledge.md#answers-of-km-search
+##% With `explain` the parts of a score MUST add up to it.
 def _explain(ranked: _Ranked, terms: Collection[str]) -> dict[str, Any]:
     """Every part of a score: together they are the adjusted score."""
     return {

@@ -129,6 +129,8 @@ def check_archive(path: Path) -> Manifest:
     return _unpack(path, None)
 
 
+##= docs/spec/gateway.md#restoring-a-backup
+##% A restore MUST check every byte of an archive before anything is touched.
 def unpack_archive(path: Path, folder: Path) -> Manifest:
     """Unpack an archive into an empty directory, checking it meanwhile."""
     return _unpack(path, folder)
@@ -205,6 +207,8 @@ def _number(value: Any) -> int:
     return value
 
 
+##= docs/spec/gateway.md#restoring-a-backup
+##% An archive that was changed, holds links, grows too large or is none of ours MUST be refused.
 def _read_header(stream: gzip.GzipFile) -> tuple[str, int]:
     """Name and size of the next file. Only plain files are known: whatever else a tar can hold is refused unread."""
     entry = tarfile.TarInfo.frombuf(_exactly(stream, _BLOCK), "utf-8", "surrogateescape")

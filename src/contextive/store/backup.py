@@ -33,7 +33,7 @@ from contextive.store.archive import (
     read_manifest,
     write_archive,
 )
-from contextive.store.values import AuditEntry
+from contextive.store.values import AuditEntry, BackupEnded
 from contextive.workspace.handles import open_folder, settle, walk
 
 if TYPE_CHECKING:
@@ -79,14 +79,29 @@ class Backups:
     """The backups of a project's state."""
 
     def __init__(
-        self, settings: BackupSettings, store: Callable[[], Store], clock: Callable[[], float] = time.time
+        self,
+        settings: BackupSettings,
+        store: Callable[[], Store],
+        clock: Callable[[], float] = time.time,
+        observer: Callable[[BackupEnded], None] = lambda _ended: None,
     ) -> None:
+        """`observer` is told of every backup that was tried."""
         self.settings = settings
         self._store = store
         self._clock = clock
+        self._observer = observer
 
     def create(self, destination: str | None = None, *, caller: str = "owner", prune: bool = True) -> Backup:
         """Make a backup, and take away the oldest ones over the limit where no destination was named."""
+        try:
+            made = self._create(destination, caller, prune=prune)
+        except ContextiveError:
+            self._observer(BackupEnded(False, self._clock()))
+            raise
+        self._observer(BackupEnded(True, self._clock(), len(made.pruned)))
+        return made
+
+    def _create(self, destination: str | None, caller: str, *, prune: bool) -> Backup:
         place = self._place(destination)
         lease = self._store().acquire_lease(LEASE, f"backup:{os.getpid()}")
         if lease is None:
@@ -110,10 +125,12 @@ class Backups:
 
     def moved_to(self, state_dir: Path) -> Backups:
         """The backups of another state directory."""
-        return Backups(replace(self.settings, state_dir=state_dir), self._store, self._clock)
+        return Backups(replace(self.settings, state_dir=state_dir), self._store, self._clock, self._observer)
 
     # Where archives go
 
+    ##= docs/spec/gateway.md#making-a-backup
+    ##% A destination MUST lie below the directory for backups.
     def _place(self, given: str | None) -> _Place:
         own = _Place(self.settings.state_dir, ("backups",))
         usual = _Place(self.settings.state_dir, _FOLDER)
@@ -161,6 +178,8 @@ class Backups:
 
     # Making one
 
+    ##= docs/spec/gateway.md#making-a-backup
+    ##% A backup that fails MUST leave nothing behind.
     @contextmanager
     def _staging(self) -> Iterator[Path]:
         """A directory for the copies, gone afterwards. Only the holder of the lease has one, so any other was left behind."""
@@ -194,6 +213,8 @@ class Backups:
         size, digest = digest_of(path)
         return Backup(path, self._shown(path), size, manifest, digest)
 
+    ##= docs/spec/gateway.md#making-a-backup
+    ##% An archive MUST NOT hold tokens or the files of the project.
     def _stage(self, staging: Path, now: float) -> Manifest:
         from contextive.store.sqlite.copying import copy_database, indexed_files, read_facts
 
@@ -222,6 +243,8 @@ class Backups:
 
     # Keeping few
 
+    ##= docs/spec/gateway.md#making-a-backup
+    ##% The newest `backup.retention` archives of the project MUST stay, and archives of others be left alone.
     def _prune(self, place: _Place, newest: str) -> Iterator[str]:
         if self.settings.retention:
             for old in list(self._existing(place))[self.settings.retention :]:

@@ -34,6 +34,10 @@ class Restored:
     """Whether the database that was there was too damaged for a copy, and now stands in `damaged/`."""
 
 
+##= docs/spec/gateway.md#restoring-a-backup
+##% An index that is there MUST be replaced with `--force` only, and after a copy of it was made.
+##= docs/spec/gateway.md#restoring-a-backup
+##% What was restored MUST hold all that was kept.
 def restore_backup(archive: Path, backups: Backups, *, force: bool = False, caller: str = "owner") -> Restored:
     """Bring a backup back into the state directory. An index that is there is replaced with `force` only, and copied first."""
     from contextive.store.sqlite.copying import prepare_database, put_database
@@ -93,6 +97,8 @@ def _staging(state_dir: Path) -> Iterator[Path]:
         shutil.rmtree(staging, ignore_errors=True)
 
 
+##= docs/spec/gateway.md#restoring-a-backup
+##% An index that a server keeps MUST NOT be replaced.
 @contextmanager
 def _lease(state_dir: Path, name: str) -> Iterator[None]:
     from contextive.store.sqlite.lease import acquire_lease, lease_holder

@@ -198,6 +198,16 @@ class AuditEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class BackupEnded:
+    """A backup was made, or could not be."""
+
+    success: bool
+    at: float
+    pruned: int = 0
+    """Older archives that had to go."""
+
+
+@dataclass(frozen=True, slots=True)
 class Discrepancy:
     """A place where the index does not hold together. `what` is a sentence."""
 

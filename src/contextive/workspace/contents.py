@@ -50,6 +50,8 @@ class Skipped:
     fingerprint: Fingerprint | None = None
 
 
+##= docs/spec/knowledge.md#files-of-the-index
+##% A link MUST NOT be followed, and a pipe or a device not be waited for.
 def read_bytes(root: Path, path: str, limit: int) -> Contents | Skipped:
     """The bytes of a regular file below the root. No link is followed on the way, whatever changes meanwhile."""
     if not is_inside(path):
@@ -67,6 +69,8 @@ def read_bytes(root: Path, path: str, limit: int) -> Contents | Skipped:
         os.close(handle)
 
 
+##= docs/spec/knowledge.md#files-of-the-index
+##% A file that holds a secret by its name or by its content MUST NOT be indexed.
 def text_of(data: bytes) -> str | Skipped:
     """The text of a file's bytes, or why it is not indexed."""
     if b"\0" in data:
@@ -93,6 +97,8 @@ def _why_not_opened(absolute: str) -> SkipReason:
     return "unreadable" if stat.S_ISREG(mode) else "special"
 
 
+##= docs/spec/knowledge.md#files-of-the-index
+##% A file over `knowledge.maxFileBytes`, and one that is no text, MUST be left out.
 def _read_open(handle: int, limit: int) -> Contents | Skipped:
     found = os.fstat(handle)
     fingerprint = Fingerprint.of(found)

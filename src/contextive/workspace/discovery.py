@@ -69,6 +69,8 @@ class Discovery:
     skipped: dict[SkipReason, int] = field(default_factory=dict)
     examples: dict[SkipReason, list[str]] = field(default_factory=dict)
 
+    ##= docs/spec/knowledge.md#files-of-the-index
+    ##% How many files were left out MUST be told by reason.
     def skip(self, reason: SkipReason, path: str) -> None:
         """Count something that is left out; also for what only a file's bytes tell."""
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
@@ -77,6 +79,8 @@ class Discovery:
             shown.append(_visible(path))
 
 
+##= docs/spec/knowledge.md#files-of-the-index
+##% Every text file of the project MUST be indexed, unless there is a reason to leave it out.
 def discover(
     root: Path,
     include: Sequence[str] = (),
@@ -182,6 +186,8 @@ class _Walk:
             (folders if is_folder else files).append(entry)
         return _Entries(frozenset(entry.name for entry in names), files, folders)
 
+    ##= docs/spec/knowledge.md#files-of-the-index
+    ##% What git or `.contextiveignore` ignores MUST NOT be indexed.
     def _is_ignored(self, path: str, name: str, is_directory: bool, git: list[Rules], own: list[Rules]) -> bool:
         if not git and not own:
             return False
@@ -202,6 +208,10 @@ class _Walk:
             return "ignored"
         return "excluded" if _names(self.exclude, path, name, True) else None
 
+    ##= docs/spec/knowledge.md#files-of-the-index
+    ##% A file that holds a secret by its name or by its content MUST NOT be indexed.
+    ##= docs/spec/knowledge.md#files-of-the-index
+    ##% A file over `knowledge.maxFileBytes`, and one that is no text, MUST be left out.
     def _reason_for_file(
         self, entry: os.DirEntry[str], path: str, git: list[Rules], own: list[Rules], included: bool
     ) -> SkipReason | Fingerprint:

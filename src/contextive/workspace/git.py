@@ -74,6 +74,8 @@ def git_head(root: Path, timeout_seconds: float = TIMEOUT_SECONDS) -> str | None
     return head if _COMMIT.fullmatch(head) else None
 
 
+##= docs/spec/knowledge.md#what-is-known-of-a-file
+##% The time of a file MUST be that of the last commit that touched it.
 def git_facts(
     root: Path,
     paths: Collection[str] | None = None,

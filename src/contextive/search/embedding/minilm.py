@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from contextive.errors import Unavailable
 from contextive.search.embedding.protocol import normalise_rows
+from contextive.search.embedding.telemetry import silence_libraries
 from contextive.search.embedding.wordpiece import WordPiece
 from contextive.store.values import VectorModel
 
@@ -31,16 +32,20 @@ BATCH_PIECES: Final = 1024
 _REINSTALL = "Install contextive-mcp again, or choose another embedding_model."
 
 
+##= docs/spec/knowledge.md#ranking
+##% The default model of vectors MUST need neither network nor key.
 class MiniLm:
     """The loaded model. It may be used by several threads at once."""
 
     def __init__(self, *, threads: int = 1) -> None:
         self._wordpiece = WordPiece(_read_vocabulary(), MAX_PIECES)
         weights = _read_weights()
+        silence_libraries()
         try:
             import onnxruntime  # type: ignore[import-untyped]
         except ImportError as error:
             raise Unavailable("The package onnxruntime cannot be loaded.", hint=_REINSTALL) from error
+        onnxruntime.disable_telemetry_events()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = max(1, threads)
         options.inter_op_num_threads = 1

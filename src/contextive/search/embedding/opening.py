@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 
 from contextive.errors import ConfigError, ContextiveError, Unavailable
 from contextive.search.embedding.protocol import Embedder
+
+logger = logging.getLogger(__name__)
 
 
 def open_embedder(
@@ -84,6 +87,8 @@ class BackgroundEmbedder:
             self._embedder = self._load()
         except ContextiveError as error:
             self._problem = error
+        except (OSError, ImportError) as error:
+            logger.warning("the embedding model could not be loaded: %s", error)
         finally:
             if self._embedder is None and self._problem is None:
                 self._problem = Unavailable("The embedding model could not be loaded; the log says why.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from contextive.errors import Unavailable
 from contextive.search.embedding.protocol import normalise_rows
+from contextive.search.embedding.telemetry import silence_libraries
 from contextive.store.values import VectorModel
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class FastEmbedEmbedder:
 
 
 def _import(module: str, package: str) -> ModuleType:
+    silence_libraries()
     try:
         return importlib.import_module(module)
     except ImportError as error:

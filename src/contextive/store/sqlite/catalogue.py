@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ _ARTIFACT = ", ".join(f"a.{column}" for column in rows.ARTIFACT_COLUMNS.split(",
 _SYMBOL = ", ".join(f"s.{column}" for column in rows.SYMBOL_COLUMNS.split(", "))
 _CHUNK = "c.number, c.artifact, c.sequence, c.kind, c.title, c.text, c.line_start, c.line_end, c.digest, c.tags, c.id"
 _GIVEN = "json_each(?) g CROSS JOIN chunk c ON "
-_REMEMBERED = 4_000
+_REMEMBERED = 10_000
 _WITH_COUNTS = (
     f"SELECT {_ARTIFACT}, (SELECT count(*) FROM chunk WHERE artifact = a.number),"
     " (SELECT count(*) FROM symbol WHERE artifact = a.number), l.seen_at"
@@ -138,18 +138,22 @@ class Catalogue:
             held.setdefault(number, []).append(Symbol(*columns))
         return [_chunk_row(row, artifacts[row[1]], tuple(held.get(row[0], ()))) for row in found]
 
-    def _artifacts_of(self, connection: sqlite3.Connection, numbers: AbstractSet[int]) -> Mapping[int, Artifact]:
+    def _artifacts_of(self, connection: sqlite3.Connection, numbers: AbstractSet[int]) -> dict[int, Artifact]:
         """Artifacts by number. They are remembered until one of them changes: most results come from the same few files."""
         (stamp,) = connection.execute("SELECT artifact_stamp FROM progress").fetchone()
-        known = self._known.artifacts if self._known.stamp == stamp else {}
+        if self._known.stamp != stamp:
+            self._known = _Known(stamp, {})
+        known = self._known.artifacts
         if missing := numbers - known.keys():
             found = connection.execute(
                 f"SELECT a.number, {_ARTIFACT} FROM json_each(?) g CROSS JOIN artifact a ON a.number = g.value",
                 (json.dumps(list(missing)),),
             ).fetchall()
-            kept = known if len(known) < _REMEMBERED else {number: known[number] for number in numbers - missing}
-            known = {**kept, **{row[0]: rows.decode_artifact(row[1:]) for row in found}}
-            self._known = _Known(stamp, known)
+            if len(known) >= _REMEMBERED:
+                known = {number: known[number] for number in numbers - missing}
+                self._known = _Known(stamp, known)
+            # Added to and never taken from: whoever else holds this dictionary may go on reading it.
+            known |= {row[0]: rows.decode_artifact(row[1:]) for row in found}
         return known
 
     def pending_vectors(self, model: VectorModel, limit: int) -> tuple[Pending, ...]:

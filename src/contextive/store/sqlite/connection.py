@@ -155,6 +155,8 @@ class Database:
         )
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
+        # The file may have come with a cloned project: what is written into its schema calls no function of ours.
+        connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute(f"PRAGMA journal_size_limit = {_JOURNAL_LIMIT_BYTES}")
         return connection
@@ -253,6 +255,11 @@ class Database:
 
     # Writing
 
+    ##= docs/spec/knowledge.md#the-store
+    ##% What was committed MUST be found after a crash, and a transaction that a crash cut off is not.
+    ##= docs/spec/knowledge.md#the-store
+    ##% A process that dies at any of its writes MUST leave nothing wrong that `verify` does not tell and the next run
+    ##% does not mend.
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """The writing connection in a transaction, which is committed unless the block raises."""
@@ -294,10 +301,14 @@ class Database:
     def _begin(self, connection: sqlite3.Connection) -> None:
         self._until_free(connection, "BEGIN IMMEDIATE")
 
+    ##= docs/spec/knowledge.md#the-store
+    ##% A write that was acknowledged MUST NOT be lost when a server dies.
     def _commit(self, connection: sqlite3.Connection) -> None:
         # With a rollback journal a commit waits for readers; in WAL it never does.
         self._until_free(connection, "COMMIT")
 
+    ##= docs/spec/knowledge.md#the-store
+    ##% Readers and writers of many processes MUST NOT meet an error about a lock.
     def _until_free(self, connection: sqlite3.Connection, statement: str) -> None:
         deadline = time.monotonic() + WAIT_SECONDS
         pause = 0.002

@@ -31,6 +31,8 @@ class DatabaseFacts:
     counts: Mapping[str, int]
 
 
+##= docs/spec/gateway.md#making-a-backup
+##% An archive MUST hold the database as of one moment, while others go on writing.
 def copy_database(source: Path, target: Path) -> None:
     """A consistent copy of a database, which may be written to meanwhile: it holds what was committed when copying began."""
     os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
@@ -56,6 +58,8 @@ def indexed_files(path: Path) -> Iterator[tuple[str, int, str]]:
             yield name, size, digest.hex() if isinstance(digest, bytes) else str(digest)
 
 
+##= docs/spec/gateway.md#restoring-a-backup
+##% A database with tables, views or triggers that are not ours MUST NOT be restored.
 def prepare_database(path: Path, directory: StateDirectory) -> None:
     """Refuse a database that is damaged, newer, or holds anything that ours do not; bring an older one to our schema."""
     try:

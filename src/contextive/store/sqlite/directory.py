@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
 from pathlib import Path
 
 from contextive.errors import Unavailable
@@ -13,6 +14,7 @@ _NETWORK_SYSTEMS = frozenset(
     {"9p", "afs", "afpfs", "ceph", "cifs", "davfs", "fuse.s3fs", "fuse.sshfs", "gfs2", "glusterfs", "fuse.glusterfs",
      "fuse.rclone", "lustre", "ncpfs", "nfs", "nfs4", "smb2", "smb3", "smbfs", "sshfs", "virtiofs"}
 )  # fmt: skip
+_PROBE_BYTES = 65_536
 
 
 class StateDirectory:
@@ -29,6 +31,8 @@ class StateDirectory:
             self._prepare()
         self.is_writable = not read_only and os.access(path, os.W_OK)
 
+    ##= docs/spec/knowledge.md#the-store
+    ##% The state of a project MUST be readable by its user only.
     def _prepare(self) -> None:
         try:
             if not self.path.exists():
@@ -73,6 +77,25 @@ def mounted_kind(mounts: str, path: Path) -> str | None:
     return kind
 
 
+def takes_writes(directory: Path) -> bool:
+    """Whether a file can be written there now: not on a full or broken disk, nor by a process without a free descriptor."""
+    probe = directory / f".probe.{os.getpid()}.{threading.get_ident()}"
+    try:
+        descriptor = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            os.write(descriptor, bytes(_PROBE_BYTES))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+            probe.unlink(missing_ok=True)
+    except OSError:
+        return False
+    return True
+
+
+##= docs/spec/knowledge.md#the-store
+##% A process that dies at any of its writes MUST leave nothing wrong that `verify` does not tell and the next run does
+##% not mend.
 def replace_file(path: Path, content: bytes) -> None:
     """Put a whole file in place of another: a reader sees the old one or the new one, never a part."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")

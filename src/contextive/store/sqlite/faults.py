@@ -32,6 +32,8 @@ def is_damage(error: sqlite3.Error) -> bool:
     return _primary_code(error) in _DAMAGE
 
 
+##= docs/spec/knowledge.md#the-store
+##% A full disk MUST be told in words, and loses nothing that was kept.
 @contextlib.contextmanager
 def translated() -> Iterator[None]:
     """Let faults of SQLite leave as errors with a stable code."""

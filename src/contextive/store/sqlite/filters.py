@@ -81,6 +81,8 @@ class Filters:
                 answers.append(self._chunks_where(sql, json.dumps(folded(values)), progress))
         return _common(answers)
 
+    ##= docs/spec/knowledge.md#requests-of-km-search
+    ##% All filters MUST hold for a result, and of the values of one filter any.
     def passing(self, where: ChunkFilter, progress: Progress) -> NDArray[np.int64] | None:
         """Numbers of the chunks that pass the whole filter; None when every one does."""
         artifacts = self.artifacts(where, progress)
@@ -121,6 +123,8 @@ def _named(names: Iterable[str]) -> str:
     return json.dumps([(name_hash(name), name.casefold()) for name in names])
 
 
+##= docs/spec/knowledge.md#requests-of-km-search
+##% The values of filters MUST be compared without regard to case.
 def folded(values: Iterable[str]) -> list[str]:
     return sorted({value.casefold() for value in values})
 

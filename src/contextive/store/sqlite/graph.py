@@ -71,6 +71,8 @@ class Graph:
         found = self._page("n.hash = ? AND n.label = ?", (name_hash(key), self.words().get(label)), -1)
         return tuple(node for node in found if node.key.casefold() == key.casefold())
 
+    ##= docs/spec/knowledge.md#km-graph-search
+    ##% A term MUST be taken as plain text, whatever signs it holds.
     def find_nodes(self, term: str, labels: Sequence[str], limit: int) -> tuple[Node, ...]:
         folded = term.casefold()
         if SEARCH_SEPARATOR in folded:

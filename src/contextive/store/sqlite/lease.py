@@ -6,6 +6,7 @@ from a holder that was only asleep.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -33,9 +34,12 @@ class FileLease:
 
     def release(self) -> None:
         with self._guard:
-            if self._lock.is_held:
-                self._lock.write(b"")
-            self._lock.release()
+            try:
+                if self._lock.is_held:
+                    with contextlib.suppress(OSError):  # a note that stays on a broken disk must not keep the lock
+                        self._lock.write(b"")
+            finally:
+                self._lock.release()
 
 
 def acquire_lease(directory: Path, name: str, holder: str) -> FileLease | None:

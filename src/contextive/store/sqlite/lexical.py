@@ -20,6 +20,7 @@ from typing import Any
 from contextive.errors import Unavailable
 from contextive.store.sqlite import fts, tantivy_engine
 from contextive.store.sqlite.connection import Database
+from contextive.store.sqlite.directory import takes_writes
 from contextive.store.sqlite.documents import read_documents
 from contextive.store.sqlite.filters import Filters
 from contextive.store.sqlite.fts import FtsEngine
@@ -88,20 +89,38 @@ class LexicalSidecar:
         try:
             return self._search(query, k, where)
         except _FAULTS as error:
+            self._refuse_where_nothing_can_be_written(error)
             _log.warning("the lexical sidecar is damaged and is made anew: %s", type(error).__name__)
             self._discard()
         try:
             return self._search(query, k, where)
-        except tantivy_engine.FAULTS as error:
-            if self._kind is FtsEngine:
-                raise Unavailable("Lexical search is not available.", hint="Check the disk of the index.") from error
-            self._fall_back("its index cannot be used here")
+        except _FAULTS as error:
+            self._refuse_where_nothing_can_be_written(error)
+            if self._kind is not FtsEngine:
+                self._fall_back("its index cannot be used here")
+        try:
             return self._search(query, k, where)
+        except _FAULTS as error:
+            raise Unavailable("Lexical search is not available.", hint="Check the disk of the index.") from error
+
+    def _refuse_where_nothing_can_be_written(self, error: Exception) -> None:
+        """A full disk is no damage: what is there stays, and is followed once there is room."""
+        if self._writable and not takes_writes(self._directory):
+            raise Unavailable(
+                "The index of words cannot be written just now.",
+                hint="Make room on its disk, or check its permissions.",
+            ) from error
 
     def _search(self, query: LexicalQuery, k: int, where: ChunkFilter) -> Found:
         progress, mark = self._look()
         if not self._is_current(mark, progress):
-            self._follow(progress, mark)
+            try:
+                self._follow(progress, mark)
+            except _FAULTS as error:
+                # Answered from what is there, which says from when it is; unless there is nothing, or it is damaged.
+                if mark is None or takes_writes(self._directory):
+                    raise
+                _log.warning("the lexical sidecar cannot follow just now: %s", type(error).__name__)
             progress, mark = self._look()
         current = self._is_current(mark, progress)
         generation = progress.generation if current else (mark.seq or 0) if mark else 0
@@ -178,6 +197,13 @@ class LexicalSidecar:
         except (*_FAULTS, Unavailable) as error:
             _log.warning("the lexical sidecar could not follow: %s", type(error).__name__)
 
+    def settle(self, timeout_seconds: float) -> None:
+        """Catch up, where it can be done. Where it cannot, the next question finds out why."""
+        try:
+            self.catch_up(timeout_seconds)
+        except _FAULTS as error:
+            _log.warning("the lexical sidecar could not follow: %s", type(error).__name__)
+
     def _backlog(self, progress: Progress, mark: Mark | None) -> int:
         if mark is None or mark.seq is None or mark.seq < progress.floor:
             sql, values = "SELECT count(*) FROM (SELECT 1 FROM chunk LIMIT ?)", (SMALL_BACKLOG + 1,)
@@ -225,6 +251,10 @@ class LexicalSidecar:
             self._engine, numbers, Mark(VERSION, mark.place, progress.generation, progress.stamp), fresh=False
         )
 
+    ##= docs/spec/knowledge.md#the-store
+    ##% A damaged index of words or of vectors MUST be made again from the database.
+    ##= docs/spec/knowledge.md#the-store
+    ##% An index on a disk that can only be read MUST still be searched.
     def _make_anew(self, numbers: list[int], progress: Progress) -> bool:
         place = f"{self._kind.name}-{secrets.token_hex(6)}"
         if not self._writable:

@@ -33,6 +33,8 @@ else:
         return True
 
 
+##= docs/spec/knowledge.md#keeping-in-step
+##% The lease of a process that died MUST be free for another one within two seconds.
 class FileLock:
     """An exclusive lock on a small file. Two of one process exclude each other as those of two processes do."""
 

@@ -36,15 +36,25 @@ def put_report(connection: sqlite3.Connection, report: Report, keep: int) -> Non
     )
 
 
-def put_events(connection: sqlite3.Connection, events: Sequence[SearchEvent], keep: int) -> None:
+##= docs/spec/care.md#feedback-export
+##% The searches that were voted on MUST stay when others leave the log.
+def put_events(connection: sqlite3.Connection, events: Sequence[SearchEvent], keep: int) -> int:
     connection.executemany(
         "INSERT INTO event (request_id, timestamp, rank, query, chunk_id, body) VALUES (?, ?, ?, ?, ?, ?)",
         [(e.request_id, e.timestamp, e.rank, e.query, e.chunk_id, encode_json(e.body)) for e in events],
     )
-    # Numbers only grow and old ones go from the front, so the newest `keep` are those behind a number.
-    connection.execute("DELETE FROM event WHERE number <= (SELECT max(number) FROM event) - ?", (keep,))
+    # Numbers only grow and old ones go from the front, so the newest `keep` are those behind a number. What somebody voted on
+    # stays: without its query a vote says nothing.
+    gone = connection.execute(
+        "DELETE FROM event WHERE number <= (SELECT max(number) FROM event) - ?"
+        " AND NOT EXISTS (SELECT 1 FROM vote WHERE vote.request_id = event.request_id)",
+        (keep,),
+    )
+    return gone.rowcount
 
 
+##= docs/spec/gateway.md#km-feedback-submit
+##% A later vote of the same caller on the same result MUST replace the first.
 def put_vote(connection: sqlite3.Connection, vote: Vote) -> None:
     connection.execute(
         "INSERT OR REPLACE INTO vote (request_id, chunk_id, caller, vote, note, context, timestamp)"
@@ -90,6 +100,10 @@ class Records:
             SearchEvent(request, timestamp, rank, query, chunk_id, json.loads(body))
             for request, timestamp, rank, query, chunk_id, body in reversed(rows)
         )
+
+    def event_bytes(self) -> int:
+        rows = self._database.read("SELECT total(length(query) + length(chunk_id) + length(body)) FROM event")
+        return int(rows[0][0])
 
     def votes(self, limit: int) -> tuple[Vote, ...]:
         """The newest votes, oldest of them first."""

@@ -39,6 +39,8 @@ def set_aside(directory: StateDirectory) -> Path | None:
     return shelf / database.name
 
 
+##= docs/spec/knowledge.md#the-store
+##% A damaged database MUST be set aside and made anew, with the votes, runs and audit that can still be read.
 def copy_kept_rows(damaged: Path, target: sqlite3.Connection) -> int:
     """Copy the kept rows that can still be read; how many there were."""
     saved = 0

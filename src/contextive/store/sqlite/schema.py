@@ -48,6 +48,8 @@ def schema_version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
+##= docs/spec/knowledge.md#the-store
+##% A database of a newer version MUST be refused and left as it is.
 def check_not_newer(version: int) -> None:
     """Refuse a database whose schema this version of the program does not know."""
     if version > latest_version():
@@ -69,7 +71,8 @@ def migrate(connection: sqlite3.Connection) -> None:
                 _apply(connection, migration)
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # SQLite has ended it by itself where the disk was full or broken
+            connection.execute("ROLLBACK")
         raise
 
 

@@ -97,7 +97,7 @@ class SqliteStore:
 
     def settle(self) -> None:
         """Bring the sidecars up to the present, however much that is."""
-        self._lexical.catch_up(_SETTLING_SECONDS)
+        self._lexical.settle(_SETTLING_SECONDS)
         for model in self.vector_counts():
             self._sidecar(model).catch_up()
 
@@ -230,6 +230,8 @@ class SqliteStore:
     def lexical(self, query: LexicalQuery, k: int, where: ChunkFilter) -> Found:
         return self._lexical.search(query, k, where)
 
+    ##= docs/spec/knowledge.md#ranking
+    ##% Vectors of two models MUST NOT be compared with each other.
     def dense(self, model: VectorModel, vector: Vector, k: int, where: ChunkFilter) -> Found:
         known = self._database.read_one(
             "SELECT 1 FROM vector WHERE model = (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?) LIMIT 1",
@@ -303,6 +305,9 @@ class SqliteStore:
 
     def events(self, request_id: str | None = None, limit: int = 10_000) -> tuple[SearchEvent, ...]:
         return self._records.events(request_id, limit)
+
+    def event_bytes(self) -> int:
+        return self._records.event_bytes()
 
     def votes(self, limit: int = 10_000) -> tuple[Vote, ...]:
         return self._records.votes(limit)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from contextive.store.sqlite.documents import Document
 from contextive.store.sqlite.filters import folded
+from contextive.store.sqlite.memory import give_back
 from contextive.store.values import ChunkFilter, Hit, LexicalQuery
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class TantivyEngine:
         yield TantivyWriter(self._module, writer)
         # Merges that are cut off would leave ever more small segments behind.
         writer.wait_merging_threads()
+        give_back()
         self._index.reload()
 
     def numbers(self) -> set[int]:

@@ -7,7 +7,8 @@ count; whatever stands behind them was left by a crash, and is overwritten. When
 and the mark moved to it.
 
 The scan finds candidates, and the database has the vectors to score them by. All whose score in eight bits could belong to
-the best are scored, so the answer is that of an exact search.
+the best are scored. How far rounding may move a score is taken as six times its deviation, so the answer is that of an exact
+search but for odds of one in hundreds of millions.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from contextive.store.sqlite.progress import (
     read_progress,
     write_mark,
 )
-from contextive.store.sqlite.quantisation import decode_vectors, normalised, quantise
+from contextive.store.sqlite.quantisation import decode_vectors, normalised, quantise, reach
 from contextive.store.values import ChunkFilter, Discrepancy, Found, Hit, VectorModel
 
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ _FEWEST_CANDIDATES = 512
 """Scored exactly whatever k is. Only when more vectors than this, and than four times k, lie closer together than eight bits
 can tell could one of the best be missed."""
 _ROUNDING = 5e-4
+_SCAN_THREADS = 4
+_MANY_ROWS = 20_000
+"""From so many rows on, a scan is shared between threads."""
 _STRIPES = 64
 _log = logging.getLogger("contextive.store")
 
@@ -135,7 +139,7 @@ class VectorSidecar:
             return matrix.numbers[chosen if rows is None else rows[chosen]]
         # A score may be off by the way that both vectors moved when they were rounded.
         errors = matrix.errors if rows is None else matrix.errors[rows]
-        near = _within_reach(scores, errors, k, 2 * float(error[0]))
+        near = _within_reach(scores, errors, k, 2 * float(reach(scales, error)[0]))
         near = _most(near, scores, max(16 * k, 4 * _FEWEST_CANDIDATES))
         chosen = near if rows is None else rows[near]
         if len(chosen) > k:
@@ -221,6 +225,8 @@ class VectorSidecar:
             if self._matrix is None or self._own_memory:
                 self._remember_all()
             return self._matrix
+        if self._own_memory:  # the disk took nothing the last time; perhaps it does now
+            self._own_memory, self._matrix, self._mark_stat = False, None, None
         try:
             self._database.directory.make_private(self._directory)
             lock = FileLock(self._directory / f"{self._name}.lock")
@@ -373,6 +379,8 @@ def read_vectors(database: Database, model: VectorModel, numbers: Sequence[int])
     )
 
 
+##= docs/spec/knowledge.md#ranking
+##% The scan of vectors MUST be exact.
 def score_exactly(found: list[tuple[Any, ...]], query: NDArray[np.float32]) -> tuple[list[int], list[float]]:
     """Chunks with their cosines, from stored vectors and a query of length one."""
     if not found:
@@ -452,7 +460,7 @@ def _matrix(mark: Mark, rows: NDArray[Any]) -> Matrix:
     alive[len(numbers) - 1 - last] = True
     alive &= numbers > 0
     artifacts, scales, errors = (np.array(rows[name]) for name in ("artifact", "scale", "error"))
-    return Matrix(mark, rows, numbers, artifacts, scales, errors, alive)
+    return Matrix(mark, rows, numbers, artifacts, scales, reach(scales, errors), alive)
 
 
 def _membership(values: NDArray[Any], allowed: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -477,7 +485,8 @@ def _dots(query: NDArray[np.int8], matrix: NDArray[np.int8]) -> NDArray[np.float
     except ImportError:
         return _dots_by_numpy(query, matrix)
     # Whole numbers come back at half the cost of floating ones; the stub of the package does not know them.
-    products = simsimd.cdist(query, matrix, metric="dot", out_dtype="int32", threads=1)  # type: ignore[arg-type]
+    threads = min(_SCAN_THREADS, os.cpu_count() or 1) if len(matrix) >= _MANY_ROWS else 1
+    products = simsimd.cdist(query, matrix, metric="dot", out_dtype="int32", threads=threads)  # type: ignore[arg-type]
     return np.asarray(products).reshape(-1).astype(np.float32)
 
 

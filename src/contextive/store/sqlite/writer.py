@@ -275,6 +275,8 @@ class SqliteWriter:
 
     # What is derived from files together
 
+    ##= docs/spec/knowledge.md#nodes-and-edges
+    ##% A node MUST stay as long as somebody states it, and no longer.
     def put_layer(self, name: str, layer: Layer) -> bool:
         changed = self._statements.replace(LAYER, name, layer)
         self._changed |= changed
@@ -328,8 +330,8 @@ class SqliteWriter:
     def put_report(self, report: Report, keep: int) -> None:
         records.put_report(self._connection, report, keep)
 
-    def put_events(self, events: Sequence[SearchEvent], keep: int) -> None:
-        records.put_events(self._connection, events, keep)
+    def put_events(self, events: Sequence[SearchEvent], keep: int) -> int:
+        return records.put_events(self._connection, events, keep)
 
     def put_vote(self, vote: Vote) -> None:
         records.put_vote(self._connection, vote)
