@@ -9,24 +9,31 @@ from pathlib import Path
 from typing import NoReturn
 
 
+##= docs/spec/host.md#commands
+##% The package MUST install a command named `contextive-mcp`.
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """The command `contextive-mcp`."""
-    sys.exit(run(list(sys.argv[1:] if argv is None else argv)))
+    code = run(list(sys.argv[1:] if argv is None else argv))
+    _end(code)
+    sys.exit(code)
 
 
+##= docs/spec/host.md#commands
+##% The package MUST install a command named `duvet`.
 def duvet_main(argv: Sequence[str] | None = None) -> NoReturn:
     """The command `duvet`: the same program under the face that duvet's users know."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     code = run(arguments, program="duvet")
-    if arguments[:1] == ["report"]:
-        _end(code)
+    _end(code)
     sys.exit(code)
 
 
 def _end(code: int) -> None:
-    """End the process at once, unless its last words cannot be said.
+    """End the process at once, unless its last words cannot be said. What had to be closed is closed by then.
 
-    A report on a large project is half a million objects: to take them apart one by one would only keep its reader waiting.
+    A report on a large project is half a million objects: to take them apart one by one would only keep its reader waiting. And a
+    model may still be loading in a thread, for a question that nobody waits for any more: its library aborts the process when
+    the usual end takes away what it is working on.
     """
     try:
         for stream in (sys.stdout, sys.stderr):
@@ -36,6 +43,14 @@ def _end(code: int) -> None:
     os._exit(code)
 
 
+##= docs/spec/host.md#commands
+##% Without a command, `contextive-mcp` MUST print its help on a terminal and serve stdio on a pipe.
+##= docs/spec/host.md#commands
+##% A command that worked MUST end with the exit code 0.
+##= docs/spec/host.md#commands
+##% A command that failed MUST end with the exit code 1 and one sentence on standard error that says why.
+##= docs/spec/host.md#commands
+##% A command line that cannot be understood MUST end with the exit code 2.
 def run(arguments: list[str], program: str = "contextive-mcp") -> int:
     """Do what the arguments say and give the exit code: 0, 1 for a failure, 2 for a call that cannot be understood."""
     from contextive.cli.parser import build_parser, parse

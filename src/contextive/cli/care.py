@@ -15,6 +15,8 @@ def configure_doctor(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_doctor)
 
 
+##= docs/spec/care.md#doctor
+##% The command `doctor` MUST say of each trouble what is wrong and how to mend it, and end with 1 where there is one.
 def run_doctor(options: argparse.Namespace) -> int:
     from contextive.ops.doctor import examine
 

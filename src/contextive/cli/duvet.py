@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import gc
+import json
 import os
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -219,6 +220,7 @@ def configure_query(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-s", "--section", action="append", default=[], metavar="PATH[#SECTION]", help="only these")
     parser.add_argument("-q", "--quote", metavar="TEXT", help="only requirements that hold this text, in any case")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the comment that mends each finding")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run_query)
 
 
@@ -236,8 +238,12 @@ def run_query(options: argparse.Namespace) -> int:
     if state is None:
         return 1
     chosen = [r for r in all_requirements(state) if _selected(f"{r.target.path}#{r.section.id}", r.text, options)]
+    found = run_checks([c for c in CHECKS if c in wanted], state.analysis, chosen)
+    if options.json:
+        print(json.dumps({check: [asdict(finding) for finding in findings] for check, findings in found.items()}))
+        return 1 if any(found.values()) else 0
     failed = False
-    for check, findings in run_checks([c for c in CHECKS if c in wanted], state.analysis, chosen).items():
+    for check, findings in found.items():
         print(f"{check}: {'ok' if not findings else f'{len(findings)} findings'}")
         failed |= bool(findings)
         for finding in findings:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -13,12 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contextive.cli.parser import add_project_options
+from contextive.cli.progress import progress_bar
 from contextive.cli.roots import open_host
-from contextive.errors import Unavailable, UsageError
+from contextive.cli.tables import print_results, print_status
+from contextive.errors import NotFound, Unavailable, UsageError
 
 if TYPE_CHECKING:
     from contextive.ingest.indexer import Outcome, Progress
-    from contextive.search.evaluation import Evaluation, Measure
+    from contextive.search.evaluation import Evaluation, Judgement, Measure
+    from contextive.search.feedback import OwnJudgements
     from contextive.search.index import Index
 
 
@@ -49,6 +51,8 @@ def configure_rebuild(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_rebuild, name="rebuild", dry_run=False, dummy_embeddings=False)
 
 
+##= docs/spec/knowledge.md#the-store
+##% The command `rebuild` MUST start over from the files and keep what only the store holds.
 def run_rebuild(options: argparse.Namespace) -> int:
     """Forget all that comes from the files, and index them again. Runs, votes, reports and the audit stay."""
     with _index(options) as index:
@@ -66,7 +70,7 @@ def run_verify(options: argparse.Namespace) -> int:
     """Compare the index with the files, row by row. 0 says that they agree, 1 that they do not."""
     from contextive.ingest.verification import verify_index
 
-    with _index(options) as index, _bar() as progress:
+    with _index(options) as index, progress_bar() as progress:
         found = list(verify_index(index.indexer(), index.store, progress))
     if options.json:
         print(json.dumps({"ok": not found, "discrepancies": [{"subject": d.subject, "what": d.what} for d in found]}))
@@ -96,10 +100,12 @@ def run_status(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(status, ensure_ascii=False))
     else:
-        _print_table("index", {key: _plain(value) for key, value in status.items()})
+        print_status(status)
     return 0
 
 
+##= docs/spec/knowledge.md#requests-of-km-search
+##% The command `search` MUST have the flags `--symbol`, `--kind` and `--lang`, each of which may be repeated.
 def configure_search(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser, profile=False)
     parser.add_argument("query", metavar="WORDS", nargs="+", help="what to look for")
@@ -129,48 +135,75 @@ def run_search(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(answer, indent=2, ensure_ascii=False))
         return 0
-    _print_results(answer)
+    print_results(answer)
     return 0 if answer["results"] else 1
 
 
 def configure_eval(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser, profile=False)
     parser.add_argument(
-        "--judgements", type=Path, metavar="FILE", help="JSONL of query and relevant paths or chunk ids"
+        "--judgements",
+        type=Path,
+        metavar="FILE",
+        help="JSONL of query and relevant paths or chunk ids (default: the votes on results)",
     )
     parser.add_argument("--limit", type=int, default=0, metavar="N", help="only the first N queries")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run_eval)
 
 
+##= docs/spec/care.md#eval
+##% The command `eval` MUST measure search by judgements of a file, or by the votes that were given.
 def run_eval(options: argparse.Namespace) -> int:
-    from contextive.search.evaluation import evaluate, parse_judgements
+    from contextive.search.evaluation import evaluate
 
-    if options.judgements is None:
-        raise UsageError(
-            "eval needs --judgements FILE.", hint='Each line: {"query": "…", "relevant": ["path or chunk id"]}.'
-        )
-    try:
-        text = options.judgements.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise UsageError(f"{options.judgements.name} cannot be read as UTF-8 text.") from None
-    judgements = parse_judgements(text)
-    with _index(options) as index, _bar() as progress:
+    judgements = _judgements(options.judgements) if options.judgements is not None else None
+    with _index(options) as index, progress_bar() as progress:
         _ingest_quietly(index, progress)
+        votes = _own_judgements(index) if judgements is None else None
         report = evaluate(
             index.search,
-            judgements[: options.limit or None],
+            (votes.judgements if votes is not None else judgements or ())[: options.limit or None],
             progress=lambda done, total: progress("eval", done, total),
         )
-    print(json.dumps(asdict(report), indent=2)) if options.json else _print_evaluation(report)
+    told = {} if votes is None else {"votes": votes.votes, "votes_without_search": votes.without_search}
+    if options.json:
+        print(json.dumps({**told, **asdict(report)}, indent=2))
+        return 0
+    if votes is not None:
+        print(f"{votes.votes} votes, {votes.without_search} of searches that are no longer known")
+    _print_evaluation(report)
     return 0
+
+
+def _judgements(file: Path) -> tuple[Judgement, ...]:
+    from contextive.search.evaluation import parse_judgements
+
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise UsageError(f"{file.name} cannot be read as UTF-8 text.") from None
+    return parse_judgements(text)
+
+
+def _own_judgements(index: Index) -> OwnJudgements:
+    from contextive.search.feedback import own_judgements
+
+    votes = own_judgements(index.store)
+    if not votes.judgements:
+        raise NotFound(
+            "Nobody has voted a result up yet, so there is nothing to measure by.",
+            hint="Vote with km-feedback-submit after searches, or give --judgements FILE with lines such as "
+            '{"query": "…", "relevant": ["path or chunk id"]}.',
+        )
+    return votes
 
 
 def _ingest(index: Index, options: argparse.Namespace, *, full: bool) -> int:
     from contextive.ingest.settings import IngestRequest
 
     request = IngestRequest(profile=options.name, dry_run=options.dry_run, full=full)
-    with _bar() as progress:
+    with progress_bar() as progress:
         outcome = index.ingest(request, progress=progress)
         vectors, warning = 0, None
         if not (options.dry_run or options.no_vectors):
@@ -205,27 +238,6 @@ def _index(options: argparse.Namespace) -> Iterator[Index]:
         host.close()
 
 
-@contextmanager
-def _bar() -> Iterator[Progress]:
-    """A bar on a terminal; silence where standard error is not one."""
-    if not sys.stderr.isatty():
-        yield lambda _phase, _done, _total: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description:<8}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        tasks: dict[str, Any] = {}
-
-        def tell(phase: str, done: int, total: int) -> None:
-            if phase not in tasks:
-                tasks[phase] = bars.add_task(phase, total=total or None)
-            bars.update(tasks[phase], completed=done, total=total or None)
-
-        yield tell
-
-
 def _outcome(outcome: Outcome, vectors: int) -> dict[str, Any]:
     run = outcome.run
     return {
@@ -257,21 +269,6 @@ def _print_outcome(outcome: Outcome, vectors: int) -> None:
         print("left out: " + ", ".join(f"{reason} {count}" for reason, count in run.skipped.items()))
 
 
-def _print_results(answer: dict[str, Any]) -> None:
-    for rank, result in enumerate(answer["results"], 1):
-        chunk = result["chunk"]
-        place = f"{chunk['artifact_path']}:{chunk['line_start']}-{chunk['line_end']}"
-        print(f"{rank:>2}. {place}  ({result['scoring']['adjusted_score']:.3f}, {chunk['artifact_type']})")
-        if chunk.get("title"):
-            print(f"    {chunk['title']}")
-        for line in str(chunk.get("snippet", {}).get("text", "")).splitlines()[:3]:
-            print(f"    │ {line[:110]}")
-    for warning in answer["metadata"].get("warnings", []):
-        print(f"note: {warning}")
-    if not answer["results"]:
-        print("Nothing was found.")
-
-
 def _print_evaluation(report: Evaluation) -> None:
     print(f"{report.queries} queries, mean and 95 % interval")
     print(f"{'':<8}  {'nDCG@10':<22}{'MRR@10':<22}{'recall@10':<22}")
@@ -286,29 +283,3 @@ def _print_evaluation(report: Evaluation) -> None:
 
 def _measure(measure: Measure) -> str:
     return f"{measure.mean:.3f} ({measure.low:.3f} to {measure.high:.3f})"
-
-
-def _print_table(title: str, rows: dict[str, str]) -> None:
-    if not sys.stdout.isatty():
-        for key, value in rows.items():
-            print(f"{key}: {value}")
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=title, show_header=False, title_justify="left")
-    for key, value in rows.items():
-        table.add_row(key.replace("_", " "), value)
-    Console().print(table)
-
-
-def _plain(value: Any) -> str:
-    match value:
-        case None:
-            return "none"
-        case dict():
-            return ", ".join(f"{key} {_plain(item)}" for key, item in value.items()) or "none"
-        case float() if value > 1_000_000_000:
-            return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
-        case _:
-            return str(value)

@@ -62,6 +62,7 @@ def _print_check(report: dict[str, Any]) -> None:
 
 def configure_describe(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON, as it does anyway")
     parser.set_defaults(run=run_describe)
 
 
@@ -98,6 +99,7 @@ def run_tools(options: argparse.Namespace) -> int:
 
 def configure_schema(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, metavar="FILE", help="write to a file")
+    parser.add_argument("--json", action="store_true", help="print JSON, as it does anyway")
     parser.set_defaults(run=run_schema)
 
 

@@ -28,12 +28,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "rebuild": ("contextive.cli.index", "Forget what comes from the files, and index them again"),
     "backup": ("contextive.cli.backups", "Make, list and check backups of what only the index holds"),
     "restore": ("contextive.cli.backups", "Bring a backup back"),
-    "eval": ("contextive.cli.index", "Measure how good the search is, by judgements"),
+    "eval": ("contextive.cli.index", "Measure how good the search is, by votes or by judgements"),
+    "feedback": ("contextive.cli.feedback", "Give out the votes on results, without names and notes"),
     "report": ("contextive.cli.duvet", "Report how far the code keeps the project's requirements"),
     "schema": ("contextive.cli.inspect", "Print the JSON Schema of the configuration"),
     "init": ("contextive.cli.project", "Write a commented configuration and show how to attach clients"),
     "trust": ("contextive.cli.project", "Trust this project's configuration file, as it is now"),
+    "install": ("contextive.cli.attach", "Write this server into the configuration of an MCP client"),
     "doctor": ("contextive.cli.care", "Say what is wrong and how to mend it"),
+    "completion": ("contextive.cli.completion", "Print a script that completes commands and flags in a shell"),
     "demo": ("contextive.cli.care", "Play a short MCP session and show what an agent sees"),
 }
 DUVET_COMMANDS: dict[str, tuple[str, str]] = {
@@ -71,6 +74,14 @@ def build_parser(program: str = "contextive-mcp") -> Parser:
     return parser
 
 
+def command_parser(program: str, command: str) -> Parser:
+    """The parser of one command with all its flags, for whoever wants to know them."""
+    parser = build_parser(program)
+    commands = COMMANDS if program == "contextive-mcp" else DUVET_COMMANDS
+    _configure(parser, commands[command][0], command)
+    return _subparser(parser, command)
+
+
 def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
     """The options of the command that the arguments name, with `run` set to what does it."""
     commands = COMMANDS if parser.prog == "contextive-mcp" else DUVET_COMMANDS
@@ -84,8 +95,7 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
         hint = f"Did you mean {close[0]}?" if close else f"See {parser.prog} --help."
         raise UsageError(f"Unknown command {named[:60]!r}.", hint=hint)
     if named is not None:
-        module = import_module(commands[named][0])
-        getattr(module, f"configure_{named}")(_subparser(parser, named))
+        _configure(parser, commands[named][0], named)
     options = parser.parse_args(arguments)
     if getattr(options, "run", None) is None:
         raise UsageError("No command given.", hint=f"See {parser.prog} --help.")
@@ -98,6 +108,10 @@ def add_project_options(parser: argparse.ArgumentParser, *, profile: bool = True
     parser.add_argument("--config", type=Path, metavar="FILE", help="configuration file")
     if profile:
         parser.add_argument("--profile", choices=PROFILE_NAMES, metavar="P", help=f"one of {', '.join(PROFILE_NAMES)}")
+
+
+def _configure(parser: Parser, module: str, command: str) -> None:
+    getattr(import_module(module), f"configure_{command}")(_subparser(parser, command))
 
 
 def _subparser(parser: Parser, name: str) -> Parser:

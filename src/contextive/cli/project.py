@@ -3,85 +3,115 @@
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from contextive.cli.parser import add_project_options
 from contextive.cli.roots import project_of, trust_store
 from contextive.config.discovery import FILE_NAMES
 from contextive.errors import Conflict, UsageError
-from contextive.ops.clients import client_snippets
+from contextive.ops.clients import CLIENTS
 
-TEMPLATE = """\
-# Contextive configuration. Every key is optional; the values shown are the defaults.
-# All keys: contextive-mcp schema, or docs/configuration.md. Check this file with: contextive-mcp check
-
-server:
-  mode: stdio            # stdio, or http for several clients
-  profile: contextive    # contextive, duvet, spexus, nexus or duskmantle
-  logLevel: info         # trace, debug, info, warn or error
-  # host: 127.0.0.1      # any other address needs tokens
-  # port: 8787
-
-# Packs of tools. A pack that is not built in is a plugin: install it, name it here, and trust this file.
-toolPacks:
-  introspect:
-    enabled: true
-  # some-plugin:
-  #   enabled: true
-  #   mode: read-only    # or read-write, to offer the tools that change something
-  #   allowedTools: [one_tool]
-  #   blockedTools: [another_tool]
-
-# Tokens for HTTP are best set as KM_READER_TOKEN and KM_ADMIN_TOKEN in the environment.
-
-limits:
-  toolTimeoutSeconds: 60
-  rateRequests: 6000     # requests per caller and window; 0 turns the limit off
-  rateWindowSeconds: 60
-"""
+if TYPE_CHECKING:
+    from contextive.ops.survey import Survey
 
 
 def configure_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--project", type=Path, metavar="DIR", help="project directory (default: this one)")
     parser.add_argument("--force", action="store_true", help="replace an existing contextive.config.yaml")
+    parser.add_argument("--dry-run", action="store_true", help="show the configuration, and write nothing")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run_init)
 
 
+##= docs/spec/care.md#init
+##% The command `init` MUST write a configuration that `check` accepts, from what it finds in the project.
+##= docs/spec/care.md#init
+##% The command `init` MUST NOT replace a file unless it is told to.
+##= docs/spec/care.md#init
+##% With `--dry-run` the command `init` MUST write nothing.
 def run_init(options: argparse.Namespace) -> int:
+    """Look for specifications, notes and sources, and write down what was found."""
+    from contextive.cli.progress import progress_bar
+    from contextive.ops.first_config import config_text
+    from contextive.ops.survey import survey
+
     project = project_of(options)
     present = [name for name in FILE_NAMES if (project / name).exists()]
     target = project / "contextive.config.yaml"
-    if present and not (options.force and present == [target.name]):
+    if present and not options.dry_run and not (options.force and present == [target.name]):
         raise Conflict(
             f"The project already has {present[0]}.", hint="Edit it, or remove it first; --force replaces YAML."
         )
-    target.write_text(TEMPLATE, encoding="utf-8")
-    print(f"Wrote {target.name}.\n\nAttach a client:")
-    for snippet in client_snippets(project):
-        print(f"\n# {snippet.client}: {snippet.where}\n{snippet.text}")
+    with progress_bar() as progress:
+        found = survey(project, lambda done, total: progress("looking", done, total))
+    text = config_text(found)
+    if not options.dry_run:
+        target.write_text(text, encoding="utf-8")
+    if options.json:
+        facts = {"file": target.name, "written": not options.dry_run, "found": asdict(found), "text": text}
+        print(json.dumps(facts, indent=2, ensure_ascii=False))
+    else:
+        _print_found(found, text, target.name, written=not options.dry_run)
     return 0
+
+
+def _print_found(found: Survey, text: str, name: str, *, written: bool) -> None:
+    from contextive.ops.attach import own_command
+
+    print(f"{'Wrote' if written else 'This would be'} {name}.\n")
+    print("\n".join(f"  {line}".rstrip() for line in text.splitlines()))
+    print(f"\nOf {found.files} files {found.source_files} are code that may cite requirements.")
+    for about, hint in _hints(found):
+        print(f"{about} {hint}")
+    command = own_command()
+    print(f"\nNext:\n  {command} doctor\n  {command} ingest")
+    for client in CLIENTS.values():
+        print(f"  {command} install {client.key} --write".ljust(len(command) + 36) + f"# {client.title}")
+
+
+def _hints(found: Survey) -> Iterator[tuple[str, str]]:
+    if found.has_duvet_config:
+        yield "Requirements are traced as .duvet/config.toml says.", "See them with: duvet report"
+    elif any("://" in one.pattern for one in found.specifications):
+        yield (
+            "Specifications with a URL are looked for in .duvet/specifications.",
+            f"Copies stand in {found.copies}: mkdir -p .duvet && cp -r {found.copies} .duvet/specifications"
+            if found.copies
+            else "Get them with: duvet report --fetch",
+        )
+    elif not found.specifications:
+        yield "No specification was found.", "Search and notes work without one."
 
 
 def configure_trust(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser, profile=False)
     parser.add_argument("--revoke", action="store_true", help="trust the file no longer")
     parser.add_argument("--list", action="store_true", help="show every file that is trusted")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run_trust)
 
 
+##= docs/spec/care.md#trust
+##% The command `trust` MUST let the configuration file of the project decide what it otherwise may not, as long as its
+##% content stays.
 def run_trust(options: argparse.Namespace) -> int:
     store = trust_store()
     if options.list:
-        for entry in store.entries():
-            print(entry.path)
+        paths = [str(entry.path) for entry in store.entries()]
+        print(json.dumps(paths, ensure_ascii=False) if options.json else "\n".join(paths), end="\n" if paths else "")
         return 0
     file = options.config or _project_file(project_of(options))
     if options.revoke:
         store.revoke(file)
-        print(f"{file.name} is no longer trusted.")
+        said = f"{file.name} is no longer trusted."
     else:
         store.trust(file)
-        print(f"{file.name} is trusted as it is now. Change it, and it must be trusted again.")
+        said = f"{file.name} is trusted as it is now. Change it, and it must be trusted again."
+    print(json.dumps({"file": str(file), "trusted": not options.revoke}) if options.json else said)
     return 0
 
 

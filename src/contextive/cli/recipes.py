@@ -35,6 +35,9 @@ def configure_recipes(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_recipe_command)
 
 
+##= docs/spec/models-and-recipes.md#km-recipe-run
+##% The command `recipes run` MUST end with 2 for a recipe that cannot be used, 3 for a step that failed and 4 for one
+##% out of time.
 def run_recipe_command(options: argparse.Namespace) -> int:
     """Do it, and say how it ended: 0 well, 2 not usable, 3 a step failed, 4 out of time."""
     from contextive.recipes.book import RecipeBook

@@ -9,6 +9,8 @@ from contextive.cli.parser import add_project_options
 from contextive.cli.roots import config_loader, token_key_path
 
 
+##= docs/spec/host.md#commands
+##% The command `contextive-mcp serve --stdio` MUST serve one client over standard input and standard output.
 def configure_serve(parser: argparse.ArgumentParser) -> None:
     transport = parser.add_mutually_exclusive_group()
     transport.add_argument(
@@ -23,11 +25,15 @@ def configure_serve(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_serve)
 
 
+##= docs/spec/host.md#commands
+##% The command `duvet mcp` MUST serve the profile `duvet` over stdio.
 def configure_mcp(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser, profile=False)
     parser.set_defaults(run=run_serve, mode="stdio", profile="duvet", host=None, port=None)
 
 
+##= docs/spec/host.md#commands
+##% Without a transport flag the setting `server.mode` MUST decide which transport is served.
 def run_serve(options: argparse.Namespace) -> int:
     # Imports make hundreds of thousands of objects that all stay: looking for garbage among them is a tenth of the start.
     gc.disable()

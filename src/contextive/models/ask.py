@@ -85,6 +85,9 @@ class AskService:
         """Whether there is any model to ask."""
         return sampler is not None or self.router.available
 
+    ##= docs/spec/notes.md#answers-from-the-notes
+    ##% Where nothing relevant is found, the answer MUST be `No relevant information found in the knowledge base.`, and
+    ##% no model is asked.
     async def answer(self, question: str, *, sampler: Sampler | None = None) -> Answer:
         """The answer, written by the client's model where a `sampler` is given and by a configured one otherwise."""
         if not self.available(sampler):
@@ -103,6 +106,8 @@ class AskService:
         text, model = await sampler.sample(_SYSTEM, _prompt(question, packed), _OUTPUT_TOKENS)
         return _cited(text, packed, model, ())
 
+    ##= docs/spec/notes.md#answers-from-the-notes
+    ##% A model that fails MUST be an internal error without any of its words.
     async def _by_router(self, question: str, sources: Sequence[Source]) -> Answer:
         try:
             bare = ModelRequest(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 # `[1]`, `[1, 2]`, `[1-3]`, and the brackets 【1†source】 that some models write.
 _CITATION = re.compile(
-    r"[ \t]*(?:\[\s*(\d{1,4}(?:\s*[,;\u2013-]\s*\d{1,4})*)\s*\]|\u3010\s*(\d{1,4})[^\u3011]{0,80}\u3011)"
+    r"(?<![ \t])[ \t]*+(?:\[\s*(\d{1,4}(?:\s*[,;\u2013-]\s*\d{1,4})*)\s*\]|\u3010\s*(\d{1,4})[^\u3011]{0,80}\u3011)"
 )
 _WIKILINK = re.compile(r"\[\[([^\[\]|\n]{1,200})(?:\|([^\[\]\n]{1,200}))?\]\]")
 _LINK = re.compile(r"(?<!!)\[([^\[\]\n]{0,200})\]\((?:[^()\s]|\([^()\s]*\)){1,1000}(?:\s+\"[^\"\n]*\")?\)")
@@ -25,6 +25,8 @@ class CitedText:
     removed: int
 
 
+##= docs/spec/notes.md#answers-from-the-notes
+##% An answer MUST NOT cite what it was not given.
 def keep_known_citations(text: str, count: int, slugs: Collection[str]) -> CitedText:
     """The answer with only citations of the sources 1 to `count` and links to pages among `slugs`.
 

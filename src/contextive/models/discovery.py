@@ -34,6 +34,8 @@ class Discovery:
     policy: FetchPolicy = field(default_factory=lambda: FetchPolicy(max_bytes=MAX_CHARACTERS, timeout_seconds=10.0))
     now: Callable[[], float] = time.time
 
+    ##= docs/spec/models-and-recipes.md#model-router
+    ##% The router MUST find models in an `llms.txt` file where one is configured and nothing that is known fits.
     async def find(self, providers: Sequence[Provider]) -> list[ModelInfo]:
         """All models that can be found, those of an `llms.txt` first: somebody wrote down what is known about them."""
         known = {provider.id for provider in providers}
@@ -41,6 +43,8 @@ class Discovery:
         listed = await asyncio.gather(*(_listed(provider) for provider in providers))
         return [*hinted, *(model for models in listed for model in models)]
 
+    ##= docs/spec/models-and-recipes.md#lists-of-models
+    ##% An `llms.txt` that cannot be used MUST be a warning.
     def _hinted(self, providers: set[str]) -> list[ModelInfo]:
         found: list[ModelInfo] = []
         for provider, source in self.llms_txt.items():
@@ -60,6 +64,8 @@ class Discovery:
         read = ProjectFiles(self.project, self.project.resolve(), max_bytes=MAX_CHARACTERS).read(path)
         return read.text if isinstance(read, FileText) else None
 
+    ##= docs/spec/models-and-recipes.md#lists-of-models
+    ##% An `llms.txt` MUST be a file of the project or an https URL of a public address.
     def _fetched(self, url: str) -> str | None:
         """The text behind a URL, fetched at most once a day. An old one is better than none."""
         stored = self.cache / f"llms-{hashlib.sha256(url.encode()).hexdigest()[:32]}.txt"

@@ -47,6 +47,8 @@ class Endpoint:
     sleep: Callable[[float], Awaitable[None]] = field(default=asyncio.sleep, repr=False, compare=False)
 
 
+##= docs/spec/models-and-recipes.md#requests-to-providers
+##% A request MUST end within `timeoutSeconds`, with all its attempts.
 async def exchange(endpoint: Endpoint, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The JSON object that the provider answers with.
 
@@ -64,6 +66,8 @@ async def exchange(endpoint: Endpoint, method: str, path: str, body: Mapping[str
         ) from None
 
 
+##= docs/spec/models-and-recipes.md#requests-to-providers
+##% A fault that may pass SHOULD be tried again, four attempts at most.
 async def _with_retries(
     endpoint: Endpoint, method: str, path: str, body: Mapping[str, Any] | None, ends: float
 ) -> dict[str, Any]:
@@ -97,6 +101,8 @@ class _Failure:
         return _FIRST_PAUSE_SECONDS * 2.0 ** (attempt - 1) * random.uniform(0.5, 1.0)  # noqa: S311
 
 
+##= docs/spec/models-and-recipes.md#requests-to-providers
+##% A key MUST be sent to the address of its provider only, and a redirect is not followed.
 async def _attempt(
     client: httpx.AsyncClient, endpoint: Endpoint, method: str, path: str, body: Mapping[str, Any] | None
 ) -> dict[str, Any] | _Failure:
@@ -181,6 +187,8 @@ def _named_parameter(detail: str) -> str | None:
     return next((name for name in ("temperature", "max_completion_tokens", "max_tokens") if name in detail), None)
 
 
+##= docs/spec/models-and-recipes.md#requests-to-providers
+##% A key MUST NOT stand in an error or in a log.
 def _without_keys(endpoint: Endpoint, text: str) -> str:
     """A provider's own words, cut, on one line, and without the key that some of them repeat."""
     for value in endpoint.headers.values():

@@ -20,7 +20,7 @@ from contextive.models.request import ModelInfo
 MAX_CHARACTERS = 256 * 1024
 MAX_MODELS = 500
 
-_HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t#]*$")
+_HEADING = re.compile(r"^(#{1,6})[ \t]+(.*)$")
 _ITEM = re.compile(r"^[ \t]{0,3}[-*+][ \t]+(.*)$")
 _LINK = re.compile(r"^\[([^\]]{1,200})\]\([^)]{0,2000}\)[ \t]*:?(.*)$")
 _BARE = re.compile(r"^`?([A-Za-z0-9][^\s`]*?)`?(?:[ \t]*:[ \t]+(.*)|[ \t]*:?[ \t]*)$")
@@ -53,6 +53,8 @@ class LlmsTxt:
     warnings: tuple[str, ...] = ()
 
 
+##= docs/spec/models-and-recipes.md#lists-of-models
+##% Of an `llms.txt` only the list below the heading `Models` MUST be read.
 def parse_llms_txt(text: str, provider: str) -> LlmsTxt:
     """The models of a provider that the text lists. Never raises: what cannot be read is a warning."""
     if len(text) > MAX_CHARACTERS:
@@ -62,7 +64,7 @@ def parse_llms_txt(text: str, provider: str) -> LlmsTxt:
     inside = found = False
     for number, line in enumerate(text.splitlines(), 1):
         if heading := _HEADING.match(line):
-            inside = len(heading[1]) == 2 and heading[2].strip().lower() == "models"
+            inside = len(heading[1]) == 2 and heading[2].strip(" \t#").lower() == "models"
             found = found or inside
             continue
         item = _ITEM.match(line) if inside else None

@@ -33,6 +33,8 @@ class ModelFinder(Protocol):
     async def find(self, providers: Sequence[Provider]) -> Sequence[ModelInfo]: ...
 
 
+##= docs/spec/models-and-recipes.md#model-router
+##% The router MUST take its providers, catalog, routes and finder from outside, so that it can be tested alone.
 @dataclass
 class ModelRouter:
     """Providers, what is known of their models, and the table of tasks. All of it can be given by a test."""
@@ -52,6 +54,12 @@ class ModelRouter:
         """Whether any model could be asked at all."""
         return bool(self.providers)
 
+    ##= docs/spec/models-and-recipes.md#model-router
+    ##% The server MUST have a model router that picks a model for a request and invokes it.
+    ##= docs/spec/models-and-recipes.md#choice-of-a-model
+    ##% A model that is named MUST win over a task, and a task over everything else.
+    ##= docs/spec/models-and-recipes.md#choice-of-a-model
+    ##% Where no model fits, the error MUST be `no_model` and say what to configure.
     def pick(self, request: ModelRequest) -> ResolvedModel:
         """The model for a request, out of what is known now. Raises `NoModel` when nothing fits."""
         if not self.providers:
@@ -63,6 +71,8 @@ class ModelRouter:
             return self._named(route.model, route.backup, request)
         return self._best(request)
 
+    ##= docs/spec/models-and-recipes.md#choice-of-a-model
+    ##% A backup MUST serve where the model is missing, too small or fails, and the answer says so.
     async def invoke(self, resolved: ResolvedModel, request: ModelRequest) -> ModelResponse:
         """The answer of the picked model, or of its backup with a warning."""
         try:

@@ -49,6 +49,10 @@ class Connections:
     problems: tuple[str, ...] = ()
 
 
+##= docs/spec/models-and-recipes.md#model-router
+##% A server MUST register the model providers that its configuration switches on.
+##= docs/spec/models-and-recipes.md#model-router
+##% A provider that cannot be used MUST be left out with its reason, and the others serve.
 def connect_providers(settings: Mapping[str, ProviderSettings]) -> Connections:
     """The providers that are switched on. Nothing is called yet."""
     providers: dict[str, Provider] = {}

@@ -13,6 +13,8 @@ from contextive.notes.slug import normalise, slugify
 from contextive.notes.wikilink import NoteLink
 
 MAX_LOCAL_NODES = 1000
+_SHORTEST_IDENTIFIER = 8
+"""Digits that a link to a requirement has at least."""
 _ENDINGS = (".md", ".markdown")
 _IS_SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
@@ -42,6 +44,8 @@ class LocalGraph:
     omitted: int = 0
 
 
+##= docs/spec/notes.md#get-connections
+##% An edge MUST have `source` and `target`, and two notes have at most one.
 @dataclass(frozen=True, slots=True)
 class _Graph:
     """One edge for each pair of connected notes, in the direction of the older note that links."""
@@ -66,6 +70,8 @@ class NoteCatalog:
         if before is not None and list(map(_names_of, self.notes)) == list(map(_names_of, before.notes)):
             self._take_over(before)
 
+    ##= docs/spec/notes.md#list-pages
+    ##% Pages MUST be listed by the time of their creation, the newest first.
     @cached_property
     def newest_first(self) -> list[Note]:
         """The notes by creation, newest first, by path where that is equal."""
@@ -83,6 +89,9 @@ class NoteCatalog:
         number = self._numbers.get(slug)
         return None if number is None else self.notes[number]
 
+    ##= docs/spec/notes.md#links-between-notes
+    ##% The text `[[target]]` outside of code MUST be a link to the note that has the target as slug, title, alias, file
+    ##% name or path.
     def find(self, name: str) -> Note | None:
         """The note that a name means: its slug, else its title, an alias, its file's name or its path."""
         number = self._find(name)
@@ -93,6 +102,11 @@ class NoteCatalog:
         number = self._target(link)
         return None if number is None else self.notes[number]
 
+    ##= docs/spec/notes.md#links-between-notes
+    ##% The outlinks of a note MUST be the targets of the links in its content, each once, in the order in which they
+    ##% are first seen.
+    ##= docs/spec/notes.md#links-between-notes
+    ##% A target that no note has MUST stand among the outlinks as it is written.
     def outlinks(self, note: Note) -> list[str]:
         """Where a note's links lead, each once in first-seen order: slugs of notes, else the target as it is written."""
         found: dict[str, str] = {}
@@ -104,6 +118,8 @@ class NoteCatalog:
             found.setdefault(normalise(written), written)
         return list(found.values())
 
+    ##= docs/spec/notes.md#links-between-notes
+    ##% The backlinks of a note MUST be the slugs of the other notes that link to it.
     def backlinks(self, note: Note) -> list[str]:
         """The slugs of the other notes that link to a note, in note order."""
         return [self.notes[number].slug for number in self._sources[self._numbers[note.slug]]]
@@ -116,6 +132,16 @@ class NoteCatalog:
         """The other notes that a note links to, in first-seen order."""
         return [self.notes[number] for number in self._targets[self._numbers[note.slug]]]
 
+    def about_requirement(self, identifier: str) -> list[Note]:
+        """The notes that link to a requirement, by its whole identifier or by the first digits of it, in note order."""
+        links = self._by_requirement.get(identifier[:_SHORTEST_IDENTIFIER].lower(), ())
+        found = dict.fromkeys(number for number, target in links if identifier.lower().startswith(target))
+        return [self.notes[number] for number in found]
+
+    ##= docs/spec/notes.md#get-connections
+    ##% The local graph MUST hold the page, the notes that are directly connected with it, and every edge among these.
+    ##= docs/spec/notes.md#get-connections
+    ##% A local graph that is too large MUST say how many neighbours are left out.
     def local_graph(self, note: Note, max_nodes: int = MAX_LOCAL_NODES) -> LocalGraph:
         """The note, its neighbours and all edges among them, in note order."""
         graph, center = self._graph, self._numbers[note.slug]
@@ -134,6 +160,10 @@ class NoteCatalog:
             len(neighbours) + 1 - len(shown),
         )
 
+    ##= docs/spec/notes.md#slugs
+    ##% Every note MUST have a slug that no other note of the project has.
+    ##= docs/spec/notes.md#slugs
+    ##% Of two notes with one slug the first by path MUST keep it, and the other one is reported.
     def _with_own_slugs(self, notes: Iterable[Note]) -> list[Note]:
         """The notes with one slug each. The first by path keeps it; another gets one from its whole path."""
         problems: list[NoteProblem] = []
@@ -199,6 +229,17 @@ class NoteCatalog:
                 paths.setdefault(rest, number)
                 rest = rest.partition("/")[2]
         return paths
+
+    @cached_property
+    def _by_requirement(self) -> dict[str, list[tuple[int, str]]]:
+        """Numbers of notes with the identifiers that they link to, by the first digits of these."""
+        found: dict[str, list[tuple[int, str]]] = {}
+        for number, note in enumerate(self.notes):
+            for link in note.links:
+                if link.kind == "requirement":
+                    target = link.target.lower()
+                    found.setdefault(target[:_SHORTEST_IDENTIFIER], []).append((number, target))
+        return found
 
     def _find(self, name: str) -> int | None:
         wanted = normalise(name)

@@ -38,6 +38,8 @@ class FrontMatter:
     problem: str | None = None
 
 
+##= docs/spec/notes.md#front-matter
+##% Front matter that cannot be read MUST NOT keep its note from being shown.
 def parse_front_matter(text: str) -> FrontMatter:
     """The front matter of a text; empty where there is none. What cannot be read is a problem, never an error."""
     opening = _OPENING.match(text)

@@ -61,6 +61,16 @@ class Note:
         return frozenset(_WORD.findall(self.lowered_title)) | frozenset(_WORD.findall(self.lowered))
 
 
+##= docs/spec/notes.md#front-matter
+##% The keys `title`, `slug`, `tags`, `aliases` and `created_at` of the front matter MUST be read, and all other keys be
+##% kept as they are.
+##= docs/spec/notes.md#front-matter
+##% Without a title in the front matter, the first heading at the beginning MUST be the title, or else the name of the
+##% file.
+##= docs/spec/notes.md#slugs
+##% The slug of a note MUST come from its front matter, or else from the title there, or else from the name of its file.
+##= docs/spec/notes.md#get-page
+##% The content of a page MUST be the text of its file without the front matter.
 def parse_note(path: str, text: str) -> Note:
     """The note that a file's text is. Its slug comes from the front matter, else from its title there, else from its file."""
     front = parse_front_matter(text)

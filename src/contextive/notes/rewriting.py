@@ -24,6 +24,8 @@ class Names:
         return Names(note.slug, note.title, note.path)
 
 
+##= docs/spec/notes.md#changes-of-pages
+##% The tool `rename_page` MUST rewrite the links in other notes in the manner in which they are written.
 def rename_links(content: str, catalog: NoteCatalog, note: Note, to: Names) -> str:
     """The content with links to `note` leading to its new names, each in the manner in which it was written.
 

@@ -12,6 +12,8 @@ from itertools import accumulate, islice
 from contextive.notes.note import Note
 from contextive.notes.words import GROUP, WordGroups
 
+##= docs/spec/notes.md#search
+##% A search MUST give at most 20 pages.
 MAX_RESULTS = 20
 _SEPARATOR = "\0"
 _BEFORE, _AFTER, _OPENING = 50, 100, 150
@@ -47,6 +49,12 @@ class SearchIndex:
         with self._lock:
             self._sort_out(range(len(self._notes)))
 
+    ##= docs/spec/notes.md#search
+    ##% A search MUST look for the whole query in titles and in contents, whatever its case.
+    ##= docs/spec/notes.md#search
+    ##% Pages with the query in their title MUST come first, and the newest first otherwise.
+    ##= docs/spec/notes.md#search
+    ##% A search without matches MUST answer with an empty array.
     def search(self, query: str, limit: int = MAX_RESULTS) -> list[NoteHit]:
         """The notes that hold the query, those with it in their title first; otherwise in the order in which they came."""
         wanted = query.strip().lower()
@@ -103,6 +111,9 @@ class _Joined:
             position = self._text.find(wanted, self._starts[number + 1])
 
 
+##= docs/spec/notes.md#search
+##% An excerpt MUST be the text around the first match in the content, or the beginning of the content where only the
+##% title matches.
 def excerpt_of(note: Note, wanted: str) -> str:
     """What stands around the first place that matches; the beginning of the content where none does."""
     content = note.content

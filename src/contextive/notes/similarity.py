@@ -20,6 +20,8 @@ _LEAST_HELD = 0.3
 _MOST_COMPARED = 300
 
 
+##= docs/spec/notes.md#rules-of-writing
+##% A write SHOULD name the notes that say much the same, and merges nothing.
 def similar_notes(note: Note, others: Iterable[Note], limit: int = 3) -> list[Note]:
     """The notes that share a good part of their words with this one, most alike first."""
     candidates = [other for other in others if other.path != note.path]

@@ -16,6 +16,8 @@ _MAX_STEM = 100
 _MAX_NAME_BYTES = 200
 
 
+##= docs/spec/notes.md#slugs
+##% A slug MUST hold lower-case letters of ASCII, digits and single dashes only.
 def slugify(text: str) -> str:
     """Lower case, spaces as dashes, nothing but letters of ASCII, digits and single dashes. May be empty."""
     dashed = _SPACES.sub("-", text.strip().lower())

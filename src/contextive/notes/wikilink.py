@@ -63,6 +63,9 @@ def parse_links(content: str) -> tuple[NoteLink, ...]:
     return tuple(found.values())
 
 
+##= docs/spec/notes.md#links-between-notes
+##% The text `[[target]]` outside of code MUST be a link to the note that has the target as slug, title, alias, file
+##% name or path.
 def find_links(content: str) -> Iterator[LinkPlace]:
     """Every link in order, each time that it is written. A link to a heading of the same note has an empty target."""
     for written, embed in _written(content):
@@ -103,6 +106,8 @@ def _written_within(content: str, start: int, end: int) -> Iterator[re.Match[str
                 yield found
 
 
+##= docs/spec/notes.md#links-between-notes
+##% The label and the heading in a link MUST NOT change where it leads.
 def _parts(inner: str) -> tuple[str, str | None, str | None]:
     """Target, heading and label of what stands between the brackets, as they are written."""
     if "|" not in inner and "#" not in inner:
@@ -116,6 +121,9 @@ def _parts(inner: str) -> tuple[str, str | None, str | None]:
     return target, heading.strip() or None, label.strip() or None
 
 
+##= docs/spec/notes.md#links-between-notes
+##% A link with `req:`, `file:` or `symbol:` before its target MUST lead to a requirement, a file or a symbol of the
+##% project.
 def _read(inner: str, embed: bool) -> NoteLink:
     written, heading, label = _parts(inner)
     target = written.strip()

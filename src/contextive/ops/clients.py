@@ -1,10 +1,134 @@
-"""How each MCP client is told about this server."""
+"""The MCP clients that are known by name: where each keeps its servers, and how one is written there."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
+
+from contextive.ops.toml_edit import table_text
+
+Scope = Literal["project", "user"]
+SERVER_NAME = "contextive"
+COMMAND = "contextive-mcp"
+_PROJECT = "/path/to/your/project"
+_WORKSPACE = "${workspaceFolder}"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One client: its name, its files, and the place of servers in them."""
+
+    key: str
+    title: str
+    scopes: tuple[Scope, ...]
+    """Where it can be told of a server; the first is the usual one."""
+    servers: str
+    """The key that holds all servers."""
+    style: Literal["json", "toml"] = "json"
+    extra: tuple[tuple[str, str], ...] = ()
+    """What its entries have beside command and arguments."""
+    workspace_scopes: tuple[Scope, ...] = ()
+    """Where its files may say "the folder that is open"."""
+    named_scopes: tuple[Scope, ...] = ()
+    """Where an entry has to name the project, because the client starts servers somewhere else."""
+
+    def entry(self, command: str, scope: Scope, project: str, first: Sequence[str] = ()) -> dict[str, Any]:
+        """What its file says about the server."""
+        arguments = [*first, "serve", "--stdio"]
+        if scope in self.workspace_scopes:
+            arguments += ["--project", _WORKSPACE]
+        elif scope in self.named_scopes:
+            arguments += ["--project", project]
+        return {**dict(self.extra), "command": command, "args": arguments}
+
+    def snippet(self, name: str, entry: Mapping[str, Any]) -> str:
+        """The same, as somebody would paste it into an empty file."""
+        if self.style == "toml":
+            return table_text((self.servers, name), entry).rstrip("\n")
+        return json.dumps({self.servers: {name: entry}}, indent=2, ensure_ascii=False)
+
+
+CLIENTS: dict[str, Client] = {
+    client.key: client
+    for client in (
+        Client("claude-code", "Claude Code", ("project", "user"), "mcpServers"),
+        Client("claude-desktop", "Claude Desktop", ("user",), "mcpServers", named_scopes=("user",)),
+        Client(
+            "cursor",
+            "Cursor",
+            ("project", "user"),
+            "mcpServers",
+            workspace_scopes=("project",),
+            named_scopes=("user",),
+        ),
+        Client(
+            "vscode",
+            "VS Code",
+            ("project", "user"),
+            "servers",
+            extra=(("type", "stdio"),),
+            workspace_scopes=("project", "user"),
+        ),
+        Client("codex", "Codex", ("user", "project"), "mcp_servers", style="toml", named_scopes=("user",)),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What decides where the files of a user are."""
+
+    platform: str
+    """As `sys.platform` says it."""
+    home: Path
+    environ: Mapping[str, str]
+
+    def application_folder(self) -> Path:
+        """Where desktop applications keep their settings."""
+        if self.platform == "darwin":
+            return self.home / "Library" / "Application Support"
+        if self.platform == "win32":
+            return Path(self.environ.get("APPDATA") or self.home / "AppData" / "Roaming")
+        configured = Path(self.environ.get("XDG_CONFIG_HOME", ""))
+        return configured if configured.is_absolute() else self.home / ".config"
+
+
+def client_file(client: Client, scope: Scope, project: Path, machine: Machine) -> Path:
+    """The file in which this client looks for servers."""
+    match client.key, scope:
+        case "claude-code", "project":
+            return project / ".mcp.json"
+        case "claude-code", _:
+            return Path(machine.environ.get("CLAUDE_CONFIG_DIR") or machine.home) / ".claude.json"
+        case "claude-desktop", _:
+            return _claude_desktop_folder(machine) / "claude_desktop_config.json"
+        case "cursor", _:
+            return (project if scope == "project" else machine.home) / ".cursor" / "mcp.json"
+        case "vscode", "project":
+            return project / ".vscode" / "mcp.json"
+        case "vscode", _:
+            return machine.application_folder() / "Code" / "User" / "mcp.json"
+        case _, "project":
+            return project / ".codex" / "config.toml"
+        case _:
+            return Path(machine.environ.get("CODEX_HOME") or machine.home / ".codex") / "config.toml"
+
+
+def _claude_desktop_folder(machine: Machine) -> Path:
+    """On Windows the store's edition has a folder of its own, which counts where it is there."""
+    if machine.platform == "win32":
+        local = Path(machine.environ.get("LOCALAPPDATA") or machine.home / "AppData" / "Local")
+        of_the_store = [
+            *sorted((local / "Claude-Data").glob("[Cc]laude*")),
+            *sorted((local / "Packages").glob("Claude_*/LocalCache/Roaming/Claude")),
+        ]
+        found = next((folder for folder in of_the_store if folder.is_dir()), None)
+        if found is not None:
+            return found
+    return machine.application_folder() / "Claude"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,25 +142,17 @@ class ClientSnippet:
 
 def client_snippets(project: Path | None = None) -> list[ClientSnippet]:
     """One snippet a client. `project` is named where a client does not start servers in the project's directory."""
-    in_project = ["serve", "--stdio"]
-    anywhere = [*in_project, "--project", str(project) if project else "/path/to/your/project"]
-    server = {"command": "contextive-mcp", "args": in_project}
-    return [
-        ClientSnippet("Claude Code", "run in the project", "claude mcp add contextive -- contextive-mcp serve --stdio"),
-        ClientSnippet(
-            "Claude Desktop",
-            "claude_desktop_config.json",
-            _json({"mcpServers": {"contextive": {"command": "contextive-mcp", "args": anywhere}}}),
-        ),
-        ClientSnippet("Cursor", ".cursor/mcp.json", _json({"mcpServers": {"contextive": server}})),
-        ClientSnippet("VS Code", ".vscode/mcp.json", _json({"servers": {"contextive": {"type": "stdio", **server}}})),
-        ClientSnippet(
-            "Codex",
-            "~/.codex/config.toml",
-            '[mcp_servers.contextive]\ncommand = "contextive-mcp"\nargs = ' + json.dumps(anywhere),
-        ),
+    places = {
+        "claude-desktop": "claude_desktop_config.json",
+        "cursor": ".cursor/mcp.json",
+        "vscode": ".vscode/mcp.json",
+        "codex": "~/.codex/config.toml",
+    }
+    snippets = [
+        ClientSnippet("Claude Code", "run in the project", f"claude mcp add {SERVER_NAME} -- {COMMAND} serve --stdio")
     ]
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, indent=2)
+    for key, where in places.items():
+        client = CLIENTS[key]
+        entry = client.entry(COMMAND, client.scopes[0], str(project) if project else _PROJECT)
+        snippets.append(ClientSnippet(client.title, where, client.snippet(SERVER_NAME, entry)))
+    return snippets

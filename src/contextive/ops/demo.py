@@ -1,76 +1,189 @@
-"""A short, real session: this server in a process of its own, and the SDK's client talking to it over a pipe."""
+"""A short, real session on a copy of the example project: this server in a process of its own, and the SDK's client on the pipe.
+
+Everything that is shown comes out of the server's answers. Where an answer is not what the example is made for, the demo fails.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
+from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.panel import Panel
+from rich.table import Table
 
-from contextive.ops.clients import client_snippets
+from contextive.errors import NotFound, Unavailable
+from contextive.ops.attach import own_command
+from contextive.ops.clients import CLIENTS
 
-_CONFIG = "server:\n  profile: {profile}\n  logLevel: error\n"
+if TYPE_CHECKING:
+    from mcp.client.client import Client
+
+EXAMPLE = "parcel-locker"
+_QUESTION = "why is a stuck lock tried three times"
+_NOTE = "jammed-locks"
+_CONFIG = "server:\n  logLevel: error\n"
 
 
-def play() -> int:
+def example_folder() -> Path:
+    """The example project: packed with an installed package, and below `examples` in a clone."""
+    package = Path(str(resources.files("contextive")))
+    for folder in (package / "example_project", package.parents[1] / "examples" / EXAMPLE):
+        if (folder / "docs" / "spec").is_dir():
+            return folder
+    raise NotFound("The example project is not there.", hint="Install contextive-mcp again.")
+
+
+##= docs/spec/care.md#demo
+##% The command `demo` MUST show a real session of a real client, and change nothing in the example project.
+def play(console: Console | None = None) -> int:
     """Show what an agent sees when it attaches. 0 when every step gave what it should."""
-    console = Console(highlight=False)
-    with tempfile.TemporaryDirectory(prefix="contextive-demo-") as folder, console.status("Starting the server…"):
-        asyncio.run(_session(console, Path(folder)))
-    console.rule("Attach it")
-    for snippet in client_snippets():
-        console.print(f"[bold]{snippet.client}[/] [dim]({snippet.where})[/]")
-        console.print(escape(snippet.text), style="cyan", soft_wrap=True)
+    console = console or Console(highlight=False, width=None if sys.stdout.isatty() else 110)
+    with tempfile.TemporaryDirectory(prefix="contextive-demo-") as folder:
+        project = Path(folder) / EXAMPLE
+        ignored = shutil.ignore_patterns("__pycache__", ".contextive", ".pytest_cache")
+        shutil.copytree(example_folder(), project, ignore=ignored)
+        (project / "contextive.config.yaml").write_text(_CONFIG, encoding="utf-8")
+        console.rule("1. A project is indexed")
+        console.print("A copy of the example: a specification, code and tests that cite it, documents and notes.")
+        _index(console, project)
+        asyncio.run(_session(console, project))
+    _say_how_to_attach(console)
     return 0
+
+
+def _index(console: Console, project: Path) -> None:
+    _prompt(console, "contextive-mcp ingest")
+    ended = subprocess.run(
+        [sys.executable, "-m", "contextive", "ingest", "--project", str(project)],
+        env=_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        check=False,
+    )  # its progress bar goes to our own standard error
+    if ended.returncode != 0:
+        raise Unavailable("The example could not be indexed.", hint="See contextive-mcp doctor.")
+    console.print(escape(ended.stdout.strip()))
 
 
 async def _session(console: Console, project: Path) -> None:
     from mcp.client.client import Client
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
-    (project / "contextive.config.yaml").write_text(_CONFIG.format(profile="contextive"), encoding="utf-8")
     server = StdioServerParameters(
         command=sys.executable,
         args=["-m", "contextive", "serve", "--stdio", "--project", str(project)],
-        env={"PYTHONPATH": os.pathsep.join(sys.path)},
+        env=_environment(),
     )
     async with Client(stdio_client(server)) as client:
         info = client.server_info
         assert info is not None
-        console.rule("1. An agent attaches")
-        console.print(f"{info.name} {info.version} speaks protocol {client.protocol_version}.")
+        console.rule("2. An agent attaches")
+        tools = (await client.list_tools()).tools
         console.print(
-            Panel(escape(client.instructions or ""), title="what the server tells the agent", border_style="dim")
+            f"{info.name} {info.version} speaks protocol {client.protocol_version} and offers {len(tools)} tools."
         )
-        console.rule("2. It looks at the tools")
-        for tool in (await client.list_tools()).tools:
-            console.print(f"[bold]{tool.name}[/]  {escape(tool.description or '')}")
-        console.rule("3. It calls one")
-        answer = await client.call_tool("contextive_server_info", {})
-        console.print_json(data=answer.structured_content)
-        console.rule("4. It makes a mistake, and is told how to mend it")
-        mistake = await client.call_tool("contextive_health", {"verbose": True})
-        console.print(escape(getattr(mistake.content[0], "text", "")))
-        console.rule("5. It reads a resource")
-        resource = await client.read_resource("contextive:///tools/contextive_health")
-        console.print(escape(getattr(resource.contents[0], "text", ""))[:400] + "…")
-        (project / "contextive.config.yaml").write_text(
-            _CONFIG.format(profile="contextive") + _BLOCKED, encoding="utf-8"
-        )
-        console.rule("6. The configuration changes while it works")
-        console.print("The tool contextive_health is blocked in the file; the server takes it over:")
-        async with asyncio.timeout(10):
-            while True:
-                names = [tool.name for tool in (await client.list_tools(cache_mode="bypass")).tools]
-                if "contextive_health" not in names:
-                    break
-                await asyncio.sleep(0.1)
-        console.print(", ".join(names))
+        await _show_what_is_open(console, client)
+        await _show_a_search(console, client)
+        await _show_a_note(console, client)
+        await _mend_a_citation(console, client, project)
 
 
-_BLOCKED = "toolPacks:\n  introspect:\n    blockedTools: [contextive_health]\n"
+async def _show_what_is_open(console: Console, client: Client) -> None:
+    console.rule("3. What was promised, and is kept by nobody?")
+    found = await _call(console, client, "list_uncited_requirements")
+    table = Table("level", "status", "requirement", box=None, pad_edge=False)
+    for requirement in found["result"]:
+        table.add_row(requirement["level"], requirement["status"], escape(requirement["text"]))
+    console.print(table)
+    following = await _call(console, client, "next_requirement")
+    console.print(escape(following["why_next"]))
+
+
+async def _show_a_search(console: Console, client: Client) -> None:
+    console.rule("4. A question, by meaning and by words")
+    found = await _call(console, client, "km-search", query=_QUESTION, limit=4)
+    table = Table("place", "what", box=None, pad_edge=False)
+    for result in found["results"]:
+        chunk = result["chunk"]
+        place = f"{chunk['artifact_path']}:{chunk['line_start']}"
+        table.add_row(escape(place), escape(str(chunk.get("title") or "")))
+    console.print(table)
+
+
+async def _show_a_note(console: Console, client: Client) -> None:
+    console.rule("5. What hangs together with the first result?")
+    found = await _call(console, client, "get_connections", slug=_NOTE)
+    console.print(f"links to     {escape(', '.join(found['outlinks']))}")
+    console.print(f"linked from  {escape(', '.join(found['backlinks']))}")
+    cited = next(link for link in found["outlinks"] if link.startswith("req:"))
+    requirement = await _call(console, client, "explain_requirement", req_identifier=cited.removeprefix("req:"))
+    console.print(f"{escape(cited)} is: {escape(requirement['text'])}")
+
+
+async def _mend_a_citation(console: Console, client: Client, project: Path) -> None:
+    console.rule("6. A comment quotes a sentence that was changed since")
+    (broken,) = (await _call(console, client, "list_invalid_citations"))["result"]
+    console.print(f"{escape(broken['file_path'])}:{broken['line_number']}: {escape(broken['error'])}")
+    quoted = " ".join(line[3:].strip() for line in broken["comment_text"].splitlines()[1:])
+    console.print(f"  the code says  {escape(quoted)}")
+    console.print(f"  the text says  {escape(broken['nearest'])}")
+    (requirement,) = (await _call(console, client, "search_requirements", query=f'"{broken["nearest"]}"'))["result"]
+    console.print(f"The requirement is [bold]{escape(requirement['status'])}[/].")
+    console.rule("7. The agent takes over the suggestion")
+    _replace_comment(project / broken["file_path"], broken)
+    for line in broken["suggestion"].splitlines():
+        console.print(f"  {line}", style="green", markup=False)
+    left = await _call(console, client, "list_invalid_citations")
+    after = await _call(console, client, "get_requirement_status", req_identifier=requirement["identifier"][:8])
+    console.print(f"Broken citations: {left['total']}. The requirement is [bold]{escape(after['status'])}[/].")
+    if left["total"] or after["status"] == requirement["status"]:
+        raise Unavailable("The example did not come out as it should.")
+
+
+def _replace_comment(file: Path, broken: dict[str, Any]) -> None:
+    """What an agent would do with its editor: exchange the lines of the comment."""
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    start = broken["line_number"] - 1
+    old = lines[start]
+    indent = old[: len(old) - len(old.lstrip())]
+    end = start + len(broken["comment_text"].splitlines())
+    lines[start:end] = [f"{indent}{line}\n" for line in broken["suggestion"].splitlines()]
+    file.write_text("".join(lines), encoding="utf-8")
+
+
+async def _call(console: Console, client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    shown = "" if not arguments else f" {json.dumps(arguments, ensure_ascii=False)}"
+    _prompt(console, f"{tool}{shown}")
+    answer = await client.call_tool(tool, arguments)
+    data = answer.structured_content
+    if answer.is_error or not isinstance(data, dict):
+        raise Unavailable(f"The demo's call of {tool} failed.", hint="See contextive-mcp doctor.")
+    return data
+
+
+def _prompt(console: Console, text: str) -> None:
+    console.print(f"> {text}", style="cyan", markup=False, soft_wrap=True)
+
+
+def _say_how_to_attach(console: Console) -> None:
+    console.rule("Attach it, in your own project")
+    command = own_command()
+    for client in CLIENTS.values():
+        console.print(f"{client.title:<15} [cyan]{escape(command)} install {client.key} --write[/]", soft_wrap=True)
+    console.print(f"\n{escape(command)} init finds your specifications, notes and sources first.", soft_wrap=True)
+
+
+def _environment() -> dict[str, str]:
+    """Without settings of the user's own projects, and with the modules of this process."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("KM_", "CONTEXTIVE_"))}
+    return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONIOENCODING": "utf-8"}

@@ -8,24 +8,17 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from contextive.config import LoadedConfig
 from contextive.errors import ContextiveError
+from contextive.ops.doctor_project import look_at_project
+from contextive.ops.finding import Finding
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at."""
-
-    subject: str
-    ok: bool
-    detail: str
-    remedy: str = ""
-
-
+##= docs/spec/care.md#doctor
+##% A broken configuration MUST NOT keep the doctor from its other findings.
 def examine(load: Callable[[], LoadedConfig], project: Path) -> Iterator[Finding]:
     """Every check, in the order in which a start would meet the trouble."""
     yield _python()
@@ -43,6 +36,7 @@ def examine(load: Callable[[], LoadedConfig], project: Path) -> Iterator[Finding
         )
     yield _state(project, loaded)
     yield from _packs(loaded)
+    yield from look_at_project(project, loaded)
     if loaded.config.server.mode == "http":
         yield _port(loaded)
     yield _protocol()
@@ -91,11 +85,15 @@ def _packs(loaded: LoadedConfig) -> Iterator[Finding]:
     try:
         assembly = assemble(loaded.config)
     except ContextiveError as error:
-        yield Finding("packs", False, error.message, error.hint or "")
+        yield Finding("packs", False, error.message, error.hint or "Run contextive-mcp check.")
         return
     yield Finding("packs", True, f"Loaded: {', '.join(assembly.registry.packs)}.")
     for problem in assembly.problems:
         yield Finding("plugin", False, f"{problem.name} {problem.reason}.", "Mend or remove the plugin in toolPacks.")
+    if "knowledge" in assembly.registry.packs:
+        from contextive.ops.index_doctor import examine_index
+
+        yield from examine_index(loaded)
 
 
 def _port(loaded: LoadedConfig) -> Finding:

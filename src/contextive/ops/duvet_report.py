@@ -12,7 +12,7 @@ from pathlib import Path
 
 from contextive.errors import ConfigError
 from contextive.ingest.traced_project import GeneratedFile, TracedProject, TraceState
-from contextive.ops.duvet_output import ReportOptions, Writer, write_file, write_requirement_files
+from contextive.ops.duvet_output import ReportOptions, RequirementFiles, Writer, write_file
 from contextive.ops.excerpts import Excerpts, Lines
 from contextive.trace.analysis import Analysis, TargetReport
 from contextive.trace.cautions import Surroundings, cautions
@@ -80,7 +80,14 @@ class DuvetProject:
         ##% `trace.fetch`.
         if options.fetch:
             self._fetch(settings)
-        generated = self._extract(project, configured)
+        generated, written = self._extract(project, configured)
+        try:
+            return self._report_on(project, generated, options)
+        finally:
+            written.finish()
+
+    def _report_on(self, project: TracedProject, generated: Sequence[GeneratedFile], options: ReportOptions) -> int:
+        files, settings = project.files, project.settings
         state, sound = self._scan(project)
         lines = Lines(files)
         if not sound:
@@ -100,11 +107,15 @@ class DuvetProject:
         """Extract, scan and match without writing any report; None after errors, which were printed."""
         settings, configured = self.settings(options)
         project = TracedProject(ProjectFiles(self.root), settings)
-        self._extract(project, configured)
-        state, sound = self._scan(project)
+        _, written = self._extract(project, configured)
+        try:
+            state, sound = self._scan(project)
+        finally:
+            written.finish()
         return state if sound else None
 
-    def _extract(self, project: TracedProject, configured: bool) -> list[GeneratedFile]:
+    def _extract(self, project: TracedProject, configured: bool) -> tuple[list[GeneratedFile], RequirementFiles]:
+        """The requirement files of the project, which may still be on their way to the disk."""
         specifications = project.settings.specifications
         self.progress("Extracting", "requirements")
         for source in specifications:
@@ -114,13 +125,15 @@ class DuvetProject:
                 hint = " Store its text there, or run again with --fetch." if target.is_url else ""
                 raise ConfigError(f"{outcome}.{hint}")
         generated = project.extract()
-        if configured:
-            write_requirement_files(self.root, generated)
+        written = RequirementFiles(self.root, generated if configured else ())
+        written.begin()
+        if any(_may_name_toml(source.pattern) for source in project.settings.sources):
+            written.finish()  # the files are among those that are scanned next
         if specifications:
             self.progress("Extracted", f"requirements from {len(specifications)} specifications ")
         else:
             self.progress("Extracted", "no requirements - config does not include any specifications ")
-        return generated
+        return generated, written
 
     def _scan(self, project: TracedProject) -> tuple[TraceState, bool]:
         """What the files say, and whether duvet would accept all of it."""
@@ -316,6 +329,11 @@ class DuvetProject:
         self.say(f"  × {path}")
         self.say("  ╰─▶ Report snapshot does not match with CI mode enabled.")
         return False
+
+
+def _may_name_toml(pattern: str) -> bool:
+    _, dot, ending = pattern.rpartition("/")[2].rpartition(".")
+    return not dot or not ending.isalnum() or ending == "toml"
 
 
 ##= docs/spec/trace.md#ci-rules

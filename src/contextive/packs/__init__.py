@@ -6,6 +6,8 @@ from importlib import import_module
 
 from contextive.registry import Pack
 
+##= docs/spec/host.md#discovery
+##% Packs that come with the product MUST be found in a static registry.
 BUILTIN: dict[str, str] = {
     "introspect": "contextive.packs.introspect",
     "trace": "contextive.packs.trace",

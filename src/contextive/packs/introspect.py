@@ -76,6 +76,8 @@ class Health(ToolOutput):
     checks: list[Check]
 
 
+##= docs/spec/host.md#resources-and-prompts
+##% What a resource says SHOULD also be reachable by a tool.
 @pack.tool(
     "contextive_server_info",
     title="Server info",
@@ -164,6 +166,8 @@ async def read_tool(variables: Mapping[str, str], ctx: Context) -> dict[str, Any
     }
 
 
+##= docs/spec/host.md#health
+##% The server MUST tell whether it is healthy, degraded or unhealthy, and why.
 def health_report(checks: Sequence[HealthCheck]) -> Health:
     """All checks as one verdict: healthy with none failing, unhealthy with all failing, else degraded."""
     failing = [check for check in checks if not check.ok]

@@ -12,6 +12,8 @@ from contextive.registry import Annotations, Context, Pack, Scope, ToolInput
 from contextive.registry.threads import run_in_thread
 
 
+##= docs/spec/models-and-recipes.md#km-recipe-run
+##% The tool `km-recipe-run` MUST take `recipe`, and optionally `vars` and `dry_run`.
 class RecipeInput(ToolInput):
     """The arguments of `km-recipe-run`."""
 
@@ -29,6 +31,8 @@ async def recipe_run(given: RecipeInput, ctx: Context) -> RunShown:
     return await run_recipe(recipe, given.vars, ctx, dry_run=given.dry_run)
 
 
+##= docs/spec/models-and-recipes.md#km-recipe-run
+##% The tool `km-recipe-run` MUST need the maintainer scope.
 def declare(pack: Pack) -> None:
     """Add the tool to a pack."""
     pack.tool(

@@ -49,6 +49,8 @@ class RunShown(BaseModel):
     steps: list[StepShown]
 
 
+##= docs/spec/models-and-recipes.md#model-router
+##% Every tool that invokes a model MUST do so through the router, or through the connected client.
 async def run_recipe(recipe: Recipe, variables: Mapping[str, Any], ctx: Context, *, dry_run: bool = False) -> RunShown:
     """Run a recipe as the caller of `ctx`. Raises a `ContextiveError` whose details tell the steps."""
     from contextive.recipes.audit import RecipeAudit

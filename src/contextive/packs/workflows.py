@@ -27,6 +27,8 @@ _TYPES: Mapping[VariableType, Any] = {
 }
 
 
+##= docs/spec/models-and-recipes.md#workflow-tools
+##% A workflow of the configuration MUST be offered as one tool.
 def workflow_pack(workflows: Mapping[str, Workflow], others: Iterable[Pack]) -> Pack:
     """The pack for these workflows. What their tools may do is taken from the tools that they call.
 
@@ -39,6 +41,8 @@ def workflow_pack(workflows: Mapping[str, Workflow], others: Iterable[Pack]) -> 
     return filled
 
 
+##= docs/spec/models-and-recipes.md#workflow-tools
+##% A workflow MUST NOT do what its caller's scope does not allow.
 def _declare(filled: Pack, recipe: Recipe, known: Mapping[str, Tool]) -> None:
     input_model = _input_model(recipe)
 
@@ -68,6 +72,8 @@ def _declare(filled: Pack, recipe: Recipe, known: Mapping[str, Tool]) -> None:
     )(run)
 
 
+##= docs/spec/models-and-recipes.md#workflow-tools
+##% The variables of a workflow MUST be the typed arguments of its tool.
 def _input_model(recipe: Recipe) -> type[ToolInput]:
     """The variables of the workflow as typed arguments. They are aliases: a variable may be called `copy` or `a-b`."""
     fields: dict[str, Any] = {

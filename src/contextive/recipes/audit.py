@@ -22,6 +22,8 @@ class RecipeAudit:
 
     state: Path
 
+    ##= docs/spec/models-and-recipes.md#how-steps-run
+    ##% Each run MUST leave one line in the audit log of recipes.
     def append(self, line: Mapping[str, Any]) -> None:
         """Write one line, as one write, so that lines of two processes do not mix."""
         text = json.dumps(line, ensure_ascii=False, default=str)

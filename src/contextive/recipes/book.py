@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Literal
 
@@ -42,27 +43,35 @@ class RecipeBook:
 
     project: Path
 
+    ##= docs/spec/models-and-recipes.md#where-recipes-come-from
+    ##% A recipe of the project MUST win over a shipped one of its name.
     def entries(self) -> list[BookEntry]:
         """Every recipe, by name."""
         found = {entry.name: entry for entry in (*_shipped(), *self._own())}
         return [found[name] for name in sorted(found)]
 
+    ##= docs/spec/models-and-recipes.md#where-recipes-come-from
+    ##% A recipe that was saved before a call MUST be what the call runs.
+    ##= docs/spec/models-and-recipes.md#km-recipe-run
+    ##% A recipe that is not there MUST be refused with `recipe_not_found`.
     def entry(self, name: str) -> BookEntry:
-        """The recipe of that name; raises `RecipeNotFound`."""
-        entries = self.entries()
-        for entry in entries:
-            if entry.name == name:
-                return entry
+        """The recipe of that name; raises `RecipeNotFound`. The others are not read: one of them may be slow to read."""
+        for entry in (*self._own(name), *_shipped(name)):
+            return entry
         shown = "".join(c if c.isprintable() else "?" for c in name[:60])
-        raise RecipeNotFound(f"No recipe {shown!r}.", hint=f"Recipes: {', '.join(e.name for e in entries)}.")
+        raise RecipeNotFound(f"No recipe {shown!r}.", hint=f"Recipes: {', '.join(self._names())}.")
 
-    def _own(self) -> list[BookEntry]:
+    def _names(self) -> list[str]:
+        own = (Path(file).stem for file in _listed(self.project / FOLDER))
+        return sorted({*own, *(name for name, _ in _shipped_texts())})
+
+    def _own(self, only: str | None = None) -> list[BookEntry]:
         files = ProjectFiles(self.project.resolve(), self.project.resolve(), max_bytes=MAX_BYTES)
         entries: list[BookEntry] = []
         seen: set[str] = set()
         for file in _listed(self.project / FOLDER):
             name = Path(file).stem
-            if name in seen:
+            if name in seen or only not in (None, name):
                 continue  # x.yaml counts before x.yml
             seen.add(name)
             read = files.read(f"{FOLDER}/{file}")
@@ -92,13 +101,20 @@ def _listed(folder: Path) -> list[str]:
     return fitting[:_MAX_FILES]
 
 
-def _shipped() -> list[BookEntry]:
-    folder = resources.files("contextive.recipes") / "shipped"
+##= docs/spec/models-and-recipes.md#where-recipes-come-from
+##% The recipes `daily-health`, `release-prep`, `stale-audit`, `subsystem-freshness`, `post-restore-verify`,
+##% `authoring-loop`, `feedback-triage` and `spec-audit` MUST ship.
+def _shipped(only: str | None = None) -> list[BookEntry]:
     return [
-        _entry(file.name.removesuffix(".yaml"), "shipped", f"shipped/{file.name}", file.read_text(encoding="utf-8"))
-        for file in folder.iterdir()
-        if file.name.endswith(".yaml")
+        _entry(name, "shipped", f"shipped/{file.name}", file.read_text(encoding="utf-8"))
+        for name, file in _shipped_texts()
+        if only in (None, name)
     ]
+
+
+def _shipped_texts() -> list[tuple[str, Traversable]]:
+    folder = resources.files("contextive.recipes") / "shipped"
+    return [(file.name.removesuffix(".yaml"), file) for file in folder.iterdir() if file.name.endswith(".yaml")]
 
 
 def _entry(name: str, source: Literal["project", "shipped"], file: str, text: str) -> BookEntry:

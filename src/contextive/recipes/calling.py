@@ -23,6 +23,10 @@ class SurfaceCaller:
     surface: Surface
     ctx: Context
 
+    ##= docs/spec/models-and-recipes.md#how-steps-run
+    ##% A recipe MUST NOT do what its caller may not do.
+    ##= docs/spec/models-and-recipes.md#workflow-tools
+    ##% A workflow MUST NOT run workflows or recipes.
     async def call(self, tool: str, params: Mapping[str, Any]) -> Any:
         declared = self.surface.tools.get(tool)
         if declared is not None and RUNS_RECIPES in declared.labels:
@@ -44,6 +48,8 @@ class RouterAsker:
 
     router: ModelRouter
 
+    ##= docs/spec/models-and-recipes.md#how-steps-run
+    ##% A line of a prompt that holds a secret MUST NOT leave the machine.
     async def ask(self, model: str, prompt: str) -> dict[str, Any]:
         safe = redact(prompt, contains_secret)
         if contains_secret(safe):

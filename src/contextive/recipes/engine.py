@@ -74,6 +74,10 @@ class RecipeEngine:
             raise
         return self._close(ledger, success=True, outputs=outputs)
 
+    ##= docs/spec/models-and-recipes.md#how-steps-run
+    ##% Steps MUST run in their order, and the first that fails ends the run.
+    ##= docs/spec/models-and-recipes.md#how-steps-run
+    ##% Outputs MUST be given only where every step went well.
     async def _run(self, recipe: Recipe, variables: Mapping[str, Any], ledger: Ledger) -> dict[str, Any]:
         total = len(recipe.steps)
         for done, step in enumerate(recipe.steps):
@@ -83,6 +87,8 @@ class RecipeEngine:
         names = Names(variables, ledger.results, ledger.captures)
         return {name: _rendered(value, names, f"The output {name}") for name, value in recipe.outputs.items()}
 
+    ##= docs/spec/models-and-recipes.md#how-steps-run
+    ##% A step that fails MUST be replaced by its fallback where it has one.
     async def _with_fallback(self, step: Step, variables: Mapping[str, Any], ledger: Ledger) -> None:
         try:
             await self._step(step, variables, ledger)
@@ -112,6 +118,8 @@ class RecipeEngine:
         ledger.captures.update(captured)
         ledger.steps.append(StepRecord(step.id, "success", self.clock() - started, step.description, result))
 
+    ##= docs/spec/models-and-recipes.md#km-recipe-run
+    ##% A step, a wait or a run that takes too long MUST end the run with `timeout`.
     async def _within(self, step: Step, work: Awaitable[Any]) -> Any:
         if step.timeout_seconds is None:
             return await work
@@ -134,6 +142,8 @@ class RecipeEngine:
             case Wait() as wait:
                 return await self._wait(step.id, wait, names, _rendered(wait.params, names, what))
 
+    ##= docs/spec/models-and-recipes.md#how-steps-run
+    ##% A wait MUST call its tool until the condition holds or its time is over.
     async def _wait(self, step: str, wait: Wait, names: Names, params: Mapping[str, Any]) -> Any:
         ends = self.clock() + wait.timeout_seconds
         until = replace(wait.until, value=_rendered(wait.until.value, names, f"The step {step}"))
@@ -168,6 +178,8 @@ class RecipeEngine:
         return failure
 
 
+##= docs/spec/models-and-recipes.md#how-steps-run
+##% A variable that is missing, unknown or of the wrong type MUST be refused before anything runs.
 def bind_variables(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, Any]:
     """The value of every variable: as given, else its default. Raises `InvalidRequest`."""
     known = ", ".join(recipe.variables) or "none"
@@ -202,6 +214,8 @@ def holds(condition: Condition, result: Any, names: Names) -> bool:
             return not _same(found, condition.value)
 
 
+##= docs/spec/models-and-recipes.md#km-recipe-run
+##% A result that is not what the recipe says MUST end the run with `assert_failed`.
 def check(condition: Condition, result: Any, names: Names, step: str) -> None:
     """Raise `AssertFailed` for a condition that is not true."""
     filled = replace(condition, value=_rendered(condition.value, names, f"The step {step}"))
@@ -240,6 +254,8 @@ def _rendered(value: Any, names: Names, what: str) -> Any:
         raise AssertFailed(f"{what} cannot be filled in: {fault}.") from None
 
 
+##= docs/spec/models-and-recipes.md#km-recipe-run
+##% A tool or model that fails MUST end the run with `tool_failed`.
 def _tool_failed(step: str, what: str, failure: ContextiveError) -> ContextiveError:
     """A failure of what a step called, in the words of the recipe. Running out of time stays what it is."""
     message = f"The step {step} failed: {what}: {failure.message}"
@@ -250,6 +266,8 @@ def _tool_failed(step: str, what: str, failure: ContextiveError) -> ContextiveEr
     return error
 
 
+##= docs/spec/models-and-recipes.md#how-steps-run
+##% A dry run MUST call nothing and write nothing.
 def _plan(step: Step) -> str:
     match step.action:
         case ToolCall(tool):

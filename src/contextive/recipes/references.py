@@ -19,6 +19,8 @@ class RecipeFault(Exception):
         self.text = text
 
 
+##= docs/spec/models-and-recipes.md#where-recipes-come-from
+##% A template that names something unknown or later MUST be refused before anything runs.
 def check_references(recipe: Recipe) -> None:
     """Raise `RecipeFault` for a double id, or a template that names something unknown or later."""
     known = _Known(set(recipe.variables))

@@ -57,6 +57,8 @@ class RunRecord:
     def duration_seconds(self) -> float:
         return max(0.0, (self.finished_at - self.started_at).total_seconds())
 
+    ##= docs/spec/models-and-recipes.md#km-recipe-run
+    ##% The answer of a run MUST have `status`, `outputs` and `steps`, of which each tells one step and how it ended.
     def as_dict(self) -> dict[str, Any]:
         """The run as its caller sees it."""
         return {

@@ -128,6 +128,8 @@ class RecipeEntry(_Part):
     timeout_seconds: Seconds = 900.0
 
 
+##= docs/spec/models-and-recipes.md#where-recipes-come-from
+##% A recipe that is not written as recipes are MUST be refused with its line before anything runs.
 def parse_recipe(text: str, name: str, file: str | None = None) -> Recipe:
     """The recipe in a YAML text; raises `SchemaInvalid`, which names the line, what is wrong and what is allowed."""
     from contextive.config.yaml_text import parse_yaml  # the reader of YAML is loaded when there is some

@@ -17,6 +17,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 ROOTS: Final = ("vars", "steps", "captures", "result")
 MAX_RENDERED: Final = 1_000_000
+MAX_PATH: Final = 1000
 
 _TEMPLATE: Final = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
 _FIRST: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -35,7 +36,7 @@ def parse_path(text: str) -> Path:
     """`result.results[0].chunk` as its parts. A key that is no plain word is written `["key"]`."""
     text = text.strip()
     first = _FIRST.match(text)
-    if first is None:
+    if first is None or len(text) > MAX_PATH:
         raise TemplateError(f"{_shown(text)} is not a path such as result.results[0]")
     parts: list[str | int] = [first[0]]
     position = first.end()
@@ -127,6 +128,8 @@ def paths_in(value: Any) -> Iterator[Path]:
                 yield from paths_in(child)
 
 
+##= docs/spec/models-and-recipes.md#how-steps-run
+##% A string that is one template MUST keep the type of its value.
 def render(value: Any, names: Names) -> Any:
     """A copy of the value with every template replaced; keys are left alone. Raises `Missing`."""
     match value:
@@ -140,6 +143,8 @@ def render(value: Any, names: Names) -> Any:
             return value
 
 
+##= docs/spec/models-and-recipes.md#how-steps-run
+##% What a template put in MUST NOT be looked at again, and the environment cannot be named.
 def _render_text(text: str, names: Names) -> Any:
     whole = _TEMPLATE.fullmatch(text)
     if whole is not None and whole[1] is not None:

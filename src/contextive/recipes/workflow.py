@@ -12,6 +12,10 @@ from contextive.recipes.references import RecipeFault, check_references, variabl
 from contextive.recipes.template import TemplateError, parse_path, paths_in
 
 
+##= docs/spec/models-and-recipes.md#workflow-tools
+##% The steps of a workflow MUST run in their order.
+##= docs/spec/models-and-recipes.md#workflow-tools
+##% A workflow whose templates name what no step and no variable gives at that point MUST stop the start.
 def recipe_of(name: str, workflow: Workflow) -> Recipe:
     """The workflow as a recipe. What its templates name and no step gives is a variable: text that the caller has to give.
 

@@ -34,6 +34,8 @@ class BackupAnswer(Shape):
     pruned: list[str] = Field(description="Older archives that were removed")
 
 
+##= docs/spec/gateway.md#making-a-backup
+##% The tool `km-backup-trigger` MUST make an archive and answer with its path and facts.
 @pack.tool(
     "km-backup-trigger",
     title="Back up",

@@ -41,6 +41,8 @@ class TextInput(ToolInput):
     ingest: bool | None = Field(None, description=_INGEST)
 
 
+##= docs/spec/gateway.md#rules-for-documents
+##% An answer MUST tell `stored_path`, `relative_path`, `overwritten`, `ingest_triggered` and `ingest_run`.
 class StoredAnswer(Shape):
     status: Literal["success"] = "success"
     stored_path: str
@@ -98,6 +100,8 @@ def _requester(ctx: Context) -> Requester:
     return Requester(ctx.caller.name, ctx.request_id)
 
 
+##= docs/spec/gateway.md#rules-for-documents
+##% With `ingest`, or where `knowledge.uploadDefaultIngest` is true, the document MUST be indexed before the answer.
 def _answer(stored: Stored, ingest: bool, ctx: Context) -> StoredAnswer:
     run, warning = _index(stored, ctx) if ingest else (None, None)
     return StoredAnswer(
@@ -110,6 +114,8 @@ def _answer(stored: Stored, ingest: bool, ctx: Context) -> StoredAnswer:
     )
 
 
+##= docs/spec/gateway.md#rules-for-documents
+##% A run that fails after a document was stored MUST be an `upstream_error`, and the document stays.
 def _index(stored: Stored, ctx: Context) -> tuple[dict[str, Any], str | None]:
     """A run that takes the document in. Where it fails the document stays, and the error says so."""
     index = index_of(ctx)

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from contextive.search.graph import Related
 
 
+##= docs/spec/knowledge.md#km-graph-node
+##% The argument `relationships` MUST choose among `outgoing`, `incoming`, `all` and `none`.
+##= docs/spec/knowledge.md#km-graph-node
+##% The limit of relationships MUST be 50 unless said, and at most 200.
 class NodeInput(ToolInput):
     node_id: str = Field(min_length=1, max_length=2000, description="Label:key, such as Code:src/app.py")
     relationships: Literal["outgoing", "incoming", "all", "none"] = Field("outgoing", description="Which to show")
@@ -27,6 +31,8 @@ class NodeAnswer(Shape):
     as_of: dict[str, Any]
 
 
+##= docs/spec/knowledge.md#km-graph-node
+##% The tool `km-graph-node` MUST take `node_id` and answer with the node, its relationships and how many there are.
 @pack.tool(
     "km-graph-node",
     title="Graph node",
@@ -49,6 +55,8 @@ def graph_node(given: NodeInput, ctx: Context) -> NodeAnswer:
     )
 
 
+##= docs/spec/knowledge.md#km-graph-subsystem
+##% The depth MUST be 1 unless said and at most 5, and the limit 25 unless said and at most 100.
 class SubsystemInput(ToolInput):
     name: str = Field(min_length=1, max_length=500, description="Subsystem, in any case")
     depth: int = Field(1, ge=0, le=5, description="Hops")
@@ -66,6 +74,8 @@ class SubsystemAnswer(Shape):
     as_of: dict[str, Any]
 
 
+##= docs/spec/knowledge.md#km-graph-subsystem
+##% The tool `km-graph-subsystem` MUST take `name` and answer with the subsystem, related nodes and artifacts.
 @pack.tool(
     "km-graph-subsystem",
     title="Subsystem",
@@ -91,6 +101,8 @@ def graph_subsystem(given: SubsystemInput, ctx: Context) -> SubsystemAnswer:
     )
 
 
+##= docs/spec/knowledge.md#km-graph-search
+##% The limit of found nodes MUST be 20 unless said, and at most 50.
 class GraphSearchInput(ToolInput):
     term: str = Field(max_length=500, description="Part of a name, path or title")
     limit: int = Field(20, ge=1, le=50, description="Most results")
@@ -102,6 +114,9 @@ class GraphSearchAnswer(Shape):
     as_of: dict[str, Any]
 
 
+##= docs/spec/knowledge.md#km-graph-search
+##% The tool `km-graph-search` MUST take `term` and list nodes whose key or name holds it with `id`, `label`, `score`
+##% and `snippet`.
 @pack.tool(
     "km-graph-search",
     title="Search the graph",

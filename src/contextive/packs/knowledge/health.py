@@ -28,6 +28,8 @@ class HealthAnswer(Shape):
     as_of: dict[str, Any]
 
 
+##= docs/spec/knowledge.md#km-health-summary
+##% The tool `km-health-summary` MUST say `ok` or `degraded`, and why, part by part.
 @pack.tool(
     "km-health-summary",
     title="Health of the index",
@@ -90,6 +92,8 @@ def _checks(index: Index, plan: SchedulePlan, is_kept: bool, now: float) -> Iter
         yield HealthCheck(name, job.name not in late, detail)
 
 
+##= docs/spec/knowledge.md#km-health-summary
+##% An index that nothing follows MUST count as stale after a day, or after twice the interval of a scheduled ingest.
 def _coverage(index: Index, plan: SchedulePlan, is_kept: bool, now: float) -> HealthCheck:
     """An index that follows its files is never stale; any other one is after a day, or twice its interval."""
     reports = index.store.reports("coverage", 1)

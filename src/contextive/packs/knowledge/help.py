@@ -39,6 +39,8 @@ class HelpAnswer(Shape):
     spec: str | None = None
 
 
+##= docs/spec/knowledge.md#km-help
+##% The tool `km-help` MUST tell how each tool of the pack is used, or one of them by the argument `tool`.
 @pack.tool(
     "km-help",
     title="Help",
@@ -56,11 +58,15 @@ async def help_on_tools(given: HelpInput, _ctx: Context) -> HelpAnswer:
     return HelpAnswer(tool=given.tool, usage=usages[given.tool], spec=spec)
 
 
+##= docs/spec/knowledge.md#km-help
+##% Help MUST be written from the declarations of the tools.
 def usage_of(tool: Tool) -> dict[str, str]:
     """A tool's purpose, and how its arguments are given."""
     return {"description": tool.description, "details": " ".join(_details(tool))}
 
 
+##= docs/spec/knowledge.md#km-help
+##% With `include_spec` the tool `km-help` MUST add the whole reference.
 def reference() -> str:
     """Every tool of this pack with its arguments and scope, as Markdown."""
     parts = ["# Knowledge tools\n"]

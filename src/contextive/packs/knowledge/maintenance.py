@@ -57,6 +57,8 @@ class ListInput(ToolInput):
     limit: int = Field(10, ge=1, le=100, description="Most runs")
 
 
+##= docs/spec/gateway.md#km-ingest-status
+##% The tool `km-ingest-list` MUST list runs, the newest first.
 @pack.tool(
     "km-ingest-list",
     title="Ingest runs",
@@ -81,6 +83,14 @@ class TriggerInput(ToolInput):
     paths: list[str] | None = Field(None, description="Not supported")
 
 
+##= docs/spec/gateway.md#km-ingest-trigger
+##% The tool `km-ingest-trigger` MUST bring the index in step with the files, wait for it, and answer with the run.
+##= docs/spec/gateway.md#km-ingest-trigger
+##% A run MUST be recorded under `profile`, or under `knowledge.defaultProfile` where none is given.
+##= docs/spec/gateway.md#km-ingest-trigger
+##% A call with `paths` MUST be refused with `unsupported_operation`.
+##= docs/spec/gateway.md#km-ingest-trigger
+##% A run that fails MUST be answered as an error with the `status` `failure`.
 @pack.tool(
     "km-ingest-trigger",
     title="Index now",
@@ -119,6 +129,9 @@ async def ingest_trigger(given: TriggerInput, ctx: Context) -> Reply:
     return Reply(data=answer)
 
 
+##= docs/spec/gateway.md#km-lifecycle-report
+##% The tool `km-lifecycle-report` MUST take no arguments and tell isolated nodes, stale documents and subsystems
+##% without tests.
 @pack.tool(
     "km-lifecycle-report",
     title="Lifecycle report",
@@ -143,6 +156,10 @@ def lifecycle_report(_given: NoInput, ctx: Context) -> Reply:
     return Reply(data={"status": "success", **report, "omitted": omitted, "as_of": shown_as_of(index.as_of())})
 
 
+##= docs/spec/gateway.md#km-feedback-submit
+##% The tool `km-feedback-submit` MUST take `request_id` and `chunk_id`, and optionally `vote`, `note` and `context`.
+##= docs/spec/gateway.md#km-feedback-submit
+##% A vote MUST lie between -1 and 1.
 class Ballot(ToolInput):
     request_id: str = Field(min_length=1, max_length=200, description="metadata.request_id of the search")
     chunk_id: str = Field(min_length=1, max_length=2000, description="chunk_id of the result")
@@ -186,6 +203,10 @@ def feedback_batch(given: Ballots, ctx: Context) -> Reply:
     return Reply(data={"status": "success", "votes": _vote(index_of(ctx), given.votes, ctx)})
 
 
+##= docs/spec/gateway.md#km-ingest-status
+##% The tool `km-ingest-status` MUST tell the newest run, or the newest one of `profile`.
+##= docs/spec/gateway.md#km-ingest-status
+##% Before the first run the `status` MUST be `not_found`.
 def status_of(index: Index, profile: str | None) -> dict[str, Any]:
     """The newest run in the words of the interface, and what goes on."""
     run = index.last_run(profile)
@@ -196,6 +217,8 @@ def status_of(index: Index, profile: str | None) -> dict[str, Any]:
     return {"status": "ok", **row, "run": row, "now": now, "as_of": shown_as_of(index.as_of())}
 
 
+##= docs/spec/gateway.md#km-ingest-status
+##% A run MUST tell its id, profile, start, duration, success, files by type, chunks and git HEAD.
 def shown_run(run: Run) -> dict[str, Any]:
     """A recorded run."""
     return {
@@ -223,6 +246,8 @@ def shown_outcome(outcome: Outcome) -> dict[str, Any]:
     return run
 
 
+##= docs/spec/gateway.md#km-ingest-trigger
+##% A client that asked to be told MUST hear how far a run is.
 async def _run(index: Index, request: IngestRequest, ctx: Context, *, dummy: bool) -> tuple[Outcome, int, str | None]:
     """The run in a thread of its own, its progress told from here."""
     latest: list[tuple[str, int, int]] = []
@@ -243,8 +268,17 @@ async def _run(index: Index, request: IngestRequest, ctx: Context, *, dummy: boo
                 return work.result()
     finally:
         stop.set()  # a caller that has gone does not want the rest
+        work.add_done_callback(_forget)
 
 
+def _forget(work: asyncio.Future[Any]) -> None:
+    """Take note of how a run ended that nobody waits for any more; the run itself has recorded it."""
+    if not work.cancelled():
+        work.exception()
+
+
+##= docs/spec/gateway.md#km-ingest-trigger
+##% With `use_dummy_embeddings` vectors MUST be made without a model, unless there are vectors of one.
 def _work(
     index: Index,
     request: IngestRequest,
@@ -269,6 +303,12 @@ def _work(
         return outcome, 0, f"No vectors were made: {error.message}"
 
 
+##= docs/spec/gateway.md#km-feedback-submit
+##% A vote MUST be acknowledged with the time at which it was taken.
+##= docs/spec/gateway.md#km-feedback-submit
+##% A vote on something that the search did not show MUST be refused with `not_found`.
+##= docs/spec/gateway.md#km-feedback-submit
+##% Of the votes of `km-feedback-batch` all MUST be taken or none.
 def _vote(index: Index, ballots: list[Ballot], ctx: Context) -> list[dict[str, Any]]:
     from contextive.store.values import AuditEntry, Vote
 

@@ -114,6 +114,8 @@ class CypherInput(ToolInput):
     parameters: dict[str, Any] | None = Field(None, description="Values for it")
 
 
+##= docs/spec/gateway.md#routes
+##% A query in Cypher MUST be refused with `unsupported_operation` and the name of what can be used instead.
 @operations.tool(
     "gateway-graph-cypher",
     title="Cypher",

@@ -22,6 +22,8 @@ pack = Pack(
 LABELS = ("knowledge",)
 
 
+##= docs/spec/knowledge.md#readers
+##% The tools of this page MUST be offered to readers, except `km-graph-query`.
 def fill() -> None:
     """Have each part of the pack declare what it offers, in the order in which it is listed."""
     for part in ("help", "search", "graph", "reports", "maintenance", "documents", "backups", "query", "health"):
@@ -29,6 +31,8 @@ def fill() -> None:
     import_module("contextive.packs.knowledge_recipes").declare(pack)
 
 
+##= docs/spec/gateway.md#answers-of-the-tools
+##% Every answer of a tool of the pack MUST have a `status`.
 class Shape(BaseModel):
     """A result; fields that say nothing are left out of the answer."""
 
@@ -39,6 +43,8 @@ def index_of(ctx: Context) -> Index:
     return ctx.service(Index)
 
 
+##= docs/spec/knowledge.md#keeping-in-step
+##% An answer MUST say which state of the index it was made from.
 def shown_as_of(as_of: AsOf) -> dict[str, Any]:
     """The state of the index in the words of an answer; what is nought is left out."""
     shown: dict[str, Any] = {"generation": as_of.generation}

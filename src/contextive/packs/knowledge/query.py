@@ -54,6 +54,8 @@ class QueryReply(Shape):
     as_of: dict[str, Any]
 
 
+##= docs/spec/knowledge.md#more-questions
+##% The tool `km-graph-query` MUST need the maintainer scope.
 @pack.tool(
     "km-graph-query",
     title="Query the graph",

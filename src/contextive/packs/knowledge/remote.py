@@ -6,20 +6,25 @@ needs no index and stays.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import random
 import re
+import ssl
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel
 
 from contextive.errors import (
+    ConfigError,
     ContextiveError,
     Forbidden,
     RateLimited,
@@ -29,7 +34,9 @@ from contextive.errors import (
     UpstreamError,
     all_error_types,
 )
+from contextive.packs.knowledge.event_stream import Answered, EventReader, Heard
 from contextive.registry import Context, Pack, Reply, Scope, Tool
+from contextive.registry.threads import run_in_thread
 
 if TYPE_CHECKING:
     import httpx
@@ -41,9 +48,14 @@ _ATTEMPTS = 3
 _FIRST_PAUSE_SECONDS = 0.2
 _TRY_AGAIN = frozenset({502, 503, 504})
 _MARGIN_SECONDS = 5.0
+_TELL_SECONDS = 0.2
+_HEARTBEAT_SECONDS = 5.0
+_MOST_HEARD = 100
 _LONGEST_WORDS = 500
 _REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,64}\Z")
 # What the caller can mend is told in the gateway's own words; everything else is an error of the other side.
+##= docs/spec/gateway.md#remote-mode
+##% An error that the caller can mend MUST come back in the words of the gateway.
 _PASSED_ON = frozenset(
     {
         "invalid_request", "invalid_identifier", "invalid_cursor", "not_found", "conflict", "too_large", "timeout",
@@ -63,7 +75,11 @@ class GatewaySettings:
     timeout_seconds: float = 30.0
     verify_ssl: bool = True
     max_bytes: int = 2_000_000
+    ca_file: str | None = None
+    """Certificates beside the well-known ones that the gateway's may be signed by."""
 
+    ##= docs/spec/gateway.md#remote-mode
+    ##% Tokens that would travel to another machine without TLS MUST be warned of.
     @property
     def sends_tokens_openly(self) -> bool:
         """Whether a token would travel to another machine without TLS."""
@@ -78,6 +94,7 @@ class Gateway:
     def __init__(self, settings: GatewaySettings, sleep: Callable[[float], None] = time.sleep) -> None:
         self.settings = settings
         self._sleep = sleep
+        self._verify = _verification(settings)
         self._lock = threading.Lock()
         self._client: httpx.Client | None = None
 
@@ -87,17 +104,31 @@ class Gateway:
         if client is not None:
             client.close()
 
-    def call(self, tool: Tool, arguments: Mapping[str, Any], request_id: str) -> Reply:
-        """What the gateway's tool of the same name answers."""
+    ##= docs/spec/gateway.md#remote-mode
+    ##% What changes something MUST NOT be sent twice.
+    ##= docs/spec/gateway.md#remote-mode
+    ##% What only reads SHOULD be tried again where that may help.
+    def call(
+        self,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        request_id: str,
+        hear: Callable[[Heard], None] = lambda _heard: None,
+        stop: threading.Event | None = None,
+    ) -> Reply:
+        """What the gateway's tool of the same name answers. `hear` is told of the progress of long calls; `stop` ends one."""
         token = self._token(tool)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
+        if tool.timeout_seconds is not None:  # only what may take long tells how far it is
+            headers["Accept"] = "application/json, text/event-stream"
+        listener = _Listener(hear, stop or threading.Event())
         if _REQUEST_ID.match(request_id):
             headers["X-Request-ID"] = request_id
         seconds = self.seconds_for(tool)
         ends = time.monotonic() + seconds
         may_repeat = tool.annotations.read_only and tool.annotations.idempotent
         for attempt in range(1, _ATTEMPTS + 1):
-            outcome = self._attempt(tool, arguments, headers, ends, seconds)
+            outcome = self._attempt(tool, arguments, headers, ends, seconds, listener)
             if isinstance(outcome, Reply):
                 return outcome
             pause = _FIRST_PAUSE_SECONDS * 2.0 ** (attempt - 1) * random.uniform(0.5, 1.0)  # noqa: S311
@@ -107,10 +138,16 @@ class Gateway:
             self._sleep(pause)
         raise AssertionError("the last attempt either returns or raises")
 
+    ##= docs/spec/gateway.md#remote-mode
+    ##% A call MUST end within its time, with all its attempts.
     def seconds_for(self, tool: Tool) -> float:
         """The time that one call may take with all its attempts."""
         return max(self.settings.timeout_seconds, tool.timeout_seconds or 0.0)
 
+    ##= docs/spec/gateway.md#remote-mode
+    ##% A call MUST carry the token of its scope as a bearer token.
+    ##= docs/spec/gateway.md#remote-mode
+    ##% Without a maintainer token a maintainer tool MUST fail before anything is sent.
     def _token(self, tool: Tool) -> str | None:
         if tool.scope is Scope.MAINTAINER:
             if self.settings.admin_token is None:
@@ -119,7 +156,13 @@ class Gateway:
         return self.settings.reader_token or self.settings.admin_token
 
     def _attempt(
-        self, tool: Tool, arguments: Mapping[str, Any], headers: Mapping[str, str], ends: float, seconds: float
+        self,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        headers: Mapping[str, str],
+        ends: float,
+        seconds: float,
+        listener: _Listener,
     ) -> Reply | _Failure:
         import httpx
 
@@ -130,10 +173,20 @@ class Gateway:
             with self._open().stream(
                 "POST", url, json=dict(arguments), headers=dict(headers), timeout=timeout
             ) as response:
-                body = self._read(response, ends)
                 status, retry_after = response.status_code, response.headers.get("retry-after", "")
+                if response.headers.get("content-type", "").startswith("text/event-stream"):
+                    status, body = self._listen(response, ends, listener)
+                else:
+                    body = self._read(response, ends)
         except (httpx.ConnectError, httpx.ConnectTimeout) as failure:
             logger.warning("gateway: %s", type(failure).__name__)  # the class only: the text of some holds the URL
+            if _is_distrusted(failure):
+                return _Failure(
+                    UpstreamError(
+                        "The gateway's certificate is not trusted.",
+                        hint="Name its CA's file in KM_MCP_CA_FILE, and check that KM_GATEWAY_URL has the certificate's name.",
+                    )
+                )
             return _Failure(
                 UpstreamError(
                     "The gateway cannot be reached.", hint="Check KM_GATEWAY_URL, the certificate, and that it runs."
@@ -155,13 +208,17 @@ class Gateway:
             return _Failure(UpstreamError(f"The gateway's answer is over {self.settings.max_bytes} bytes."))
         return _reply(body) if status == 200 else _failure(tool, status, body, retry_after)
 
+    ##= docs/spec/gateway.md#remote-mode
+    ##% A redirect of the gateway MUST NOT be followed.
+    ##= docs/spec/gateway.md#remote-mode
+    ##% Variables that name a proxy MUST NOT lead a call elsewhere.
     def _open(self) -> httpx.Client:
         import httpx
 
         with self._lock:
             if self._client is None:
                 # No redirect is followed and the environment stays out: the token would travel with either.
-                self._client = httpx.Client(verify=self.settings.verify_ssl, follow_redirects=False, trust_env=False)
+                self._client = httpx.Client(verify=self._verify, follow_redirects=False, trust_env=False)
             return self._client
 
     def _read(self, response: httpx.Response, ends: float) -> bytes | None:
@@ -177,7 +234,61 @@ class Gateway:
                 raise httpx.ReadTimeout("the body took too long")
         return bytes(data)
 
+    def _listen(self, response: httpx.Response, ends: float, listener: _Listener) -> tuple[int, bytes | None]:
+        """The answer at the end of a stream, with its status; None for one that is over the limit."""
+        import httpx
 
+        reader = EventReader()
+        for piece in response.iter_bytes():
+            for event in reader.feed(piece):
+                match event:
+                    case Answered():
+                        return event.status, None if len(event.body) > self.settings.max_bytes else event.body
+                    case Heard():
+                        listener.hear(event)
+            if reader.size > self.settings.max_bytes:
+                return response.status_code, None
+            if time.monotonic() > ends:
+                raise httpx.ReadTimeout("the stream took too long")
+            if listener.stop.is_set():
+                break  # the gateway notices that nobody listens any more
+        raise httpx.RemoteProtocolError("the stream ended without an answer")
+
+
+@dataclass(frozen=True, slots=True)
+class _Listener:
+    hear: Callable[[Heard], None]
+    stop: threading.Event
+
+
+def _verification(settings: GatewaySettings) -> ssl.SSLContext | bool:
+    """How the gateway's certificate is checked."""
+    if not settings.verify_ssl or settings.ca_file is None:
+        return settings.verify_ssl
+    import httpx
+
+    context = httpx.create_ssl_context(trust_env=False)
+    try:
+        context.load_verify_locations(cafile=str(Path(settings.ca_file).expanduser()))
+    except (OSError, ssl.SSLError):
+        raise ConfigError(
+            "knowledge.gatewayCaFile cannot be read as certificates.", hint="It is the path of a file in PEM."
+        ) from None
+    return context
+
+
+def _is_distrusted(failure: BaseException) -> bool:
+    """Whether a certificate was the reason that there is no connection."""
+    cause: BaseException | None = failure
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
+##= docs/spec/gateway.md#remote-mode
+##% The names, arguments and scopes of the tools MUST be the same as without a gateway.
 def remote_pack(pack: Pack, gateway: Gateway) -> Pack:
     """The pack with handlers that ask the gateway. It declares the same tools in the same order."""
     forwarding = Pack(pack.name, title=pack.title, description=pack.description)
@@ -186,8 +297,15 @@ def remote_pack(pack: Pack, gateway: Gateway) -> Pack:
 
 
 def _forwarded(tool: Tool, gateway: Gateway) -> Tool:
-    def forward(given: BaseModel, ctx: Context) -> Reply:
-        return gateway.call(tool, given.model_dump(mode="json", exclude_unset=True, by_alias=True), ctx.request_id)
+    async def forward(given: BaseModel, ctx: Context) -> Reply:
+        arguments = given.model_dump(mode="json", exclude_unset=True, by_alias=True)
+        heard: deque[Heard] = deque(maxlen=_MOST_HEARD)
+        stop = threading.Event()
+        work = run_in_thread(lambda: gateway.call(tool, arguments, ctx.request_id, heard.append, stop))
+        try:
+            return await _told(asyncio.ensure_future(work), heard, ctx)
+        finally:
+            stop.set()
 
     return replace(
         tool,
@@ -195,6 +313,22 @@ def _forwarded(tool: Tool, gateway: Gateway) -> Tool:
         timeout_seconds=gateway.seconds_for(tool) + _MARGIN_SECONDS,
         annotations=replace(tool.annotations, open_world=True),
     )
+
+
+async def _told(work: asyncio.Future[Reply], heard: deque[Heard], ctx: Context) -> Reply:
+    """The answer. Until it comes the client hears what the gateway tells, and from time to time that it still works."""
+    number, last = 0.0, time.monotonic()
+    while True:
+        done, _ = await asyncio.wait({work}, timeout=_TELL_SECONDS)
+        while heard:
+            event = heard.popleft()
+            number, last = max(event.done, number + 0.001), time.monotonic()  # numbers of progress only ever grow
+            await ctx.client.progress(number, event.total, _words(event.message) or None)
+        if done:
+            return work.result()
+        if time.monotonic() - last >= _HEARTBEAT_SECONDS:
+            number, last = number + 0.001, time.monotonic()
+            await ctx.client.progress(number, None, "The gateway is at work.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +345,8 @@ def _reply(body: bytes) -> Reply | _Failure:
     return Reply(data=answer["result"], is_error=answer.get("status") == "error")
 
 
+##= docs/spec/gateway.md#remote-mode
+##% Every other failure MUST be told without the address, the token and the words of the other side.
 def _failure(tool: Tool, status: int, body: bytes, retry_after: str) -> _Failure:
     said = (_json_object(body) or {}).get("error")
     said = said if isinstance(said, dict) else {}

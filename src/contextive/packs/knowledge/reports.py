@@ -24,6 +24,11 @@ class CoverageAnswer(BaseModel):
     as_of: dict[str, Any]
 
 
+##= docs/spec/knowledge.md#km-coverage-summary
+##% The tool `km-coverage-summary` MUST take no arguments and tell the files by type, the chunks, and the files without
+##% chunks.
+##= docs/spec/knowledge.md#km-coverage-summary
+##% A coverage report MUST tell how fresh the index is.
 @pack.tool(
     "km-coverage-summary",
     title="Index coverage",

@@ -21,6 +21,9 @@ Words = str | list[str]
 _PROMPT = "Say with km-feedback-submit which results helped."
 
 
+##= docs/spec/knowledge.md#requests-of-km-search
+##% The filters MUST be `subsystems`, `artifact_types`, `namespaces`, `tags`, `symbols`, `symbol_kinds`,
+##% `symbol_languages`, `updated_after` and `max_age_days`.
 class SearchFilters(ToolInput):
     subsystems: list[str] | None = Field(None, description="Names of subsystems")
     artifact_types: list[str] | None = Field(None, description="code, doc, test, proto, config")
@@ -33,6 +36,8 @@ class SearchFilters(ToolInput):
     max_age_days: int | None = Field(None, gt=0, description="Days since the last commit")
 
 
+##= docs/spec/knowledge.md#requests-of-km-search
+##% The tool `km-search` MUST take `query`, and optionally `limit`, `include_graph`, `filters` and `sort_by_vector`.
 class SearchInput(ToolInput):
     query: str = Field(min_length=1, max_length=4000, description="Question, words or identifiers")
     limit: int = Field(10, description="1 to 25")
@@ -101,6 +106,8 @@ class BatchAnswer(Shape):
     answers: list[dict[str, Any]] = Field(description="One answer of km-search for each query")
 
 
+##= docs/spec/knowledge.md#more-questions
+##% The tool `km-search-batch` MUST answer up to ten queries, each as `km-search` would without graph context.
 @pack.tool(
     "km-search-batch",
     title="Several searches",
@@ -117,6 +124,8 @@ def search_batch(given: BatchInput, ctx: Context) -> Reply:
     return Reply(data={"status": "success", "answers": answers})
 
 
+##= docs/spec/knowledge.md#answers-of-km-search
+##% The `metadata` of an answer MUST hold a `request_id` that a later vote can name.
 def shown_response(response: SearchResponse, as_of: Any) -> dict[str, Any]:
     """An answer in the words of the interface."""
     metadata = {
@@ -136,6 +145,10 @@ def shown_response(response: SearchResponse, as_of: Any) -> dict[str, Any]:
     }
 
 
+##= docs/spec/knowledge.md#answers-of-km-search
+##% Each result MUST have `chunk`, `graph_context` and `scoring`.
+##= docs/spec/knowledge.md#answers-of-km-search
+##% A chunk that is cut short MUST say how much is missing and how to get it.
 def _shown(result: SearchResult) -> dict[str, Any]:
     chunk = asdict(result.chunk)
     for internal in ("symbol_ids", "truncated"):
@@ -158,6 +171,8 @@ def _shown(result: SearchResult) -> dict[str, Any]:
     return shown
 
 
+##= docs/spec/knowledge.md#answers-of-km-search
+##% A chunk MUST list its symbols with id, qualified name and lines, while `knowledge.symbols` is true.
 def _symbol(found: FoundSymbol) -> dict[str, Any]:
     shown = asdict(found.symbol)
     if found.editor_uri:
@@ -198,6 +213,7 @@ def _events(response: SearchResponse, context: dict[str, Any] | None) -> Iterato
                 "vector_score": result.scoring.vector_score,
                 "lexical_score": result.scoring.lexical_score,
                 "adjusted_score": result.scoring.adjusted_score,
+                "signals": {key: value for key, value in asdict(result.scoring.signals).items() if value is not None},
                 "graph_context_present": result.graph_context is not None,
                 "context": context or {},
             },

@@ -54,6 +54,10 @@ def search(ctx: Context, query: str) -> Sequence[NoteHit]:
     return ctx.service(NotesService).view().catalog.index.search(query)
 
 
+##= docs/spec/notes.md#answers-from-the-notes
+##% Without a model, `ask` MUST be refused with `AI search is not available`.
+##= docs/spec/notes.md#what-leaves-the-machine
+##% The model of the connected client MUST NOT write answers unless `notes.askClientModel` is true.
 async def ask(ctx: Context, question: str) -> Answer:
     """The answer of the provided answerer. Without one, and without a model, there is none."""
     answerer = _provided(ctx, Answerer)

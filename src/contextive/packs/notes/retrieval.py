@@ -53,6 +53,8 @@ class IndexRetriever:
     async def retrieve(self, question: str, limit: int) -> Sequence[Source]:
         return await run_in_thread(lambda: self._retrieve(question, limit))
 
+    ##= docs/spec/notes.md#answers-from-the-notes
+    ##% Before there is an index, sources MUST be found by the keywords of the question.
     def _retrieve(self, question: str, limit: int) -> list[Source]:
         try:
             index = self._made_index()
@@ -67,6 +69,8 @@ class IndexRetriever:
         index = self.index()
         return index if index.settings.state_dir.is_dir() and index.store.generation() else None
 
+    ##= docs/spec/notes.md#answers-from-the-notes
+    ##% Sources MUST be found by words and by meaning, notes before all else.
     def _found(self, index: Index, question: str, limit: int) -> list[Source]:
         # A search answers at once, by words alone while vectors cannot be made yet; an answer is worth a moment more.
         index.wait_for_model(_LOAD_SECONDS)
@@ -85,6 +89,8 @@ class IndexRetriever:
         found = [*islice(sources.values(), limit), *islice(beside, _MOST_BESIDE)][:limit]
         return [source for source in found if may_leave(self.notes.root, source.path)]
 
+    ##= docs/spec/notes.md#answers-from-the-notes
+    ##% A note that was saved before the question MUST be found as it is now.
     def _unknown_notes(self, index: Index, question: str) -> Iterator[Note]:
         """Notes with the question's keywords that the index does not know as they are now."""
         for note in relevant_notes(self.notes.view().catalog.newest_first, question, _SEARCHED):

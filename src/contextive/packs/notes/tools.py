@@ -27,6 +27,16 @@ _MAX_PROBLEMS = 20
 _MAX_PAGES = 10_000
 
 
+##= docs/spec/notes.md#list-pages
+##% The tool `list_pages` MUST list every note with `slug` and `title` in the array `pages`.
+##= docs/spec/notes.md#list-pages
+##% Without notes, `list_pages` MUST answer with an empty array.
+##= docs/spec/notes.md#list-pages
+##% What is wrong with the files of notes MUST be told in `problems`.
+##= docs/spec/notes.md#list-pages
+##% More than 10,000 pages MUST come in parts with a cursor for the next part.
+##= docs/spec/notes.md#manifest
+##% The manifest MUST name `list_pages`, `get_page`, `search`, `ask` and `get_connections` to every caller.
 @pack.tool(
     "list_pages",
     title="List pages",
@@ -45,6 +55,10 @@ def list_pages(given: PagesInput, ctx: Context) -> Pages:
     )
 
 
+##= docs/spec/notes.md#get-page
+##% The tool `get_page` MUST take `slug` and answer with `slug`, `title`, `content`, `outlinks` and `backlinks`.
+##= docs/spec/notes.md#get-page
+##% A maintainer MUST also get the `version` of a page, and a reader no field beyond the five.
 @pack.tool(
     "get_page",
     title="Get a page",
@@ -65,6 +79,9 @@ def get_page(given: PageInput, ctx: Context) -> Page:
     )
 
 
+##= docs/spec/notes.md#search
+##% The tool `search` MUST take `query` and list the pages found with `slug`, `title` and `excerpt` in the array
+##% `results`.
 @pack.tool(
     "search",
     title="Search pages",
@@ -77,6 +94,8 @@ def search_pages(given: SearchInput, ctx: Context) -> Hits:
     return Hits(results=[{"slug": h.note.slug, "title": h.note.title, "excerpt": h.excerpt} for h in found])
 
 
+##= docs/spec/notes.md#answers-from-the-notes
+##% The tool `ask` MUST take `question` and answer with `answer` and `sources`.
 @pack.tool(
     "ask",
     title="Ask the pages",
@@ -90,6 +109,10 @@ async def ask_pages(given: AskInput, ctx: Context) -> Answered:
     return Answered.model_validate(answer.as_dict())
 
 
+##= docs/spec/notes.md#get-connections
+##% The tool `get_connections` MUST take `slug` and answer with `outlinks`, `backlinks` and `localGraph`.
+##= docs/spec/notes.md#get-connections
+##% A page without a note MUST be refused by `get_connections` as it is by `get_page`.
 @pack.tool(
     "get_connections",
     title="Page connections",
@@ -107,6 +130,8 @@ def get_connections(given: PageInput, ctx: Context) -> Connections:
     )
 
 
+##= docs/spec/notes.md#get-connections
+##% A node MUST have `id`, `title` and `connections`, which counts its edges in the whole graph.
 def _shown(graph: LocalGraph) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "nodes": [{"id": n.note.slug, "title": n.note.title, "connections": n.connections} for n in graph.nodes],

@@ -45,6 +45,8 @@ class DeleteInput(ToolInput):
     keep_links: bool = Field(False, description="Leave links to it")
 
 
+##= docs/spec/notes.md#rules-of-writing
+##% The tools `create_page`, `update_page`, `rename_page` and `delete_page` MUST need the maintainer scope.
 @pack.tool(
     "create_page",
     title="Create a page",

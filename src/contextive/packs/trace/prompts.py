@@ -12,6 +12,7 @@ from contextive.packs.trace.resources import _complete_requirement, _complete_sp
 from contextive.registry import Context, PromptArgument, PromptMessage, Text
 from contextive.trace.advice import what_is_missing
 from contextive.trace.ranking import SIMPLE_STATUS, level_word, prioritise
+from contextive.trace.reports.visible import spell_hidden
 from contextive.trace.requirement import Requirement
 
 _REQUIREMENT = PromptArgument(
@@ -20,7 +21,8 @@ _REQUIREMENT = PromptArgument(
 
 
 def _user(text: str) -> list[PromptMessage]:
-    return [PromptMessage("user", Text(text))]
+    # What a specification hides would be followed unseen: a prompt is read by a model as the user's own words.
+    return [PromptMessage("user", Text(spell_hidden(text)))]
 
 
 def _quoted(text: str) -> str:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from contextive.errors import InvalidRequest
 from contextive.ingest.trace_service import TraceView
 from contextive.registry import Reply, Text, ToolInput
+from contextive.registry.content import visible_json
 from contextive.registry.paging import encode_cursor, offset_of
 from contextive.registry.registry import shown
 from contextive.trace.catalog import TraceCatalog
@@ -116,7 +117,7 @@ class _Paging(Generic[Item]):
         if following:
             data["next_cursor"] = following
             note += f"; for the next ones call again with cursor={following}"
-        return Reply(data=data, content=[Text(json.dumps(page, ensure_ascii=False)), Text(note + ".")])
+        return Reply(data=data, content=[Text(visible_json(json.dumps(page, ensure_ascii=False))), Text(note + ".")])
 
 
 page_reply = _Paging.reply

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from contextive.ingest.notes_service import NotesService
 from contextive.ingest.trace_service import TraceService, TraceView
 from contextive.packs.trace.pack import pack, view_of
 from contextive.packs.trace.shapes import (
@@ -35,6 +36,7 @@ from contextive.trace.requirement import Requirement, Status
 _CITATION_ID = re.compile(r"(.+):([1-9][0-9]{0,8})\Z", re.DOTALL)
 _CODE_LINES = 6
 _MAX_SHOWN_CITATIONS = 20
+_MAX_SHOWN_NOTES = 20
 _MAX_COMMENT_LINES = 100
 _LABELS = ("requirements",)
 
@@ -344,6 +346,12 @@ class MissingPiece(Shape):
     citation: str = Field(description="The comment to add")
 
 
+class NoteAbout(Shape):
+    slug: str
+    title: str
+    path: str
+
+
 class Explanation(Shape):
     error: str | None = None
     identifier: str | None = None
@@ -358,6 +366,7 @@ class Explanation(Shape):
     missing: list[MissingPiece] | None = None
     similar: list[str] | None = Field(None, description="Citations of requirements in much the same words")
     more_citations: int | None = None
+    notes: list[NoteAbout] | None = Field(None, description="Notes that link to the requirement")
 
 
 class ExplanationSchema(BaseModel):
@@ -379,8 +388,8 @@ class ExplanationSchema(BaseModel):
 @pack.tool(
     "explain_requirement",
     title="Explain a requirement",
-    description="Everything about one requirement: text, level, status, each citation with its code, what is missing, and the "
-    "exact comment to add.",
+    description="Everything about one requirement: text, level, status, each citation with its code, notes about it, what is "
+    "missing, and the exact comment to add.",
     labels=_LABELS,
     invocation_hints="when you start to work on a requirement",
     output=ExplanationSchema,
@@ -390,7 +399,10 @@ def explain_requirement(given: IdentifierInput, ctx: Context) -> Reply:
     found = view.catalog.find(given.req_identifier)
     if not found:
         return data_reply(Explanation(error=_not_found(view, given.req_identifier)))
-    return data_reply(_explain(found[0], view, ctx.service(TraceService)))
+    linking = ctx.service(NotesService).view().catalog.about_requirement(found[0].identifier)
+    notes = [NoteAbout(slug=note.slug, title=note.title, path=note.path) for note in linking[:_MAX_SHOWN_NOTES]]
+    explained = _explain(found[0], view, ctx.service(TraceService))
+    return data_reply(explained.model_copy(update={"notes": notes or None}))
 
 
 class NextInput(ToolInput):

@@ -125,10 +125,12 @@ def _buckets(found: _Entry, shapes: Mapping[str, Any], where: str) -> _Entry:
     return known | {url: _sorted(found[url]) for url in sorted(found.keys() - shapes.keys())}
 
 
-def _sorted(value: Any) -> Any:
+def _sorted(value: Any, depth: int = 0) -> Any:
+    if depth > _MOST_DEPTH:
+        raise InvalidRequest(f"A report is nested more than {_MOST_DEPTH} levels deep.")
     if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(item) for item in value] if isinstance(value, list) else value
+        return {key: _sorted(value[key], depth + 1) for key in sorted(value)}
+    return [_sorted(item, depth + 1) for item in value] if isinstance(value, list) else value
 
 
 def _checked(value: Any, shape: Any, where: str) -> Any:
@@ -149,6 +151,7 @@ def _checked(value: Any, shape: Any, where: str) -> Any:
     return value
 
 
+_MOST_DEPTH = 64
 _TYPE_WORDS = {str: "a string", int: "a whole number", dict: "an object"}
 
 

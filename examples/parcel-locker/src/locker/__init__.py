@@ -1,0 +1,1 @@
+"""A wall of boxes that keeps parcels until somebody comes with the code."""

@@ -1,0 +1,136 @@
+"""What an index holds and what a search found, for eyes: tables and colours on a terminal, plain lines in a pipe."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+SNIPPET_LINES = 3
+
+
+def print_status(status: Mapping[str, Any]) -> None:
+    """The facts of an index. A pipe gets all of them, one a line."""
+    if not sys.stdout.isatty():
+        for key, value in status.items():
+            print(f"{key}: {_plain(value)}")
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in _status_rows(status):
+        table.add_row(name, value)
+    Console(highlight=False).print(table)
+
+
+def _status_rows(status: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
+    from rich.markup import escape
+
+    store, run = status["store"], status["last_run"]
+    vectors = sum(status["vectors"].values())
+    to_make = f", [yellow]{status['vectors_to_make']} to make[/]" if status["vectors_to_make"] else ""
+    size = store.get("database_bytes", 0) / 1_000_000
+    rows = [
+        ("files", f"{status['files']}  [dim]{escape(_plain(status['by_type']))}[/]"),
+        ("chunks", f"{status['chunks']}"),
+        ("vectors", f"{vectors}{to_make}  [dim]{escape(', '.join(status['vectors']))}[/]"),
+        ("left out", f"[dim]{escape(_plain(status['left_out']))}[/]"),
+        ("as of", f"{_plain(status['indexed_at'])}  [dim]{_ago(status['indexed_at'])}[/]"),
+        ("git head", escape(str(status["repo_head"] or "none")[:12])),
+        ("last run", _run(run) if run else "none"),
+        ("now", escape(str(status["now"]))),
+        ("store", f"{escape(str(store.get('store', '')))}, {size:.1f} MB"),
+    ]
+    return [*rows, *(("warning", f"[yellow]{escape(str(text))}[/]") for text in store.get("warnings", ()))]
+
+
+def _run(run: Mapping[str, Any]) -> str:
+    from rich.markup import escape
+
+    outcome = "[green]well[/]" if run["success"] else "[red]failed[/]"
+    return f"{escape(str(run['profile']))}, {_plain(run['started_at'])}, {outcome}"
+
+
+def print_results(answer: Mapping[str, Any]) -> None:
+    """What a search found, best first."""
+    if not sys.stdout.isatty():
+        _print_plain_results(answer)
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    words = re.findall(r"\w{3,}", str(answer.get("query", "")))
+    for rank, result in enumerate(answer["results"], 1):
+        chunk = result["chunk"]
+        score = f"[dim]{result['scoring']['adjusted_score']:.2f}  {escape(chunk['artifact_type'])}[/]"
+        console.print(f"[dim]{rank:>2}[/] [bold cyan]{escape(_place(chunk))}[/]  {score}", soft_wrap=True)
+        if chunk.get("title"):
+            console.print(f"   [bold]{escape(_visible(chunk['title']))}[/]")
+        for line in _snippet(chunk):
+            shown = Text(f"   {line}", style="dim", no_wrap=True, overflow="ellipsis")
+            shown.highlight_words(words, style="bold not dim", case_sensitive=False)
+            console.print(shown, no_wrap=True, overflow="ellipsis")
+        console.print()
+    for warning in answer["metadata"].get("warnings", []):
+        console.print(f"[yellow]note:[/] {escape(warning)}")
+    if not answer["results"]:
+        console.print("Nothing was found.")
+
+
+def _print_plain_results(answer: Mapping[str, Any]) -> None:
+    for rank, result in enumerate(answer["results"], 1):
+        chunk = result["chunk"]
+        print(f"{rank:>2}. {_place(chunk)}  ({result['scoring']['adjusted_score']:.3f}, {chunk['artifact_type']})")
+        if chunk.get("title"):
+            print(f"    {_visible(chunk['title'])}")
+        for line in _snippet(chunk):
+            print(f"    │ {line[:110]}")
+    for warning in answer["metadata"].get("warnings", []):
+        print(f"note: {warning}")
+    if not answer["results"]:
+        print("Nothing was found.")
+
+
+def _place(chunk: Mapping[str, Any]) -> str:
+    return f"{chunk['artifact_path']}:{chunk['line_start']}-{chunk['line_end']}"
+
+
+def _snippet(chunk: Mapping[str, Any]) -> list[str]:
+    return [_visible(line) for line in str(chunk.get("snippet", {}).get("text", "")).splitlines()[:SNIPPET_LINES]]
+
+
+def _visible(text: str) -> str:
+    """Without what a terminal would take for an order: indexed text is data."""
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+def _ago(moment: object) -> str:
+    if not isinstance(moment, float):
+        return ""
+    seconds = max(0, int(time.time() - moment))
+    for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit} ago"
+    return f"{seconds} seconds ago"
+
+
+def _plain(value: Any) -> str:
+    match value:
+        case None:
+            return "none"
+        case dict():
+            return ", ".join(f"{key} {_plain(item)}" for key, item in value.items()) or "none"
+        case float() if value > 1_000_000_000:
+            return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
+        case _:
+            return str(value)

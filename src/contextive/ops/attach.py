@@ -1,0 +1,216 @@
+"""A client told of this server, in the client's own file: what would change, and the change.
+
+The file belongs to somebody else, so it is treated with care. It is read as it is and changed in one place; a file that cannot
+be understood is left alone. Nothing is written through a link that leads out of the project or the user's home. A copy of the
+old file stays beside the new one, which takes its place in one step and keeps its mode.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from contextive.errors import Conflict, UnsupportedOperation, UsageError
+from contextive.ops import json_edit, toml_edit
+from contextive.ops.clients import COMMAND, SERVER_NAME, Client, Machine, Scope, client_file
+
+MAX_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What somebody wants of a client's file."""
+
+    client: Client
+    scope: Scope
+    project: Path
+    name: str = SERVER_NAME
+    file: Path | None = None
+    """Another file than the usual one."""
+    remove: bool = False
+    follow_links: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file, as it is and as it would be. `before` is None where there is none yet."""
+
+    scope: Scope
+    file: Path
+    shown: str
+    """The file's name as a person would write it."""
+    before: str | None
+    after: str
+    snippet: str
+
+    @property
+    def is_needed(self) -> bool:
+        return (self.before or "") != self.after
+
+    def diff(self) -> str:
+        """What changes, as `diff -u` shows it."""
+        return "".join(
+            difflib.unified_diff(
+                _lines(self.before or ""),
+                _lines(self.after),
+                fromfile=self.shown if self.before is not None else "no file yet",
+                tofile=self.shown,
+            )
+        )
+
+
+##= docs/spec/care.md#install
+##% A file that cannot be understood MUST be left alone, and what belongs into it be shown.
+def cannot_edit(reason: str, snippet: str, hint: str) -> UnsupportedOperation:
+    """A client's file cannot be changed safely. What belongs into it is in the details, for somebody to paste."""
+    error = UnsupportedOperation(reason, hint=hint)
+    error.details = {"snippet": snippet}
+    return error
+
+
+##= docs/spec/care.md#install
+##% To tell a client twice MUST be the same as to tell it once.
+def plan(wish: Wish, machine: Machine) -> Change:
+    """What has to change in the client's file. Nothing is written."""
+    client = wish.client
+    if wish.scope not in client.scopes:
+        raise UsageError(f"{client.title} has no scope {wish.scope}.", hint=f"It has: {', '.join(client.scopes)}.")
+    entry = client.entry(*server_command(wish.scope), project=str(wish.project))
+    snippet = client.snippet(wish.name, entry)
+    usual = wish.file or client_file(client, wish.scope, wish.project, machine)
+    shown = _shown(usual, wish.project, machine.home)
+    file = _real_file(wish, usual, shown, snippet, machine.home)
+    before = _text(file, shown, snippet)
+    try:
+        after = _edited(client, before or "", wish.name, entry, remove=wish.remove)
+    except json_edit.NotEditable as error:
+        raise cannot_edit(f"{shown} is left alone: {error}.", snippet, "Mend the file, or change it by hand.") from None
+    return Change(wish.scope, file, shown, before, after, snippet)
+
+
+##= docs/spec/care.md#install
+##% A change of a client's file MUST leave all else in it as it is, comments included, and keep a copy of the old file.
+##= docs/spec/care.md#install
+##% A file that changed since it was looked at MUST NOT be overwritten.
+def write(change: Change) -> Path | None:
+    """Put the new file in place of the old one; the copy of the old one, where there was one."""
+    file = change.file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    backup = None
+    mode = 0o644 if change.scope == "project" else 0o600
+    if change.before is not None:
+        mode = file.stat().st_mode & 0o777
+        backup = file.with_name(f"{file.name}.{time.strftime('%Y%m%dT%H%M%S')}-{secrets.token_hex(2)}.bak")
+        _create(backup, change.before, mode)
+    temporary = file.with_name(f".{file.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    try:
+        _create(temporary, change.after, mode)
+        if _text(file, change.shown, change.snippet) != change.before:
+            raise Conflict(f"{change.shown} changed in the meantime.", hint="Run the command again.")
+        os.replace(temporary, file)  # noqa: PTH105 - says what happens
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+    return backup
+
+
+def server_command(scope: Scope) -> tuple[str, Scope]:
+    """The command that starts this server, as a client of that scope can run it.
+
+    A file of the project is for everybody, so it names the command alone, where that can be found. A user's own file names the
+    full path: applications that are started from a desktop often know less of the PATH than a terminal.
+    """
+    found = shutil.which(COMMAND)
+    if scope == "project" and found is not None:
+        return COMMAND, scope
+    beside = Path(sys.executable).with_name(COMMAND + (".exe" if sys.platform == "win32" else ""))
+    if found is None and beside.is_file():
+        found = str(beside)
+    return (str(Path(found).absolute()) if found else COMMAND), scope
+
+
+def own_command() -> str:
+    """How somebody who reads this in a terminal can start this program again."""
+    if shutil.which(COMMAND):
+        return COMMAND
+    beside = Path(sys.executable).with_name(COMMAND)
+    return str(beside) if beside.is_file() else f"{sys.executable} -m contextive"
+
+
+def _edited(client: Client, text: str, name: str, entry: Mapping[str, Any], *, remove: bool) -> str:
+    if client.style == "toml":
+        path = (client.servers, name)
+        return toml_edit.without_table(text, path) if remove else toml_edit.with_table(text, path, entry)
+    if remove:
+        return json_edit.without_value(text, (client.servers, name))
+    there = json_edit.parse(text)
+    servers = there.get(client.servers) if isinstance(there, dict) else None
+    known = servers.get(name) if isinstance(servers, dict) else None
+    if not isinstance(known, dict):
+        return json_edit.with_value(text, (client.servers, name), dict(entry))
+    for key, value in entry.items():
+        if known.get(key) != value:  # what else the user wrote into the entry stays
+            text = json_edit.with_value(text, (client.servers, name, key), value)
+    return text
+
+
+def _text(file: Path, shown: str, snippet: str) -> str | None:
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise cannot_edit(f"{shown} is left alone: it is too large.", snippet, "Change it by hand.")
+        return file.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError:
+        raise cannot_edit(f"{shown} is left alone: it is not UTF-8.", snippet, "Change it by hand.") from None
+
+
+##= docs/spec/care.md#install
+##% A link that leads out of the project, or out of the home of the user, MUST NOT be followed unless that is asked for.
+def _real_file(wish: Wish, file: Path, shown: str, snippet: str, home: Path) -> Path:
+    """The file behind links. A link must not lead out of the project, or out of the user's home, unless it is asked for.
+
+    A repository may bring a link in place of a client's file, and what is written there could be anything of the user's.
+    """
+    own = wish.project if wish.scope == "project" else home
+    real = Path(os.path.realpath(file))
+    is_named_elsewhere = not file.absolute().is_relative_to(own) and not file.is_symlink()
+    if wish.follow_links or is_named_elsewhere or real.is_relative_to(os.path.realpath(own)):
+        return real
+    border = "the project" if wish.scope == "project" else "your home"
+    raise cannot_edit(
+        f"{shown} is left alone: a link leads out of {border}.", snippet, "Use --follow-links to write there."
+    )
+
+
+def _create(file: Path, text: str, mode: int) -> None:
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), mode)
+    with os.fdopen(handle, "wb") as opened:
+        opened.write(text.encode("utf-8"))
+        opened.flush()
+        os.fsync(opened.fileno())
+    if os.name == "posix":
+        file.chmod(mode)
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    return lines
+
+
+def _shown(file: Path, project: Path, home: Path) -> str:
+    for folder, prefix in ((project, ""), (home, "~/")):
+        with contextlib.suppress(ValueError):
+            return prefix + file.relative_to(folder).as_posix()
+    return str(file)

@@ -1,0 +1,63 @@
+"""Whether what a configuration says of specifications and notes is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from contextive.config import LoadedConfig
+from contextive.errors import ContextiveError
+from contextive.ops.finding import Finding
+from contextive.workspace.files import ProjectFiles
+from contextive.workspace.globs import Glob
+
+
+def look_at_project(project: Path, loaded: LoadedConfig) -> Iterator[Finding]:
+    """What is found of requirements, then of notes."""
+    yield _requirements(project, loaded)
+    yield _notes(project, loaded)
+
+
+def _requirements(project: Path, loaded: LoadedConfig) -> Finding:
+    from contextive.ingest.trace_service import TraceService
+
+    trace = loaded.config.trace
+    by_duvet = (project / ".duvet" / "config.toml").is_file()
+    if not by_duvet and (empty := _empty(project, [p for p in trace.specifications if "://" not in p])):
+        detail = f"No file matches {', '.join(empty)} of trace.specifications."
+        return Finding("requirements", False, detail, "Mend the pattern, or run contextive-mcp init --force.")
+    service = TraceService(project, specifications=tuple(trace.specifications), sources=tuple(trace.sources))
+    try:
+        view = service.view()
+    except ContextiveError as error:
+        return Finding("requirements", False, error.message, error.hint or "Mend .duvet/config.toml.")
+    count, specifications = len(view.catalog.requirements), len(view.catalog.specifications)
+    if not specifications:
+        return Finding("requirements", True, "There is no specification yet; search and notes work without one.")
+    citations = sum(citation.type.value != "spec" for citation in view.state.analysis.citations)
+    broken = len(view.state.problems)
+    told = f" {broken} {'is' if broken == 1 else 'are'} broken: duvet report tells which." if broken else ""
+    detail = f"{count} requirements in {specifications} specifications; {citations} citations.{told}"
+    return Finding("requirements", True, detail)
+
+
+def _notes(project: Path, loaded: LoadedConfig) -> Finding:
+    paths = list(loaded.config.notes.paths)
+    is_set = "paths" in loaded.config.notes.model_fields_set
+    if is_set and (empty := _empty(project, paths)):
+        return Finding("notes", False, f"No file matches {', '.join(empty)} of notes.paths.", "Mend the pattern.")
+    files = ProjectFiles.bounded(project)
+    count = len({path for pattern in paths for path in Glob(pattern).walk(str(project), files.allows)})
+    return Finding("notes", True, f"{count} notes." if count else "There are no notes yet.")
+
+
+##= docs/spec/care.md#doctor
+##% The doctor MUST tell patterns of the configuration that match no file.
+def _empty(project: Path, patterns: list[str]) -> list[str]:
+    """The patterns that no file of the project matches."""
+    files = ProjectFiles.bounded(project)
+    return [
+        pattern
+        for pattern in patterns
+        if next(iter(Glob(pattern, skip_generated=True).walk(str(project), files.allows)), None) is None
+    ]

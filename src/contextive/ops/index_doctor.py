@@ -1,0 +1,222 @@
+"""What could be wrong with a project's index, and how to mend it, in plain words.
+
+Nothing is mended here: an index that may be damaged is opened for reading only, before anything else would set it aside.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contextive.config import LoadedConfig
+from contextive.errors import ContextiveError
+from contextive.ops.finding import Finding
+
+if TYPE_CHECKING:
+    from contextive.search.index import Index
+    from contextive.server.host import Host
+    from contextive.store.values import Discrepancy
+
+_REBUILD = "Run contextive-mcp rebuild: what comes from files is made again, votes and history stay."
+_START_OVER = (
+    "End the servers of this project, then run contextive-mcp ingest: the file is set aside and made anew, with what can be "
+    "read of votes and history. contextive-mcp restore brings a backup back."
+)
+_OLD_BACKUP_DAYS = 30
+_CATCH_UP_SECONDS = 3.0
+_LOOK_SECONDS = 0.5
+_DAY_SECONDS = 86_400.0
+
+
+##= docs/spec/care.md#doctor
+##% The doctor MUST leave a damaged index as it is.
+def examine_index(loaded: LoadedConfig) -> Iterator[Finding]:
+    """Every check of the index, from whether there is one to how old its backup is."""
+    if loaded.config.knowledge.gateway_url is not None:
+        yield Finding("index", True, "A gateway answers for the index here.")
+        return
+    folder = loaded.project / loaded.config.store.state_path
+    if not (folder / "index.db").exists():
+        yield _missing(loaded)
+        return
+    try:
+        faults = list(_row_faults(folder))
+    except ContextiveError as error:
+        remedy = f"{error.hint} contextive-mcp restore brings a backup back." if error.hint else _START_OVER
+        yield Finding("index", False, error.message, remedy)
+        return
+    if any(fault.subject == "database" for fault in faults):
+        yield Finding("index", False, "The index is damaged.", _START_OVER)
+        return
+    if faults:
+        yield Finding("index", False, f"Its rows do not hold together: {_sentences(faults)}", _REBUILD)
+    from contextive.server.host import Host
+
+    host = Host(loaded, mode="in-process")
+    try:
+        yield from _opened(host)
+    except ContextiveError as error:
+        yield Finding("index", False, error.message, error.hint or "Run contextive-mcp verify.")
+    finally:
+        host.close()
+
+
+def _missing(loaded: LoadedConfig) -> Finding:
+    makes_itself = loaded.config.knowledge.auto_ingest
+    then = " A server makes it when it starts; so does contextive-mcp ingest." if makes_itself else ""
+    return Finding("index", makes_itself, f"There is no index yet.{then}", "Run contextive-mcp ingest.")
+
+
+def _row_faults(folder: Path) -> Iterator[Discrepancy]:
+    """Whatever is wrong with the database itself. What stands beside it can be made again, and is looked at later."""
+    from contextive.store.opening import open_store
+
+    with closing(open_store(folder, read_only=True)) as store:
+        for fault in store.verify():
+            if fault.subject.endswith("sidecar"):
+                return
+            yield fault
+
+
+def _opened(host: Host) -> Iterator[Finding]:
+    from contextive.search.index import Index
+
+    index = host.services.get(Index)
+    as_of = index.as_of()
+    when = _moment(as_of.committed_at) if as_of.committed_at else "never"
+    yield Finding("index", True, f"Generation {as_of.generation}, written {when}.")
+    for warning in index.store.health()["warnings"]:
+        yield Finding("index", False, str(warning), "Set store.statePath to a local directory.")
+    faults = [fault for fault in index.store.verify() if fault.subject.endswith("sidecar")]
+    if faults:
+        yield Finding(
+            "index", False, _sentences(faults), "Search once and look again; else run contextive-mcp rebuild."
+        )
+    keeper = index.store.lease_holder("keeper")
+    yield _lease(index, keeper)
+    yield _files(host, index, keeper)
+    yield from _vectors(index, keeper)
+    yield _backups(host, index)
+    yield from _schedule(host, index)
+
+
+def _lease(index: Index, keeper: str | None) -> Finding:
+    runs = index.store.lease_holder("ingest")
+    if runs is not None:
+        return Finding("lease", True, f"The process {runs} is indexing just now; other runs wait for it.")
+    if keeper is not None:
+        return Finding("lease", True, f"The process {keeper} keeps the index in step with the files.")
+    return Finding("lease", True, "No process holds the index.")
+
+
+def _files(host: Host, index: Index, keeper: str | None) -> Finding:
+    """Whether index and disk agree, as a run would see it. Who keeps the index gets a moment for what was just saved."""
+    changed, gone = _differences(index)
+    deadline = time.monotonic() + _CATCH_UP_SECONDS
+    while keeper is not None and changed + gone and time.monotonic() < deadline:
+        time.sleep(_LOOK_SECONDS)
+        changed, gone = _differences(index)
+    if not changed + gone:
+        return Finding("files", True, "The index agrees with the files.")
+    detail = f"{changed} files are new or changed since the index was written, {gone} are gone."
+    if keeper is not None:
+        return Finding(
+            "files",
+            False,
+            f"{detail} The process {keeper} should have noticed.",
+            "End that process; another takes over.",
+        )
+    if host.config.knowledge.auto_ingest:
+        return Finding("files", True, f"{detail} The next server brings them in; so does contextive-mcp ingest.")
+    return Finding("files", False, f"The index is stale: {detail}", "Run contextive-mcp ingest.")
+
+
+def _differences(index: Index) -> tuple[int, int]:
+    from contextive.ingest.settings import IngestRequest
+
+    outcome = index.ingest(IngestRequest(profile="doctor", dry_run=True))
+    return len(outcome.changed), len(outcome.removed)
+
+
+def _vectors(index: Index, keeper: str | None) -> Iterator[Finding]:
+    from contextive.search.embedding.opening import open_embedder
+
+    wanted = index.settings.embedding
+    if wanted.model == "none":
+        yield Finding("vectors", True, "None are wanted: search is by words alone.")
+        return
+    try:
+        model = open_embedder(wanted.model, url=wanted.url, key=wanted.key).model
+    except ContextiveError as error:
+        yield Finding(
+            "vectors",
+            False,
+            f"The model {wanted.model} cannot be used, so search is by words alone: {error.message}",
+            error.hint or "Set knowledge.embeddingModel to another one.",
+        )
+        return
+    counts = index.store.vector_counts()
+    made = counts.get(model, 0)
+    others = sorted(other.name for other, count in counts.items() if other != model and count)
+    chunks = index.store.health()["counts"]["chunk"]
+    remedy = "Run contextive-mcp ingest, which makes them."
+    if made >= chunks:
+        yield Finding("vectors", True, f"All {chunks} chunks have one of {model.name}.")
+    elif not made and others:
+        yield Finding(
+            "vectors",
+            False,
+            f"They are of another model ({', '.join(others)}) than the configured {model.name}; until new ones are made search "
+            "is by words alone.",
+            remedy,
+        )
+    elif not made:
+        yield Finding("vectors", False, f"None of {chunks} chunks has one, so search is by words alone.", remedy)
+    else:
+        detail = f"{chunks - made} of {chunks} chunks have none yet."
+        yield Finding("vectors", keeper is not None, detail, remedy)
+
+
+def _backups(host: Host, index: Index) -> Finding:
+    from contextive.packs.knowledge.safekeeping import Safekeeping
+
+    remedy = "Run contextive-mcp backup, or set knowledge.schedule.backup.enabled."
+    newest = next(iter(host.services.get(Safekeeping).backups().existing()), None)
+    votes = index.store.votes(1)
+    if newest is None:
+        held = "votes and history are" if votes else "history is"
+        return Finding("backup", not votes, f"There is none; {held} in the state directory only.", remedy)
+    made_at = datetime.fromisoformat(newest.manifest.created_at).timestamp()
+    days = (time.time() - made_at) / _DAY_SECONDS
+    is_old = days > _OLD_BACKUP_DAYS and bool(votes) and votes[-1].timestamp > made_at
+    age = f"{days:.0f} days" if days >= 2 else f"{days * 24:.0f} hours"
+    since = ", and people have voted since" if is_old else ""
+    return Finding("backup", not is_old, f"The newest is {age} old{since}.", remedy)
+
+
+def _schedule(host: Host, index: Index) -> Iterator[Finding]:
+    from contextive.ingest.schedule import overdue, read_state
+    from contextive.server.scheduler import plan_of
+
+    for job in overdue(plan_of(host.config), index.store, time.time()):
+        state = read_state(index.store, job)
+        what = f"failed ({state.detail})" if state.result == "failure" else "is late"
+        last = _moment(state.last_at) if state.last_at else "never"
+        yield Finding(
+            "schedule",
+            False,
+            f"The scheduled {job} {what}; its last turn was {last}.",
+            "See that a server runs, look at its log, and ask km-scheduler-status.",
+        )
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _sentences(faults: list[Discrepancy]) -> str:
+    return " ".join(f"{fault.subject}: {fault.what}" for fault in faults[:3])

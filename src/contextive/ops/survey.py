@@ -1,0 +1,203 @@
+"""What a project has that this product could use: specifications, notes, and sources that may cite.
+
+Nobody is asked. A file is a specification when it says MUST and SHOULD often enough, or when code cites it; a folder holds
+notes when its files link to each other as notes do; what is code is told by its ending. Files that git ignores are not looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from contextive.ingest.trace_defaults import SPECIFICATION_PATTERNS, STYLES_BY_ENDING
+from contextive.notes.wikilink import parse_links
+from contextive.trace.extraction import extract_requirements
+from contextive.trace.specification import Format, parse_specification
+from contextive.workspace.contents import Skipped, read_bytes, text_of
+from contextive.workspace.discovery import discover
+from contextive.workspace.ignore import Rules, rules_of
+
+ENOUGH_REQUIREMENTS = 3
+"""A document that says MUST once is a document; one that says it three times means it."""
+MOST_PATTERNS = 12
+MOST_URLS = 20
+_MAX_BYTES = 1024 * 1024
+_KEYWORD = re.compile(r"\b(?:MUST|SHALL|SHOULD|REQUIRED|RECOMMENDED|MAY)\b")
+_CITED = re.compile(r"^[ \t]*(?://=|\*=|##=|#=|--=)[ \t]*([^\s#=]+)#\S", re.MULTILINE)
+_NOT_A_SPECIFICATION = re.compile(
+    r"(?:^|/)(?:\.[^/]+|changes|proposals|archived?|vendor|third[_-]party|node_modules|examples?|tests?|fixtures|testdata)/"
+    r"|(?:^|/)(?:readme|changelog|changes|history|contributing|security|code_of_conduct|license|agents|claude|governance)"
+    r"(?:[.-][^/]*)?$",
+    re.IGNORECASE,
+)
+_NOT_CITING = frozenset({"yml", "yaml"})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A pattern, how many files it stands for, and how many requirements or citations they hold."""
+
+    pattern: str
+    files: int
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What was found in a project."""
+
+    files: int
+    specifications: tuple[Found, ...]
+    sources: tuple[Found, ...]
+    """Empty where the code stands in too many places to list them; then all code counts, as it does without a setting."""
+    source_files: int
+    notes: tuple[Found, ...]
+    has_duvet_config: bool
+    copies: str = ""
+    """The folder with copies of specifications that code cites by URL, where it is not the one that is looked into."""
+
+
+##= docs/spec/care.md#init
+##% Files that git ignores MUST NOT be looked at for what a project has.
+def survey(project: Path, progress: Callable[[int, int], None] | None = None) -> Survey:
+    """Look through the files of a project."""
+    found = [file.path for file in discover(project, max_bytes=_MAX_BYTES).files]
+    prose = [path for path in found if path.endswith((".md", ".txt"))]
+    code = [path for path in found if _ending(path) in STYLES_BY_ENDING and _ending(path) not in _NOT_CITING]
+    usual = rules_of(SPECIFICATION_PATTERNS)
+    requirements: dict[str, int] = {}
+    linked: Counter[str] = Counter()
+    cited: Counter[str] = Counter()
+    for number, path in enumerate([*prose, *code], 1):
+        text = _text(project, path)
+        if progress and (number % 20 == 0 or number == len(prose) + len(code)):
+            progress(number, len(prose) + len(code))
+        if text is None:
+            continue
+        if path in prose:
+            if count := _requirements(path, text, usual):
+                requirements[path] = count
+            if _is_note(path, text):
+                linked[path] += 1
+        if _ending(path) in STYLES_BY_ENDING:
+            cited.update(_CITED.findall(text))
+    specifications = {path: count for path, count in requirements.items() if path not in linked}
+    specifications |= {path: requirements.get(path, 0) for path in cited if path in prose}
+    urls = [Found(url, 1, count) for url, count in cited.most_common() if "://" in url][:MOST_URLS]
+    copies = _copies([found.pattern for found in urls], prose)
+    for path in copies:
+        specifications.pop(path, None)  # cited by its URL, so that is its name
+    sources = _by_folder(code)
+    return Survey(
+        files=len(found),
+        specifications=(*_patterns(specifications, prose), *urls),
+        sources=sources if len(sources) <= MOST_PATTERNS else (),
+        source_files=len(code),
+        notes=_notes(linked, prose),
+        has_duvet_config=(project / ".duvet" / "config.toml").is_file(),
+        copies=Counter(copies.values()).most_common(1)[0][0] if copies else "",
+    )
+
+
+def _text(project: Path, path: str) -> str | None:
+    contents = read_bytes(project, path, _MAX_BYTES)
+    if isinstance(contents, Skipped):
+        return None
+    text = text_of(contents.data)
+    return None if isinstance(text, Skipped) else text
+
+
+def _is_note(path: str, text: str) -> bool:
+    if not path.endswith(".md") or "[[" not in text or _NOT_A_SPECIFICATION.search(path):
+        return False
+    return any(link.kind == "note" for link in parse_links(text))
+
+
+def _copies(urls: Iterable[str], paths: Sequence[str]) -> dict[str, str]:
+    """Files that are copies of what a URL names, as their own path tells, and the folder in which each of them stands."""
+    found: dict[str, str] = {}
+    for url in urls:
+        place = re.sub(r"^[a-z]+://|/+$|\.(?:txt|html)$", "", url)
+        for path in paths:
+            before, _, rest = path.partition(f"{place}.")
+            if rest == "txt" and before:
+                found[path] = before.rstrip("/")
+    return found
+
+
+def _requirements(path: str, text: str, usual: Rules | None) -> int:
+    is_usual = bool(usual and usual.verdict(path.encode(), PurePosixPath(path).name.encode(), False))
+    least = 1 if is_usual else ENOUGH_REQUIREMENTS
+    if not is_usual and (_NOT_A_SPECIFICATION.search(path) or not path.endswith(".md")):
+        return 0
+    if len(_KEYWORD.findall(text)) < least:
+        return 0
+    specification = parse_specification(text, Format.AUTO, path)
+    count = sum(len(requirements) for _, requirements in extract_requirements(specification))
+    return count if count >= least else 0
+
+
+def _patterns(chosen: dict[str, int], others: Sequence[str]) -> list[Found]:
+    """As few patterns as say it: a folder whose documents are nearly all chosen counts as a whole."""
+    patterns: list[Found] = []
+    left = set(chosen)
+    for folder, ending in sorted({(_folder(path), _ending(path)) for path in chosen}):
+        inside = [path for path in others if _folder(path) == folder and _ending(path) == ending]
+        mine = [path for path in inside if path in left]
+        if folder and len(mine) > 1 and len(mine) * 2 >= len(inside):
+            patterns.append(Found(f"{_literal(folder)}/*.{ending}", len(inside), sum(chosen[path] for path in mine)))
+            left -= set(mine)
+    patterns += [Found(_literal(path), 1, chosen[path]) for path in left]
+    return sorted(_joined(patterns), key=lambda found: found.pattern)
+
+
+def _joined(patterns: list[Found]) -> list[Found]:
+    """Where many folders below one folder are chosen, that folder stands for all of them."""
+    if len(patterns) <= MOST_PATTERNS:
+        return patterns
+    joined: dict[str, Found] = {}
+    for found in patterns:
+        top = found.pattern.split("/")[0]
+        name = f"{top}/**/*.{_ending(found.pattern)}" if "/" in found.pattern else found.pattern
+        before = joined.get(name, Found(name, 0))
+        joined[name] = Found(name, before.files + found.files, before.count + found.count)
+    return list(joined.values())
+
+
+def _by_folder(paths: Iterable[str]) -> tuple[Found, ...]:
+    """One pattern for each folder at the top and each ending, the largest first."""
+    counted: Counter[str] = Counter()
+    for path in paths:
+        top, slash, _ = path.partition("/")
+        counted[f"{_literal(top)}/**/*.{_ending(path)}" if slash else f"*.{_ending(path)}"] += 1
+    return tuple(
+        Found(pattern, files) for pattern, files in sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+    )
+
+
+def _notes(linked: Counter[str], prose: Sequence[str]) -> tuple[Found, ...]:
+    """Folders in which at least two files link as notes do, and the usual folder where there is one."""
+    tops = Counter(path.split("/")[0] for path in linked if "/" in path)
+    found: list[Found] = []
+    for top in sorted({*(top for top, count in tops.items() if count > 1), "notes"}):
+        below = [path for path in prose if path.startswith(f"{top}/") and path.endswith(".md")]
+        if below:
+            found.append(Found(f"{_literal(top)}/**/*.md", len(below)))
+    return tuple(found)
+
+
+def _literal(path: str) -> str:
+    """A pattern that means this path and nothing else."""
+    return re.sub(r"([*?\[{])", r"[\1]", path)
+
+
+def _ending(path: str) -> str:
+    return PurePosixPath(path).suffix.removeprefix(".")
+
+
+def _folder(path: str) -> str:
+    parent = str(PurePosixPath(path).parent)
+    return "" if parent == "." else parent

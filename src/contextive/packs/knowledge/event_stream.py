@@ -1,0 +1,65 @@
+"""What a gateway tells of a long call: progress, and the answer at the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """How far a call is."""
+
+    done: float
+    total: float | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The answer of a call, with the status that it would have had without a stream."""
+
+    status: int
+    body: bytes
+
+
+class EventReader:
+    """Takes a stream apart, whichever way it was cut. What cannot be understood is passed over."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    @property
+    def size(self) -> int:
+        """Bytes of an event that is not whole yet."""
+        return len(self._rest)
+
+    def feed(self, piece: bytes) -> Iterator[Heard | Answered]:
+        self._rest += piece
+        while (end := self._rest.find(b"\n\n")) >= 0:
+            block, self._rest = self._rest[:end], self._rest[end + 2 :]
+            if (event := _read(block)) is not None:
+                yield event
+
+
+def _read(block: bytes) -> Heard | Answered | None:
+    lines = [line.partition(b": ") for line in block.split(b"\n") if not line.startswith(b":")]
+    fields = {name: value for name, _, value in lines}
+    try:
+        data = json.loads(fields.get(b"data", b""))
+    except (ValueError, RecursionError):
+        return None
+    match fields.get(b"event"), data:
+        case b"progress", {"progress": int() | float() as done}:
+            total, message = data.get("total"), data.get("message")
+            return Heard(float(done), _number(total), message if isinstance(message, str) else None)
+        case b"answer", {"http": int() as status, "body": dict() as body}:
+            return Answered(status, json.dumps(body).encode())
+        case _:
+            return None
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

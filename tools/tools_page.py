@@ -1,0 +1,79 @@
+"""`make schema`: write docs/tools.md from the declarations of the tools, resources and prompts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from contextive.packs import BUILTIN, load_builtin
+from contextive.registry import Pack
+from contextive.registry.declaration import Tool
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "tools.md"
+_OPENING = """\
+# Tools, resources and prompts
+
+This page is written from the declarations by `make schema`. What a tool takes over MCP it takes as `--name value` after
+`contextive-mcp call TOOL`, and as a JSON object at `POST /api/v1/tools/TOOL`. Tools of the
+scope *maintainer* can change something.
+[packs.md](packs.md) says which packs are on, and what else they bring.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    packs = [load_builtin(name) for name in BUILTIN]
+    return _OPENING + "".join(part for pack in packs for part in _pack(pack))
+
+
+def _pack(pack: Pack) -> Iterator[str]:
+    yield f"\n## {pack.name}\n\n{pack.description}\n"
+    for tool in pack.tools:
+        yield from _tool(tool)
+    if pack.resources:
+        yield f"\n### Resources of {pack.name}\n\n| address | what |\n|---|---|\n"
+        yield from (f"| `{one.uri}` | {_cell(one.description or one.name)} |\n" for one in pack.resources)
+    if pack.prompts:
+        yield f"\n### Prompts of {pack.name}\n\n| name | what |\n|---|---|\n"
+        yield from (f"| `{one.name}` | {_cell(one.description)} |\n" for one in pack.prompts)
+
+
+def _tool(tool: Tool) -> Iterator[str]:
+    yield f"\n### {tool.name}\n\n{tool.description}\n\nScope: {tool.scope.value}."
+    if tool.safety_notes:
+        yield f" {tool.safety_notes.rstrip('.')}."
+    yield "\n"
+    schema = tool.input_schema
+    required = set(schema.get("required", ()))
+    if schema.get("properties"):
+        yield "\n| argument | type | default | what |\n|---|---|---|---|\n"
+    for name, described in schema.get("properties", {}).items():
+        default = described.get("default")
+        shown = "required" if name in required else "" if default is None else f"`{json.dumps(default)}`"
+        yield f"| `{name}` | {_cell(_type(described, schema))} | {shown} | {_cell(described.get('description', ''))} |\n"
+
+
+def _type(described: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """The type of an argument in few words."""
+    if "$ref" in described:
+        return _type(schema["$defs"][described["$ref"].rpartition("/")[2]], schema)
+    if "enum" in described:
+        return ", ".join(f"`{value}`" for value in described["enum"])
+    if "anyOf" in described:
+        return " or ".join(dict.fromkeys(_type(one, schema) for one in described["anyOf"] if one.get("type") != "null"))
+    kind = described.get("type", "any")
+    if kind == "array":
+        return f"array of {_type(described.get('items', {}), schema)}"
+    words = str(kind) if isinstance(kind, str) else " or ".join(one for one in kind if one != "null")
+    least, most = described.get("minimum"), described.get("maximum")
+    return f"{words} {least} to {most}" if least is not None and most is not None else words
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
