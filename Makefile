@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test lint fix bench blackbox differential conformance schema golden lock clean
+.PHONY: help setup demo test lint fix bench fuzz soak durability blackbox differential conformance docs schema golden badge lock bundle clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -18,12 +18,12 @@ $(STAMP): requirements.lock pyproject.toml
 
 setup: $(STAMP)  ## Make .venv with the exact versions of requirements.lock
 
-demo: $(STAMP)  ## See the main job done on the embedded default
+demo: $(STAMP)  ## Index the example and play a real MCP session on it
 	$(BIN)/contextive-mcp demo
 
 test: $(STAMP) lint  ## Lint, types, all tests, and this project's own requirements
 	$(BIN)/duvet report --ci
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(STAMP)  ## Format check, lint and strict types
 	$(BIN)/ruff format --check .
@@ -37,6 +37,15 @@ fix: $(STAMP)  ## Format and mend what can be mended
 bench: $(STAMP)  ## Measure, each figure beside its anchor
 	$(BIN)/python -m benchmarks
 
+fuzz: $(STAMP)  ## Mutate the inputs of every parser for FUZZ_SECONDS (300); what breaks one is kept
+	$(BIN)/python -m tests.fuzz
+
+soak: $(STAMP)  ## Keep servers busy for SOAK_SECONDS (600); fails when memory, descriptors, log or p99 grow
+	$(BIN)/python -m tests.soak
+
+durability: $(STAMP)  ## Kill, fill and damage at every write, and ten thousand operations among nine servers
+	DURABILITY=full $(BIN)/python -m pytest -s tests/durability
+
 blackbox: $(STAMP)  ## Run the cases of real systems that stand in ../shared, where they are there
 	$(BIN)/python -m pytest tests/blackbox
 
@@ -46,15 +55,25 @@ differential: $(STAMP)  ## Compare with the real duvet at $$DUVET_RS on generate
 conformance: $(STAMP)  ## Run the official MCP conformance suite (needs npm)
 	$(BIN)/python -m tests.conformance
 
-schema: $(STAMP)  ## Write the generated configuration schema and the tables of its page
+schema: $(STAMP)  ## Write what is generated: the configuration schema, its tables, and the page of tools
 	$(BIN)/contextive-mcp schema --output docs/config.schema.json
 	$(BIN)/python tools/config_page.py
+	$(BIN)/python tools/tools_page.py
+
+docs: $(STAMP)  ## Build the documentation as a site, in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 golden: $(STAMP)  ## Write the golden files anew; read the diff before you commit
-	CONTEXTIVE_GOLDEN=write $(BIN)/python -m pytest tests/golden
+	CONTEXTIVE_GOLDEN=write $(BIN)/python -m pytest tests/golden tests/costs
+
+badge: $(STAMP)  ## Write the badge of the README anew: how many of our own promises are kept and tested
+	$(BIN)/duvet report --badge docs/badge.svg
 
 lock:  ## Resolve the newest versions inside the bounds into requirements.lock
 	$(PYTHON) tools/lock.py
 
+bundle: $(STAMP)  ## Write dist/*.mcpb, which desktop clients install with a click
+	$(BIN)/python tools/bundle.py dist
+
 clean:  ## Remove what the other targets made
-	rm -rf $(VENV) .node .mypy_cache .ruff_cache .pytest_cache dist
+	rm -rf $(VENV) .node .mypy_cache .ruff_cache .pytest_cache dist site

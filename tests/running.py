@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import random
 import socket
+import socketserver
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 START_SECONDS = 30.0
+WAIT_SECONDS = 60.0
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port below those that systems give to outgoing connections, so that nobody takes it before it is used."""
+    chance = random.SystemRandom()
+    while True:
+        port = chance.randrange(20_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -60,3 +70,33 @@ def _wait_until_healthy(process: subprocess.Popen[bytes], port: int) -> None:
             return
         time.sleep(0.05)
     raise AssertionError("the server did not answer in time")
+
+
+def forbids(result: Mapping[str, Any]) -> bool:
+    """Whether the result of a tool call says that its caller may not make it."""
+    return bool(result.get("isError")) and json.loads(result["content"][0]["text"])["error"]["code"] == "forbidden"
+
+
+def open_descriptors(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def wait_until(holds: Callable[[], bool], what: str, timeout: float = WAIT_SECONDS) -> None:
+    """Look until something holds; fail with `what` when it does not in time."""
+    deadline = time.monotonic() + timeout
+    while not holds():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {timeout} seconds: {what}")
+        time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def answering(server: socketserver.TCPServer) -> Iterator[str]:
+    """The address of a server of this process, which answers in a thread until the block ends."""
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join(10)

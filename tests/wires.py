@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Self
 
-from tests.running import clean_environment
+from tests.running import WAIT_SECONDS, clean_environment
+from tests.running import wait_until as wait_until
 
-WAIT_SECONDS = 10.0
 MODERN = "2026-07-28"
 LATEST_HANDSHAKE = "2025-11-25"
 PROGRAM = (sys.executable, "-m", "contextive")
@@ -231,6 +231,11 @@ class Pipe:
     def log_text(self) -> str:
         with self._logged:
             return b"".join(self._log).decode("utf-8", "replace")
+
+    def log_since(self, line: int) -> list[bytes]:
+        """The lines of the log from one on, for who reads it as it grows."""
+        with self._logged:
+            return self._log[line:]
 
     def log_lines(self) -> list[dict[str, Any]]:
         """Every log line that is JSON."""
@@ -456,21 +461,14 @@ class WebServer:
 
 
 @contextlib.contextmanager
-def serving_http(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> Iterator[WebServer]:
+def serving_http(
+    *arguments: str, cwd: Path, env: Mapping[str, str] | None = None, timeout: float = WAIT_SECONDS
+) -> Iterator[WebServer]:
     """A server on a free port that says in its log where it listens; ended with the block."""
-    process = Pipe(
-        "serve",
-        "--http",
-        "--port",
-        "0",
-        *arguments,
-        cwd=cwd,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-    )
+    command = ("serve", "--http", "--port", "0", *arguments)
+    process = Pipe(*command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
-        line = process.wait_for_log(lambda found: found["event"] == "serving")
+        line = process.wait_for_log(lambda found: found["event"] == "serving", timeout)
         port = int(line["url"].rsplit(":", 1)[1].split("/")[0])
         yield WebServer(process, Web(port))
     finally:
@@ -484,16 +482,3 @@ def modern_headers(method: str, params: Mapping[str, Any] | None = None, version
     if key and params and key in params:
         headers["Mcp-Name"] = str(params[key])
     return headers
-
-
-def open_descriptors(pid: int) -> int:
-    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
-
-
-def wait_until(holds: Callable[[], bool], what: str, timeout: float = WAIT_SECONDS) -> None:
-    """Look until something holds; fail with `what` when it does not in time."""
-    deadline = time.monotonic() + timeout
-    while not holds():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {timeout} seconds: {what}")
-        time.sleep(0.02)

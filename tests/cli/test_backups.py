@@ -64,6 +64,8 @@ def test_limits_and_places_come_from_the_settings(station: Desk, tmp_path: Path)
     assert "only" in station.complaint("backup", "--to", "/etc", code=1, env=QUIET)
 
 
+##= docs/spec/gateway.md#restoring-a-backup
+##% What was restored MUST hold all that was kept.
 def test_a_lost_state_directory_comes_back_and_is_what_the_files_say(station: Desk, tmp_path: Path) -> None:
     archive = shutil.copy(archive_of(station), tmp_path / "kept.tgz")
     shutil.rmtree(station.folder / ".contextive")
@@ -77,6 +79,8 @@ def test_a_lost_state_directory_comes_back_and_is_what_the_files_say(station: De
     assert "docs/gauge.md" in listed
 
 
+##= docs/spec/gateway.md#restoring-a-backup
+##% An index that is there MUST be replaced with `--force` only, and after a copy of it was made.
 def test_an_index_that_is_there_is_replaced_with_force_only(station: Desk) -> None:
     archive = archive_of(station)
     station.write("docs/late.md", "# Late\n")
@@ -98,6 +102,8 @@ def test_another_place_has_to_be_empty(station: Desk, tmp_path: Path) -> None:
     station.complaint("restore", str(archive), "--to", str(tmp_path / "x"), "--force", code=2, env=QUIET)
 
 
+##= docs/spec/gateway.md#restoring-a-backup
+##% An index that a server keeps MUST NOT be replaced.
 def test_an_index_that_is_being_served_is_not_replaced(station: Desk) -> None:
     archive = archive_of(station)
     state = station.folder / ".contextive"

@@ -95,6 +95,8 @@ def test_values_that_do_not_fit_are_left_to_the_tool_to_refuse(words: list[str],
     assert said in caught.value.message
 
 
+##= docs/spec/host.md#commands
+##% A command that worked MUST end with the exit code 0.
 def test_a_whole_call_prints_the_answer_as_json(odd_shell: Shell) -> None:
     words = ["--text", "ü ☃", "--words", "a", "--words", "b", "--flag", "--counts", "[1, 2]", "--color=green"]
     answer = json.loads(odd_shell.run("call", "odd_echo", *words).stdout)
@@ -107,13 +109,15 @@ def test_a_whole_call_prints_the_answer_as_json(odd_shell: Shell) -> None:
     }
 
 
+##= docs/spec/host.md#commands
+##% A command that failed MUST end with the exit code 1 and one sentence on standard error that says why.
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
         (["odd_ecko"], 1, "Unknown tool: 'odd_ecko'. Did you mean odd_echo?"),
         (["odd_echo"], 1, "odd_echo needs the argument 'text'. Arguments of odd_echo: text: string,"),
         (["odd_echo", "--text"], 2, "--text needs a value."),
-        (["odd_maintain"], 1, "Unknown tool: 'odd_maintain'."),
+        (["odd_maintain"], 1, "odd_maintain needs the maintainer scope."),
         (["odd_ask"], 1, "needs a client that offers elicitation"),
         (["odd_big", "--size", "2000000"], 1, "1000000 are allowed"),
     ],
@@ -143,6 +147,8 @@ def test_what_a_handler_prints_does_not_mix_with_the_answer(odd_shell: Shell) ->
         assert said in done.stderr
 
 
+##= docs/spec/host.md#what-a-scope-allows
+##% The owner of a pipe or a terminal MUST be a reader unless `auth.adminToken` is set.
 def test_the_owner_of_an_admin_token_may_call_what_a_reader_may_not(odd_shell: Shell) -> None:
     done = odd_shell.run("call", "odd_maintain", env={"KM_ADMIN_TOKEN": "admin-token-0123456789"})
     assert json.loads(done.stdout) == {"done": True}

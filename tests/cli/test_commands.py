@@ -22,6 +22,8 @@ from tests.wires import PROGRAM, Pipe
 LIGHT = [["--help"], ["--version"], ["serve", "--help"], ["check", "--help"]]
 
 
+##= docs/spec/host.md#commands
+##% A command line that cannot be understood MUST end with the exit code 2.
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -52,11 +54,19 @@ def test_a_call_that_cannot_be_understood_is_one_sentence_and_exit_code_2(
     assert said in line
 
 
+##= docs/spec/host.md#commands
+##% A command that failed MUST end with the exit code 1 and one sentence on standard error that says why.
 def test_exit_codes_reach_the_shell(shell: Shell) -> None:
     assert "Unknown command" in shell.complaint("nonsense", code=2)
     assert "Unknown tool" in shell.complaint("call", "nonsense", code=1)
 
 
+##= docs/spec/host.md#start
+##% Every start MUST validate the whole configuration before anything is served.
+##= docs/spec/host.md#start
+##% A configuration that is not valid MUST stop the start.
+##= docs/spec/host.md#validation
+##% An unknown key MUST be an error.
 @pytest.mark.parametrize(
     ("command", "name", "text", "said"),
     [
@@ -89,6 +99,8 @@ def test_two_configurations_are_one_too_many(desk: Desk) -> None:
     assert "Keep one" in said
 
 
+##= docs/spec/host.md#commands
+##% Without a command, `contextive-mcp` MUST print its help on a terminal and serve stdio on a pipe.
 def test_no_command_with_a_pipe_serves_it(tmp_path: Path) -> None:
     with Pipe(cwd=tmp_path) as pipe:
         assert pipe.initialize()["serverInfo"]["name"] == "contextive-mcp"
@@ -180,6 +192,8 @@ def test_check_tells_what_a_server_would_be(desk: Desk) -> None:
     assert report["scope"] == "reader"
 
 
+##= docs/spec/host.md#start
+##% A start without any configuration file MUST work.
 def test_check_without_a_file_speaks_of_the_defaults(desk: Desk) -> None:
     assert "embedded defaults (defaults)" in desk.run("check").stdout
 

@@ -15,6 +15,9 @@ def vault(desk: Desk, name: str, files: dict[str, str]) -> str:
     return str(desk.folder.parent / name)
 
 
+##= docs/spec/notes.md#vaults
+##% The command `notes import` MUST take over the Markdown files of a directory or a zip file with their folders and
+##% texts.
 def test_a_vault_comes_in_with_folders_aliases_embeds_and_heading_links(desk: Desk) -> None:
     text = "---\naliases: [Start]\n---\nSee [[Plan#Goals|the goals]] and ![[Plan]].\n"
     given = vault(desk, "v.zip", {"Home.md": text, "area/Plan.md": "Back to [[Start]].\n", "pic.png": "x"})
@@ -24,6 +27,8 @@ def test_a_vault_comes_in_with_folders_aliases_embeds_and_heading_links(desk: De
     assert (desk.folder / "notes/area/Plan.md").is_file()
 
 
+##= docs/spec/notes.md#vaults
+##% An import MUST NOT replace a note, and names what it did not take over.
 def test_what_cannot_be_taken_over_is_named_and_the_rest_comes_in(desk: Desk) -> None:
     desk.run("notes", "import", vault(desk, "v.zip", {"a.md": "one"}))
     again = vault(desk, "w.zip", {"a.md": "two", "b.md": "three"})
@@ -43,6 +48,8 @@ def test_a_vault_that_reaches_outside_or_is_none_is_refused(desk: Desk) -> None:
     assert not (desk.folder / "notes").exists()
 
 
+##= docs/spec/notes.md#vaults
+##% The command `notes export` MUST write all notes as a zip file that can be imported again.
 def test_an_export_is_a_vault_that_comes_in_again(desk: Desk) -> None:
     desk.run("notes", "import", vault(desk, "v.zip", {"Home.md": "[[Plan]]\n", "area/Plan.md": "x\n"}))
     assert desk.run("notes", "export", "out.zip").stdout == "Wrote out.zip\n"

@@ -15,16 +15,20 @@ from tests.cli.conftest import Desk
 ON_PATH = {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])}
 
 
-def test_init_writes_a_file_that_check_accepts_and_shows_how_to_attach_clients(desk: Desk) -> None:
+##= docs/spec/care.md#init
+##% The command `init` MUST write a configuration that `check` accepts, from what it finds in the project.
+def test_init_writes_a_file_that_check_accepts_and_says_how_to_attach_clients(desk: Desk) -> None:
     text = desk.run("init").stdout
     assert text.startswith("Wrote contextive.config.yaml.")
-    for client in ("Claude Code", "Claude Desktop", "Cursor", "VS Code", "Codex"):
-        assert f"# {client}" in text
+    for client in ("claude-code", "claude-desktop", "cursor", "vscode", "codex"):
+        assert f" install {client} --write" in text
     report = json.loads(desk.run("check", "--json").stdout)
     assert report["config"] == "contextive.config.yaml"
     assert report["ignored"] == []
 
 
+##= docs/spec/care.md#init
+##% The command `init` MUST NOT replace a file unless it is told to.
 def test_init_never_replaces_a_file_unless_it_is_told_to(desk: Desk) -> None:
     file = desk.write("contextive.config.yaml", "# mine\n")
     assert "already has contextive.config.yaml" in desk.complaint("init", code=1)
@@ -45,6 +49,9 @@ def test_init_in_a_place_that_cannot_be_written_is_one_sentence(desk: Desk) -> N
     assert desk.complaint("init", code=1).startswith("contextive.config.yaml: No such file or directory.")
 
 
+##= docs/spec/care.md#trust
+##% The command `trust` MUST let the configuration file of the project decide what it otherwise may not, as long as its
+##% content stays.
 def test_trust_lets_a_file_decide_what_it_otherwise_may_not(desk: Desk) -> None:
     file = desk.write("contextive.config.json", json.dumps({"providers": {"openai": {"apiKey": "k" * 20}}}))
 
@@ -78,6 +85,8 @@ def test_a_healthy_project_has_no_findings(desk: Desk) -> None:
         assert f"ok     {subject}" in done.stdout
 
 
+##= docs/spec/care.md#doctor
+##% The command `doctor` MUST say of each trouble what is wrong and how to mend it, and end with 1 where there is one.
 def test_an_unhealthy_project_is_told_what_to_do(desk: Desk) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -98,6 +107,8 @@ def test_an_unhealthy_project_is_told_what_to_do(desk: Desk) -> None:
     assert "absent is not installed" in findings["plugin"]["detail"]
 
 
+##= docs/spec/care.md#doctor
+##% A broken configuration MUST NOT keep the doctor from its other findings.
 def test_a_doctor_reads_a_broken_configuration_without_failing_itself(desk: Desk) -> None:
     desk.write("contextive.config.json", "{")
     done = desk.run("doctor", code=1, env={"PATH": "/nowhere"})

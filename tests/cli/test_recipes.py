@@ -91,12 +91,17 @@ def test_run_gives_json_when_asked(kitchen: Desk) -> None:
     assert run["steps"][0]["result"]["mode"] == "in-process"
 
 
+##= docs/spec/models-and-recipes.md#how-steps-run
+##% A dry run MUST call nothing and write nothing.
 def test_a_dry_run_lists_the_steps_and_writes_nothing(kitchen: Desk) -> None:
     printed = kitchen.run("recipes", "run", "sample", "--var", "name=x", "--dry-run")
     assert printed.stdout.split()[0] == "skipped"
     assert audited(kitchen.folder) == []
 
 
+##= docs/spec/models-and-recipes.md#km-recipe-run
+##% The command `recipes run` MUST end with 2 for a recipe that cannot be used, 3 for a step that failed and 4 for one
+##% out of time.
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [

@@ -16,6 +16,13 @@ def values_of(name: str, text: str | bytes) -> object:
     return parse_document(name, text.encode() if isinstance(text, str) else text).values
 
 
+##= docs/spec/host.md#sections
+##% The configuration MUST be one object.
+##= docs/spec/host.md#validation
+##% A key that stands twice in one object MUST be an error.
+##= docs/spec/host.md#tests-of-the-project
+##= type=implication
+##% The project MUST have tests of the parsing and validation of its configuration.
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [

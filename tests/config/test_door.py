@@ -28,6 +28,10 @@ def test_a_default_start_imports_no_reader_of_yaml_or_toml(tmp_path: Path) -> No
     assert run.stdout.strip() == "[]"
 
 
+##= docs/spec/host.md#finding-the-file
+##% Without any file, the embedded defaults MUST be used.
+##= docs/spec/host.md#sections
+##% Every key MUST be optional, except those without which an entry has no meaning.
 def test_without_a_file_everything_has_its_default(tmp_path: Path) -> None:
     loaded = load_config(ConfigRequest(tmp_path))
     assert loaded.config == Config()
@@ -35,6 +39,10 @@ def test_without_a_file_everything_has_its_default(tmp_path: Path) -> None:
     assert (loaded.ignored, loaded.overrides, loaded.project) == ((), (), tmp_path)
 
 
+##= docs/spec/host.md#start
+##% The default address MUST be loopback.
+##= docs/spec/host.md#sections
+##% The section `server` MUST hold the transport, the port, the log level and the other settings of the server.
 def test_defaults_are_those_of_the_documentation() -> None:
     config = Config()
     assert (config.server.mode, config.server.profile, config.server.host) == ("stdio", "contextive", "127.0.0.1")

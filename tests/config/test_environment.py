@@ -15,11 +15,15 @@ def test_a_key_is_matched_whatever_its_case_and_underscores(project: Project, na
     assert loaded.overrides == (f"CONTEXTIVE_SERVER__{name}",)
 
 
+##= docs/spec/host.md#environment
+##% A setting from the environment MUST win over the file.
 def test_the_environment_wins_over_the_file(project: Project) -> None:
     loaded = project.load_json({"server": {"port": 1, "host": "::1"}}, {"CONTEXTIVE_SERVER__PORT": "2"})
     assert (loaded.config.server.port, loaded.config.server.host) == (2, "::1")
 
 
+##= docs/spec/host.md#environment
+##% Every setting MUST be settable by an environment variable with the prefix `CONTEXTIVE_`.
 def test_values_take_the_type_of_their_setting(project: Project) -> None:
     config = project.load(
         environ={
@@ -66,6 +70,8 @@ def test_an_empty_value_unsets_an_optional_setting(project: Project) -> None:
     assert loaded.config.store.dsn is None
 
 
+##= docs/spec/host.md#environment
+##% An environment variable that looks like a setting and is none MUST be an error.
 def test_an_unknown_variable_is_an_error_that_names_the_nearest(project: Project) -> None:
     message = project.error_with({"CONTEXTIVE_SERVER__PRT": "1", "CONTEXTIVE_PROVIDERS__X__API_KEE": "hunter2"})
     assert message.splitlines() == [
@@ -126,6 +132,8 @@ def test_each_alias_stands_for_a_setting_that_exists(alias: str) -> None:
     assert rule_at(tuple(env_aliases()[alias].split("."))) is not None
 
 
+##= docs/spec/gateway.md#scopes-of-the-tools
+##% Tokens MUST be settable in the environment, by the names of the older gateway too.
 def test_every_alias_is_taken_over(project: Project) -> None:
     environ = {
         "KM_API_HOST": "::1",
@@ -165,6 +173,7 @@ def test_every_alias_is_taken_over(project: Project) -> None:
         "KM_GATEWAY_URL": "http://127.0.0.1:8000",
         "KM_MCP_TIMEOUT_SECONDS": "9",
         "KM_MCP_VERIFY_SSL": "false",
+        "KM_MCP_CA_FILE": "/etc/team-ca.pem",
         "KM_SCHEDULER_ENABLED": "true",
         "KM_SCHEDULER_INTERVAL_MINUTES": "15",
         "KM_SCHEDULER_CRON": "*/20 6-18 * * mon-fri",

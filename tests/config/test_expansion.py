@@ -9,6 +9,10 @@ from .conftest import Project
 ENVIRON = {"HOST": "10.0.0.1", "EMPTY": "", "TRAP": "$HOST", "_x1": "under"}
 
 
+##= docs/spec/host.md#environment
+##% A reference to an environment variable in a string value MUST be replaced by what the variable holds.
+##= docs/spec/host.md#environment
+##% What a variable holds MUST NOT be expanded again.
 @pytest.mark.parametrize(
     ("written", "read"),
     [
@@ -82,6 +86,8 @@ def test_an_empty_variable_leaves_an_optional_setting_unset(project: Project) ->
     assert project.load_json(values).config.providers["openai"].api_key is None
 
 
+##= docs/spec/host.md#environment
+##% A reference to a variable that is not set and has no default MUST be an error.
 def test_an_undefined_variable_is_an_error_that_names_key_and_variable(project: Project) -> None:
     message = project.error_of("a.yaml", "notes:\n  paths:\n    - a\n    - $NOPE\n")
     assert message == "a.yaml:4: notes.paths[1]: refers to the environment variable NOPE, which is not set"
@@ -92,6 +98,8 @@ def test_an_undefined_variable_does_not_matter_where_the_environment_sets_the_se
     assert project.load_json(values, {"CONTEXTIVE_SERVER__HOST": "::1"}).config.server.host == "::1"
 
 
+##= docs/spec/host.md#validation
+##% An error in the configuration MUST NOT show a secret or what a variable holds.
 @pytest.mark.parametrize("key", ["port", "mode", "reload", "publicHosts", "tracing"])
 def test_an_error_never_shows_what_a_variable_holds(project: Project, key: str) -> None:
     message = project.error_of("a.json", {"server": {key: "x$SECRET", "nope": 1}}, {"SECRET": "hunter2!"})

@@ -10,6 +10,10 @@ TOKEN = "q7f0-Zx81-mmA2-pp"
 OTHER_TOKEN = "w3k9-Lr55-ttB8-vv"
 
 
+##= docs/spec/host.md#validation
+##% An error in the configuration SHOULD name the line of the file.
+##= docs/spec/host.md#validation
+##% All problems of a configuration SHOULD be reported together.
 def test_every_problem_is_told_in_order_of_its_line(project: Project) -> None:
     text = "\n".join(
         [
@@ -41,6 +45,10 @@ def test_at_most_ten_problems_are_told(project: Project) -> None:
     assert lines[-1] == "and 5 more"
 
 
+##= docs/spec/host.md#validation
+##% A value of the wrong type MUST be an error, also where it could be converted.
+##= docs/spec/host.md#validation
+##% An error in the configuration MUST name the key, what was found, and what is allowed.
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
@@ -105,6 +113,8 @@ def test_a_problem_says_what_was_found_and_what_is_allowed(
     assert len(message.splitlines()) == 1
 
 
+##= docs/spec/host.md#validation
+##% An error in the configuration MUST NOT show a secret or what a variable holds.
 @pytest.mark.parametrize(
     "values",
     [
@@ -120,6 +130,7 @@ def test_a_problem_says_what_was_found_and_what_is_allowed(
         {"store": "hunter2"},
         {"toolPacks": {"fs": {"settings": "hunter2"}}},
         {"knowledge": {"gatewayUrl": "//user:hunter2@host"}},
+        {"knowledge": {"embeddingKey": "hunter2"}},
     ],
 )
 def test_a_secret_is_never_shown_even_in_the_wrong_place(project: Project, values: dict[str, Any]) -> None:
@@ -172,6 +183,8 @@ def test_good_tokens_are_accepted(project: Project) -> None:
     assert (loaded.config.auth.reader_token, loaded.config.auth.admin_token) == (TOKEN, OTHER_TOKEN)
 
 
+##= docs/spec/host.md#sections
+##% The section `providers` MUST hold the credentials and options of model providers.
 def test_a_provider_with_nothing_but_a_key_is_complete(project: Project) -> None:
     provider = project.load_json({"providers": {"openai": {"apiKey": "sk-1"}}}).config.providers["openai"]
     assert (provider.api_key, provider.enabled, provider.timeout_seconds) == ("sk-1", True, 60)

@@ -149,6 +149,8 @@ QUIET = settings(
 )
 
 
+##= docs/spec/host.md#validation
+##% A configuration MUST be validated by the model in the code.
 @QUIET
 @given(DOCUMENTS)
 def test_a_fitting_document_is_accepted_by_model_and_schema(document: dict[str, Any]) -> None:
@@ -156,6 +158,11 @@ def test_a_fitting_document_is_accepted_by_model_and_schema(document: dict[str, 
     assert accepted_by_model(document)
 
 
+##= docs/spec/host.md#validation
+##% The model and the JSON Schema MUST accept the same documents.
+##= docs/spec/host.md#tests-of-the-project
+##= type=implication
+##% The project MUST have tests of the parsing and validation of its configuration.
 @QUIET
 @given(mutated())
 def test_a_mutated_document_is_accepted_by_both_or_by_none(document: dict[str, Any]) -> None:
@@ -191,6 +198,8 @@ def test_every_place_judges_a_stray_value_like_the_schema(stray: Any) -> None:
     assert [document for model, schema, document in judged if model != schema] == []
 
 
+##= docs/spec/host.md#validation
+##% The JSON Schema of the configuration MUST be generated from that model.
 def test_the_committed_schema_is_the_generated_one() -> None:
     assert COMMITTED.read_text(encoding="utf-8") == schema_text()
 

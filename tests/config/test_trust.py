@@ -24,6 +24,8 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
+##= docs/spec/host.md#trust
+##% A configuration file that was found in the project directory MUST be untrusted until its user trusts it.
 def test_a_file_is_trusted_from_trust_to_revoke(store: TrustStore, file: Path) -> None:
     assert not store.is_trusted(file)
     entry = store.trust(file)
@@ -34,6 +36,8 @@ def test_a_file_is_trusted_from_trust_to_revoke(store: TrustStore, file: Path) -
     assert not store.revoke(file)
 
 
+##= docs/spec/host.md#trust
+##% Trust MUST belong to the path and the content of a file, so that a changed file is untrusted again.
 def test_a_changed_file_is_no_longer_trusted(store: TrustStore, file: Path) -> None:
     store.trust(file)
     file.write_text("{}", encoding="utf-8")
@@ -59,6 +63,8 @@ def test_content_that_was_read_already_is_what_counts(store: TrustStore, file: P
     assert not store.is_trusted(file, b"something else")
 
 
+##= docs/spec/host.md#trust
+##% The list of trusted files MUST be kept outside of every project and be readable by its user only.
 def test_the_list_is_private_and_leaves_nothing_beside_it(store: TrustStore, file: Path) -> None:
     store.trust(file)
     assert stat.S_IMODE(store.path.stat().st_mode) == 0o600

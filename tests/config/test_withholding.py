@@ -12,6 +12,16 @@ from .conftest import Project
 OUTSIDE = ["/etc", "~/notes", "~other/x", "..", "../x", "a/../../b", "a\\..\\b", "\\\\host\\x", "C:\\x", "file:///etc"]
 
 
+##= docs/spec/host.md#trust
+##% A configuration file that was found in the project directory MUST be untrusted until its user trusts it.
+##= docs/spec/host.md#trust
+##% An untrusted file MUST NOT set providers, tokens, addresses of other machines, or hosts and origins that may call.
+##= docs/spec/host.md#trust
+##% An untrusted file MUST NOT name a path outside the project.
+##= docs/spec/host.md#trust
+##% An untrusted file MUST NOT make the server listen on an address that is not loopback.
+##= docs/spec/host.md#trust
+##% A setting that an untrusted file may not set MUST keep its default and be reported.
 @pytest.mark.parametrize(
     ("values", "key"),
     [
@@ -29,6 +39,9 @@ OUTSIDE = ["/etc", "~/notes", "~other/x", "..", "../x", "a/../../b", "a\\..\\b",
         ({"server": {"host": "0.0.0.0"}}, "server.host"),
         ({"server": {"host": "::"}}, "server.host"),
         ({"server": {"host": "example.org"}}, "server.host"),
+        ({"limits": {"authFailures": 1_000_000}}, "limits.authFailures"),
+        ({"limits": {"rateRequests": 0}}, "limits.rateRequests"),
+        ({"limits": {"rateWindowSeconds": 1}}, "limits.rateWindowSeconds"),
         ({"trace": {"fetch": True}}, "trace.fetch"),
         ({"toolPacks": {"evil": {}}}, "toolPacks.evil"),
         *[({"notes": {"paths": ["a", path]}}, "notes.paths") for path in OUTSIDE],
@@ -73,6 +86,8 @@ def test_an_untrusted_file_may_set_what_stays_inside(project: Project, values: d
     assert loaded.config == project.load_json(values).config
 
 
+##= docs/spec/host.md#trust
+##% The other settings of an untrusted file MUST be used.
 def test_what_is_withheld_leaves_the_rest_in_force(project: Project) -> None:
     values = {"server": {"host": "0.0.0.0", "port": 4000}, "auth": {}, "limits": {"pageSize": 5}}
     loaded = project.load_untrusted(values)
@@ -80,6 +95,8 @@ def test_what_is_withheld_leaves_the_rest_in_force(project: Project) -> None:
     assert (loaded.config.server.port, loaded.config.limits.page_size) == (4000, 5)
 
 
+##= docs/spec/host.md#trust
+##% An untrusted file MUST NOT read an environment variable whose name does not start with `CONTEXTIVE_PUBLIC_`.
 @pytest.mark.parametrize(
     ("values", "key"),
     [
@@ -115,6 +132,8 @@ def test_a_withheld_value_is_neither_expanded_nor_checked(project: Project) -> N
     assert [setting.key for setting in loaded.ignored] == ["providers"]
 
 
+##= docs/spec/host.md#validation
+##% An unknown key MUST be an error.
 def test_an_unknown_key_is_an_error_even_where_it_is_withheld(project: Project) -> None:
     with pytest.raises(ConfigError, match=r'providers\.a\.apiKe: unknown key; did you mean "apiKey"'):
         project.load_untrusted({"providers": {"a": {"apiKe": "k"}}})
@@ -128,6 +147,8 @@ def test_a_wrong_type_in_an_untrusted_file_is_an_error(project: Project, values:
         project.load_untrusted(values)
 
 
+##= docs/spec/host.md#trust
+##% A file that the user names, and what the environment sets, MUST be trusted.
 def test_what_the_user_sets_in_the_environment_is_trusted(project: Project) -> None:
     environ = {"CONTEXTIVE_SERVER__HOST": "0.0.0.0", "KM_GATEWAY_URL": "http://a", "KM_STATE_PATH": "/var"}
     loaded = project.load_untrusted({"server": {"host": "10.0.0.1"}}, environ)

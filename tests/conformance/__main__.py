@@ -46,6 +46,8 @@ def find_suite() -> list[str]:
         sys.exit(f"The conformance suite needs Node and its packages: {reason}.")
 
 
+##= docs/spec/host.md#versions-and-eras
+##% The server MUST pass the scored scenarios of the official conformance suite for 2025-11-25 and 2026-07-28.
 def scored_run(suite: list[str], url: str, requirements: str) -> list[str]:
     """The scored scenarios that failed against the fixtures, after printing the score."""
     done = subprocess.run(

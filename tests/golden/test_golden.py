@@ -60,6 +60,10 @@ def tool_list(host: Host, profile: str, scope: Scope) -> list[dict[str, Any]]:
     return [wire_form(tool) for tool in host.surface(PROFILES[profile], scope).tools.values()]
 
 
+##= docs/spec/host.md#discovery
+##% Packs that come with the product MUST be found in a static registry.
+##= docs/spec/knowledge.md#requests-of-km-search
+##% The tool `km-search` MUST take `query`, and optionally `limit`, `include_graph`, `filters` and `sort_by_vector`.
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_tools_of_a_profile(host: Host, profile: str) -> None:
     """Everything that a maintainer is offered; `scope` says what a reader sees of it."""
@@ -76,6 +80,12 @@ def test_the_tools_of_a_profile(host: Host, profile: str) -> None:
     compare(f"{profile}.tools.json", as_json(snapshot))
 
 
+##= docs/spec/host.md#declaration
+##% A tool's declaration MAY carry hints on when an agent should call it.
+##= docs/spec/spexus.md#instructions
+##% The instructions MUST say what the system is for.
+##= docs/spec/spexus.md#instructions
+##% The instructions MUST say which tools there are and when to use them.
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_instructions_of_a_profile(host: Host, profile: str) -> None:
     """The text for each scope; where both are the same, it stands once."""
@@ -100,6 +110,11 @@ def _description(host: Host, profile: str) -> dict[str, Any]:
     return description
 
 
+##= docs/spec/host.md#discovery-of-capabilities
+##% The server MUST declare the capabilities tools, resources and prompts.
+##= docs/spec/host.md#tests-of-the-project
+##= type=implication
+##% The project MUST have snapshots of the server's description.
 def test_the_description_of_every_profile(host: Host) -> None:
     compare("describe.json", as_json({profile: _description(host, profile) for profile in PROFILES}))
 

@@ -28,6 +28,8 @@ def properties(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, An
         yield from part.get("properties", {}).items()
 
 
+##= docs/spec/host.md#declaration
+##% A tool MUST have a name, a title, a description, an input schema and an output schema.
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_a_tool_has_words(tool: Tool) -> None:
     assert tool.title
@@ -35,6 +37,8 @@ def test_a_tool_has_words(tool: Tool) -> None:
     assert tool.pack in PACKS
 
 
+##= docs/spec/host.md#declaration
+##% An input schema MUST refuse unknown arguments.
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_a_tool_has_closed_input_and_described_output(tool: Tool) -> None:
     assert tool.input_schema["additionalProperties"] is False
@@ -44,11 +48,15 @@ def test_a_tool_has_closed_input_and_described_output(tool: Tool) -> None:
     Draft202012Validator.check_schema(tool.output_schema)
 
 
+##= docs/spec/host.md#declaration
+##% Every argument of a tool that ships with the product MUST be described.
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_a_tool_describes_every_argument(tool: Tool) -> None:
     assert [name for name, spec in properties(tool.input_schema) if not spec.get("description")] == []
 
 
+##= docs/spec/host.md#declaration
+##% A tool that changes something MUST say so in its safety notes.
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_a_tools_annotations_agree_with_each_other(tool: Tool) -> None:
     annotations = tool.annotations
@@ -77,6 +85,8 @@ def test_no_two_packs_share_a_name(pack: Pack) -> None:
     assert conflicts(pack, [other for other in PACKS.values() if other is not pack]) == []
 
 
+##= docs/spec/host.md#versions-and-eras
+##% The server MUST serve every handshake version from 2024-11-05 to 2025-11-25.
 def test_the_versions_that_we_describe_are_those_of_the_sdk() -> None:
     assert tuple(PROTOCOL_VERSIONS) == tuple(KNOWN_PROTOCOL_VERSIONS)
 

@@ -127,12 +127,19 @@ def _public_errors() -> dict[str, type[ContextiveError]]:
     return found
 
 
+##= docs/spec/host.md#errors
+##% Every error MUST have a stable code.
+##= docs/spec/gateway.md#answers-of-the-tools
+##% The codes `invalid_request`, `not_found`, `unauthorized`, `forbidden`, `upstream_error` and `unsupported_operation`
+##% MUST have these names.
 def test_every_error_code_is_documented_with_its_status() -> None:
     rows = re.findall(r"^\| `([a-z_]+)` \| (\d{3}) \|", page("docs/errors.md"), re.MULTILINE)
     assert dict(rows) == {code: str(kind.http_status) for code, kind in _public_errors().items()}
     assert len(rows) == len(dict(rows))
 
 
+##= docs/spec/host.md#errors
+##% Every error code MUST be documented with what to do about it.
 @pytest.mark.parametrize("code", sorted(_public_errors()))
 def test_every_error_code_says_what_to_do(code: str) -> None:
     row = re.search(rf"^\| `{code}` \| \d{{3}} \| (.+?) \| (.+?) \|$", page("docs/errors.md"), re.MULTILINE)
@@ -150,3 +157,21 @@ def test_every_profile_is_documented(name: str) -> None:
 @pytest.mark.parametrize("target", re.findall(r"^([a-z]+):.*##", page("Makefile"), re.MULTILINE))
 def test_every_make_target_is_documented(target: str) -> None:
     assert f"`make {target}`" in page("CONTRIBUTING.md")
+
+
+_NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
+
+
+@pytest.mark.parametrize("name", ["SECURITY.md", "docs/security.md"])
+def test_every_test_that_a_promise_names_exists(name: str) -> None:
+    named = _NAMED_TEST.findall(page(name))
+    assert named
+    assert [path for path, _ in named if not (ROOT / path).is_file()] == []
+    assert [f"{path}::{test}" for path, test in named if test and f"def {test}(" not in page(path)] == []
+
+
+def test_every_promise_of_the_security_page_names_what_shows_it() -> None:
+    text = page("SECURITY.md").partition("## Promises")[2]
+    rows = [line for line in text.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) > 20
+    assert [row for row in rows if not _NAMED_TEST.search(row)] == []

@@ -33,6 +33,8 @@ def texts(root: Path) -> dict[str, str]:
     return {p.relative_to(root).as_posix(): p.read_bytes().decode() for p in sorted(root.rglob("*")) if p.is_file()}
 
 
+##= docs/spec/notes.md#changes-of-pages
+##% The tool `create_page` MUST write a new file with the title, and never over another one.
 def test_a_new_page_is_a_file_with_front_matter(editor: NotesEditor, service: NotesService) -> None:
     written = editor.create_page("My: Page", "Hello [[x]]", tags=["a", "b c"])
     text = (service.root / "notes/my-page.md").read_text(encoding="utf-8")
@@ -66,6 +68,8 @@ def test_a_given_slug_stands_in_the_file(editor: NotesEditor, service: NotesServ
         editor.create_page(" \n ")
 
 
+##= docs/spec/notes.md#changes-of-pages
+##% The tool `update_page` MUST refuse a page that changed since the `version` that it is given.
 def test_an_update_needs_the_version_that_was_read(editor: NotesEditor, service: NotesService) -> None:
     first = editor.create_page("P", "one").note
     second = editor.update_page("p", first.version, content="two\n").note
@@ -91,6 +95,8 @@ def test_a_content_cannot_smuggle_in_another_name(editor: NotesEditor, service: 
         editor.update_page("p", service.page("p")[1].version, content="---\nslug: q\n---\nx")
 
 
+##= docs/spec/notes.md#changes-of-pages
+##% The tool `rename_page` MUST rewrite the links in other notes in the manner in which they are written.
 def test_a_rename_rewrites_links_and_keeps_labels(editor: NotesEditor, service: NotesService) -> None:
     write(service.root, "notes/old.md", "---\ntitle: Old\n---\nself [[old]]")
     write(service.root, "notes/a.md", "[[old]] [[Old|label]] `[[old]]`")
@@ -121,6 +127,8 @@ def test_each_kind_of_title_is_renamed_where_it_stands(editor: NotesEditor, serv
     }
 
 
+##= docs/spec/notes.md#changes-of-pages
+##% A rename to a name that is taken MUST change nothing.
 def test_a_rename_to_a_name_that_is_taken_changes_nothing(editor: NotesEditor, service: NotesService) -> None:
     write(service.root, "notes/a.md", "[[b]]")
     write(service.root, "notes/b.md", "x")
@@ -161,6 +169,8 @@ def test_renaming_there_and_back_restores_every_file(
     assert texts(root) == before
 
 
+##= docs/spec/notes.md#changes-of-pages
+##% The tool `delete_page` MUST turn links to the page into plain text, unless `keep_links` is true.
 def test_a_deleted_page_leaves_words_behind(editor: NotesEditor, service: NotesService) -> None:
     write(service.root, "notes/gone.md", "x")
     write(service.root, "notes/a.md", "see [[gone|that]] and [[Gone]]")
@@ -176,6 +186,8 @@ def test_links_to_a_deleted_page_can_stay(editor: NotesEditor, service: NotesSer
     assert texts(service.root) == {"notes/a.md": "see [[gone]]"}
 
 
+##= docs/spec/notes.md#rules-of-writing
+##% A note MUST be written whole or not at all.
 def test_what_a_crash_left_behind_is_no_note_and_goes_with_the_next_write(
     editor: NotesEditor, service: NotesService
 ) -> None:
@@ -186,6 +198,8 @@ def test_what_a_crash_left_behind_is_no_note_and_goes_with_the_next_write(
     assert list(texts(service.root)) == ["notes/.keep.tmp", "notes/p.md"]
 
 
+##= docs/spec/notes.md#rules-of-writing
+##% A write SHOULD name the notes that say much the same, and merges nothing.
 def test_similar_pages_are_shown_and_not_merged(editor: NotesEditor) -> None:
     body = "The deployment pipeline builds images, runs checks, and promotes releases every Monday."
     editor.create_page("Deployment", body)
@@ -193,6 +207,8 @@ def test_similar_pages_are_shown_and_not_merged(editor: NotesEditor) -> None:
     assert [note.slug for note in written.similar] == ["deployment"]
 
 
+##= docs/spec/notes.md#rules-of-writing
+##% A note MUST NOT be written through a link or outside of the folders of notes.
 def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -221,6 +237,8 @@ def test_new_notes_need_a_folder_of_their_own(tmp_path: Path, pattern: str) -> N
     assert texts(tmp_path) == {}
 
 
+##= docs/spec/notes.md#rules-of-writing
+##% Of many writers at once each MUST either write or be told that it did not.
 def test_of_many_writers_at_once_each_either_writes_or_is_told(tmp_path: Path) -> None:
     first = NotesEditor(NotesService(tmp_path)).create_page("Shared", "0").note
     outcomes: list[str] = []

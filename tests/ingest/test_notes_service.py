@@ -38,6 +38,8 @@ def test_a_project_without_notes_has_none(service: NotesService) -> None:
         service.page("x")
 
 
+##= docs/spec/notes.md#which-files-are-notes
+##% A note that was saved before a call MUST be seen in the answer to that call.
 def test_what_was_saved_before_a_question_is_in_its_answer(service: NotesService) -> None:
     root = service.root
     assert listed(service) == []
@@ -87,6 +89,9 @@ def test_nothing_changed_means_the_same_view(service: NotesService) -> None:
     assert service.view() is first
 
 
+##= docs/spec/notes.md#list-pages
+##% The time of creation MUST be what the note says, or else that of the first commit with its file, or else that of the
+##% file.
 def test_created_order_is_what_a_note_says_then_its_first_commit_then_its_file(tmp_path: Path) -> None:
     write(tmp_path, "notes/committed.md", "x")
     git = ["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=e@x", "-c", "commit.gpgsign=false"]
@@ -107,6 +112,8 @@ def test_created_order_is_what_a_note_says_then_its_first_commit_then_its_file(t
     assert listed(service) == ["future", "committed", "file", "old"]
 
 
+##= docs/spec/notes.md#which-files-are-notes
+##% A hidden file, a link and a file outside of the project MUST NOT count as a note.
 def test_links_pipes_and_hidden_files_are_no_notes(tmp_path: Path) -> None:
     secret = write(tmp_path, "secret.txt", "secret")
     outside = write(tmp_path.parent, f"{tmp_path.name}-outside.md", "outside")
@@ -121,6 +128,8 @@ def test_links_pipes_and_hidden_files_are_no_notes(tmp_path: Path) -> None:
     assert listed(NotesService(tmp_path)) == ["ok"]
 
 
+##= docs/spec/notes.md#which-files-are-notes
+##% A file that cannot be read MUST be reported as a problem, and costs no other note.
 def test_a_file_that_cannot_be_read_is_a_problem_and_the_rest_is_served(service: NotesService) -> None:
     write(service.root, "notes/ok.md", "x")
     (service.root / "notes/bad.md").write_bytes(b"\xff\xfe")
@@ -133,6 +142,8 @@ def test_a_file_that_cannot_be_read_is_a_problem_and_the_rest_is_served(service:
     assert service.view().problems == ()
 
 
+##= docs/spec/notes.md#which-files-are-notes
+##% The notes of a project MUST be the files that the patterns of `notes.paths` name.
 def test_other_patterns_find_other_files(tmp_path: Path) -> None:
     write(tmp_path, "docs/a.md", "x")
     write(tmp_path, "wiki/deep/b.markdown", "x")

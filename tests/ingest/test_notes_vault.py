@@ -30,6 +30,9 @@ def zipped(place: Path, files: Mapping[str, str | bytes]) -> Path:
     return place
 
 
+##= docs/spec/notes.md#vaults
+##% The command `notes import` MUST take over the Markdown files of a directory or a zip file with their folders and
+##% texts.
 @pytest.mark.parametrize("kind", ["directory", "zip"])
 def test_a_vault_keeps_its_folders_texts_and_links(tmp_path: Path, kind: str) -> None:
     files = {**VAULT, "pic.png": "x", ".obsidian/app.md": "{}"}
@@ -51,6 +54,8 @@ def test_a_vault_keeps_its_folders_texts_and_links(tmp_path: Path, kind: str) ->
     assert view.catalog.backlinks(home) == ["deep-note"]
 
 
+##= docs/spec/notes.md#vaults
+##% An import MUST NOT replace a note, and names what it did not take over.
 def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
     root = tmp_path / "project"
     write(root, "notes/Home.md", "mine")
@@ -71,6 +76,8 @@ def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
     assert texts(root) == before
 
 
+##= docs/spec/notes.md#vaults
+##% An archive that reaches outside, holds links or grows out of proportion MUST be refused as a whole.
 @pytest.mark.parametrize("name", ["../x.md", "a/../../x.md", "/etc/x.md", "C:x.md", "..\\x.md", "a//b.md", "./x.md"])
 def test_an_archive_that_reaches_outside_is_refused_whole(tmp_path: Path, name: str) -> None:
     source = zipped(tmp_path / "v.zip", {"good.md": "x", name: "x"})
@@ -102,6 +109,8 @@ def test_links_bombs_and_broken_archives_are_refused(tmp_path: Path) -> None:
     assert texts(service.root) == {}
 
 
+##= docs/spec/notes.md#vaults
+##% The command `notes export` MUST write all notes as a zip file that can be imported again.
 def test_the_same_notes_give_the_same_archive_and_come_back_from_it(tmp_path: Path) -> None:
     root = tmp_path / "one"
     for name, text in VAULT.items():

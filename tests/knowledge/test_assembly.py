@@ -37,6 +37,8 @@ def test_a_chunk_has_the_words_of_its_own_text_only() -> None:
     assert parsed.artifact.tags == ("BarMessage", "FooMessage")
 
 
+##= docs/spec/knowledge.md#what-is-known-of-a-file
+##% What the front matter of a document says about title, subsystem and tags MUST win over what its path says.
 def test_a_document_gets_title_subsystem_and_tags_from_its_head() -> None:
     text = "---\ntitle: T\nsubsystem: search\ntags: [x]\n---\nbody\n"
     artifact = parse_artifact("docs/ingest/a.md", text.encode(), text, AROUND).artifact
@@ -49,6 +51,8 @@ def test_an_empty_file_is_an_artifact_without_chunks() -> None:
     assert parsed.artifact.title == "empty.md"
 
 
+##= docs/spec/knowledge.md#answers-of-km-search
+##% A chunk MUST list its symbols with id, qualified name and lines, while `knowledge.symbols` is true.
 def test_symbols_can_be_switched_off() -> None:
     parsed = parse_artifact("src/pkg/a.py", CODE.encode(), CODE, Surroundings(symbols=False))
     assert parsed.symbols == ()

@@ -13,6 +13,8 @@ from contextive.knowledge.identifiers import node_id, parse_node_id
 keys = st.text(st.characters(exclude_characters="\0"), min_size=1, max_size=50).filter(str.strip)
 
 
+##= docs/spec/knowledge.md#nodes-and-edges
+##% The id of a node MUST be its label and its key, with a colon between them.
 @given(st.sampled_from(LABELS), keys)
 def test_an_id_that_we_write_is_read_as_the_same_node(label: Label, key: str) -> None:
     assert parse_node_id(node_id(label, key)).ids == (node_id(label, key),)
@@ -24,6 +26,8 @@ def test_the_case_of_a_label_does_not_matter(label: Label, key: str, random: Ran
     assert parse_node_id(f"{spelled}:{key}").labels == (label,)
 
 
+##= docs/spec/knowledge.md#km-graph-node
+##% Labels MUST be read in any case, and `Code`, `Doc`, `Test`, `Config` and `File` be understood for files.
 @pytest.mark.parametrize(
     ("text", "first"),
     [

@@ -31,6 +31,8 @@ def calls(files: dict[str, str], path: str) -> set[tuple[str | None, str]]:
     return set(resolve_calls(path, references, resolve_imports(path, references, KnownPaths.of(files)), by_name))
 
 
+##= docs/spec/knowledge.md#nodes-and-edges
+##% A name MUST be resolved only where it means one thing.
 @pytest.mark.parametrize(
     ("path", "text", "known", "expected"),
     [

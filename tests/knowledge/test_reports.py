@@ -59,6 +59,8 @@ def test_the_coverage_report_has_all_its_fields() -> None:
     json.dumps(report)
 
 
+##= docs/spec/gateway.md#km-lifecycle-report
+##% A document MUST be stale when its last commit is older than `knowledge.staleDays`.
 def test_the_lifecycle_report_has_all_its_fields() -> None:
     state = ProjectState(
         artifacts=[

@@ -56,6 +56,8 @@ def test_a_catalog_is_read_with_all_its_words() -> None:
     assert (leyline.criticality, leyline.owner, leyline.depends_on) == (0.5, "eve", ("Kasmina",))
 
 
+##= docs/spec/knowledge.md#what-is-known-of-a-file
+##% A catalog that cannot be read MUST be a warning and stop nothing.
 @pytest.mark.parametrize(
     ("text", "warnings"),
     [
@@ -106,6 +108,8 @@ def test_a_file_gets_the_subsystem_of_its_place(path: str, expected: str | None)
     assert assign_subsystem(path, CATALOG, ("src/pkg",)) == expected
 
 
+##= docs/spec/knowledge.md#what-is-known-of-a-file
+##% The subsystem of a file MUST be the one that it names, or else one of the catalog, or else one that its path tells.
 def test_what_a_file_says_of_itself_wins() -> None:
     assert assign_subsystem("src/pkg/ingest/README.md", CATALOG, ("src/pkg",), "leyline") == "Leyline"
     assert assign_subsystem("docs/a.md", NO_CATALOG, (), "deployment") == "deployment"

@@ -19,6 +19,8 @@ def kinds(path: str, text: str) -> dict[str, str]:
     return {name: kind for kind, name, _, _ in declared(path, text)}
 
 
+##= docs/spec/knowledge.md#chunks-and-symbols
+##% Symbols MUST be read in Python, TypeScript, TSX, JavaScript, Go, Rust, Java, C and C++.
 @pytest.mark.parametrize(
     ("path", "language"),
     [
@@ -250,6 +252,8 @@ def test_every_thread_has_a_parser_of_its_own() -> None:
     assert len({id(parser) for parser in parsers}) == 4
 
 
+##= docs/spec/knowledge.md#chunks-and-symbols
+##% A file on which a parser hangs or fails MUST still be indexed by its lines.
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize(
     "text",

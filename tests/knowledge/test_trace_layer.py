@@ -77,6 +77,8 @@ def test_requirements_are_nodes_below_their_section_specification_and_document(c
     } <= set(layer.edges)
 
 
+##= docs/spec/knowledge.md#nodes-and-edges
+##% The graph MUST say which code cites and which tests test a requirement.
 def test_files_and_symbols_cite_and_test_requirements(catalog: TraceCatalog) -> None:
     layer = trace_layer(catalog, ARTIFACTS, SYMBOLS)
     assert {edge for edge in layer.edges if edge.type in ("CITES", "TESTS")} == {
@@ -100,6 +102,8 @@ def test_every_edge_leads_between_nodes_of_the_layer_or_given_ones(catalog: Trac
     assert {end for edge in layer.edges for end in (edge.source, edge.target)} <= known
 
 
+##= docs/spec/knowledge.md#chunks-and-symbols
+##% Each requirement of a specification MUST be a chunk of its own.
 def test_each_requirement_is_one_chunk_of_its_document(catalog: TraceCatalog) -> None:
     chunks = requirement_chunks(catalog, first_sequence=7)["docs/coffee.md"]
     assert [(chunk.text, chunk.line_start, chunk.line_end, chunk.sequence) for chunk in chunks] == [

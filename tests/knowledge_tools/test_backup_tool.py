@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from contextive.cli.call import call_tool
-from contextive.errors import Forbidden, InvalidRequest, ToolNotFound
+from contextive.errors import Forbidden, InvalidRequest
 from contextive.ingest.settings import IngestRequest
 from contextive.search.index import Index
 from contextive.store.archive import check_archive
@@ -17,6 +17,8 @@ from .conftest import OpenHost
 TOKEN = "keeper-9d20e6c1f7"
 
 
+##= docs/spec/gateway.md#making-a-backup
+##% The tool `km-backup-trigger` MUST make an archive and answer with its path and facts.
 def test_a_backup_answers_with_its_archive_from_the_state_directory(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository, KM_ADMIN_TOKEN=TOKEN)
     index = host.services.get(Index)
@@ -34,6 +36,8 @@ def test_a_backup_answers_with_its_archive_from_the_state_directory(repository: 
     assert index.store.audit(1)[0].body["sha256"] == answer["sha256"]
 
 
+##= docs/spec/gateway.md#making-a-backup
+##% A destination MUST lie below the directory for backups.
 def test_a_backup_goes_nowhere_else(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository, KM_ADMIN_TOKEN=TOKEN)
     for destination in ("../x", "/etc", "docs/../..", str(repository / "docs")):
@@ -43,5 +47,5 @@ def test_a_backup_goes_nowhere_else(repository: Path, open_host: OpenHost) -> No
 
 
 def test_a_reader_makes_no_backup(repository: Path, open_host: OpenHost) -> None:
-    with pytest.raises(ToolNotFound):
+    with pytest.raises(Forbidden):
         call_tool(open_host(repository), "km-backup-trigger", {})

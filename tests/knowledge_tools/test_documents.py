@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contextive.cli.call import call_tool
-from contextive.errors import ContextiveError, Forbidden, InvalidRequest, TooLarge, ToolNotFound, UpstreamError
+from contextive.errors import ContextiveError, Forbidden, InvalidRequest, TooLarge, UpstreamError
 from contextive.ingest.document_rules import titled_name
 from contextive.ingest.document_text import Draft, compose
 from contextive.notes.front_matter import parse_front_matter
@@ -51,6 +51,12 @@ def store(host: Host, content: str, **more: Any) -> dict[str, Any]:
     return answer
 
 
+##= docs/spec/gateway.md#km-upload
+##% The tool `km-upload` MUST copy a file of the project, or of `knowledge.uploadRoots`, below the content root.
+##= docs/spec/gateway.md#km-upload
+##% Without a destination a document MUST go into `knowledge.docsSubdir` under its own name.
+##= docs/spec/gateway.md#rules-for-documents
+##% An answer MUST tell `stored_path`, `relative_path`, `overwritten`, `ingest_triggered` and `ingest_run`.
 def test_an_upload_goes_into_the_documents_directory(host: Host, root: Path) -> None:
     assert upload(host, "./notes/design.md") == {
         "status": "success",
@@ -63,6 +69,8 @@ def test_an_upload_goes_into_the_documents_directory(host: Host, root: Path) -> 
     assert (root / "docs" / "design.md").read_bytes() == (root / "notes" / "design.md").read_bytes()
 
 
+##= docs/spec/gateway.md#km-upload
+##% A destination MUST be a file where it has an ending, and a directory otherwise.
 @pytest.mark.parametrize(
     ("destination", "stored"),
     [
@@ -83,6 +91,8 @@ def test_a_destination_with_an_ending_is_a_file_and_without_one_a_directory(
     assert (root / stored).is_file()
 
 
+##= docs/spec/gateway.md#km-upload
+##% A source that is missing MUST be refused with `invalid_request`.
 def test_a_missing_source_is_an_invalid_request(host: Host) -> None:
     with pytest.raises(InvalidRequest, match="no such file"):
         upload(host, "notes/nothing.md")
@@ -90,12 +100,14 @@ def test_a_missing_source_is_an_invalid_request(host: Host) -> None:
 
 def test_tools_that_write_are_not_there_without_the_admin_token(root: Path, open_host: OpenHost) -> None:
     host = open_host(root)
-    with pytest.raises(ToolNotFound):
+    with pytest.raises(Forbidden):
         upload(host, "notes/design.md")
-    with pytest.raises(ToolNotFound):
+    with pytest.raises(Forbidden):
         store(host, "text")
 
 
+##= docs/spec/gateway.md#rules-for-documents
+##% An existing file MUST be replaced only with `overwrite`, or where `knowledge.uploadDefaultOverwrite` is true.
 def test_an_existing_file_is_replaced_only_when_that_is_said(host: Host, root: Path) -> None:
     upload(host, "notes/design.md")
     (root / "notes" / "design.md").write_text("# New\n", encoding="utf-8")
@@ -106,6 +118,8 @@ def test_an_existing_file_is_replaced_only_when_that_is_said(host: Host, root: P
     assert (root / "docs" / "design.md").read_text(encoding="utf-8") == "# New\n"
 
 
+##= docs/spec/gateway.md#km-ingest-trigger
+##% A run MUST be recorded under `profile`, or under `knowledge.defaultProfile` where none is given.
 def test_settings_say_what_happens_when_a_call_does_not(root: Path, open_host: OpenHost) -> None:
     host = open_host(
         root,
@@ -136,6 +150,8 @@ def test_a_file_of_an_upload_root_is_taken(root: Path, tmp_path: Path, open_host
     assert upload(host, str(root / "notes" / "design.md"))["relative_path"] == "docs/design.md"
 
 
+##= docs/spec/gateway.md#rules-for-documents
+##% With `ingest`, or where `knowledge.uploadDefaultIngest` is true, the document MUST be indexed before the answer.
 def test_an_upload_can_be_found_at_once(host: Host) -> None:
     answer = upload(host, "notes/design.md", destination="docs/sluice.md", ingest=True)
     run = answer["ingest_run"]
@@ -145,6 +161,8 @@ def test_an_upload_can_be_found_at_once(host: Host) -> None:
     assert "docs/sluice.md" in {result["chunk"]["artifact_path"] for result in found["results"]}
 
 
+##= docs/spec/gateway.md#rules-for-documents
+##% A run that fails after a document was stored MUST be an `upstream_error`, and the document stays.
 def test_a_failed_ingest_is_an_upstream_error_and_the_file_stays(
     host: Host, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +177,12 @@ def test_a_failed_ingest_is_an_upstream_error_and_the_file_stays(
     assert (root / "docs" / "design.md").exists()
 
 
+##= docs/spec/gateway.md#km-storetext
+##% The tool `km-storetext` MUST write `content` as a document that ends with a newline.
+##= docs/spec/gateway.md#km-storetext
+##% The title, the subsystem, the tags and the metadata MUST stand in the front matter, in this order.
+##= docs/spec/gateway.md#km-storetext
+##% A text without a file name MUST be named after its title, or else after the time.
 def test_a_text_gets_front_matter_in_order_and_a_name_from_its_title(host: Host, root: Path) -> None:
     answer = store(
         host,
@@ -189,6 +213,8 @@ def test_texts_without_a_title_never_take_each_others_place(host: Host, root: Pa
     assert [(root / path).read_text(encoding="utf-8") for path in paths] == [f"Text {n}\n" for n in range(5)]
 
 
+##= docs/spec/gateway.md#km-storetext
+##% Content that is empty MUST be refused with `invalid_request`.
 @pytest.mark.parametrize("content", ["", "  \n\t\n"])
 def test_blank_content_is_refused(host: Host, content: str) -> None:
     with pytest.raises(InvalidRequest, match="empty"):
@@ -277,6 +303,8 @@ def test_a_stored_text_is_found_with_its_subsystem_and_tags(host: Host) -> None:
     assert found["results"][0]["chunk"]["subsystem"] == "Sluice"
 
 
+##= docs/spec/gateway.md#rules-for-documents
+##% Every write and every refusal MUST leave one entry in the audit, without content.
 def test_every_write_and_every_refusal_leaves_one_entry_without_content(host: Host) -> None:
     upload(host, "notes/design.md")
     store(host, "The secret ingredient is kelp.", title="Recipe")
@@ -294,6 +322,8 @@ def test_every_write_and_every_refusal_leaves_one_entry_without_content(host: Ho
     assert "kelp" not in str((refused, text, copied))
 
 
+##= docs/spec/gateway.md#rules-for-documents
+##% A document MUST be written whole or not at all, and of two writers of one name one is refused.
 def test_of_many_writers_of_one_name_one_wins_and_nothing_is_mixed(host: Host, root: Path) -> None:
     outcomes: list[str] = []
     ready = threading.Barrier(8)

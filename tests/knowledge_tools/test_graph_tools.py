@@ -17,6 +17,8 @@ def connections(answer: dict[str, Any]) -> set[tuple[str, str, str]]:
     return {(r["type"], r["direction"], r["target"]["id"]) for r in answer["relationships"]}
 
 
+##= docs/spec/knowledge.md#km-graph-node
+##% The tool `km-graph-node` MUST take `node_id` and answer with the node, its relationships and how many there are.
 def test_a_node_shows_what_it_is_connected_with(call: Call) -> None:
     answer = call("km-graph-node", node_id=f"SourceFile:{SIREN}", relationships="all")
     assert answer["status"] == "success"
@@ -52,6 +54,8 @@ def test_tests_notes_links_and_calls_are_edges(call: Call) -> None:
     assert ("CALLS", "OUT", "Symbol:src/tidewatch/gauge/reader.py::median_of") in method
 
 
+##= docs/spec/knowledge.md#km-graph-node
+##% Labels MUST be read in any case, and `Code`, `Doc`, `Test`, `Config` and `File` be understood for files.
 @pytest.mark.parametrize("alias", ["Code", "File", "code", "SOURCEFILE"])
 def test_aliases_and_other_cases_of_a_label_are_understood(call: Call, alias: str) -> None:
     assert call("km-graph-node", node_id=f"{alias}:{SIREN}")["node"]["id"] == f"SourceFile:{SIREN}"
@@ -62,6 +66,8 @@ def test_a_key_in_another_case_is_understood_where_only_one_node_has_it(call: Ca
     assert call("km-graph-subsystem", name="aLeRtS")["subsystem"]["id"] == "Subsystem:Alerts"
 
 
+##= docs/spec/knowledge.md#km-graph-node
+##% A text that is no id of a node MUST be refused with `invalid_identifier`.
 @pytest.mark.parametrize("wrong", ["no-colon", "Novel:x", "Code:", ":x", "Code:a\0b"])
 def test_an_id_that_is_none_is_refused(call: Call, wrong: str) -> None:
     with pytest.raises(InvalidIdentifier) as raised:
@@ -69,6 +75,8 @@ def test_an_id_that_is_none_is_refused(call: Call, wrong: str) -> None:
     assert raised.value.code == "invalid_identifier"
 
 
+##= docs/spec/knowledge.md#km-graph-node
+##% A node that is not there MUST be refused with `not_found` and a hint that names near ones.
 def test_a_node_that_is_not_there_is_not_found_and_near_ones_are_named(call: Call) -> None:
     with pytest.raises(NotFound) as raised:
         call("km-graph-node", node_id="Code:src/siren.py")
@@ -76,6 +84,8 @@ def test_a_node_that_is_not_there_is_not_found_and_near_ones_are_named(call: Cal
     assert SIREN in (raised.value.hint or "")
 
 
+##= docs/spec/knowledge.md#km-graph-node
+##% The argument `relationships` MUST choose among `outgoing`, `incoming`, `all` and `none`.
 def test_relationships_can_be_chosen_and_cut(call: Call) -> None:
     assert call("km-graph-node", node_id=f"Code:{SIREN}", relationships="none")["relationships"] == []
     for relationships, direction in (("outgoing", "OUT"), ("incoming", "IN")):
@@ -85,12 +95,17 @@ def test_relationships_can_be_chosen_and_cut(call: Call) -> None:
     assert (len(cut["relationships"]), cut["total"] > 2) == (2, True)
 
 
+##= docs/spec/knowledge.md#km-graph-node
+##% The limit of relationships MUST be 50 unless said, and at most 200.
 @pytest.mark.parametrize("limit", [0, 201])
 def test_a_limit_out_of_range_is_refused(call: Call, limit: int) -> None:
     with pytest.raises(InvalidRequest):
         call("km-graph-node", node_id=f"Code:{SIREN}", limit=limit)
 
 
+##= docs/spec/knowledge.md#nodes-and-edges
+##% The graph MUST hold files, chunks, symbols, subsystems, specifications, sections, requirements, notes, messages and
+##% channels.
 def test_every_label_that_is_written_can_be_asked_for(call: Call) -> None:
     seen, waiting = set(), ["Subsystem:Alerts", "Subsystem:Gauge", "Note:first-storm", "Config:config/station.yaml"]
     labels = set()
@@ -108,6 +123,10 @@ def test_every_label_that_is_written_can_be_asked_for(call: Call) -> None:
     }  # fmt: skip
 
 
+##= docs/spec/knowledge.md#km-graph-subsystem
+##% The tool `km-graph-subsystem` MUST take `name` and answer with the subsystem, related nodes and artifacts.
+##= docs/spec/knowledge.md#km-graph-subsystem
+##% A related node MUST say its hops and the path to it, which is a shortest one.
 def test_a_subsystem_shows_what_surrounds_it_with_the_way_there(call: Call) -> None:
     near = call("km-graph-subsystem", name="Gauge")
     assert near["subsystem"]["properties"]["criticality"] == "high"
@@ -125,6 +144,10 @@ def test_a_subsystem_shows_what_surrounds_it_with_the_way_there(call: Call) -> N
         assert (item["relationship"], item["direction"]) == (item["path"][0]["type"], item["path"][0]["direction"])
 
 
+##= docs/spec/knowledge.md#km-graph-subsystem
+##% Related nodes MUST come in pages by `cursor`, each of them once, with their `total`.
+##= docs/spec/knowledge.md#km-graph-subsystem
+##% Artifacts MUST be left out where `include_artifacts` is false.
 def test_pages_of_a_subsystem_hold_each_node_once(call: Call) -> None:
     seen: list[str] = []
     cursor = None
@@ -150,11 +173,16 @@ def test_depth_nought_counts_as_one(call: Call) -> None:
     )
 
 
+##= docs/spec/knowledge.md#km-graph-subsystem
+##% A subsystem that is not there MUST be refused with `not_found`.
 def test_an_unknown_subsystem_is_not_found(call: Call) -> None:
     with pytest.raises(NotFound):
         call("km-graph-subsystem", name="Submarine")
 
 
+##= docs/spec/knowledge.md#km-graph-search
+##% The tool `km-graph-search` MUST take `term` and list nodes whose key or name holds it with `id`, `label`, `score`
+##% and `snippet`.
 def test_a_term_finds_nodes_subsystems_first(call: Call) -> None:
     results = call("km-graph-search", term="GAUGE", limit=50)["results"]
     assert results[0] | {"snippet": ""} == {"id": "Subsystem:Gauge", "label": "Subsystem", "score": 0.95, "snippet": ""}
@@ -168,6 +196,8 @@ def test_a_blank_term_finds_nothing(call: Call) -> None:
     assert call("km-graph-search", term="  ")["results"] == []
 
 
+##= docs/spec/knowledge.md#km-graph-search
+##% A term MUST be taken as plain text, whatever signs it holds.
 @pytest.mark.parametrize("term", ["%", "_", "'", '"', "\\", "siren' OR 1=1 --", "🦀"])
 def test_a_term_is_only_a_term(call: Call, term: str) -> None:
     assert all(term.lower() in r["id"].lower() for r in call("km-graph-search", term=term)["results"])

@@ -13,6 +13,10 @@ from contextive.packs.knowledge import pack
 from .conftest import Call, OpenHost
 
 
+##= docs/spec/knowledge.md#km-help
+##% The tool `km-help` MUST tell how each tool of the pack is used, or one of them by the argument `tool`.
+##= docs/spec/knowledge.md#km-help
+##% Help MUST be written from the declarations of the tools.
 def test_help_tells_of_every_tool(call: Call) -> None:
     answer = call("km-help")
     assert set(answer["tools"]) == {tool.name for tool in pack.tools}
@@ -26,6 +30,8 @@ def test_help_on_one_tool_names_its_arguments(call: Call) -> None:
     assert "limit" in answer["usage"]["details"]
 
 
+##= docs/spec/knowledge.md#km-help
+##% With `include_spec` the tool `km-help` MUST add the whole reference.
 def test_help_can_bring_the_whole_reference(call: Call) -> None:
     spec = call("km-help", include_spec=True)["spec"]
     assert all(f"## {tool.name}\n" in spec for tool in pack.tools)
@@ -37,6 +43,15 @@ def test_help_on_a_tool_that_is_none_lists_those_that_are(call: Call) -> None:
     assert "km-search" in (raised.value.hint or "")
 
 
+##= docs/spec/knowledge.md#files-of-the-index
+##% Every text file of the project MUST be indexed, unless there is a reason to leave it out.
+##= docs/spec/knowledge.md#files-of-the-index
+##% How many files were left out MUST be told by reason.
+##= docs/spec/knowledge.md#km-coverage-summary
+##% The tool `km-coverage-summary` MUST take no arguments and tell the files by type, the chunks, and the files without
+##% chunks.
+##= docs/spec/knowledge.md#km-coverage-summary
+##% A coverage report MUST tell how fresh the index is.
 def test_coverage_counts_files_chunks_and_what_was_left_out(call: Call) -> None:
     answer = call("km-coverage-summary")
     assert answer["status"] == "success"

@@ -81,6 +81,8 @@ def upload(host: Host, source: str, **more: Any) -> ContextiveError:
     return refusal(host, "km-upload", {"source_path": source, **more})
 
 
+##= docs/spec/gateway.md#rules-for-documents
+##% A document MUST NOT be written outside of the content root, through a link, or under a hidden name.
 @pytest.mark.parametrize(
     "path",
     [
@@ -97,6 +99,8 @@ def test_a_destination_that_is_no_plain_path_is_refused(host: Host, path: str) -
     upload(host, "notes/design.md", destination=path, overwrite=True)
 
 
+##= docs/spec/gateway.md#rules-for-documents
+##% A file that steers a tool or an agent MUST NOT be written.
 @pytest.mark.parametrize(
     "path",
     [
@@ -142,6 +146,8 @@ def test_no_spelling_of_a_protected_name_gets_through(name: str, random: Any) ->
         check_place(Place(("docs",), spelled), ("docs",), TEXT_ENDINGS)
 
 
+##= docs/spec/gateway.md#rules-for-documents
+##% A file outside of the project and the upload roots, a hidden one, a link and a secret MUST NOT be copied.
 @pytest.mark.parametrize(
     "path",
     [
@@ -314,6 +320,8 @@ def test_a_name_that_differs_in_case_or_spelling_only_is_no_other_file(host: Hos
     assert store(host, f"docs/{decomposed}.md").code == "invalid_request"
 
 
+##= docs/spec/gateway.md#rules-for-documents
+##% A text that holds a secret MUST NOT be stored.
 @pytest.mark.parametrize("ending", ["md", "txt", "json", "pdf"])
 def test_content_that_holds_a_secret_is_refused(host: Host, root: Path, ending: str) -> None:
     (root / "notes" / f"key.{ending}").write_text(f"{KEY}\n", encoding="utf-8")

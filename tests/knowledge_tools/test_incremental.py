@@ -86,6 +86,10 @@ def _index_of(root: Path, state: str) -> Host:
     return Host(load_config(request), mode="in-process")
 
 
+##= docs/spec/knowledge.md#keeping-in-step
+##% After any edits a run MUST leave the rows that a rebuild would make.
+##= docs/spec/knowledge.md#the-store
+##% The command `verify` MUST compare every file with its rows and end with 0 only where they agree.
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_ACTIONS)
 def test_any_edits_then_ingest_gives_the_rows_of_a_rebuild(actions: list[tuple[str, str, str]]) -> None:
@@ -114,6 +118,8 @@ def _assert_equal(one: dict[str, Any], other: dict[str, Any]) -> None:
         assert rows == other[kind], kind
 
 
+##= docs/spec/knowledge.md#keeping-in-step
+##% A run that was killed MUST be gone on with by the next one.
 def test_a_run_that_was_killed_before_its_links_is_gone_on_with(repository: Path, open_host: OpenHost) -> None:
     index = open_host(repository).services.get(Index)
     index.ingest(IngestRequest())

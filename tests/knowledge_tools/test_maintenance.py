@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from contextive.cli.call import call_tool
-from contextive.errors import InvalidRequest, NotFound, ToolNotFound, UnsupportedOperation
+from contextive.errors import Forbidden, InvalidRequest, NotFound, UnsupportedOperation
 from contextive.search.index import Index
 from tests.wires import Pipe, envelope
 
@@ -26,11 +26,21 @@ def maintain(repository: Path, open_host: OpenHost) -> Call:
     return lambda tool, /, **arguments: call_tool(host, tool, arguments)
 
 
+##= docs/spec/gateway.md#km-ingest-status
+##% Before the first run the `status` MUST be `not_found`.
 def test_before_the_first_run_there_is_none(maintain: Call) -> None:
     assert maintain("km-ingest-status") == {"status": "not_found", "now": {}}
     assert maintain("km-ingest-status", profile="nightly")["profile"] == "nightly"
 
 
+##= docs/spec/gateway.md#km-ingest-trigger
+##% The tool `km-ingest-trigger` MUST bring the index in step with the files, wait for it, and answer with the run.
+##= docs/spec/gateway.md#km-ingest-trigger
+##% A run MUST be recorded under `profile`, or under `knowledge.defaultProfile` where none is given.
+##= docs/spec/gateway.md#km-ingest-status
+##% The tool `km-ingest-status` MUST tell the newest run, or the newest one of `profile`.
+##= docs/spec/gateway.md#km-ingest-status
+##% A run MUST tell its id, profile, start, duration, success, files by type, chunks and git HEAD.
 def test_a_run_is_made_recorded_and_told(maintain: Call) -> None:
     made = maintain("km-ingest-trigger", profile="nightly")
     assert (made["status"], made["success"], made["profile"]) == ("success", True, "nightly")
@@ -53,6 +63,8 @@ def test_a_run_is_made_recorded_and_told(maintain: Call) -> None:
     assert maintain("km-ingest-status", profile="other")["status"] == "not_found"
 
 
+##= docs/spec/knowledge.md#keeping-in-step
+##% A file that did not change SHOULD NOT be parsed or embedded again.
 def test_a_run_with_nothing_changed_makes_no_chunks(maintain: Call, repository: Path) -> None:
     first = maintain("km-ingest-trigger")
     again = maintain("km-ingest-trigger")
@@ -63,6 +75,8 @@ def test_a_run_with_nothing_changed_makes_no_chunks(maintain: Call, repository: 
     assert [(row["path"], row["status"]) for row in gone] == [("docs/gauge.md", "deleted")]
 
 
+##= docs/spec/gateway.md#km-ingest-trigger
+##% With `dry_run` nothing MUST be written.
 def test_a_dry_run_writes_nothing(maintain: Call) -> None:
     dry = maintain("km-ingest-trigger", dry_run=True)
     assert (dry["status"], dry["chunk_count"] > 0) == ("success", True)
@@ -70,18 +84,32 @@ def test_a_dry_run_writes_nothing(maintain: Call) -> None:
     assert maintain("km-ingest-list")["runs"] == []
 
 
+##= docs/spec/gateway.md#km-ingest-trigger
+##% With `use_dummy_embeddings` vectors MUST be made without a model, unless there are vectors of one.
 def test_dummy_vectors_are_made_on_request(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository, **ADMIN, CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL="none")
     assert call_tool(host, "km-ingest-trigger", {})["vectors"] == 0
     assert call_tool(host, "km-ingest-trigger", {"use_dummy_embeddings": True})["vectors"] > 0
 
 
+##= docs/spec/gateway.md#km-ingest-trigger
+##% A call with `paths` MUST be refused with `unsupported_operation`.
 def test_single_paths_are_not_supported(maintain: Call) -> None:
     with pytest.raises(UnsupportedOperation) as raised:
         maintain("km-ingest-trigger", paths=["docs/gauge.md"])
     assert raised.value.code == "unsupported_operation"
 
 
+def test_of_reports_only_the_newest_are_kept(repository: Path, open_host: OpenHost) -> None:
+    host = open_host(repository, **ADMIN, KM_COVERAGE_HISTORY_LIMIT="2", KM_LIFECYCLE_HISTORY_LIMIT="3")
+    runs = [call_tool(host, "km-ingest-trigger", {})["run"]["run_id"] for _ in range(4)]
+    store = host.services.get(Index).store
+    assert [report.run_id for report in store.reports("coverage", 100)] == runs[:1:-1]
+    assert [report.run_id for report in store.reports("lifecycle", 100)] == runs[:0:-1]
+
+
+##= docs/spec/gateway.md#km-ingest-status
+##% The tool `km-ingest-list` MUST list runs, the newest first.
 def test_runs_are_listed_newest_first(maintain: Call) -> None:
     ids = [maintain("km-ingest-trigger", profile=name)["run_id"] for name in ("a", "b", "c")]
     assert [run["run_id"] for run in maintain("km-ingest-list")["runs"]] == ids[::-1]
@@ -89,6 +117,11 @@ def test_runs_are_listed_newest_first(maintain: Call) -> None:
     assert [run["profile"] for run in maintain("km-ingest-list", profile="b")["runs"]] == ["b"]
 
 
+##= docs/spec/gateway.md#km-lifecycle-report
+##% The tool `km-lifecycle-report` MUST take no arguments and tell isolated nodes, stale documents and subsystems
+##% without tests.
+##= docs/spec/gateway.md#km-lifecycle-report
+##% A document MUST be stale when its last commit is older than `knowledge.staleDays`.
 def test_the_lifecycle_report_finds_what_is_old_loose_or_untested(maintain: Call, repository: Path) -> None:
     (repository / "docs/new.md").write_text("# New\n\nJust written.\n", encoding="utf-8")
     commit_all(repository, "Long ago", when="2024-06-01T12:00:00+00:00")
@@ -109,6 +142,10 @@ def searched(maintain: Call) -> tuple[str, list[str]]:
     return answer["metadata"]["request_id"], [result["chunk"]["chunk_id"] for result in answer["results"]]
 
 
+##= docs/spec/gateway.md#km-feedback-submit
+##% The tool `km-feedback-submit` MUST take `request_id` and `chunk_id`, and optionally `vote`, `note` and `context`.
+##= docs/spec/gateway.md#km-feedback-submit
+##% A later vote of the same caller on the same result MUST replace the first.
 def test_a_vote_is_taken_and_a_later_one_replaces_it(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository, **ADMIN)
     maintain: Call = lambda tool, /, **arguments: call_tool(host, tool, arguments)  # noqa: E731
@@ -122,6 +159,8 @@ def test_a_vote_is_taken_and_a_later_one_replaces_it(repository: Path, open_host
     assert {entry.tool for entry in store.audit(10)} == {"km-feedback-submit"}
 
 
+##= docs/spec/gateway.md#km-feedback-submit
+##% A vote MUST lie between -1 and 1.
 @pytest.mark.parametrize("vote", [1.5, -2, "good"])
 def test_a_vote_out_of_range_is_refused(maintain: Call, vote: object) -> None:
     request_id, chunks = searched(maintain)
@@ -129,6 +168,8 @@ def test_a_vote_out_of_range_is_refused(maintain: Call, vote: object) -> None:
         maintain("km-feedback-submit", request_id=request_id, chunk_id=chunks[0], vote=vote)
 
 
+##= docs/spec/gateway.md#km-feedback-submit
+##% A vote on something that the search did not show MUST be refused with `not_found`.
 def test_a_vote_on_what_was_not_shown_is_refused(maintain: Call) -> None:
     request_id, chunks = searched(maintain)
     with pytest.raises(NotFound):
@@ -137,6 +178,8 @@ def test_a_vote_on_what_was_not_shown_is_refused(maintain: Call) -> None:
         maintain("km-feedback-submit", request_id=request_id, chunk_id="docs/none.md::0", vote=1)
 
 
+##= docs/spec/gateway.md#km-feedback-submit
+##% Of the votes of `km-feedback-batch` all MUST be taken or none.
 def test_of_several_votes_all_are_taken_or_none(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository, **ADMIN)
     maintain: Call = lambda tool, /, **arguments: call_tool(host, tool, arguments)  # noqa: E731
@@ -153,10 +196,12 @@ def test_of_several_votes_all_are_taken_or_none(repository: Path, open_host: Ope
 def test_a_reader_is_not_offered_what_writes(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository)
     for tool in ("km-ingest-trigger", "km-ingest-status", "km-lifecycle-report", "km-feedback-submit"):
-        with pytest.raises(ToolNotFound):
+        with pytest.raises(Forbidden):
             call_tool(host, tool, {})
 
 
+##= docs/spec/gateway.md#km-ingest-trigger
+##% A client that asked to be told MUST hear how far a run is.
 def test_a_run_tells_its_progress_to_the_client(repository: Path) -> None:
     environment = {
         **ADMIN,

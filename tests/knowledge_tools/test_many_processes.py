@@ -20,6 +20,8 @@ PROGRAM = [sys.executable, "-m", "contextive"]
 WRITERS, READERS, ROUNDS = 4, 2, 2
 
 
+##= docs/spec/knowledge.md#the-store
+##% Readers and writers of many processes MUST NOT meet an error about a lock.
 def test_writers_and_readers_do_not_disturb_each_other(repository: Path, open_host: OpenHost) -> None:
     failures: list[str] = []
 

@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 
 from contextive.cli.call import call_tool
-from contextive.errors import InvalidRequest, NotFound, ToolNotFound
+from contextive.errors import Forbidden, InvalidRequest, NotFound
 
 from .conftest import Call, OpenHost
 
 ADMIN = {"KM_ADMIN_TOKEN": "keeper-9d20e6c1f7"}
 
 
+##= docs/spec/knowledge.md#more-questions
+##% The tool `km-graph-tests-of` MUST list the test files that exercise a symbol.
 def test_the_tests_of_a_symbol_are_found_by_its_id(call: Call) -> None:
     found = call("km-graph-tests-of", symbol_id="src/tidewatch/gauge/reader.py::calibrate_sensor")
     assert [test["id"] for test in found["tests"]] == ["TestCase:tests/gauge/test_reader.py"]
@@ -22,6 +24,8 @@ def test_the_tests_of_a_symbol_are_found_by_its_id(call: Call) -> None:
         call("km-graph-tests-of", symbol_id="nowhere.py::x")
 
 
+##= docs/spec/knowledge.md#more-questions
+##% The tool `km-graph-query` MUST read only, and be bounded in time, nodes, paths and rows.
 def test_a_query_follows_typed_edges(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository, **ADMIN)
     steps = [
@@ -55,6 +59,8 @@ def test_a_query_that_makes_no_sense_is_refused(
         call_tool(open_host(repository, **ADMIN), "km-graph-query", query)
 
 
+##= docs/spec/knowledge.md#more-questions
+##% The tool `km-graph-query` MUST need the maintainer scope.
 def test_a_reader_is_not_offered_queries(repository: Path, open_host: OpenHost) -> None:
-    with pytest.raises(ToolNotFound):
+    with pytest.raises(Forbidden):
         call_tool(open_host(repository), "km-graph-query", {"start": {"label": "Symbol"}})

@@ -21,6 +21,12 @@ def paths(answer: dict[str, Any]) -> list[str]:
     return [result["chunk"]["artifact_path"] for result in answer["results"]]
 
 
+##= docs/spec/knowledge.md#keeping-in-step
+##% An answer MUST say which state of the index it was made from.
+##= docs/spec/knowledge.md#requests-of-km-search
+##% The tool `km-search` MUST take `query`, and optionally `limit`, `include_graph`, `filters` and `sort_by_vector`.
+##= docs/spec/knowledge.md#answers-of-km-search
+##% Each result MUST have `chunk`, `graph_context` and `scoring`.
 def test_the_answer_has_the_shape_of_the_interface(call: Call) -> None:
     answer = call("km-search", query="calibrate the sensor")
     assert answer["status"] == "success"
@@ -46,6 +52,8 @@ def test_the_answer_has_the_shape_of_the_interface(call: Call) -> None:
     assert answer["as_of"]["generation"] > 0
 
 
+##= docs/spec/knowledge.md#ranking
+##% An identifier MUST be found whole and by its words, however it is written.
 def test_what_code_does_is_found_by_words_and_by_its_identifier(call: Call) -> None:
     assert paths(call("km-search", query="calibrate_sensor"))[0] == "src/tidewatch/gauge/reader.py"
     assert paths(call("km-search", query="gather all readings"))[0] == "web/legacy.js"
@@ -53,12 +61,21 @@ def test_what_code_does_is_found_by_words_and_by_its_identifier(call: Call) -> N
     assert paths(call("km-search", query="http server"))[0] == "web/legacy.js"
 
 
+##= docs/spec/knowledge.md#chunks-and-symbols
+##% Each requirement of a specification MUST be a chunk of its own.
 def test_a_requirement_is_found_as_a_chunk_of_its_own(call: Call) -> None:
     answer = call("km-search", query="raise an alert when the level is above the threshold")
     ids = [result["chunk"]["chunk_id"] for result in answer["results"]]
     assert any(chunk_id.startswith("docs/spec/levels.md::r") for chunk_id in ids)
 
 
+##= docs/spec/knowledge.md#requests-of-km-search
+##% The filters MUST be `subsystems`, `artifact_types`, `namespaces`, `tags`, `symbols`, `symbol_kinds`,
+##% `symbol_languages`, `updated_after` and `max_age_days`.
+##= docs/spec/knowledge.md#requests-of-km-search
+##% All filters MUST hold for a result, and of the values of one filter any.
+##= docs/spec/knowledge.md#requests-of-km-search
+##% The values of filters MUST be compared without regard to case.
 @pytest.mark.parametrize(
     ("filters", "allowed"),
     [
@@ -83,6 +100,8 @@ def test_each_filter_lets_through_only_what_it_names(call: Call, filters: dict[s
     assert answer["metadata"]["filters_applied"]
 
 
+##= docs/spec/knowledge.md#requests-of-km-search
+##% Filters MUST narrow what is searched and not what was found.
 def test_a_filter_is_applied_before_the_cut(call: Call) -> None:
     answer = call("km-search", query="siren", limit=1, filters={"symbol_languages": ["java"]})
     assert paths(answer) in ([], ["java/Harbour.java"])
@@ -99,6 +118,8 @@ def test_old_files_are_left_out_by_their_age(repository: Path, open_host: OpenHo
     assert paths(answer) == ["docs/fresh.md"]
 
 
+##= docs/spec/knowledge.md#requests-of-km-search
+##% A filter by time MUST leave out what has no time, and the answer says so.
 def test_a_recency_filter_says_that_it_left_out_what_has_no_time(tmp_path: Path, open_host: OpenHost) -> None:
     host = open_host(write_repository(tmp_path / "station", git=False))
     answer = call_tool(host, "km-search", {"query": "siren", "filters": {"max_age_days": 30}})
@@ -106,6 +127,8 @@ def test_a_recency_filter_says_that_it_left_out_what_has_no_time(tmp_path: Path,
     assert any("no timestamp" in warning for warning in answer["metadata"]["warnings"])
 
 
+##= docs/spec/knowledge.md#requests-of-km-search
+##% The arguments `symbol`, `kind` and `lang` MUST add to the filters, as a word, several with commas, or a list.
 def test_shortcuts_join_the_filters(call: Call) -> None:
     answer = call(
         "km-search",
@@ -119,6 +142,8 @@ def test_shortcuts_join_the_filters(call: Call) -> None:
     assert applied["symbol_kinds"] == ["class", "method"]
 
 
+##= docs/spec/knowledge.md#requests-of-km-search
+##% A filter that cannot be understood MUST be refused with `invalid_request`.
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -137,11 +162,15 @@ def test_what_is_wrong_is_an_invalid_request(call: Call, wrong: dict[str, Any]) 
         call("km-search", **wrong)
 
 
+##= docs/spec/knowledge.md#requests-of-km-search
+##% The limit MUST be 10 unless said, and a number outside of 1 to 25 is brought inside.
 def test_the_limit_stays_between_1_and_25(call: Call) -> None:
     assert len(call("km-search", query="the water level station", limit=1000)["results"]) <= 25
     assert len(call("km-search", query="the water level station", limit=0)["results"]) == 1
 
 
+##= docs/spec/knowledge.md#answers-of-km-search
+##% Graph context MUST be left out where `include_graph` is false.
 def test_without_graph_context_there_is_none(call: Call) -> None:
     answer = call("km-search", query="siren", include_graph=False)
     assert all(result["graph_context"] is None for result in answer["results"])
@@ -150,6 +179,8 @@ def test_without_graph_context_there_is_none(call: Call) -> None:
     assert len(with_graph["relationships"]) <= 10
 
 
+##= docs/spec/knowledge.md#requests-of-km-search
+##% With `sort_by_vector` results MUST be ordered by meaning alone.
 def test_sorting_by_vector_is_honoured_per_request(call: Call) -> None:
     scores = [
         r["scoring"]["vector_score"] for r in call("km-search", query="siren test", sort_by_vector=True)["results"]
@@ -158,6 +189,8 @@ def test_sorting_by_vector_is_honoured_per_request(call: Call) -> None:
     assert known == sorted(known, reverse=True)
 
 
+##= docs/spec/knowledge.md#answers-of-km-search
+##% With `explain` the parts of a score MUST add up to it.
 def test_explain_adds_up_to_the_score(call: Call) -> None:
     for result in call("km-search", query="silence the siren", explain=True)["results"]:
         parts = result["explain"]
@@ -165,6 +198,8 @@ def test_explain_adds_up_to_the_score(call: Call) -> None:
         assert total == pytest.approx(result["scoring"]["adjusted_score"])
 
 
+##= docs/spec/knowledge.md#answers-of-km-search
+##% A chunk that is cut short MUST say how much is missing and how to get it.
 def test_a_long_chunk_is_trimmed_and_the_rest_is_said(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository)
     long = "# Long\n\n" + " ".join(f"buoyancy{n}" for n in range(110)) + "\n"
@@ -181,12 +216,16 @@ def test_unicode_is_found(call: Call) -> None:
         assert paths(call("km-search", query=query))[0] == "docs/ünïcode-Größe.md"
 
 
+##= docs/spec/knowledge.md#answers-of-km-search
+##% An empty index MUST be answered with no results.
 def test_an_empty_project_answers_with_nothing(tmp_path: Path, open_host: OpenHost) -> None:
     host = open_host(tmp_path)
     answer = call_tool(host, "km-search", {"query": "anything"})
     assert (answer["results"], answer["metadata"]["result_count"]) == ([], 0)
 
 
+##= docs/spec/knowledge.md#answers-of-km-search
+##% A symbol MUST carry an `editor_uri` where `knowledge.editorUriTemplate` is set.
 def test_symbols_carry_links_for_an_editor(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository, CONTEXTIVE_KNOWLEDGE__EDITOR_URI_TEMPLATE="vscode://file/{abs_path}:{line_start}")
     answer = call_tool(host, "km-search", {"query": "calibrate_sensor"})
@@ -197,17 +236,23 @@ def test_symbols_carry_links_for_an_editor(repository: Path, open_host: OpenHost
     )
 
 
+##= docs/spec/knowledge.md#keeping-in-step
+##% Where no server keeps the index, a file that was saved before a call MUST be seen in the answer to that call.
 def test_a_saved_file_is_in_the_answer_to_the_next_call(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository)
     (repository / "docs/airship.md").write_text("# Zeppelin\n\nA zeppelin over the harbour.\n", encoding="utf-8")
     assert paths(call_tool(host, "km-search", {"query": "zeppelin"}))[0] == "docs/airship.md"
 
 
+##= docs/spec/knowledge.md#files-of-the-index
+##% A file that holds a secret by its name or by its content MUST NOT be indexed.
 def test_nothing_of_a_secret_or_an_ignored_file_is_found(call: Call) -> None:
     found = call("km-search", query="TOKEN do not index SHOULD_NOT_BE_SEEN noise", limit=25)
     assert not {".env", "build/generated.py", "station.log"} & set(paths(found))
 
 
+##= docs/spec/knowledge.md#answers-of-km-search
+##% The `metadata` of an answer MUST hold a `request_id` that a later vote can name.
 def test_what_a_search_showed_is_kept_for_votes(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository)
     index = host.services.get(Index)
@@ -219,6 +264,8 @@ def test_what_a_search_showed_is_kept_for_votes(repository: Path, open_host: Ope
     assert events[0].body["context"] == {"task": "demo"}
 
 
+##= docs/spec/knowledge.md#more-questions
+##% The tool `km-search-batch` MUST answer up to ten queries, each as `km-search` would without graph context.
 def test_several_searches_at_once_answer_like_single_ones(call: Call) -> None:
     answers = call("km-search-batch", queries=["calibrate_sensor", "siren silence"], limit=3)["answers"]
     for answer, query in zip(answers, ["calibrate_sensor", "siren silence"], strict=True):

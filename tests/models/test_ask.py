@@ -50,6 +50,8 @@ def asking(service: Service, *sources: Source, model: ModelInfo | None = None) -
     return AskService(router_to(service, model), Shelf(sources))
 
 
+##= docs/spec/notes.md#answers-from-the-notes
+##% Each source MUST have its number, title, path and lines, and the slug where it is a note.
 def test_an_answer_cites_its_sources_by_number_and_says_where_they_stand(service: Service) -> None:
     service.text = "The moon pulls the sea [1]."
     answer = asyncio.run(asking(service, TIDES, SALT).answer("Why tides?"))
@@ -64,6 +66,8 @@ def test_an_answer_cites_its_sources_by_number_and_says_where_they_stand(service
     assert prompt.endswith("Question: Why tides?")
 
 
+##= docs/spec/notes.md#answers-from-the-notes
+##% An answer MUST NOT cite what it was not given.
 def test_a_citation_of_what_was_not_retrieved_is_removed(service: Service) -> None:
     service.text = "True [2]. Invented [7]. Both [1, 9]. See [[ghost|a ghost]] and [[salt]]."
     answer = asyncio.run(asking(service, TIDES, SALT).answer("q"))
@@ -78,6 +82,9 @@ def test_an_answer_without_citations_lists_all_that_it_was_given(service: Servic
     assert answer.warnings == ("The answer cites no source; all that it was given are listed.",)
 
 
+##= docs/spec/notes.md#answers-from-the-notes
+##% Where nothing relevant is found, the answer MUST be `No relevant information found in the knowledge base.`, and no
+##% model is asked.
 def test_nothing_relevant_is_said_without_asking_a_model(service: Service) -> None:
     answer = asyncio.run(asking(service).answer("q"))
     assert answer.as_dict() == {"answer": "No relevant information found in the knowledge base.", "sources": []}
@@ -93,6 +100,8 @@ def test_without_a_provider_the_search_is_not_even_asked() -> None:
     assert shelf.questions == []
 
 
+##= docs/spec/notes.md#answers-from-the-notes
+##% A model that fails MUST be an internal error without any of its words.
 def test_a_failing_provider_is_a_general_error_with_details_in_the_log(
     service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -105,6 +114,8 @@ def test_a_failing_provider_is_a_general_error_with_details_in_the_log(
     assert KEY not in caplog.text
 
 
+##= docs/spec/notes.md#what-leaves-the-machine
+##% A line that holds a secret of a known shape MUST NOT be given to a model.
 def test_lines_that_hold_a_secret_do_not_leave(service: Service) -> None:
     leaky = Source("leaky", "Deploy", "notes/deploy.md", 1, 3, f"Use the token\n{TOKEN}\nwith care.")
     asyncio.run(asking(service, leaky, TIDES).answer(f"what does {TOKEN} do?\nand why"))

@@ -47,6 +47,8 @@ Some prose with a model: nothing.
 """
 
 
+##= docs/spec/models-and-recipes.md#lists-of-models
+##% Of an `llms.txt` only the list below the heading `Models` MUST be read.
 def test_the_list_below_models_is_read_and_nothing_else() -> None:
     found = parse_llms_txt(TEXT, "here")
     assert found.models == (
@@ -57,6 +59,8 @@ def test_the_list_below_models_is_read_and_nothing_else() -> None:
     assert found.warnings == ("line 16 names no model",)
 
 
+##= docs/spec/models-and-recipes.md#lists-of-models
+##% An `llms.txt` that cannot be used MUST be a warning.
 @pytest.mark.parametrize(
     ("text", "warning"),
     [
@@ -106,6 +110,8 @@ def test_a_file_of_the_project_and_the_providers_own_list_are_found(tmp_path: Pa
     assert found == ["here/hinted", "here/listed"]
 
 
+##= docs/spec/models-and-recipes.md#lists-of-models
+##% An `llms.txt` MUST be a file of the project or an https URL of a public address.
 def test_a_file_outside_the_project_is_not_read(
     tmp_path: Path, service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:

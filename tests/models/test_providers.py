@@ -122,6 +122,8 @@ def test_a_refusal_for_another_reason_is_not_tried_again(service: Service) -> No
     assert len(service.seen) == 1
 
 
+##= docs/spec/models-and-recipes.md#requests-to-providers
+##% A fault that may pass SHOULD be tried again, four attempts at most.
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 529])
 def test_a_fault_that_may_pass_is_tried_again(service: Service, status: int) -> None:
     service.script = [refusal(status), refusal(status)]
@@ -169,6 +171,8 @@ def test_a_fault_of_ours_is_not_tried_again(service: Service, status: int) -> No
     assert len(service.seen) == 1
 
 
+##= docs/spec/models-and-recipes.md#requests-to-providers
+##% A request MUST end within `timeoutSeconds`, with all its attempts.
 def test_a_provider_that_does_not_answer_costs_its_time_limit_only(service: Service) -> None:
     service.script = [Reply(after_seconds=10)]
     with pytest.raises(TimedOut, match=r"within 0\.3 seconds"):
@@ -187,6 +191,8 @@ def test_a_provider_that_is_not_there_is_named_by_its_entry() -> None:
         asyncio.run(provider.invoke("m", REQUEST))
 
 
+##= docs/spec/models-and-recipes.md#requests-to-providers
+##% A key MUST be sent to the address of its provider only, and a redirect is not followed.
 def test_a_redirect_is_not_followed(service: Service) -> None:
     with model_service() as other:
         service.script = [Reply({}, 302, {"Location": f"{other.url}/v1/chat/completions"})]
@@ -219,6 +225,8 @@ def test_an_answer_that_is_too_large_is_refused(service: Service) -> None:
         asyncio.run(connected(service).invoke("m", REQUEST))
 
 
+##= docs/spec/models-and-recipes.md#requests-to-providers
+##% A key MUST NOT stand in an error or in a log.
 def test_neither_errors_nor_logs_hold_the_key(service: Service, caplog: pytest.LogCaptureFixture) -> None:
     service.script = [refusal(401, f"Incorrect API key provided: {KEY}. And your prompt was long\x1b[31m")]
     with caplog.at_level(logging.DEBUG), pytest.raises(ContextiveError) as caught:
@@ -278,6 +286,10 @@ def test_a_name_says_the_wire_and_the_address_where_the_entry_does_not(
     assert provider.endpoint.base_url == url
 
 
+##= docs/spec/models-and-recipes.md#model-router
+##% A server MUST register the model providers that its configuration switches on.
+##= docs/spec/models-and-recipes.md#model-router
+##% A provider that cannot be used MUST be left out with its reason, and the others serve.
 def test_providers_that_cannot_be_used_are_left_out_with_a_reason() -> None:
     found = connect_providers(
         {

@@ -56,6 +56,8 @@ def words(tokens: int) -> str:
     return "x" * (3 * tokens)
 
 
+##= docs/spec/models-and-recipes.md#choice-of-a-model
+##% A model that is named MUST win over a task, and a task over everything else.
 def test_an_explicit_name_wins_over_everything() -> None:
     request = ModelRequest("q", model="large", task="ask", family="claude")
     assert picked(request, routing={"ask": Routing("small")}) == LARGE
@@ -76,6 +78,8 @@ def test_a_name_nobody_knows_is_left_to_the_only_provider() -> None:
         router().pick(ModelRequest("q", model="new"))
 
 
+##= docs/spec/models-and-recipes.md#model-router
+##% The router MUST support static mappings from a task to a model in the configuration.
 def test_a_task_is_served_by_its_route_and_others_by_the_default_route() -> None:
     routing = {"ask": Routing("claude-x"), "default": Routing("large")}
     assert picked(ModelRequest("q", task="ask"), routing=routing) == CLAUDE
@@ -83,10 +87,14 @@ def test_a_task_is_served_by_its_route_and_others_by_the_default_route() -> None
     assert picked(ModelRequest("q"), routing=routing) == LARGE
 
 
+##= docs/spec/models-and-recipes.md#model-router
+##% The server MUST have a model router that picks a model for a request and invokes it.
 def test_without_a_wish_the_first_model_of_the_configuration_serves() -> None:
     assert picked(ModelRequest("q")) == SMALL
 
 
+##= docs/spec/models-and-recipes.md#choice-of-a-model
+##% A model whose window is known to be too small MUST NOT be picked.
 def test_a_request_that_is_too_long_for_one_model_goes_to_the_next_that_holds_it() -> None:
     assert picked(ModelRequest(words(50_000))) == LARGE
 
@@ -102,12 +110,16 @@ def test_a_family_is_preferred_and_the_cheaper_member_of_it() -> None:
     assert picked(ModelRequest("q", family="llama")) == SMALL
 
 
+##= docs/spec/models-and-recipes.md#choice-of-a-model
+##% With a price limit, a model that is dearer or has no known price MUST NOT be picked.
 def test_a_price_limit_leaves_out_what_is_dearer_or_has_no_price() -> None:
     assert picked(ModelRequest("q", max_cost=0.001)) == SMALL
     with pytest.raises(NoModel):
         router().pick(ModelRequest("q", max_cost=0.0000001))
 
 
+##= docs/spec/models-and-recipes.md#model-router
+##% The router MUST take its providers, catalog, routes and finder from outside, so that it can be tested alone.
 @given(
     st.lists(
         st.builds(
@@ -163,6 +175,8 @@ def test_an_explicit_name_has_the_backup_of_a_route_to_it() -> None:
     assert router(routing=routing).pick(ModelRequest("q", model="gone")).info == CLAUDE
 
 
+##= docs/spec/models-and-recipes.md#choice-of-a-model
+##% Where no model fits, the error MUST be `no_model` and say what to configure.
 def test_nothing_configured_is_an_error_that_says_what_to_do() -> None:
     with pytest.raises(NoModel) as caught:
         ModelRouter().pick(ModelRequest("q"))
@@ -173,6 +187,8 @@ def test_nothing_configured_is_an_error_that_says_what_to_do() -> None:
     }
 
 
+##= docs/spec/models-and-recipes.md#model-router
+##% The router MUST find models in an `llms.txt` file where one is configured and nothing that is known fits.
 def test_models_are_looked_for_only_when_nothing_known_fits() -> None:
     looks = []
 
@@ -195,6 +211,8 @@ def live(service: Service, routing: dict[str, Routing]) -> ModelRouter:
     return ModelRouter(connect_providers({"here": entry}).providers, ModelCatalog(), routing)
 
 
+##= docs/spec/models-and-recipes.md#choice-of-a-model
+##% A backup MUST serve where the model is missing, too small or fails, and the answer says so.
 def test_a_model_that_fails_is_replaced_by_its_backup_and_the_answer_says_so(
     service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:

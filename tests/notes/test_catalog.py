@@ -11,6 +11,10 @@ from contextive.notes.note import parse_note
 from tests.notes.making import catalog_of, slugs
 
 
+##= docs/spec/notes.md#slugs
+##% Every note MUST have a slug that no other note of the project has.
+##= docs/spec/notes.md#slugs
+##% Of two notes with one slug the first by path MUST keep it, and the other one is reported.
 def test_the_first_by_path_keeps_a_slug_and_the_other_is_reported() -> None:
     catalog = catalog_of({"notes/b/x.md": "second", "notes/a/x.md": "first"})
     found = catalog.get("x")
@@ -30,6 +34,9 @@ def test_a_note_whose_other_name_is_taken_too_is_left_out_and_reported() -> None
     assert "left out" in catalog.problems[0].message
 
 
+##= docs/spec/notes.md#links-between-notes
+##% The text `[[target]]` outside of code MUST be a link to the note that has the target as slug, title, alias, file
+##% name or path.
 @pytest.mark.parametrize(
     "name", ["big-plan", "Big Plan", " BIG  PLAN ", "The Plan", "p1", "p1.md", "sub/p1", "notes/sub/p1.md", "Big-Plan!"]
 )
@@ -53,6 +60,11 @@ def test_a_title_comes_before_an_alias_and_a_slug_before_both() -> None:
     assert catalog.find("../a") is None
 
 
+##= docs/spec/notes.md#links-between-notes
+##% The outlinks of a note MUST be the targets of the links in its content, each once, in the order in which they are
+##% first seen.
+##= docs/spec/notes.md#links-between-notes
+##% A target that no note has MUST stand among the outlinks as it is written.
 def test_outlinks_are_slugs_where_a_note_is_meant_and_else_as_written() -> None:
     catalog = catalog_of(
         {
@@ -71,6 +83,8 @@ def test_a_name_with_a_hash_sign_is_a_name_where_a_note_has_it() -> None:
     assert catalog.outlinks(catalog.notes[0]) == ["c-basics", "b"]
 
 
+##= docs/spec/notes.md#get-connections
+##% An edge MUST have `source` and `target`, and two notes have at most one.
 def test_the_local_graph_has_one_edge_a_pair_in_the_direction_of_the_older_note() -> None:
     catalog = catalog_of({"a.md": "[[b]] [[gone]]", "b.md": "[[a]] [[c]]", "c.md": "[[a]] [[c]]", "d.md": "[[c]]"})
     graph = catalog.local_graph(catalog.notes[0])
@@ -78,12 +92,20 @@ def test_the_local_graph_has_one_edge_a_pair_in_the_direction_of_the_older_note(
     assert graph.edges == (("a", "b"), ("b", "c"), ("c", "a"))
 
 
+##= docs/spec/notes.md#get-connections
+##% A local graph that is too large MUST say how many neighbours are left out.
 def test_a_graph_that_is_too_large_says_how_much_is_left_out() -> None:
     catalog = catalog_of({"hub.md": "", **{f"n{i}.md": "[[hub]]" for i in range(20)}})
     graph = catalog.local_graph(catalog.notes[0], max_nodes=5)
     assert (len(graph.nodes), len(graph.edges), graph.omitted) == (5, 4, 16)
 
 
+##= docs/spec/notes.md#links-between-notes
+##% The backlinks of a note MUST be the slugs of the other notes that link to it.
+##= docs/spec/notes.md#get-connections
+##% The local graph MUST hold the page, the notes that are directly connected with it, and every edge among these.
+##= docs/spec/notes.md#get-connections
+##% A node MUST have `id`, `title` and `connections`, which counts its edges in the whole graph.
 @given(st.lists(st.lists(st.integers(0, 7), max_size=6), min_size=1, max_size=8))
 def test_the_graph_holds_what_the_links_say(links: list[list[int]]) -> None:
     catalog = catalog_of({f"n{i}.md": " ".join(f"[[n{t}]]" for t in ts) for i, ts in enumerate(links)})
@@ -102,6 +124,8 @@ def test_the_graph_holds_what_the_links_say(links: list[list[int]]) -> None:
         }
 
 
+##= docs/spec/notes.md#list-pages
+##% Pages MUST be listed by the time of their creation, the newest first.
 def test_newest_comes_first_and_paths_decide_ties() -> None:
     texts = {
         path: f"---\ncreated_at: {day}\n---\n"
@@ -129,3 +153,17 @@ def test_a_catalog_that_takes_over_says_what_a_new_one_says(edits: list[tuple[st
             assert after.local_graph(note) == fresh.local_graph(note)
             assert after.find(note.title) == fresh.find(note.title)
         before = after
+
+
+def test_notes_about_a_requirement_are_found_by_any_of_its_first_digits() -> None:
+    identifier = "0123abcd" + "7" * 56
+    catalog = NoteCatalog(
+        [
+            parse_note("a.md", f"# Short\n[[req:{identifier[:8]}]]"),
+            parse_note("b.md", f"# Whole\n[[req:{identifier.upper()}]] and again [[req:{identifier[:8]}|it]]"),
+            parse_note("c.md", "# Another that begins so\n[[req:0123abcd8]]"),
+            parse_note("d.md", f"# In code\n`[[req:{identifier[:8]}]]`"),
+        ]
+    )
+    assert [note.title for note in catalog.about_requirement(identifier)] == ["Short", "Whole"]
+    assert catalog.about_requirement("9" * 64) == []

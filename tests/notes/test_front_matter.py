@@ -36,6 +36,8 @@ def test_a_text_without_a_closed_block_at_its_beginning_has_none(text: str) -> N
     assert parse_front_matter(text).length == 0
 
 
+##= docs/spec/notes.md#front-matter
+##% Front matter that cannot be read MUST NOT keep its note from being shown.
 @pytest.mark.parametrize(
     "block",
     [
@@ -106,6 +108,9 @@ def test_the_quick_reading_of_simple_blocks_gives_what_the_parser_gives(lines: l
         assert quick == (parsed or {})
 
 
+##= docs/spec/notes.md#front-matter
+##% The keys `title`, `slug`, `tags`, `aliases` and `created_at` of the front matter MUST be read, and all other keys be
+##% kept as they are.
 def test_a_key_is_set_in_its_place_and_all_else_stays() -> None:
     assert write_values(HEAD, {"title": "New"}) == HEAD.replace('"Old"', '"New"')
     assert write_values(HEAD, {"tags": ["c d", "e"]}) == HEAD.replace("tags:\n  - a\n  - b\n", "tags: [c d, e]\n")

@@ -9,6 +9,11 @@ from hypothesis import strategies as st
 from contextive.notes.note import parse_note
 
 
+##= docs/spec/notes.md#front-matter
+##% Without a title in the front matter, the first heading at the beginning MUST be the title, or else the name of the
+##% file.
+##= docs/spec/notes.md#slugs
+##% The slug of a note MUST come from its front matter, or else from the title there, or else from the name of its file.
 @pytest.mark.parametrize(
     ("text", "slug", "title"),
     [
@@ -26,6 +31,9 @@ def test_slug_and_title_come_from_the_front_matter_or_the_file(text: str, slug: 
     assert (note.slug, note.title) == (slug, title)
 
 
+##= docs/spec/notes.md#front-matter
+##% The keys `title`, `slug`, `tags`, `aliases` and `created_at` of the front matter MUST be read, and all other keys be
+##% kept as they are.
 def test_a_note_has_tags_aliases_and_a_time() -> None:
     note = parse_note("n.md", "---\ntags: ['#a', b]\naliases: Other, Third\ncreated_at: 1970-01-02\n---\nx")
     assert note.tags == ("a", "b")
@@ -33,6 +41,8 @@ def test_a_note_has_tags_aliases_and_a_time() -> None:
     assert note.created == 86400.0
 
 
+##= docs/spec/notes.md#get-page
+##% The content of a page MUST be the text of its file without the front matter.
 @given(st.text())
 def test_head_and_content_together_are_the_text(text: str) -> None:
     note = parse_note("n.md", text)

@@ -24,6 +24,8 @@ def renamed(content: str) -> str:
     return rename_links(content, catalog, catalog.notes[0], TO)
 
 
+##= docs/spec/notes.md#changes-of-pages
+##% The tool `rename_page` MUST rewrite the links in other notes in the manner in which they are written.
 def test_each_manner_of_writing_a_link_is_kept() -> None:
     assert renamed("[[old-name]] [[Old Name]] [[old name|Label]] ![[Old Name#Part]] [[ Old Name ]]") == (
         "[[new-name]] [[New Name]] [[New Name|Label]] ![[New Name#Part]] [[ New Name ]]"

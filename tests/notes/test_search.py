@@ -17,6 +17,8 @@ def found(texts: dict[str, str], query: str) -> list[tuple[str, str]]:
     return [(hit.note.slug, hit.excerpt) for hit in catalog_of(texts).index.search(query)]
 
 
+##= docs/spec/notes.md#search
+##% A search MUST look for the whole query in titles and in contents, whatever its case.
 def test_the_whole_query_is_looked_for_whatever_its_case() -> None:
     texts = {"a.md": "Rate Limits are FAIR", "b.md": "limits of rate"}
     assert found(texts, "  rate limits ") == [("a", "Rate Limits are FAIR")]
@@ -25,6 +27,9 @@ def test_the_whole_query_is_looked_for_whatever_its_case() -> None:
     assert found(texts, "a\0b") == []
 
 
+##= docs/spec/notes.md#search
+##% An excerpt MUST be the text around the first match in the content, or the beginning of the content where only the
+##% title matches.
 def test_an_excerpt_reaches_from_fifty_before_to_a_hundred_after_the_match() -> None:
     content = "x" * 60 + "NEEDLE" + "y" * 200
     assert found({"a.md": content}, "needle") == [("a", "..." + "x" * 50 + "NEEDLE" + "y" * 94 + "...")]
@@ -41,6 +46,8 @@ def test_letters_that_grow_when_lowered_do_not_move_the_excerpt() -> None:
     assert found({"a.md": "İ" * 60 + "needle"}, "NEEDLE") == [("a", "..." + "İ" * 50 + "needle")]
 
 
+##= docs/spec/notes.md#search
+##% Pages with the query in their title MUST come first, and the newest first otherwise.
 def test_titles_come_first_then_the_newest_and_at_most_twenty() -> None:
     texts = {"t.md": "---\ntitle: Needle\n---\nother"} | {f"n{i}.md": "needle" for i in range(30)}
     hits = [slug for slug, _ in found(texts, "needle")]

@@ -29,6 +29,8 @@ def test_a_slug_is_made_by_the_rule(text: str, slug: str) -> None:
     assert slugify(text) == slug
 
 
+##= docs/spec/notes.md#slugs
+##% A slug MUST hold lower-case letters of ASCII, digits and single dashes only.
 @given(st.text())
 def test_a_slug_holds_nothing_else_and_is_its_own_slug(text: str) -> None:
     slug = slugify(text)
@@ -36,6 +38,8 @@ def test_a_slug_holds_nothing_else_and_is_its_own_slug(text: str) -> None:
     assert slugify(slug) == slug
 
 
+##= docs/spec/notes.md#slugs
+##% Every note MUST have a slug that no other note of the project has.
 @given(st.lists(st.text(), min_size=1))
 def test_every_note_has_a_slug(names: list[str]) -> None:
     assert slugify(slug_of(*names)) == slug_of(*names) != ""

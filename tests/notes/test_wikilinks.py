@@ -16,10 +16,15 @@ def targets(text: str) -> list[str]:
     return [link.target for link in parse_links(text)]
 
 
+##= docs/spec/notes.md#links-between-notes
+##% The outlinks of a note MUST be the targets of the links in its content, each once, in the order in which they are
+##% first seen.
 def test_links_are_found_once_in_the_order_in_which_they_are_first_seen() -> None:
     assert targets("[[b]] and [[a|Label]] and [[B]] and [[c#Part]] and [[a]]") == ["b", "a", "c"]
 
 
+##= docs/spec/notes.md#links-between-notes
+##% The label and the heading in a link MUST NOT change where it leads.
 def test_a_link_knows_its_label_its_heading_and_whether_it_embeds() -> None:
     assert parse_links("![[Page#Part|seen]]") == (NoteLink("note", "Page", "seen", "Part", embed=True),)
     assert parse_links("[[ spaced ]]") == (NoteLink("note", "spaced"),)
@@ -27,6 +32,9 @@ def test_a_link_knows_its_label_its_heading_and_whether_it_embeds() -> None:
     assert parse_links("[[#Part]]") == (NoteLink("note", "", None, "Part"),)
 
 
+##= docs/spec/notes.md#links-between-notes
+##% A link with `req:`, `file:` or `symbol:` before its target MUST lead to a requirement, a file or a symbol of the
+##% project.
 @pytest.mark.parametrize(
     ("text", "link"),
     [
@@ -45,6 +53,9 @@ def test_a_link_says_what_it_leads_to(text: str, link: NoteLink) -> None:
     assert parse_links(text) == (link,)
 
 
+##= docs/spec/notes.md#links-between-notes
+##% The text `[[target]]` outside of code MUST be a link to the note that has the target as slug, title, alias, file
+##% name or path.
 @pytest.mark.parametrize(
     "text",
     [

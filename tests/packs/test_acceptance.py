@@ -1,4 +1,4 @@
-"""What the tests of the original stated and the seed drew: contract §9, and the keys of every shape."""
+"""What users of the original server rely on, and the keys of every shape."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_a_project_without_any_configuration_answers(tmp_path: Path) -> None:
     assert desk.call("next_requirement")["error"] == "No open requirement"
 
 
-# -- shapes: the keys of the seed, and only those that the schema names besides ----------------------------------------
+# -- shapes: the promised keys, and only those that the schema names besides ----------------------------------------
 
 ITEM = {"identifier", "full_path", "text"}
 

@@ -57,6 +57,12 @@ def provider(service: Service) -> dict[str, Any]:
     return {"kind": "openai-compatible", "baseUrl": f"{service.url}/v1", "apiKey": KEY, "defaultModel": "small"}
 
 
+##= docs/spec/host.md#trust
+##% A file that the user names, and what the environment sets, MUST be trusted.
+##= docs/spec/notes.md#answers-from-the-notes
+##% The tool `ask` MUST take `question` and answer with `answer` and `sources`.
+##= docs/spec/models-and-recipes.md#model-router
+##% A server MUST register the model providers that its configuration switches on.
 def test_a_configured_provider_answers_from_the_notes(tmp_path: Path, service: Service) -> None:
     service.text = "The moon does it [1]."
     data = asked(tmp_path, "Why does the moon pull the sea?", providers={"here": provider(service)})
@@ -66,12 +72,16 @@ def test_a_configured_provider_answers_from_the_notes(tmp_path: Path, service: S
     assert service.seen[0].body["model"] == "small"
 
 
+##= docs/spec/models-and-recipes.md#model-router
+##% The router MUST support static mappings from a task to a model in the configuration.
 def test_the_route_for_asking_is_taken(tmp_path: Path, service: Service) -> None:
     routing = {"ask": {"model": "here/large", "backup": "here/small"}}
     asked(tmp_path, "Why does the moon pull?", providers={"here": provider(service)}, routing=routing)
     assert service.seen[0].body["model"] == "large"
 
 
+##= docs/spec/notes.md#answers-from-the-notes
+##% Without a model, `ask` MUST be refused with `AI search is not available`.
 def test_without_a_provider_the_sentence_of_the_contract_is_said(tmp_path: Path) -> None:
     with pytest.raises(Unavailable) as caught:
         asked(tmp_path, "Why does the moon pull?")
@@ -85,6 +95,10 @@ def test_a_provider_that_fails_is_an_internal_error(tmp_path: Path, service: Ser
     assert caught.value.message == "Internal server error"
 
 
+##= docs/spec/models-and-recipes.md#model-router
+##% Every tool that invokes a model MUST do so through the router, or through the connected client.
+##= docs/spec/models-and-recipes.md#requests-to-providers
+##% Logs and metrics of a request MUST hold provider, model, tokens, duration and outcome, and no text.
 def test_every_request_to_a_model_is_counted_with_its_tokens(tmp_path: Path, service: Service) -> None:
     host = hosted(tmp_path, {"providers": {"here": provider(service)}})
     metrics = host.enable_metrics()

@@ -9,6 +9,9 @@ from tests.ingest.test_notes_service import write
 from tests.wires import Pipe
 
 
+##= docs/spec/notes.md#links-between-notes
+##% A link with `req:`, `file:` or `symbol:` before its target MUST lead to a requirement, a file or a symbol of the
+##% project.
 def test_backlinks_of_a_requirement_a_file_and_a_symbol_include_notes(tmp_path: Path) -> None:
     write(tmp_path, "docs/spec/pump.md", "# Pump\n\n## Stop\n\nThe pump MUST stop within a second.\n")
     write(tmp_path, "src/pump.py", "def stop() -> None:\n    return None\n")
@@ -29,6 +32,9 @@ def test_backlinks_of_a_requirement_a_file_and_a_symbol_include_notes(tmp_path: 
         identifier = call("search_requirements", query="pump")["result"][0]["identifier"]
         links = f"[[req:{identifier[:8]}]] [[file:src/pump.py]] [[symbol:src/pump.py::stop]]"
         call("create_page", title="Why it stops", content=links)
+        assert call("explain_requirement", req_identifier=identifier[:12])["notes"] == [
+            {"slug": "why-it-stops", "title": "Why it stops", "path": "notes/why-it-stops.md"}
+        ]
         call("km-ingest-trigger")
         for node in (f"Requirement:{identifier}", "SourceFile:src/pump.py", "Symbol:src/pump.py::stop"):
             shown = call("km-graph-node", node_id=node, relationships="incoming")

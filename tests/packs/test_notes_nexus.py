@@ -44,6 +44,12 @@ def call(web: Web, tool: str, **given: Any) -> Answer:
 # -- requirement 1: the manifest ---------------------------------------------------------------------------------------
 
 
+##= docs/spec/notes.md#manifest
+##% A GET of `/api/mcp` MUST be answered with 200, `application/json` and a manifest of the tools.
+##= docs/spec/notes.md#manifest
+##% The manifest MUST give the name, the description and the input schema of each tool.
+##= docs/spec/notes.md#manifest
+##% The manifest MUST name `list_pages`, `get_page`, `search`, `ask` and `get_connections` to every caller.
 def test_the_manifest_lists_the_five_tools_with_descriptions_and_schemas(web: Web) -> None:
     answer = web.get("/api/mcp")
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
@@ -67,6 +73,12 @@ def test_the_manifest_lists_the_five_tools_with_descriptions_and_schemas(web: We
 # -- requirement 2: list_pages -----------------------------------------------------------------------------------------
 
 
+##= docs/spec/notes.md#list-pages
+##% The tool `list_pages` MUST list every note with `slug` and `title` in the array `pages`.
+##= docs/spec/notes.md#list-pages
+##% Pages MUST be listed by the time of their creation, the newest first.
+##= docs/spec/notes.md#calls
+##% The output of a tool MUST be given in the field `result` of a JSON object.
 def test_pages_are_listed_newest_first_with_slug_and_title(web: Web) -> None:
     for body in ({"tool": "list_pages"}, {"tool": "list_pages", "input": {}}):
         answer = web.post("/api/mcp", body)
@@ -84,6 +96,8 @@ def test_pages_are_listed_newest_first_with_slug_and_title(web: Web) -> None:
         )
 
 
+##= docs/spec/notes.md#list-pages
+##% Without notes, `list_pages` MUST answer with an empty array.
 def test_a_base_without_notes_lists_an_empty_array(tmp_path: Path) -> None:
     with serving_http(cwd=tmp_path) as running:
         assert call(running.web, "list_pages").json == {"result": {"pages": []}}
@@ -93,6 +107,12 @@ def test_a_base_without_notes_lists_an_empty_array(tmp_path: Path) -> None:
 # -- requirement 3: get_page -------------------------------------------------------------------------------------------
 
 
+##= docs/spec/notes.md#get-page
+##% The tool `get_page` MUST take `slug` and answer with `slug`, `title`, `content`, `outlinks` and `backlinks`.
+##= docs/spec/notes.md#get-page
+##% The content of a page MUST be the text of its file without the front matter.
+##= docs/spec/notes.md#calls
+##% A POST to `/api/mcp` with `tool`, a string, and `input`, an object, MUST call that tool with that input.
 def test_a_page_has_its_content_its_outlinks_and_its_backlinks(web: Web) -> None:
     answer = call(web, "get_page", slug="getting-started")
     assert (answer.status, answer.json) == (
@@ -113,6 +133,12 @@ def test_a_title_finds_its_page_too(web: Web) -> None:
     assert call(web, "get_page", slug="Getting Started").json["result"]["slug"] == "getting-started"
 
 
+##= docs/spec/notes.md#get-page
+##% A page that does not exist MUST be refused with a message that names it and says that it was not found.
+##= docs/spec/notes.md#get-connections
+##% A page without a note MUST be refused by `get_connections` as it is by `get_page`.
+##= docs/spec/notes.md#failures
+##% A page that does not exist MUST be answered with 404.
 @pytest.mark.parametrize("tool", ["get_page", "get_connections"])
 @pytest.mark.parametrize("slug", ["nope", "../faq.md/..", "/etc/passwd", "a\nb"])
 def test_a_page_that_does_not_exist_is_a_404_that_names_it(web: Web, tool: str, slug: str) -> None:
@@ -123,6 +149,9 @@ def test_a_page_that_does_not_exist_is_a_404_that_names_it(web: Web, tool: str, 
 # -- requirement 4: search ---------------------------------------------------------------------------------------------
 
 
+##= docs/spec/notes.md#search
+##% The tool `search` MUST take `query` and list the pages found with `slug`, `title` and `excerpt` in the array
+##% `results`.
 def test_search_looks_in_titles_and_contents_and_gives_excerpts(web: Web) -> None:
     assert call(web, "search", query="SKY blue").json == {
         "result": {
@@ -137,11 +166,15 @@ def test_search_looks_in_titles_and_contents_and_gives_excerpts(web: Web) -> Non
     ]
 
 
+##= docs/spec/notes.md#search
+##% A search without matches MUST answer with an empty array.
 def test_a_search_without_matches_gives_an_empty_array(web: Web) -> None:
     for query in ("zebra", "   ", "%_*", '"; DROP TABLE', "(a+)+$"):
         assert call(web, "search", query=query).json == {"result": {"results": []}}
 
 
+##= docs/spec/notes.md#search
+##% A search MUST give at most 20 pages.
 def test_a_search_gives_at_most_twenty_results(tmp_path: Path) -> None:
     for number in range(25):
         write(tmp_path, f"notes/n{number}.md", "needle")
@@ -152,6 +185,12 @@ def test_a_search_gives_at_most_twenty_results(tmp_path: Path) -> None:
 # -- requirement 5: ask ------------------------------------------------------------------------------------------------
 
 
+##= docs/spec/notes.md#answers-from-the-notes
+##% Without a model, `ask` MUST be refused with `AI search is not available`.
+##= docs/spec/notes.md#what-leaves-the-machine
+##% The model of the connected client MUST NOT write answers unless `notes.askClientModel` is true.
+##= docs/spec/notes.md#failures
+##% A question without a model MUST be answered with 503.
 def test_without_a_model_there_are_no_answers(web: Web) -> None:
     answer = call(web, "ask", question="Why is the sky blue?")
     assert (answer.status, answer.json) == (503, {"error": "AI search is not available"})
@@ -218,6 +257,8 @@ def test_a_question_about_nothing_in_the_base_is_told_so(asking: Web) -> None:
     }
 
 
+##= docs/spec/notes.md#failures
+##% A fault inside MUST be answered with 500 and `Internal server error`, and shows nothing of its insides.
 def test_a_provider_that_fails_is_a_500_that_shows_nothing(asking: Web) -> None:
     answer = call(asking, "ask", question="Is scattering broken?")
     assert (answer.status, answer.json) == (500, {"error": "Internal server error"})
@@ -226,6 +267,10 @@ def test_a_provider_that_fails_is_a_500_that_shows_nothing(asking: Web) -> None:
 # -- requirement 6: get_connections ------------------------------------------------------------------------------------
 
 
+##= docs/spec/notes.md#get-connections
+##% The tool `get_connections` MUST take `slug` and answer with `outlinks`, `backlinks` and `localGraph`.
+##= docs/spec/notes.md#get-connections
+##% A node MUST have `id`, `title` and `connections`, which counts its edges in the whole graph.
 def test_connections_are_outlinks_backlinks_and_the_local_graph(web: Web) -> None:
     assert call(web, "get_connections", slug="getting-started").json == {
         "result": {
@@ -246,6 +291,14 @@ def test_connections_are_outlinks_backlinks_and_the_local_graph(web: Web) -> Non
 # -- requirements 7 and 8: errors and envelopes ------------------------------------------------------------------------
 
 
+##= docs/spec/notes.md#calls
+##% An error MUST be given in the field `error` of a JSON object, as a message that says what was wrong.
+##= docs/spec/notes.md#failures
+##% A missing or unknown tool MUST be answered with 400 and a message that says so.
+##= docs/spec/notes.md#failures
+##% A body that is not JSON MUST be answered with 400 and `Invalid JSON body`.
+##= docs/spec/notes.md#failures
+##% A missing parameter MUST be answered with 400 and a message that names it.
 @pytest.mark.parametrize(
     ("body", "said"),
     [
@@ -287,6 +340,8 @@ def test_a_body_with_jsonrpc_on_the_same_path_is_mcp(web: Web) -> None:
     assert "AI search is not available" in unanswered["content"][0]["text"]
 
 
+##= docs/spec/notes.md#failures
+##% Pages of another origin MUST NOT get an answer unless `server.allowedOrigins` names it.
 def test_browsers_of_other_origins_get_in_only_where_configured(web: Web, folder: Path, tmp_path: Path) -> None:
     origin = {"Origin": "https://app.example", "Access-Control-Request-Method": "POST"}
     refused = web.request("OPTIONS", "/api/mcp", headers=origin)
@@ -334,12 +389,16 @@ def test_a_maintainer_writes_pages_through_the_dialect(writable: WebServer) -> N
     assert call(web, "update_page", slug="second", version="x").status == 400
 
 
+##= docs/spec/notes.md#rules-of-writing
+##% The tools `create_page`, `update_page`, `rename_page` and `delete_page` MUST need the maintainer scope.
 @pytest.mark.parametrize("tool", ["create_page", "update_page", "rename_page", "delete_page"])
 def test_a_reader_has_no_tool_that_writes(writable: WebServer, tool: str) -> None:
     answer = call(writable.web.as_bearer(READER), tool, slug="x", title="x", version="x")
     assert (answer.status, answer.json) == (400, {"error": f"Unknown tool: {tool}"})
 
 
+##= docs/spec/notes.md#get-page
+##% A maintainer MUST also get the `version` of a page, and a reader no field beyond the five.
 def test_a_reader_sees_exactly_the_fields_of_the_contract(writable: WebServer) -> None:
     call(writable.web.as_bearer(ADMIN), "create_page", title="For Readers")
     page = call(writable.web.as_bearer(READER), "get_page", slug="for-readers").json["result"]

@@ -60,6 +60,8 @@ def test_pages_are_written_and_read_over_mcp(pipe: Pipe, folder: Path) -> None:
     assert "changed by mcp" in (folder / "notes/new-page.md").read_text(encoding="utf-8")
 
 
+##= docs/spec/notes.md#list-pages
+##% What is wrong with the files of notes MUST be told in `problems`.
 def test_two_notes_with_one_slug_are_told_of(pipe: Pipe, folder: Path) -> None:
     write(folder, "notes/z/tokens.md", "another")
     pipe.initialize()
@@ -134,6 +136,8 @@ def test_the_command_line_calls_the_same_tools(folder: Path) -> None:
     assert "Tokens expire daily." in done.stdout
 
 
+##= docs/spec/notes.md#list-pages
+##% More than 10,000 pages MUST come in parts with a cursor for the next part.
 def test_a_long_list_comes_in_pages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "_MAX_PAGES", 2)
     write(folder, "notes/third.md", "x")
@@ -146,6 +150,8 @@ def test_a_long_list_comes_in_pages(folder: Path, monkeypatch: pytest.MonkeyPatc
         tools.list_pages(PagesInput(cursor="made up"), ctx)
 
 
+##= docs/spec/notes.md#what-leaves-the-machine
+##% A note that git or `.contextiveignore` ignores MUST NOT be given to a model.
 def test_what_is_ignored_or_named_like_a_secret_stays_here(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     root = tmp_path / "inner"

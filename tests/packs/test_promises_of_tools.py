@@ -165,6 +165,9 @@ def test_an_invalid_citation_comes_with_what_was_meant(citation: str, nearest: s
 ##= docs/spec/trace.md#search-requirements
 ##% The tool `search_requirements` MUST take `query` and list the requirements found with `identifier`, `full_path`
 ##% and `text`.
+##= docs/spec/host.md#tests-of-the-project
+##= type=implication
+##% The project MUST have tests of at least one pack.
 def test_a_search_lists_what_it_found(desk: Desk) -> None:
     (found,) = desk.call("search_requirements", query="milk")["result"]
     assert (found["identifier"], found["full_path"], found["text"]) == (desk.identifier(MILK), desk.path(MILK), MILK)

@@ -54,6 +54,9 @@ async def read(client: Client, uri: str) -> Any:
     return json.loads(content.text)
 
 
+##= docs/spec/host.md#tests-of-the-project
+##= type=implication
+##% The project MUST have a test of a whole session over stdio.
 @ERAS
 def test_a_session_goes_from_the_specification_to_the_code(mode: str, project: Project) -> None:
     async def run() -> None:
@@ -79,6 +82,8 @@ def test_a_session_goes_from_the_specification_to_the_code(mode: str, project: P
     asyncio.run(run())
 
 
+##= docs/spec/host.md#tool-calls
+##% A successful result MUST carry its data as structured content and the same data as text.
 @ERAS
 def test_every_tool_answers_what_its_schema_says(mode: str, project: Project) -> None:
     """The SDK's client checks structured results against the published schemas by itself."""

@@ -79,6 +79,10 @@ def configured(service: Service, **more: Any) -> dict[str, Any]:
     return {"workflows": WORKFLOWS, "providers": {"here": provider}, **more}
 
 
+##= docs/spec/host.md#sections
+##% The section `workflows` MUST hold workflows that chain tools.
+##= docs/spec/models-and-recipes.md#workflow-tools
+##% A workflow of the configuration MUST be offered as one tool.
 def test_a_workflow_is_a_tool_with_typed_arguments(project: Path, service: Service) -> None:
     host = loaded_host(project, configured(service))
     tool = host.surface(host.profile, Scope.READER).tools["workflow.project_audit"]
@@ -96,6 +100,8 @@ def test_a_workflow_is_a_tool_with_typed_arguments(project: Path, service: Servi
         call(host, tool.name)
 
 
+##= docs/spec/models-and-recipes.md#workflow-tools
+##% The steps of a workflow MUST run in their order.
 def test_a_workflow_runs_its_steps_and_gives_what_the_last_one_gave(project: Path, service: Service) -> None:
     service.text = "The pump."
     host = loaded_host(project, configured(service))
@@ -126,12 +132,16 @@ def test_a_fallback_of_a_workflow_answers_in_its_place(project: Path, service: S
     assert data["outputs"]["result"]["name"] == "contextive-mcp"
 
 
+##= docs/spec/models-and-recipes.md#workflow-tools
+##% A workflow MUST NOT run workflows or recipes.
 def test_a_workflow_cannot_run_workflows(project: Path, service: Service) -> None:
     host = loaded_host(project, configured(service))
     with pytest.raises(ToolFailed, match="runs recipes itself"):
         call(host, "workflow.circle")
 
 
+##= docs/spec/models-and-recipes.md#workflow-tools
+##% A workflow MUST NOT do what its caller's scope does not allow.
 def test_a_workflow_with_a_tool_for_maintainers_is_offered_to_maintainers(project: Path) -> None:
     keys = Pack("keys", title="K", description="K")
     declare(keys)
@@ -143,6 +153,8 @@ def test_a_workflow_with_a_tool_for_maintainers_is_offered_to_maintainers(projec
     assert tool.safety_notes == "Calls km-recipe-run, with your scope."
 
 
+##= docs/spec/models-and-recipes.md#workflow-tools
+##% A workflow whose templates name what no step and no variable gives at that point MUST stop the start.
 @pytest.mark.parametrize(
     ("step", "complaint"),
     [
@@ -198,6 +210,10 @@ def kitchen(project: Path) -> Host:
     return loaded_host(project, {"toolPacks": WITHOUT_KNOWLEDGE}, pack)
 
 
+##= docs/spec/models-and-recipes.md#km-recipe-run
+##% The tool `km-recipe-run` MUST take `recipe`, and optionally `vars` and `dry_run`.
+##= docs/spec/models-and-recipes.md#km-recipe-run
+##% The answer of a run MUST have `status`, `outputs` and `steps`, of which each tells one step and how it ended.
 def test_a_recipe_runs_and_answers_as_the_seed_says(kitchen: Host) -> None:
     data = call(kitchen, "km-recipe-run", OWNER_AS_MAINTAINER, recipe="spec-audit", vars={"limit": 5}).data
     assert data["status"] == "success"
@@ -207,6 +223,8 @@ def test_a_recipe_runs_and_answers_as_the_seed_says(kitchen: Host) -> None:
     assert json.loads(log.read_text(encoding="utf-8"))["recipe"] == "spec-audit"
 
 
+##= docs/spec/models-and-recipes.md#km-recipe-run
+##% The tool `km-recipe-run` MUST need the maintainer scope.
 def test_a_recipe_is_for_maintainers(kitchen: Host) -> None:
     assert "km-recipe-run" not in kitchen.surface(kitchen.profile, Scope.READER).tools
 
@@ -217,6 +235,12 @@ def test_a_dry_run_lists_the_steps(kitchen: Host) -> None:
     assert data["outputs"] == {}
 
 
+##= docs/spec/models-and-recipes.md#km-recipe-run
+##% A recipe that is not there MUST be refused with `recipe_not_found`.
+##= docs/spec/models-and-recipes.md#km-recipe-run
+##% A tool or model that fails MUST end the run with `tool_failed`.
+##= docs/spec/models-and-recipes.md#km-recipe-run
+##% A result that is not what the recipe says MUST end the run with `assert_failed`.
 @pytest.mark.parametrize(
     ("recipe", "code", "status"),
     [
@@ -281,6 +305,8 @@ def test_assertions_are_errors_of_their_own(kitchen: Host) -> None:
         call(kitchen, "km-recipe-run", OWNER_AS_MAINTAINER, recipe="wrong")
 
 
+##= docs/spec/models-and-recipes.md#workflow-tools
+##% The variables of a workflow MUST be the typed arguments of its tool.
 def test_variables_of_a_workflow_are_typed_and_may_have_defaults(project: Path) -> None:
     flow = {
         "variables": {"limit": {"type": "integer", "default": 5, "description": "How many"}, "copy": {}},

@@ -93,6 +93,12 @@ def names(tools: Sequence[dict[str, Any]]) -> set[str]:
     return {tool["name"] for tool in tools}
 
 
+##= docs/spec/host.md#broken-plugins
+##% A plugin that raises, ends the process, prints, or hangs while it loads MUST be left out.
+##= docs/spec/host.md#broken-plugins
+##% A plugin that takes a name which is already in use MUST be left out.
+##= docs/spec/host.md#broken-plugins
+##% A plugin that two installed packages claim MUST be left out.
 def test_every_fault_is_reported_with_its_reason_and_costs_no_other_plugin(project: Path, site: Path) -> None:
     wanted = [*FAULTY, "twice", "absent", "fine", "rival", "called"]
     code, report = check(project, site, {name: {} for name in wanted})
@@ -108,6 +114,8 @@ def test_every_fault_is_reported_with_its_reason_and_costs_no_other_plugin(proje
     assert "/secret/path" not in json.dumps(report)
 
 
+##= docs/spec/host.md#broken-plugins
+##% A plugin that is left out MUST be reported by the log, by `check` and by the health of the server.
 def test_check_says_it_in_words_too(project: Path, site: Path) -> None:
     done = run(project, site, "check", "--config", str(config_of(project, {"raises": {}})))
     assert done.returncode == 1
@@ -115,6 +123,10 @@ def test_check_says_it_in_words_too(project: Path, site: Path) -> None:
     assert "The configuration is valid." in done.stdout
 
 
+##= docs/spec/host.md#broken-plugins
+##% A plugin that is left out MUST NOT keep the rest of the server from working.
+##= docs/spec/host.md#health
+##% The server MUST tell whether it is healthy, degraded or unhealthy, and why.
 def test_the_server_runs_with_faulty_plugins_and_says_that_it_is_degraded(project: Path, site: Path) -> None:
     packs: dict[str, Any] = {name: {} for name in ("raises", "prints", "exits", "takes-tool", "absent", "fine")}
     arguments = ("serve", "--stdio", "--config", str(config_of(project, packs)))
@@ -149,6 +161,8 @@ def test_a_plugin_that_hangs_does_not_keep_the_server_from_starting_nor_from_end
         assert pipe.end_within(2) == 0
 
 
+##= docs/spec/host.md#standard-output
+##% What a tool, a plugin or a library prints MUST go to standard error.
 def test_a_plugin_that_writes_to_descriptor_1_while_it_loads_does_not_reach_the_wire(project: Path, site: Path) -> None:
     config = str(config_of(project, {"writes": {}}))
     with Pipe("serve", "--stdio", "--config", config, cwd=project, env=python_path(site)) as pipe:
@@ -159,6 +173,8 @@ def test_a_plugin_that_writes_to_descriptor_1_while_it_loads_does_not_reach_the_
     assert "junk on descriptor 1" in called.stderr
 
 
+##= docs/spec/host.md#discovery
+##% A plugin MUST be loaded only when the configuration names it.
 def test_a_plugin_is_loaded_only_when_it_is_named(project: Path, site: Path) -> None:
     code, report = check(project, site, {})
     assert code == 0
@@ -167,6 +183,8 @@ def test_a_plugin_is_loaded_only_when_it_is_named(project: Path, site: Path) -> 
     assert (code, report["plugins"]["left_out"]) == (0, {})
 
 
+##= docs/spec/host.md#trust
+##% An untrusted file MUST NOT switch on a plugin.
 def test_a_file_of_the_project_cannot_load_a_plugin_until_it_is_trusted(project: Path, site: Path) -> None:
     write_config(project / "contextive.config.json", {"toolPacks": {"fine": {}}})
     environment = clean_environment({**python_path(site), "XDG_CONFIG_HOME": str(project / "xdg")})
@@ -183,6 +201,16 @@ def test_a_file_of_the_project_cannot_load_a_plugin_until_it_is_trusted(project:
     assert "fine_tool" in json.loads(tools())["tools"]
 
 
+##= docs/spec/host.md#sections
+##% The section `toolPacks` MUST switch packs on and off and hold the settings of each pack.
+##= docs/spec/host.md#discovery
+##% A tool in `blockedTools` MUST NOT be offered.
+##= docs/spec/host.md#discovery
+##% Where `allowedTools` is set, a tool that it does not name MUST NOT be offered.
+##= docs/spec/host.md#discovery
+##% In a pack whose mode is read-only, a tool that changes something MUST NOT be offered.
+##= docs/spec/host.md#discovery
+##% A plugin without a mode MUST be read-only.
 @pytest.mark.parametrize(
     ("rules", "offered"),
     [
@@ -197,7 +225,7 @@ def test_a_file_of_the_project_cannot_load_a_plugin_until_it_is_trusted(project:
         ({"allowedTools": ["odd_write"], "mode": "read-write"}, {"odd_write"}),
         ({"enabled": False}, set()),
     ],
-    ids=str,
+    ids=lambda value: str(sorted(value) if isinstance(value, set) else value),
 )
 def test_the_rules_of_a_pack_decide_which_of_its_tools_are_offered(
     odd_host: Any, rules: dict[str, Any], offered: set[str]
@@ -225,6 +253,8 @@ def odd_host(site: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return surface
 
 
+##= docs/spec/host.md#discovery
+##% A name in `allowedTools` or `blockedTools` that the pack does not have MUST be an error.
 def test_a_misspelt_tool_in_the_rules_refuses_to_start_with_the_right_names(project: Path, site: Path) -> None:
     for key in ("allowedTools", "blockedTools"):
         done = run(project, site, "check", "--config", str(config_of(project, {"fine": {key: ["fine_tol"]}})))

@@ -77,6 +77,12 @@ def call(site: Path, project: Path, *arguments: str) -> subprocess.CompletedProc
     )
 
 
+##= docs/spec/host.md#start
+##% Every start MUST register the packs, resources and prompts that the configuration switches on.
+##= docs/spec/host.md#discovery
+##% Packs of installed packages MUST be found by entry points of the group `contextive.packs`.
+##= docs/spec/host.md#discovery
+##% Every pack that is switched on MUST be registered with the MCP server.
 def test_the_tool_of_the_pack_is_offered_and_answers_over_the_pipe(pipe: Pipe) -> None:
     assert "release_notes" in [tool["name"] for tool in pipe.result("tools/list")["tools"]]
     answer = pipe.call("release_notes", {"version": "1.2.0"})["structuredContent"]
@@ -112,6 +118,8 @@ def test_its_errors_reach_the_caller_as_it_wrote_them(pipe: Pipe) -> None:
     assert error["hint"] == "Releases: Unreleased, 1.2.0, 1.1.0."
 
 
+##= docs/spec/host.md#declaration
+##% A tool MUST be declared once and be offered by every door from that declaration.
 def test_the_command_line_calls_it_in_its_own_process(site: Path, project: Path) -> None:
     done = call(site, project, "--version", "1.1.0")
     assert done.returncode == 0

@@ -35,6 +35,9 @@ def book(folder: Path, **files: str) -> RecipeBook:
     return RecipeBook(folder)
 
 
+##= docs/spec/models-and-recipes.md#where-recipes-come-from
+##% The recipes `daily-health`, `release-prep`, `stale-audit`, `subsystem-freshness`, `post-restore-verify`,
+##% `authoring-loop`, `feedback-triage` and `spec-audit` MUST ship.
 def test_these_recipes_ship(tmp_path: Path) -> None:
     assert [(entry.name, entry.source) for entry in RecipeBook(tmp_path).entries()] == [(n, "shipped") for n in SHIPPED]
 
@@ -61,6 +64,8 @@ def test_the_arguments_of_shipped_recipes_are_arguments_of_their_tools(name: str
             assert set(schema.get("required", ())) <= set(step.action.params)
 
 
+##= docs/spec/models-and-recipes.md#where-recipes-come-from
+##% A recipe of the project MUST win over a shipped one of its name.
 def test_a_recipe_of_the_project_wins_by_name(tmp_path: Path) -> None:
     found = book(tmp_path, daily_health__yaml=GOOD, own__yml=GOOD)
     entry = found.entry("daily-health")
@@ -69,6 +74,8 @@ def test_a_recipe_of_the_project_wins_by_name(tmp_path: Path) -> None:
     assert len(found.entries()) == len(SHIPPED) + 1
 
 
+##= docs/spec/models-and-recipes.md#where-recipes-come-from
+##% A recipe that was saved before a call MUST be what the call runs.
 def test_a_recipe_that_was_saved_before_a_call_is_what_the_call_runs(tmp_path: Path) -> None:
     found = book(tmp_path, own__yaml=GOOD)
     assert found.entry("own").recipe().summary == "Mine."
@@ -88,6 +95,8 @@ def test_a_broken_recipe_of_the_project_does_not_fall_back_to_the_shipped_one(tm
         book(tmp_path, daily_health__yaml="nonsense").entry("daily-health").recipe()
 
 
+##= docs/spec/models-and-recipes.md#km-recipe-run
+##% A recipe that is not there MUST be refused with `recipe_not_found`.
 @pytest.mark.parametrize("name", ["nope", "", "../recipes/good", "good.yaml", "/etc/passwd", "\x1b[31m"])
 def test_a_name_that_is_none_is_not_found_and_the_others_are_named(name: str, tmp_path: Path) -> None:
     with pytest.raises(RecipeNotFound) as caught:
@@ -111,6 +120,8 @@ def test_links_out_of_the_project_and_what_is_no_file_are_not_read(tmp_path: Pat
     assert {entry.name for entry in found.entries() if entry.source == "project"} == {"link", "folder", "pipe"}
 
 
+##= docs/spec/models-and-recipes.md#how-steps-run
+##% Each run MUST leave one line in the audit log of recipes.
 def test_the_audit_log_is_one_line_of_json_a_run(tmp_path: Path) -> None:
     audit = RecipeAudit(tmp_path / "state")
     audit.append({"recipe": "a", "outputs": {"x": "ü\n"}})

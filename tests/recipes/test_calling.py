@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import Field
 
-from contextive.errors import ContextiveError, InvalidRequest, ToolFailed, ToolNotFound
+from contextive.errors import ContextiveError, Forbidden, InvalidRequest, ToolFailed
 from contextive.models.catalog import ModelCatalog
 from contextive.models.request import ModelInfo
 from contextive.models.router import ModelRouter, Routing
@@ -103,8 +103,10 @@ def test_a_step_calls_a_tool_as_the_caller_and_without_a_client_to_ask() -> None
     assert call("say", word="hi") == {"word": "hi", "caller": "owner", "can_sample": False}
 
 
+##= docs/spec/models-and-recipes.md#how-steps-run
+##% A recipe MUST NOT do what its caller may not do.
 def test_a_recipe_is_no_side_door() -> None:
-    with pytest.raises(ToolNotFound):
+    with pytest.raises(Forbidden):
         call("rule", word="hi")
     assert call("rule", OWNER_AS_MAINTAINER, word="hi")["word"] == "hi"
 
@@ -136,6 +138,8 @@ def asker(service: Service) -> RouterAsker:
     return RouterAsker(ModelRouter(providers, ModelCatalog([ModelInfo("small", "here")]), routing))
 
 
+##= docs/spec/models-and-recipes.md#model-router
+##% Every tool that invokes a model MUST do so through the router, or through the connected client.
 def test_a_model_step_names_a_model_or_a_task() -> None:
     with model_service() as service:
         answer = asyncio.run(asker(service).ask("summary", "Sum up."))
@@ -149,6 +153,8 @@ def test_a_model_step_names_a_model_or_a_task() -> None:
     }
 
 
+##= docs/spec/models-and-recipes.md#how-steps-run
+##% A line of a prompt that holds a secret MUST NOT leave the machine.
 def test_secrets_in_a_prompt_do_not_leave() -> None:
     token = "ghp_" + "b" * 36
     key = "-----BEGIN PRIVATE" + " KEY-----\nMIIE" + "x" * 40

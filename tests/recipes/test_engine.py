@@ -90,6 +90,8 @@ CHAIN = recipe(
 )
 
 
+##= docs/spec/models-and-recipes.md#how-steps-run
+##% Steps MUST run in their order, and the first that fails ends the run.
 def test_steps_run_in_order_and_hand_on_what_they_found() -> None:
     bench = Bench({"search": [{"hits": [{"id": 42}]}], "get": [{"body": "a body"}]})
     record = bench.run(CHAIN, {"topic": "tides"})
@@ -105,6 +107,8 @@ def test_steps_run_in_order_and_hand_on_what_they_found() -> None:
     assert [told[:2] for told in bench.told] == [(0, 3), (1, 3), (2, 3), (3, 3)]
 
 
+##= docs/spec/models-and-recipes.md#km-recipe-run
+##% The answer of a run MUST have `status`, `outputs` and `steps`, of which each tells one step and how it ended.
 def test_a_run_is_told_in_the_words_of_the_contract() -> None:
     bench = Bench({"search": [{"hits": [{"id": 1}]}], "get": [{"body": "b"}]})
     shown = bench.run(CHAIN, {"topic": "t"}).as_dict()
@@ -112,6 +116,8 @@ def test_a_run_is_told_in_the_words_of_the_contract() -> None:
     assert {"id", "status", "duration_seconds", "message", "result"} == shown["steps"][0].keys()
 
 
+##= docs/spec/models-and-recipes.md#how-steps-run
+##% A dry run MUST call nothing and write nothing.
 def test_a_dry_run_calls_nothing_and_skips_every_step() -> None:
     bench = Bench()
     record = bench.run(CHAIN, {"topic": "t"}, dry_run=True)
@@ -132,6 +138,10 @@ def test_a_dry_run_still_checks_the_variables() -> None:
         Bench().run(CHAIN, {}, dry_run=True)
 
 
+##= docs/spec/models-and-recipes.md#km-recipe-run
+##% A tool or model that fails MUST end the run with `tool_failed`.
+##= docs/spec/models-and-recipes.md#how-steps-run
+##% Outputs MUST be given only where every step went well.
 def test_a_failing_tool_stops_the_run() -> None:
     bench = Bench({"search": [NotFound("No such thing.", hint="Look elsewhere.")]})
     error = bench.failure(CHAIN, {"topic": "t"})
@@ -150,6 +160,8 @@ def test_a_failing_model_is_a_failed_step() -> None:
     assert (error.code, error.message) == ("tool_failed", "The step a failed: model gone: The model gone is not known.")
 
 
+##= docs/spec/models-and-recipes.md#km-recipe-run
+##% A result that is not what the recipe says MUST end the run with `assert_failed`.
 @pytest.mark.parametrize(
     ("condition", "result", "passes"),
     [
@@ -205,6 +217,8 @@ def test_a_result_that_lacks_what_the_recipe_relies_on_is_a_failed_assertion(bro
     assert "nope" in error.message
 
 
+##= docs/spec/models-and-recipes.md#how-steps-run
+##% A wait MUST call its tool until the condition holds or its time is over.
 def test_a_wait_asks_until_its_condition_holds() -> None:
     waiting = recipe(
         "{id: w, capture: [{name: n, path: n}], "
@@ -236,6 +250,8 @@ def test_a_tool_that_fails_ends_its_wait() -> None:
     assert len(bench.calls) == 1
 
 
+##= docs/spec/models-and-recipes.md#km-recipe-run
+##% A step, a wait or a run that takes too long MUST end the run with `timeout`.
 def test_a_step_has_a_time_limit_and_so_has_the_recipe() -> None:
     slow = Bench({"t": ["hang"]})
     one = recipe("{id: a, tool: t, timeout_seconds: 1}", "{id: b, tool: u}")
@@ -254,6 +270,8 @@ def test_a_tool_that_runs_out_of_its_own_time_is_a_timeout() -> None:
     assert error.code == "timeout"
 
 
+##= docs/spec/models-and-recipes.md#how-steps-run
+##% A step that fails MUST be replaced by its fallback where it has one.
 def test_a_fallback_stands_in_for_a_step_that_failed() -> None:
     guarded = recipe(
         "{id: a, tool: broken, fallback: [{id: spare, tool: other}, {tool: last, params: {x: '${steps.spare.v}'}}]}",
@@ -280,6 +298,8 @@ def test_a_fallback_is_not_run_without_need_and_may_fail_itself() -> None:
     assert bad.failure(guarded).message == "The step f failed: other: neither"
 
 
+##= docs/spec/models-and-recipes.md#how-steps-run
+##% A variable that is missing, unknown or of the wrong type MUST be refused before anything runs.
 @pytest.mark.parametrize(
     ("values", "complaint"),
     [

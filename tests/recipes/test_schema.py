@@ -103,6 +103,10 @@ def test_everything_that_a_recipe_can_say_is_read() -> None:
     assert recipe.tools == ("a-tool", "another-tool", "status")
 
 
+##= docs/spec/models-and-recipes.md#where-recipes-come-from
+##% A recipe that is not written as recipes are MUST be refused with its line before anything runs.
+##= docs/spec/models-and-recipes.md#where-recipes-come-from
+##% A template that names something unknown or later MUST be refused before anything runs.
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [

@@ -59,6 +59,9 @@ def test_before_a_release_the_index_is_made_looked_at_and_kept(host: Host) -> No
     assert (host.loaded.project / ".contextive" / outputs["backup"]).is_file()
 
 
+##= docs/spec/models-and-recipes.md#where-recipes-come-from
+##% The recipes `daily-health`, `release-prep`, `stale-audit`, `subsystem-freshness`, `post-restore-verify`,
+##% `authoring-loop`, `feedback-triage` and `spec-audit` MUST ship.
 def test_the_other_recipes_run_on_a_made_index(host: Host) -> None:
     call(host, "km-ingest-trigger", profile="scheduled")
     health = run(host, "daily-health")["outputs"]
@@ -84,6 +87,8 @@ def test_a_project_that_was_never_indexed_is_not_healthy(host: Host) -> None:
         run(host, "daily-health")
 
 
+##= docs/spec/models-and-recipes.md#how-steps-run
+##% Each run MUST leave one line in the audit log of recipes.
 def test_each_run_leaves_one_line_in_the_audit(host: Host) -> None:
     run(host, "spec-audit")
     with pytest.raises(RecipeNotFound):
@@ -95,6 +100,8 @@ def test_each_run_leaves_one_line_in_the_audit(host: Host) -> None:
     assert [(line["recipe"], line["success"]) for line in lines] == [("spec-audit", True), ("daily-health", False)]
 
 
+##= docs/spec/models-and-recipes.md#km-recipe-run
+##% The tool `km-recipe-run` MUST need the maintainer scope.
 def test_a_reader_gets_no_recipe_and_no_tool_through_one(host: Host) -> None:
     with pytest.raises((NotFound, Forbidden)):
         run(host, "release-prep", OWNER_AS_READER)
@@ -118,6 +125,10 @@ def test_recipes_over_real_mcp_tell_progress_and_give_the_seeds_codes(tmp_path: 
         assert json.loads(missing["content"][0]["text"])["error"]["code"] == "recipe_not_found"
 
 
+##= docs/spec/models-and-recipes.md#how-steps-run
+##% A recipe MUST NOT do what its caller may not do.
+##= docs/spec/models-and-recipes.md#workflow-tools
+##% A workflow MUST NOT do what its caller's scope does not allow.
 def test_a_reader_over_http_cannot_run_a_maintainers_tool_by_a_workflow_or_a_recipe(tmp_path: Path) -> None:
     root = make_project(tmp_path)
     config = root / "given.json"

@@ -31,6 +31,8 @@ PLAIN = st.text(max_size=20).filter(lambda text: "${" not in text and not text.e
 RESERVED = ("vars", "steps", "captures", "result")
 
 
+##= docs/spec/models-and-recipes.md#how-steps-run
+##% A string that is one template MUST keep the type of its value.
 @given(JSON)
 def test_a_string_that_is_one_template_keeps_the_type_of_its_value(value: Any) -> None:
     names = Names({"x": value}, {"s": {"deep": [value]}}, {"c": value})
@@ -58,6 +60,8 @@ def paths_in_safely(value: Any) -> list[object]:
         return ["bad"]
 
 
+##= docs/spec/models-and-recipes.md#how-steps-run
+##% What a template put in MUST NOT be looked at again, and the environment cannot be named.
 @given(st.text(max_size=30))
 def test_what_was_inserted_is_not_looked_at_again(text: str) -> None:
     hostile = "${secret}" + text

@@ -50,6 +50,10 @@ def problem(arguments: dict[str, Any]) -> InvalidRequest:
     return caught.value
 
 
+##= docs/spec/host.md#tool-calls
+##% Arguments MUST be accepted exactly as the published input schema says.
+##= docs/spec/host.md#tool-calls
+##% An error about arguments MUST name each argument at fault and what is allowed.
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

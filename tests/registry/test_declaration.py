@@ -77,12 +77,16 @@ async def no_result(_given: Given, _ctx: Context) -> None: ...
 async def plain_result(_given: Given, _ctx: Context) -> dict[str, Any]: ...  # type: ignore[empty-body]
 
 
+##= docs/spec/host.md#declaration
+##% A tool MUST have a handler that takes the input and a context and gives the output.
 @pytest.mark.parametrize("handler", [one_parameter, no_model, open_model, no_result, plain_result])
 def test_a_handler_that_does_not_say_its_models_is_refused_when_it_is_declared(handler: Callable[..., Any]) -> None:
     with pytest.raises(TypeError, match=handler.__name__):
         Pack("p", title="P", description="P").tool("t", title="T", description="D")(handler)
 
 
+##= docs/spec/host.md#declaration
+##% The schemas of a tool MUST be made from the types of its handler.
 def test_a_declared_tool_carries_its_models_and_runs_where_it_should() -> None:
     pack = Pack("p", title="P", description="P")
 

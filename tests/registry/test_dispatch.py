@@ -213,6 +213,8 @@ def test_a_caller_who_cancels_is_obeyed_and_recorded() -> None:
     assert [record.error for record in records] == ["cancelled"]
 
 
+##= docs/spec/host.md#what-a-scope-allows
+##% The scope MUST be checked behind every door, in one place.
 def test_a_tool_in_a_surface_above_its_caller_is_refused_a_second_time() -> None:
     async def handler(_given: NoInput, _ctx: Context) -> Reply:
         return Reply(data={})

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from contextive.errors import PromptNotFound, ResourceNotFound, ToolNotFound, Unavailable
+from contextive.errors import Forbidden, PromptNotFound, ResourceNotFound, ToolNotFound, Unavailable
 from contextive.registry import (
     Annotations,
     Context,
@@ -73,6 +73,12 @@ def test_the_packs_come_in_the_order_that_is_asked_for_and_unknown_ones_are_pass
     assert Registry([FIRST]).surface(["second"], Scope.READER).tools == {}
 
 
+##= docs/spec/host.md#discovery
+##% A tool in `blockedTools` MUST NOT be offered.
+##= docs/spec/host.md#discovery
+##% Where `allowedTools` is set, a tool that it does not name MUST NOT be offered.
+##= docs/spec/host.md#discovery
+##% In a pack whose mode is read-only, a tool that changes something MUST NOT be offered.
 @pytest.mark.parametrize(
     ("rules", "names"),
     [
@@ -118,11 +124,11 @@ def test_a_uri_that_leads_nowhere_is_not_found(uri: str) -> None:
         surface.find_resource(uri)
 
 
-def test_what_is_above_a_scope_is_not_found_by_it() -> None:
+def test_what_is_above_a_scope_is_forbidden_or_not_found() -> None:
     surface = Registry([make_pack("p", tools=("admin_x",), uris=("a:///admin",), prompts=("admin_p",))]).surface(
         ["p"], Scope.READER
     )
-    with pytest.raises(ToolNotFound):
+    with pytest.raises(Forbidden, match="admin_x needs the maintainer scope"):
         surface.tool("admin_x")
     with pytest.raises(PromptNotFound):
         surface.prompt("admin_p")
@@ -140,6 +146,8 @@ def test_a_misspelt_name_gets_the_nearest_one() -> None:
     assert len(caught.value.message) < 200
 
 
+##= docs/spec/host.md#declaration
+##% Two packs MUST NOT declare the same tool, prompt or resource.
 def test_two_packs_cannot_take_one_name() -> None:
     rival = make_pack("rival", tools=("look", "fresh"), uris=("one:///a",), prompts=("ask",))
     assert conflicts(rival, [FIRST]) == ["tool look", "prompt ask", "resource one:///a"]
@@ -173,6 +181,8 @@ def test_a_service_is_found_by_its_type_and_missed_by_name() -> None:
     assert services.get(Clock) is replacement
 
 
+##= docs/spec/gateway.md#scopes-of-the-tools
+##% A maintainer MUST be able to do what a reader can.
 def test_a_maintainer_may_do_what_a_reader_may_and_not_the_reverse() -> None:
     assert Scope.MAINTAINER.covers(Scope.READER)
     assert Scope.MAINTAINER.covers(Scope.MAINTAINER)

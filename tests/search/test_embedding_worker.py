@@ -33,6 +33,8 @@ class Counting(Dummy):
         return super().embed(texts)
 
 
+##= docs/spec/knowledge.md#keeping-in-step
+##% A file that did not change SHOULD NOT be parsed or embedded again.
 def test_every_chunk_is_embedded_once_and_never_again(state_dir: Path) -> None:
     store = open_store(state_dir)
     fill(store, FILES)

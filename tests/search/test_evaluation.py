@@ -44,6 +44,8 @@ def test_the_interval_holds_the_mean_and_is_the_same_each_time(values: list[floa
     assert found == bootstrap(values, resamples=100)
 
 
+##= docs/spec/care.md#eval
+##% The command `eval` MUST measure search by judgements of a file, or by the votes that were given.
 def test_judgements_are_read_with_their_grades() -> None:
     text = '{"query": "a", "relevant": ["x.md"]}\n\n{"query": "b", "relevant": ["y"], "grades": {"y": 3, "z": 0}}\n'
     first, second = parse_judgements(text)
@@ -73,6 +75,8 @@ def test_the_shipped_sets_hold_sixty_questions_or_more(name: str) -> None:
     assert len({judgement.query for judgement in judgements}) == len(judgements)
 
 
+##= docs/spec/care.md#eval
+##% An evaluation MUST set both halves of search beside their sum.
 def test_an_evaluation_compares_both_halves_with_their_sum(shop: Store) -> None:
     judgements = parse_judgements(
         '{"query": "take money from a card", "relevant": ["src/shop/payment/gateway.py::PaymentGateway.charge_card"]}\n'

@@ -105,6 +105,8 @@ def test_ends_are_told_once_where_that_is_wanted(store: Store) -> None:
     assert ends(store, GraphQuery("SourceFile", hops=hops, distinct_ends=True)) == ["Subsystem:Gauge"]
 
 
+##= docs/spec/knowledge.md#more-questions
+##% The tool `km-graph-query` MUST read only, and be bounded in time, nodes, paths and rows.
 def test_bounds_end_a_query_and_say_so(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_query(store, GraphQuery("Subsystem", limit=1)).stopped_by == "limit"
     assert run_query(store, GraphQuery("Subsystem", limit=2)).stopped_by is None

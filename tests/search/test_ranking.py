@@ -29,6 +29,8 @@ def order(query: str, *rows: ChunkRow, rules: Rules | None = None) -> list[int]:
     return [one.number for one in apply_rules(read_question(query), [(one, 0.5) for one in rows], rules or Rules())]
 
 
+##= docs/spec/knowledge.md#ranking
+##% The definition of a symbol that the query names SHOULD come first.
 @pytest.mark.parametrize(
     "query", ["open_store", "what does `open` do", "Database.open", "where is Open defined", "open"]
 )

@@ -10,11 +10,13 @@ import pytest
 
 from contextive.errors import InvalidRequest, Unavailable
 from contextive.search.answer import SearchRequest, SearchResponse
+from contextive.search.balance import SHARED
 from contextive.search.editor_links import EditorLinks
 from contextive.search.embedding.dummy import Dummy
 from contextive.search.embedding.protocol import Embedder
 from contextive.search.embedding_worker import embed_pending
 from contextive.search.filters import parse_filters
+from contextive.search.happenings import Happening, Searched
 from contextive.search.ranking import Rules
 from contextive.search.service import SearchService, SearchSettings
 from contextive.search.weights import resolve_weights
@@ -46,11 +48,15 @@ def test_a_question_in_words_finds_the_code_that_answers_it(shop: Store) -> None
     assert response.as_of.generation == shop.generation()
 
 
+##= docs/spec/knowledge.md#ranking
+##% An identifier MUST be found whole and by its words, however it is written.
 @pytest.mark.parametrize("query", ["gatherAll", "gather_all", "gatherall", "where is gatherAll defined"])
 def test_an_identifier_is_found_however_it_is_written(shop: Store, query: str) -> None:
     assert paths(service(shop).search(SearchRequest(query)))[0] == "src/shop/stock/shelf.py"
 
 
+##= docs/spec/knowledge.md#ranking
+##% The same query on the same index MUST give the same answer.
 def test_the_same_query_gives_the_same_answer(shop: Store) -> None:
     request = SearchRequest("receipt of the bank", request_id="r1", explain=True)
     first, second = service(shop).search(request), service(shop).search(request)
@@ -59,6 +65,8 @@ def test_the_same_query_gives_the_same_answer(shop: Store) -> None:
     assert service(shop).search(replace(request, request_id=None)).metadata.request_id not in ("", "r1")
 
 
+##= docs/spec/knowledge.md#answers-of-km-search
+##% With `explain` the parts of a score MUST add up to it.
 def test_the_parts_of_a_score_add_up_to_it(shop: Store) -> None:
     for result in service(shop).search(SearchRequest("refund a card payment", explain=True)).results:
         explained = result.explain
@@ -80,6 +88,8 @@ def test_results_are_ordered_by_adjusted_score_or_by_vector_when_asked(shop: Sto
     assert paths(service(shop, sort_by_vector=True).search(replace(request, sort_by_vector=False))) != paths(by_request)
 
 
+##= docs/spec/knowledge.md#ranking
+##% Tests and examples SHOULD stand behind what they are about, unless the query asks for them.
 def test_the_test_of_a_thing_stands_behind_it_unless_the_query_asks_for_tests(shop: Store) -> None:
     request = SearchRequest("PaymentGateway charge_card money bank", include_graph=False)
     found = paths(service(shop).search(request))
@@ -89,6 +99,8 @@ def test_the_test_of_a_thing_stands_behind_it_unless_the_query_asks_for_tests(sh
         assert all("trial" not in (result.explain or {})["rules"] for result in response.results)
 
 
+##= docs/spec/knowledge.md#requests-of-km-search
+##% Filters MUST narrow what is searched and not what was found.
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [
@@ -161,6 +173,21 @@ def test_graph_context_is_limited_and_the_answer_says_so(shop: Store) -> None:
     assert "Graph context is limited to the first 1 results." in response.metadata.warnings
 
 
+def test_graph_context_that_takes_too_long_is_left_out_and_the_answer_and_who_counts_are_told(state_dir: Path) -> None:
+    store = open_store(state_dir)
+    fill(store, {f"src/shop/part{number:02}.py": f"tide = {number}\n" for number in range(15)})
+    told: list[Happening] = []
+    settings = SearchSettings(graph_time_budget_ms=0)
+    response = SearchService(store, None, settings, observer=told.append).search(SearchRequest("tide", limit=15))
+    store.close()
+    assert "Graph context was skipped for some results after the time budget of 0 ms." in response.metadata.warnings
+    without = sum(result.graph_context is None for result in response.results)
+    assert without == 5
+    [counted] = told
+    assert isinstance(counted, Searched)
+    assert (counted.skipped_by_time, counted.skipped_by_limit, counted.contexts_read) == (5, 0, 10)
+
+
 def test_an_empty_index_answers_with_nothing(state_dir: Path) -> None:
     store = open_store(state_dir)
     response = service(store).search(SearchRequest("anything"))
@@ -184,6 +211,8 @@ def test_one_chunk_is_found_with_and_without_a_vector(state_dir: Path) -> None:
     store.close()
 
 
+##= docs/spec/knowledge.md#ranking
+##% Without vectors a search MUST go on by words, with a warning where there should be some.
 def test_a_model_that_cannot_be_used_leaves_the_words_and_a_warning(shop: Store) -> None:
     response = SearchService(shop, unavailable).search(SearchRequest("refund receipt"))
     assert "docs/payment.md" in paths(response)
@@ -228,6 +257,8 @@ def test_signs_of_query_languages_mean_nothing(shop: Store, query: str) -> None:
     service(shop).search(SearchRequest(query))
 
 
+##= docs/spec/knowledge.md#requests-of-km-search
+##% The limit MUST be 10 unless said, and a number outside of 1 to 25 is brought inside.
 def test_a_limit_out_of_bounds_is_brought_back(shop: Store) -> None:
     assert len(service(shop).search(SearchRequest("card", limit=0)).results) == 1
     assert len(service(shop).search(SearchRequest("card", limit=1000)).results) <= 25
@@ -252,6 +283,8 @@ def test_the_snippet_is_where_the_words_are(shop: Store) -> None:
     assert chunk.line_start <= chunk.snippet.line_start <= chunk.snippet.line_end <= chunk.line_end
 
 
+##= docs/spec/knowledge.md#answers-of-km-search
+##% A chunk MUST list its symbols with id, qualified name and lines, while `knowledge.symbols` is true.
 def test_symbols_carry_links_that_open_an_editor(shop: Store) -> None:
     links = EditorLinks("vscode://file/{abs_path}:{line_start}", Path("/project"))
     response = SearchService(shop, links=links).search(SearchRequest("PaymentGateway.refund"))
@@ -270,7 +303,7 @@ def test_metadata_names_the_weights(shop: Store) -> None:
     assert metadata.weights["weight_support"] == 1.0
     assert metadata.weights["weight_subsystem"] == 0.38
     assert metadata.weights["vector_weight"] == metadata.weights["lexical_weight"] == 0.5
-    assert metadata.hybrid_weights == {"vector": 0.5, "lexical": 0.5}
+    assert metadata.hybrid_weights == pytest.approx({"vector": SHARED, "lexical": 1 - SHARED})
     assert metadata.embedding_model == "dummy"
     json.dumps(dict(metadata.weights))
 

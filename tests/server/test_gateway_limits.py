@@ -37,6 +37,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
         yield running
 
 
+##= docs/spec/gateway.md#metrics-of-calls
+##% The metrics MUST hold `km_mcp_requests_total` by tool and result.
+##= docs/spec/gateway.md#metrics-of-calls
+##% The metrics MUST hold `km_mcp_request_seconds` with buckets by tool.
 def test_every_tool_and_operation_has_its_series_from_the_start(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     station = Station(tmp_path / "project", tmp_path / "user")
@@ -57,6 +61,11 @@ def test_every_tool_and_operation_has_its_series_from_the_start(tmp_path: Path) 
             assert value(found, "km_ingest_skips_total", reason=reason) == 0
 
 
+##= docs/spec/gateway.md#routes
+##% Each route of the API MUST call the tool behind it, with the scope, the checks, the limits, the log line and the
+##% metrics of that tool.
+##= docs/spec/gateway.md#metrics-of-calls
+##% The metrics MUST hold `km_mcp_failures_total` by tool and error.
 def test_a_route_counts_as_its_tool(server: WebServer) -> None:
     reader = server.web.as_bearer(READER)
     before = scrape(reader)
@@ -78,6 +87,8 @@ def test_a_route_counts_as_its_tool(server: WebServer) -> None:
     assert more("km_mcp_requests_total", tool="gateway-audit-history", result="success") == 0
 
 
+##= docs/spec/gateway.md#routes
+##% Routes with large answers MUST have a limit of their own for each address.
 def test_routes_with_large_answers_are_limited_by_address(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     station = Station(tmp_path / "project", tmp_path / "user")

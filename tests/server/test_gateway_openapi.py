@@ -53,6 +53,8 @@ def api(server: WebServer, document: dict[str, Any]) -> Any:
     return schema
 
 
+##= docs/spec/gateway.md#routes
+##% The path `/api/v1/openapi.json` MUST describe the API, as far as the caller may use it.
 def test_the_document_names_every_route_and_every_tool(server: WebServer, document: dict[str, Any]) -> None:
     paths = document["paths"]
     assert {route.shown_path for route in ROUTES} <= set(paths)
@@ -87,6 +89,8 @@ def test_a_reader_is_shown_what_a_reader_may_use(server: WebServer, document: di
 GATEWAY = [(route.method, route.shown_path) for route in ROUTES] + [("GET", "/healthz"), ("GET", "/readyz")]
 
 
+##= docs/spec/gateway.md#routes
+##% What the API answers MUST fit the schemas of its document.
 @pytest.mark.parametrize(("method", "path"), GATEWAY, ids=lambda value: str(value))
 def test_a_route_answers_as_the_document_says(api: Any, method: str, path: str) -> None:
     _check(api, method, path, examples=25)

@@ -10,17 +10,23 @@ from urllib.parse import quote
 
 import pytest
 
+from contextive.store.opening import open_store
 from tests.server.conftest import ADMIN, READER
 from tests.server.gateways import MODEL, TOKENS, Station, indexed_gateway
-from tests.wires import Answer, Web, WebServer, serving_http
+from tests.wires import Answer, Web, WebServer, serving_http, wait_until
 
 READER_FILE = "src/tidewatch/gauge/reader.py"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
-    with indexed_gateway(tmp_path_factory.mktemp("gateway"), {"KM_AUDIT_HISTORY_MAX_LIMIT": "3"}) as (_, running):
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Station, WebServer]]:
+    with indexed_gateway(tmp_path_factory.mktemp("gateway"), {"KM_AUDIT_HISTORY_MAX_LIMIT": "3"}) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def server(gateway: tuple[Station, WebServer]) -> WebServer:
+    return gateway[1]
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +60,8 @@ def refused(answer: Answer, status: int, code: str) -> dict[str, Any]:
 # -- search ------------------------------------------------------------------------------------------------------------
 
 
+##= docs/spec/gateway.md#routes
+##% The path `/api/v1/search` MUST take the arguments of `km-search`, and refuse a search that makes no sense with 422.
 def test_a_search_has_query_results_and_metadata(reader: Web) -> None:
     answer = reader.post("/api/v1/search", {"query": "calibrate the sensor", "limit": 3}, {"X-Request-ID": "mine-1"})
     assert answer.status == 200
@@ -115,11 +123,21 @@ def test_filters_that_nobody_knows_and_nulls_are_left_out(reader: Web) -> None:
     assert answer.json["metadata"]["filters_applied"] == {"artifact_types": ["doc"]}
 
 
-def test_a_vote_in_a_search_silences_the_request_for_one(reader: Web, admin: Web) -> None:
-    body = {"query": "siren", "feedback": {"vote": 1, "note": "good"}, "context": {"task": "demo"}}
+def test_a_vote_in_a_search_is_kept_with_its_results_and_silences_the_request_for_one(
+    reader: Web, gateway: tuple[Station, WebServer]
+) -> None:
+    body = {"query": "siren", "limit": 3, "feedback": {"vote": 1, "note": "good"}, "context": {"task": "demo"}}
     answer = reader.post("/api/v1/search", body, {"X-Request-ID": "voted-1"})
     assert answer.status == 200
     assert "feedback_prompt" not in answer.json["metadata"]
+    shown = [result["chunk"]["chunk_id"] for result in answer.json["results"]]
+    store = open_store(gateway[0].root / ".contextive")
+    wait_until(lambda: bool(store.events("voted-1")), "the rows of the search")
+    rows = store.events("voted-1")
+    store.close()
+    assert [(row.rank, row.chunk_id) for row in rows] == list(enumerate(shown, 1))
+    for row in rows:
+        assert row.body["context"] == {"task": "demo", "feedback": {"vote": 1, "note": "good"}}
 
 
 def test_the_weights_of_search(admin: Web) -> None:
@@ -132,6 +150,8 @@ def test_the_weights_of_search(admin: Web) -> None:
 # -- graph -------------------------------------------------------------------------------------------------------------
 
 
+##= docs/spec/gateway.md#routes
+##% An id in a path MUST be understood with plain and with encoded slashes.
 @pytest.mark.parametrize("written", [f"SourceFile:{READER_FILE}", quote(f"Code:{READER_FILE}", safe="")])
 def test_a_node_by_an_id_with_slashes(reader: Web, written: str) -> None:
     body = reader.get(f"/api/v1/graph/nodes/{written}?relationships=all&limit=2").json
@@ -218,6 +238,8 @@ def test_the_tests_of_a_symbol(reader: Web) -> None:
     assert reader.get("/api/v1/graph/symbols/web/format.ts::formatLevel/tests").json["tests"] == []
 
 
+##= docs/spec/gateway.md#routes
+##% A query in Cypher MUST be refused with `unsupported_operation` and the name of what can be used instead.
 def test_cypher_is_not_spoken_and_the_answer_says_what_is(admin: Web) -> None:
     body = refused(
         admin.post("/api/v1/graph/cypher", {"query": "MATCH (n) RETURN n LIMIT 1"}), 400, "unsupported_operation"
@@ -228,6 +250,9 @@ def test_cypher_is_not_spoken_and_the_answer_says_what_is(admin: Web) -> None:
 # -- reports -----------------------------------------------------------------------------------------------------------
 
 
+##= docs/spec/gateway.md#routes
+##% The path `/api/v1/coverage` MUST answer as `km-coverage-summary` does, and `/api/v1/lifecycle` as
+##% `km-lifecycle-report`.
 def test_coverage_is_for_readers(reader: Web) -> None:
     body = reader.get("/api/v1/coverage").json
     assert body["summary"]["artifact_total"] > 10
@@ -244,6 +269,8 @@ def test_the_lifecycle_report_and_its_history(admin: Web) -> None:
     assert [entry["generated_at"] for entry in history] == sorted(entry["generated_at"] for entry in history)
 
 
+##= docs/spec/gateway.md#routes
+##% A report before the first run MUST be answered with 404.
 @pytest.mark.parametrize("report", ["Coverage", "Lifecycle"])
 def test_reports_that_were_never_made_are_not_found(empty_gateway: Web, report: str) -> None:
     body = refused(empty_gateway.get(f"/api/v1/{report.lower()}"), 404, "not_found")
@@ -260,6 +287,8 @@ def test_without_the_pack_its_routes_say_so_and_are_not_described(tmp_path: Path
         assert "/api/v1/coverage" not in admin.get("/api/v1/openapi.json").json["paths"]
 
 
+##= docs/spec/gateway.md#routes
+##% A limit that was clamped MUST be told in a header.
 @pytest.mark.parametrize(
     ("query", "limit", "warned"), [("", 3, True), ("?limit=2", 2, False), ("?limit=0", 1, True), ("?limit=99", 3, True)]
 )

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Route
 
+from contextive.config import ConfigRequest, load_config
 from contextive.packs import BUILTIN, load_builtin
 from contextive.packs.knowledge.operations import operations
 from contextive.registry import Scope
 from contextive.server.gateway import ROUTES, GatewayRoute
+from contextive.server.guard import OuterWall
+from contextive.server.host import Host
+from contextive.server.http import HttpServer
+from contextive.server.profiles import PROFILES
 from contextive.server.tokens import TokenFile
+from tests.running import forbids
 from tests.server.conftest import ADMIN, READER
 from tests.server.gateways import indexed_gateway
-from tests.wires import Answer, Web, WebServer, rpc
+from tests.wires import LATEST_HANDSHAKE, Answer, Web, WebServer, rpc
 
 DECLARED = {tool.name: tool for name in BUILTIN for tool in load_builtin(name).tools}
 BEHIND = {**DECLARED, **{tool.name: tool for tool in operations.tools}}
-TOOLS = sorted(name for name, tool in DECLARED.items() if tool.pack in ("knowledge", "introspect", "trace", "notes"))
+TOOLS = sorted(DECLARED)
+OPEN_PATHS = ("/healthz", "/readyz")
+"""What anybody may ask. Every other path of the server needs a token."""
+FILLED = {"profile": "duskmantle", "name": "km-search"}
+JSON = {"Content-Type": "application/json"}
 ALLOWED = ("km-search", "km-graph-node", "km-ingest-list")
 WRONG = {"no-such-argument": True}
 """A call with this is let through to the check of its arguments, and does nothing."""
@@ -89,6 +102,11 @@ def verdict(answer: Answer) -> str:
             return "yes"
 
 
+##= docs/spec/gateway.md#scopes-of-the-tools
+##% A reader MUST be able to search, to ask the graph and to see coverage with the token in `KM_READER_TOKEN`.
+##= docs/spec/gateway.md#scopes-of-the-tools
+##% Feedback, backups, documents, recipes and the control of ingest MUST need the maintainer scope, as the token in
+##% `KM_ADMIN_TOKEN` has it.
 @pytest.mark.parametrize("tool", TOOLS)
 def test_who_may_call_a_tool(gate: Gate, tool: str) -> None:
     needs_maintainer = DECLARED[tool].scope is Scope.MAINTAINER
@@ -103,6 +121,9 @@ def test_who_may_call_a_tool(gate: Gate, tool: str) -> None:
     assert verdict(call(gate.web.as_bearer(gate.keys.limited_reader), tool)) == ("yes" if may else "no")
 
 
+##= docs/spec/gateway.md#routes
+##% Each route of the API MUST call the tool behind it, with the scope, the checks, the limits, the log line and the
+##% metrics of that tool.
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.shown_path}")
 def test_who_may_use_a_route(gate: Gate, route: GatewayRoute) -> None:
     needs_maintainer = BEHIND[route.tool].scope is Scope.MAINTAINER
@@ -126,6 +147,53 @@ def test_the_scopes_of_the_routes_are_those_of_the_interface() -> None:
     }
 
 
+def every_path(folder: Path) -> list[tuple[str, str]]:
+    """Method and path of all that is served, from the application itself, so that nothing new escapes."""
+    request = ConfigRequest(project=folder, builtin_packs=frozenset(BUILTIN), environ={})
+    http = HttpServer(Host(load_config(request), mode="http"), "127.0.0.1")
+    assert isinstance(http.app, OuterWall)
+    assert isinstance(http.app._app, Starlette)
+    found = []
+    for route in http.app._app.routes:
+        assert isinstance(route, Route)
+        path = re.sub(r"\{(\w+)(:\w+)?\}", lambda match: FILLED.get(match[1], "x"), route.path)
+        found += [(method, path) for method in sorted(route.methods or {"POST", "GET", "DELETE"}) if method != "HEAD"]
+    return found
+
+
+def test_no_path_is_open_but_those_that_say_how_the_server_is(gate: Gate, tmp_path: Path) -> None:
+    paths = every_path(tmp_path)
+    assert {"/mcp", "/mcp/duskmantle", "/api/mcp", "/metrics", "/api/v1/tools/km-search"} <= {path for _, path in paths}
+    for method, path in paths:
+        for token in (None, "wrong-token-0123456789", gate.keys.revoked, gate.keys.expired):
+            answer = gate.web.as_bearer(token).request(method, path, b"{}" if method == "POST" else None, JSON)
+            assert (answer.status == 401) is (path not in OPEN_PATHS), (method, path, answer.status)
+            if path not in OPEN_PATHS:
+                assert answer.headers["www-authenticate"].startswith("Bearer")
+    for path in ("/metrics", "/api/v1/tools", "/api/v1/openapi.json"):
+        assert {gate.web.as_bearer(token).get(path).status for token in (READER, ADMIN, gate.keys.reader)} == {200}
+
+
+@pytest.mark.parametrize("profile", [name for name, one in PROFILES.items() if one.packs])
+def test_every_face_lists_and_calls_by_scope(gate: Gate, profile: str) -> None:
+    shown = {name: tool for name, tool in DECLARED.items() if tool.pack in PROFILES[profile].packs}
+    for token, scope in ((READER, Scope.READER), (gate.keys.reader, Scope.READER), (ADMIN, Scope.MAINTAINER)):
+        version = PROFILES[profile].pinned_version or LATEST_HANDSHAKE
+        session = gate.web.as_bearer(token).open_session(version, f"/mcp/{profile}")
+        allowed = {name for name, tool in shown.items() if scope.covers(tool.scope)}
+        assert {tool["name"] for tool in session.ask("tools/list")["result"]["tools"]} == allowed
+        for name in shown:
+            answer = session.ask("tools/call", {"name": name, "arguments": WRONG})
+            if name in allowed:
+                assert "invalid_request" in answer["result"]["content"][0]["text"], name
+            else:
+                assert forbids(answer["result"]), name
+
+
+##= docs/spec/gateway.md#issued-tokens
+##% A token MAY have an end and a list of tools.
+##= docs/spec/gateway.md#issued-tokens
+##% A token with a list of tools MUST be offered these tools and nothing else.
 def test_a_limited_token_is_offered_its_tools_and_nothing_else(gate: Gate) -> None:
     web = gate.web.as_bearer(gate.keys.limited)
     listed = [tool["name"] for tool in web.get("/api/v1/tools").json["tools"]]
@@ -134,13 +202,15 @@ def test_a_limited_token_is_offered_its_tools_and_nothing_else(gate: Gate) -> No
     assert sorted(t["name"] for t in session.ask("tools/list")["result"]["tools"]) == sorted(ALLOWED)
     assert session.ask("resources/list")["result"]["resources"] == []
     assert session.ask("prompts/list")["result"]["prompts"] == []
-    assert session.ask("tools/call", {"name": "km-help"})["error"]["code"] == -32602
+    assert forbids(session.ask("tools/call", {"name": "km-help"})["result"])
     assert "error" in session.ask("resources/read", {"uri": "contextive:///tools/km-help"})
     paths = web.get("/api/v1/openapi.json").json["paths"]
     assert "/api/v1/search" in paths
     assert "/api/v1/graph/orphans" not in paths
 
 
+##= docs/spec/gateway.md#issued-tokens
+##% A session and its streams MUST end with the token that opened them.
 def test_a_session_ends_with_its_token(gate: Gate) -> None:
     web = gate.web.as_bearer(gate.tokens.issue("brief", Scope.READER))
     session = web.open_session()
@@ -149,6 +219,8 @@ def test_a_session_ends_with_its_token(gate: Gate) -> None:
     assert web.mcp(rpc("ping"), session.headers).status == 401
 
 
+##= docs/spec/gateway.md#issued-tokens
+##% The log MUST show the name of a token and never the token.
 def test_the_name_of_a_token_stands_in_the_log_and_the_token_does_not(gate: Gate) -> None:
     gate.web.as_bearer(gate.keys.maintainer).post("/api/v1/tools/km-help", {}, {"X-Request-ID": "issued-1"})
     line = gate.server.process.wait_for_log(lambda found: found.get("requestId") == "issued-1")

@@ -61,6 +61,8 @@ FAULTS = [
 ]
 
 
+##= docs/spec/host.md#errors
+##% An error MUST NOT show a stack trace, a secret, the text of an unexpected exception, or a path outside the project.
 @ERAS
 @pytest.mark.parametrize("tool", FAULTS)
 def test_a_handler_that_fails_is_an_internal_error_that_shows_nothing(pipe: Pipe, era: str, tool: str) -> None:
@@ -70,6 +72,8 @@ def test_a_handler_that_fails_is_an_internal_error_that_shows_nothing(pipe: Pipe
     assert call(pipe, era, "odd_echo", {"text": "still here"})["structuredContent"]["text"] == "still here"
 
 
+##= docs/spec/host.md#limits
+##% A fault in one call MUST NOT harm another call.
 @pytest.mark.parametrize("tool", FAULTS)
 def test_a_handler_that_fails_over_http_costs_neither_session_nor_server(web: Web, tool: str) -> None:
     session = web.open_session()
@@ -109,6 +113,8 @@ def test_a_resource_or_prompt_that_fails_is_an_internal_error_that_shows_nothing
     assert_no_secret(error)
 
 
+##= docs/spec/host.md#limits
+##% A call that runs longer than `limits.toolTimeoutSeconds` MUST end with the code `timeout`.
 @ERAS
 @pytest.mark.parametrize("tool", ["odd_slow", "odd_block"])
 def test_a_handler_over_its_time_is_a_timeout(pipe: Pipe, era: str, tool: str) -> None:
@@ -123,6 +129,8 @@ def test_a_handler_over_its_time_is_a_gateway_timeout_to_a_plain_client(web: Web
     assert (answer.status, answer.json["error"]["code"]) == (504, "timeout")
 
 
+##= docs/spec/host.md#limits
+##% An answer over `limits.maxResultBytes` MUST be refused with the code `too_large`.
 @ERAS
 @pytest.mark.parametrize("tool", ["odd_big", "odd_big_image", "odd_big_data"])
 def test_an_answer_over_the_size_limit_is_refused_with_its_size(pipe: Pipe, era: str, tool: str) -> None:
@@ -150,6 +158,10 @@ def test_text_that_no_wire_can_carry_is_replaced_over_http(web: Web) -> None:
     assert web.post("/api/v1/tools/odd_surrogate", {}).json["result"] == {"name": "a\ufffdb"}
 
 
+##= docs/spec/host.md#standard-output
+##% Standard output MUST carry protocol messages only while stdio is served.
+##= docs/spec/host.md#standard-output
+##% What a tool, a plugin or a library prints MUST go to standard error.
 @ERAS
 def test_what_a_handler_prints_never_reaches_the_wire(pipe: Pipe, era: str) -> None:
     for _ in range(3):
@@ -163,6 +175,8 @@ def test_a_handler_that_reads_standard_input_finds_nothing_there(pipe: Pipe) -> 
     assert pipe.call("odd_read_input")["structuredContent"] == {"done": True}
 
 
+##= docs/spec/host.md#tool-calls
+##% A failed call MUST be a result with `isError`, a code, a message and, where something can be done, a hint.
 @ERAS
 @pytest.mark.parametrize(
     ("arguments", "said"),
@@ -206,6 +220,8 @@ def test_an_argument_name_cannot_smuggle_control_characters_into_the_answer(pipe
     assert len(error["message"]) < 300
 
 
+##= docs/spec/host.md#tool-calls
+##% A call of a tool that does not exist MUST be a protocol error.
 @ERAS
 def test_an_unknown_tool_is_a_protocol_error_with_the_nearest_name(pipe: Pipe, era: str) -> None:
     params = {"name": "odd_ecko"}
@@ -259,6 +275,8 @@ def test_a_stateless_client_names_its_log_level_in_the_request(pipe: Pipe) -> No
     assert pipe.notifications == []
 
 
+##= docs/spec/host.md#tool-calls
+##% A client that cancels a call MUST get no answer to it.
 def test_a_cancelled_call_is_not_answered_and_its_handler_really_stops(workshop: Workshop, tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     with workshop.pipe() as pipe:
@@ -361,6 +379,8 @@ def test_many_blocked_handlers_leave_room_for_others(pipe: Pipe, tmp_path: Path)
     assert {failure(result)["code"] for result in answers.values()} == {"timeout"}
 
 
+##= docs/spec/host.md#tool-calls
+##% A result MUST say how fresh it is.
 def test_every_answer_says_how_fresh_it_is(pipe: Pipe) -> None:
     meta = pipe.call("contextive_server_info")["_meta"]["contextive/as_of"]
     assert meta["generation"] == 1

@@ -28,6 +28,8 @@ def web(server: WebServer) -> Web:
 # -- tools by name -----------------------------------------------------------------------------------------------------
 
 
+##= docs/spec/host.md#plain-doors
+##% The path `/api/v1/tools/{name}` MUST call a tool with the arguments in its body.
 def test_a_tool_is_called_by_its_name(web: Web) -> None:
     answer = web.post("/api/v1/tools/odd_echo", {"text": "hello", "words": ["a"]}, {"X-Request-ID": "rest-1"})
     assert answer.status == 200
@@ -41,6 +43,10 @@ def test_an_empty_body_means_no_arguments(web: Web) -> None:
     assert web.post("/api/v1/tools/contextive_health", b"").json["result"]["status"] == "healthy"
 
 
+##= docs/spec/host.md#errors
+##% An error over plain HTTP MUST have the same shape on every path.
+##= docs/spec/gateway.md#answers-of-the-tools
+##% An error MUST have the `status` `error` and an `error` with code, message and, where something can be done, a hint.
 @pytest.mark.parametrize(
     ("tool", "body", "status", "code"),
     [
@@ -110,6 +116,8 @@ def test_every_series_is_there_before_the_first_call(workshop: Workshop) -> None
             assert found[f'km_mcp_failures_total{{error="internal_error",tool="{tool}"}}'] == 0
 
 
+##= docs/spec/host.md#metrics
+##% In HTTP mode the number, the failures and the duration of calls MUST be exposed for each tool.
 def test_calls_are_counted_whichever_door_they_came_through(web: Web) -> None:
     good = 'km_mcp_requests_total{result="success",tool="odd_echo"}'
     bad = 'km_mcp_requests_total{result="error",tool="odd_echo"}'
@@ -124,6 +132,8 @@ def test_calls_are_counted_whichever_door_they_came_through(web: Web) -> None:
     assert after['km_mcp_failures_total{error="invalid_request",tool="odd_echo"}'] >= 1
 
 
+##= docs/spec/host.md#metrics
+##% A tool name that the server does not know MUST NOT make a series of its own.
 def test_names_that_nobody_declared_add_no_series(web: Web) -> None:
     web.post("/api/v1/tools/odd_unknown", {})
     before = series(web)
@@ -188,6 +198,8 @@ def nexus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
         process.stop()
 
 
+##= docs/spec/host.md#plain-doors
+##% The path `/api/mcp` MUST serve a manifest and take calls in the NEXUS dialect.
 def test_the_manifest_lists_the_tools_with_their_input(nexus: Web) -> None:
     answer = nexus.get("/api/mcp")
     assert answer.status == 200
@@ -230,11 +242,15 @@ def test_a_mistake_in_the_dialect_is_a_400_with_one_message(nexus: Web, body: by
     assert (answer.status, answer.json) == (400, {"error": said})
 
 
+##= docs/spec/notes.md#failures
+##% A fault inside MUST be answered with 500 and `Internal server error`, and shows nothing of its insides.
 def test_a_fault_in_the_dialect_is_a_500_that_shows_nothing(nexus: Web) -> None:
     answer = nexus.post("/api/mcp", {"tool": "get_page", "input": {"slug": "broken"}})
     assert (answer.status, answer.json) == (500, {"error": "Internal server error"})
 
 
+##= docs/spec/host.md#plain-doors
+##% A body with `jsonrpc` at `/api/mcp` MUST be served as MCP.
 def test_json_rpc_on_the_same_path_is_mcp(nexus: Web) -> None:
     session = nexus.open_session(path="/api/mcp")
     assert session.result["serverInfo"]["name"] == "nexus-mcp"

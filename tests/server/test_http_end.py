@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.plugins.packages import write_config
-from tests.running import clean_environment
+from tests.running import clean_environment, open_descriptors
 from tests.server.conftest import Workshop
 from tests.wires import (
     PROGRAM,
@@ -22,7 +22,6 @@ from tests.wires import (
     WebServer,
     envelope,
     modern_headers,
-    open_descriptors,
     rpc,
     wait_until,
 )
@@ -40,6 +39,10 @@ def listen_body() -> bytes:
     return json.dumps(rpc("subscriptions/listen", envelope(LISTEN), "ear")).encode()
 
 
+##= docs/spec/host.md#shutdown
+##% Before the process ends, the server MUST close the connections and streams that it holds open.
+##= docs/spec/host.md#shutdown
+##% An open event stream MUST be ended with its final frame at shutdown.
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_open_streams_end_with_the_server_soon_and_cleanly(workshop: Workshop, number: signal.Signals) -> None:
     with workshop.http() as running:
@@ -72,6 +75,8 @@ def test_a_slow_call_does_not_keep_the_server_longer_than_configured(workshop: W
         connection.close()
 
 
+##= docs/spec/host.md#reload
+##% When a reload changes a list that clients see, the server MUST notify every client whose list it is.
 def test_changes_reach_the_streams_of_both_eras(workshop: Workshop) -> None:
     file = workshop.config({"toolPacks": {"odd": {}}})
     with workshop.http_with(file) as running:

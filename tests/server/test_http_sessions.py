@@ -64,6 +64,8 @@ def test_two_sessions_do_not_share_their_requests(web: Web) -> None:
     assert first.ask("ping") == second.ask("ping") == {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
+##= docs/spec/host.md#versions-and-eras
+##% The server MUST implement MCP 2025-11-25 over stdio and over HTTP.
 @pytest.mark.parametrize(
     ("asked", "answered"),
     [
@@ -84,6 +86,8 @@ def test_a_request_without_a_session_is_refused(web: Web) -> None:
     assert web.mcp(rpc("tools/list")).status == 400
 
 
+##= docs/spec/host.md#versions-and-eras
+##% The server MUST serve the stateless version 2026-07-28.
 def test_a_stateless_request_needs_no_session(web: Web) -> None:
     answer = web.modern("tools/list")
     assert answer.status == 200
@@ -127,12 +131,18 @@ def test_an_unknown_stateless_version_is_refused_with_what_is_supported(web: Web
     assert answer.json["error"]["data"] == {"supported": [MODERN], "requested": "2099-01-01"}
 
 
+##= docs/spec/host.md#commands
+##% The command `contextive-mcp serve --http` MUST serve many clients over HTTP.
+##= docs/spec/host.md#versions-and-eras
+##% Both eras MUST work on the same pipe and on the same path, in any order.
 def test_both_eras_are_served_at_the_same_time(web: Web) -> None:
     session = web.open_session()
     for _ in range(3):
         assert session.ask("tools/list")["result"]["tools"] == web.modern("tools/list").message["result"]["tools"]
 
 
+##= docs/spec/host.md#plain-doors
+##% The path `/mcp` MUST serve the configured profile, and `/mcp/{profile}` each profile by its name.
 @pytest.mark.parametrize("profile", ["contextive", "duvet", "spexus", "nexus", "duskmantle"])
 def test_every_profile_has_its_own_path_and_its_own_name(web: Web, profile: str) -> None:
     result = web.open_session(path=f"/mcp/{profile}").result
@@ -151,6 +161,8 @@ def test_a_session_of_one_profile_is_unknown_to_another(web: Web) -> None:
     assert web.mcp(rpc("ping"), session.headers, "/mcp/contextive").status == 404
 
 
+##= docs/spec/host.md#batches
+##% A session of protocol 2025-03-26 MUST accept a batch and answer it with one array.
 def test_a_batch_of_a_session_that_has_them_is_answered_as_one_array(web: Web) -> None:
     session = web.open_session("2025-03-26")
     batch = [
@@ -178,6 +190,8 @@ def test_a_batch_of_notifications_is_accepted_without_a_body(web: Web) -> None:
     assert (answer.status, answer.body) == (202, b"")
 
 
+##= docs/spec/host.md#batches
+##% A batch MUST be refused in every other version.
 def test_a_batch_is_refused_by_sessions_that_have_none(web: Web) -> None:
     for answer in (web.open_session().post([rpc("ping")]), web.mcp([rpc("ping")])):
         assert answer.status == 400
@@ -226,6 +240,8 @@ def test_a_missing_resource_has_the_code_of_its_era(web: Web) -> None:
     assert web.modern("resources/read", {"uri": "odd:///nothing"}).json["error"]["code"] == -32602
 
 
+##= docs/spec/host.md#malformed-messages
+##% A request with an id that is still in flight MUST be refused.
 def test_an_id_that_is_still_open_is_refused_and_the_first_request_is_answered(web: Web, tmp_path: Path) -> None:
     session = web.open_session()
     marker = tmp_path / "marker"

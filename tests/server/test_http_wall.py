@@ -40,6 +40,10 @@ def web(server: WebServer) -> Web:
     return server.web
 
 
+##= docs/spec/host.md#requests
+##% A request whose Host header does not belong to the server MUST be refused with 421.
+##= docs/spec/host.md#requests
+##% These rules MUST hold for every path.
 @EVERY_ROUTE
 @pytest.mark.parametrize(
     "host",
@@ -61,6 +65,8 @@ def test_a_foreign_host_is_misdirected_on_every_route(web: Web, method: str, pat
     assert answer.json["status"] == "error"
 
 
+##= docs/spec/host.md#requests
+##% A request whose Origin is not allowed MUST be refused with 403.
 @EVERY_ROUTE
 @pytest.mark.parametrize(
     "origin",
@@ -115,6 +121,8 @@ def test_a_request_without_one_host_is_refused(web: Web, hosts: bytes) -> None:
     assert answer.split(b" ")[1] in (b"400", b"421")
 
 
+##= docs/spec/host.md#requests
+##% A request with a body that is not `application/json` MUST be refused with 415.
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/spexus", "/api/mcp", "/api/v1/tools/contextive_health"])
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", None])
 def test_a_post_that_a_form_could_send_is_refused(web: Web, path: str, kind: str | None) -> None:
@@ -135,6 +143,8 @@ def test_a_body_that_declares_too_much_is_refused_before_it_is_sent(web: Web) ->
     assert web.raw(head).startswith(b"HTTP/1.1 413")
 
 
+##= docs/spec/host.md#requests
+##% A body over `limits.maxBodyBytes` MUST be refused with 413.
 def test_a_chunked_body_over_the_limit_is_refused(web: Web) -> None:
     chunk = b"1000\r\n" + b"x" * 4096 + b"\r\n"
     head = (
@@ -169,12 +179,16 @@ def test_two_lengths_are_refused(web: Web) -> None:
     assert answer.startswith(b"HTTP/1.1 400")
 
 
+##= docs/spec/host.md#requests
+##% A body that does not arrive in time MUST be refused.
 def test_a_length_that_lies_about_more_waits_and_is_let_go(web: Web) -> None:
     head = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{}"
     assert web.raw(head, timeout=0.3) == b"", "nothing is answered before the body is there"
     assert web.get("/healthz").status == 200
 
 
+##= docs/spec/host.md#tokens
+##% A token in a URL MUST be refused.
 @pytest.mark.parametrize("name", ["token", "access_token", "TOKEN", "api_key", "apikey", "authorization"])
 @EVERY_ROUTE
 def test_a_credential_in_the_url_is_refused_everywhere(web: Web, method: str, path: str, name: str) -> None:
@@ -193,6 +207,8 @@ def test_no_page_may_read_answers_by_default(web: Web) -> None:
         assert not [name for name in answer.headers if name.lower().startswith("access-control")]
 
 
+##= docs/spec/host.md#errors
+##% An error over plain HTTP MUST have the same shape on every path.
 @pytest.mark.parametrize(
     "path",
     [
@@ -227,6 +243,8 @@ def test_a_method_that_a_path_does_not_have_is_refused_in_json(web: Web, method:
     assert answer.json["error"]["code"] == "invalid_request"
 
 
+##= docs/spec/host.md#requests
+##% Every answer MUST carry a request id.
 @EVERY_ROUTE
 def test_a_request_id_is_echoed_on_every_route(web: Web, method: str, path: str) -> None:
     body = b"{}" if method == "POST" else None

@@ -45,6 +45,8 @@ def all_pages(pipe: Pipe, method: str, era: str = "handshake") -> list[list[Any]
             return pages
 
 
+##= docs/spec/host.md#lists-and-pages
+##% A list that is longer than a page MUST come with a cursor for the next page.
 @ERAS
 @EACH_LIST
 def test_the_pages_together_are_the_whole_list_and_none_is_longer_than_its_limit(
@@ -58,12 +60,16 @@ def test_the_pages_together_are_the_whole_list_and_none_is_longer_than_its_limit
     assert [item for page in pages for item in page] == whole
 
 
+##= docs/spec/host.md#resources-and-prompts
+##% The server MUST list the resources that can be read and read each of them.
 def test_every_member_of_a_template_is_listed(paged: Pipe) -> None:
     uris = [resource["uri"] for page in all_pages(paged, "resources/list") for resource in page]
     assert len(uris) == len(set(uris))
     assert {f"odd:///items/{number}" for number in range(ITEM_COUNT)} <= set(uris)
 
 
+##= docs/spec/host.md#lists-and-pages
+##% A cursor that the server did not give out for that list MUST be refused.
 @ERAS
 @EACH_LIST
 @pytest.mark.parametrize("cursor", ["", "x", "!!!", "5", "AAAA", "x" * 300, "x" * 100_000, "ü"], ids=lambda c: c[:8])
@@ -107,12 +113,18 @@ def test_a_padded_spelling_of_a_cursor_is_refused(paged: Pipe) -> None:
     assert paged.error("tools/list", {"cursor": padded})["code"] == -32602
 
 
+##= docs/spec/host.md#lists-and-pages
+##% A list MUST be in the same order for the same configuration and caller.
 @ERAS
 def test_the_order_of_tools_never_changes(pipe: Pipe, era: str) -> None:
     first, second = (pipe.result("tools/list", in_era(era, {}))["tools"] for _ in range(2))
     assert first == second
 
 
+##= docs/spec/host.md#start
+##% Every start MUST register the packs, resources and prompts that the configuration switches on.
+##= docs/spec/host.md#declaration
+##% A tool MUST say in its annotations whether it only reads, destroys, can be repeated, and reaches outside.
 @ERAS
 def test_every_tool_has_what_a_client_needs_to_know(pipe: Pipe, era: str) -> None:
     for tool in pipe.result("tools/list", in_era(era, {}))["tools"]:
@@ -123,6 +135,10 @@ def test_every_tool_has_what_a_client_needs_to_know(pipe: Pipe, era: str) -> Non
         assert set(tool["annotations"]) == {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
 
 
+##= docs/spec/host.md#resources-and-prompts
+##% The method `resources/get` MUST be understood as `resources/read`.
+##= docs/spec/host.md#resources-and-prompts
+##% A path without scheme MUST be understood where a resource's URI has no authority.
 @ERAS
 @pytest.mark.parametrize("method", ["resources/read", "resources/get"])
 @pytest.mark.parametrize("uri", ["odd:///text", "/text"])
@@ -177,6 +193,8 @@ def test_a_resource_that_is_not_there_has_the_code_of_its_era(pipe: Pipe, era: s
     assert error["data"]["uri"] == uri
 
 
+##= docs/spec/host.md#resources-and-prompts
+##% The server MUST list resource templates and propose values for their blanks.
 @ERAS
 def test_a_blank_of_a_template_is_completed(pipe: Pipe, era: str) -> None:
     params = {
@@ -226,12 +244,16 @@ def test_a_blank_without_proposals_is_completed_with_none(pipe: Pipe) -> None:
     assert pipe.result("completion/complete", params)["completion"]["values"] == []
 
 
+##= docs/spec/host.md#resources-and-prompts
+##% The server MUST offer prompt templates as prompts of the protocol.
 @ERAS
 def test_a_prompt_is_rendered_with_its_arguments(pipe: Pipe, era: str) -> None:
     result = pipe.result("prompts/get", in_era(era, {"name": "odd_greeting", "arguments": {"subject": "Ada"}}))
     assert result["messages"] == [{"role": "user", "content": {"type": "text", "text": "Greet Ada."}}]
 
 
+##= docs/spec/host.md#resources-and-prompts
+##% A prompt MUST refuse unknown arguments and missing required ones.
 @ERAS
 @pytest.mark.parametrize(
     ("params", "said"),

@@ -29,6 +29,13 @@ def call_line(process: Pipe, request_id: str) -> dict[str, Any]:
     return process.wait_for_log(lambda line: line["event"] == "call" and line["requestId"] == request_id)
 
 
+##= docs/spec/host.md#logs
+##% A finished call MUST leave one log line with time, request id, tool, caller, door, duration and outcome.
+##= docs/spec/host.md#logs
+##% The values of arguments MUST NOT be logged.
+##= docs/spec/gateway.md#metrics-of-calls
+##% The log line of a call MUST tell the tool, a summary of its parameters without values, the duration, and how many
+##% warnings its answer has.
 def test_a_call_leaves_one_line_with_every_field(server: WebServer) -> None:
     arguments = {"text": "private words", "words": ["a", "b"], "number": 3, "maybe": None, "flag": True}
     server.web.post("/api/v1/tools/odd_echo", arguments, {"X-Request-ID": "complete"})
@@ -55,6 +62,8 @@ def test_a_call_leaves_one_line_with_every_field(server: WebServer) -> None:
     assert len(lines) == 1
 
 
+##= docs/spec/host.md#tool-calls
+##% A result MUST be checked against the tool's output schema before it leaves.
 @pytest.mark.parametrize(
     ("tool", "arguments", "status"),
     [
@@ -64,7 +73,7 @@ def test_a_call_leaves_one_line_with_every_field(server: WebServer) -> None:
         ("odd_not_json", {}, "internal_error"),
         ("odd_big", {"size": 2_000_000}, "too_large"),
         ("no_such_tool", {}, "tool_not_found"),
-        ("odd_maintain", {}, "tool_not_found"),
+        ("odd_maintain", {}, "forbidden"),
     ],
 )
 def test_a_call_that_fails_leaves_its_code(
@@ -89,6 +98,8 @@ def test_a_request_that_the_wall_refuses_leaves_a_line_too(
     assert (line["event"], line["http"], line["status"]) == ("refused", status, "invalid_request")
 
 
+##= docs/spec/host.md#logs
+##% Text from a caller MUST NOT be able to make a log line of its own.
 def test_nothing_that_a_caller_sends_can_forge_a_line(server: WebServer) -> None:
     server.web.post("/api/v1/tools/odd_echo", {FORGERY: FORGERY, "text": FORGERY}, {"X-Request-ID": "forger"})
     server.web.open_session().ask("tools/call", {"name": FORGERY, "arguments": {FORGERY: 1}})
@@ -101,6 +112,8 @@ def test_nothing_that_a_caller_sends_can_forge_a_line(server: WebServer) -> None
     assert "\x1b" not in text
 
 
+##= docs/spec/host.md#logs
+##% Logs MUST be JSON, one object a line, on standard error.
 def test_a_call_over_the_pipe_is_logged_on_standard_error_only(pipe: Pipe) -> None:
     pipe.call("odd_echo", {"text": "hello"})
     line = pipe.wait_for_log(lambda found: found.get("tool") == "odd_echo")
@@ -126,6 +139,8 @@ def test_a_summary_is_bounded() -> None:
     assert max(map(len, summarise({"x" * 500: 1}))) == 64
 
 
+##= docs/spec/host.md#logs
+##% A secret of the configuration MUST NOT be logged.
 @pytest.mark.parametrize("secret", ["plain-secret-0123456789", 'quoted"and\\slashed-secret', "tab\tand-ünïcode-secret"])
 def test_a_secret_is_hidden_even_where_json_spells_it_differently(secret: str) -> None:
     stream = io.StringIO()

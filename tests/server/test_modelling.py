@@ -33,6 +33,8 @@ def test_facts_about_models_decide_who_serves(tmp_path: Path) -> None:
     assert router.pick(ModelRequest("x" * 30_000)).info == ModelInfo("large", "here", "gpt", 100_000, 5, 20)
 
 
+##= docs/spec/models-and-recipes.md#model-router
+##% The router MUST find models in an `llms.txt` file where one is configured and nothing that is known fits.
 def test_models_of_an_llms_txt_are_found_when_nothing_configured_fits(tmp_path: Path) -> None:
     (tmp_path / "llms.txt").write_text("## Models\n\n- [wide](https://example.org): context: 1m\n", encoding="utf-8")
     provider = {
@@ -46,6 +48,8 @@ def test_models_of_an_llms_txt_are_found_when_nothing_configured_fits(tmp_path: 
     assert resolved.info == ModelInfo("wide", "here", context_window=1_000_000)
 
 
+##= docs/spec/models-and-recipes.md#model-router
+##% A provider that cannot be used MUST be left out with its reason, and the others serve.
 def test_a_provider_that_cannot_be_used_is_a_problem_and_not_a_crash(tmp_path: Path) -> None:
     router = model_router(loaded(tmp_path, {"providers": {"mystery": {"apiKey": "k"}, "off": {"enabled": False}}}))
     assert not router.available

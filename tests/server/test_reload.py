@@ -61,6 +61,10 @@ def live(served: Live) -> Live:
     return served
 
 
+##= docs/spec/host.md#reload
+##% On SIGHUP the server MUST read its configuration again.
+##= docs/spec/host.md#discovery
+##% A pack that is switched off MUST offer nothing.
 def test_a_rewritten_file_is_adopted_and_the_client_is_told_what_changed(live: Live) -> None:
     live.rewrite(WITHOUT_ODD)
     for kind in ("tools", "resources", "prompts"):
@@ -73,6 +77,8 @@ def test_a_rewritten_file_is_adopted_and_the_client_is_told_what_changed(live: L
     assert "odd_echo" in live.tools
 
 
+##= docs/spec/host.md#reload
+##% When a reload changes a list that clients see, the server MUST notify every client whose list it is.
 def test_only_the_lists_that_changed_are_announced(live: Live) -> None:
     live.rewrite({**WITH_ODD, "server": {"logLevel": "debug"}})
     assert [n["method"] for n in live.pipe.notifications if n["method"].endswith("list_changed")] == []
@@ -82,6 +88,10 @@ def test_only_the_lists_that_changed_are_announced(live: Live) -> None:
     assert "notifications/prompts/list_changed" not in changed
 
 
+##= docs/spec/host.md#discovery-of-capabilities
+##% The instructions MUST be written from what the caller is offered at that moment.
+##= docs/spec/spexus.md#instructions
+##% The instructions MUST change when what the server offers changes.
 def test_the_instructions_follow_the_registry(live: Live) -> None:
     assert "odd_echo" in live.pipe.initialize()["instructions"]
     assert "odd:///items/{number}" in live.pipe.modern("server/discover")["result"]["instructions"]
@@ -90,6 +100,8 @@ def test_the_instructions_follow_the_registry(live: Live) -> None:
     assert "odd" not in live.pipe.modern("server/discover")["result"]["instructions"]
 
 
+##= docs/spec/host.md#discovery-of-capabilities
+##% A handshake client that has subscribed to a resource MUST be told when that resource changes.
 @pytest.mark.parametrize("spelling", ["contextive:///server", "/server"])
 def test_a_subscriber_hears_of_its_resource_under_its_own_spelling(live: Live, spelling: str) -> None:
     assert live.pipe.result("resources/subscribe", {"uri": spelling}) == {}
@@ -105,6 +117,8 @@ def test_nobody_can_subscribe_to_what_is_not_there(live: Live) -> None:
     assert live.pipe.error("resources/subscribe", {"uri": "odd:///nothing"})["code"] == -32002
 
 
+##= docs/spec/host.md#discovery-of-capabilities
+##% A stateless client MUST be able to hear of changes through `subscriptions/listen`.
 def test_a_stateless_client_listens_on_one_request_with_tagged_frames(live: Live) -> None:
     wanted = {"toolsListChanged": True, "resourceSubscriptions": ["contextive:///server"]}
     live.pipe.send(rpc("subscriptions/listen", envelope({"notifications": wanted}), "ear"))
@@ -122,6 +136,8 @@ def test_a_stateless_client_listens_on_one_request_with_tagged_frames(live: Live
     assert not [n for n in live.pipe.notifications if SUBSCRIPTION_ID in (n.get("params") or {}).get("_meta", {})]
 
 
+##= docs/spec/host.md#reload
+##% A changed configuration that is not valid MUST be refused, and the old one stays in force.
 @pytest.mark.parametrize(
     "bad",
     [
@@ -143,6 +159,9 @@ def test_a_bad_new_configuration_is_refused_and_the_old_one_stays(live: Live, ba
     assert "odd_echo" not in live.tools
 
 
+##= docs/spec/host.md#reload
+##% When the configuration file changes, the server MUST take the change over without a restart, unless `server.reload`
+##% is false.
 def test_a_file_that_was_named_is_watched(workshop: Workshop) -> None:
     file = workshop.config(WITH_ODD)
     with workshop.pipe_with(file) as pipe:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import socketserver
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
@@ -18,6 +17,7 @@ from contextive.errors import ContextiveError, Forbidden, TimedOut, Unauthorized
 from contextive.packs import load_builtin
 from contextive.packs.knowledge.remote import Gateway, GatewaySettings, remote_pack
 from contextive.registry import Reply, Tool
+from tests.running import answering
 from tests.server.conftest import ADMIN, READER
 from tests.server.gateways import TOKENS, Station, indexed_gateway
 from tests.wires import Pipe, WebServer, envelope
@@ -71,6 +71,9 @@ def error(result: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+##= docs/spec/gateway.md#remote-mode
+##% With `KM_GATEWAY_URL` set, the tools of the pack `knowledge` MUST be answered by that gateway, and all others
+##% locally.
 def test_the_knowledge_tools_answer_from_the_gateway_and_the_others_from_here(laptop: Path, gateway: WebServer) -> None:
     with serving(laptop, url_of(gateway), **TOKENS) as call:
         found = data(call("km-search", query="calibrate_sensor"))
@@ -93,6 +96,8 @@ def test_the_knowledge_tools_answer_from_the_gateway_and_the_others_from_here(la
     assert not list(laptop.glob(".contextive/**/*.db"))
 
 
+##= docs/spec/gateway.md#remote-mode
+##% An error that the caller can mend MUST come back in the words of the gateway.
 def test_errors_of_the_caller_come_back_in_the_gateways_words(laptop: Path, gateway: WebServer) -> None:
     with serving(laptop, url_of(gateway), **TOKENS) as call:
         assert error(call("km-graph-node", node_id="SourceFile:nowhere.py"))["code"] == "not_found"
@@ -100,6 +105,8 @@ def test_errors_of_the_caller_come_back_in_the_gateways_words(laptop: Path, gate
         assert error(call("km-ingest-trigger", paths=["a"]))["code"] == "unsupported_operation"
 
 
+##= docs/spec/gateway.md#remote-mode
+##% A call MUST carry the token of its scope as a bearer token.
 def test_the_right_token_goes_with_each_tool(laptop: Path, gateway: WebServer) -> None:
     wrong = "not-the-token-of-this-gateway"
     with serving(laptop, url_of(gateway), KM_READER_TOKEN=READER, KM_ADMIN_TOKEN=wrong) as call:
@@ -159,13 +166,8 @@ class Misbehaving:
 
         with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
             server.daemon_threads = True
-            thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-            thread.start()
-            try:
-                yield f"http://127.0.0.1:{server.server_address[1]}"
-            finally:
-                server.shutdown()
-                thread.join(10)
+            with answering(server) as url:
+                yield url
 
 
 def outcome(fake: Misbehaving, tool: Tool = TOOLS["km-search"], **settings: Any) -> Reply | ContextiveError:
@@ -182,6 +184,8 @@ def outcome(fake: Misbehaving, tool: Tool = TOOLS["km-search"], **settings: Any)
 GOOD = (200, b'{"status": "success", "result": {"status": "success"}}')
 
 
+##= docs/spec/gateway.md#remote-mode
+##% What only reads SHOULD be tried again where that may help.
 def test_what_may_be_asked_twice_is_asked_again() -> None:
     fake = Misbehaving((503, b"{}"), (0, b""), GOOD)
     assert isinstance(outcome(fake), Reply)
@@ -190,6 +194,8 @@ def test_what_may_be_asked_twice_is_asked_again() -> None:
     assert {request["authorization"] for request in fake.requests} == {f"Bearer {READER}"}
 
 
+##= docs/spec/gateway.md#remote-mode
+##% What changes something MUST NOT be sent twice.
 @pytest.mark.parametrize("tool", ["km-ingest-trigger", "km-feedback-submit"])
 @pytest.mark.parametrize("answer", [(503, b"{}"), (0, b"")])
 def test_what_changes_something_is_asked_once(tool: str, answer: tuple[int, bytes]) -> None:
@@ -199,6 +205,8 @@ def test_what_changes_something_is_asked_once(tool: str, answer: tuple[int, byte
     assert fake.requests[0]["authorization"] == f"Bearer {ADMIN}"
 
 
+##= docs/spec/gateway.md#remote-mode
+##% Every other failure MUST be told without the address, the token and the words of the other side.
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [
@@ -219,6 +227,8 @@ def test_what_cannot_be_used_is_told_without_its_text(answer: tuple[int, bytes],
     assert not [word for word in (READER, "oops", "html", "stranger", "127.0.0.1") if word in failure.sentence()]
 
 
+##= docs/spec/gateway.md#remote-mode
+##% A call MUST end within its time, with all its attempts.
 def test_a_gateway_that_hangs_is_given_up_in_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         settings = GatewaySettings(f"http://127.0.0.1:{silent.getsockname()[1]}", READER, timeout_seconds=0.3)
@@ -228,6 +238,8 @@ def test_a_gateway_that_hangs_is_given_up_in_time() -> None:
         gateway.close()
 
 
+##= docs/spec/gateway.md#remote-mode
+##% Without a maintainer token a maintainer tool MUST fail before anything is sent.
 def test_without_a_maintainer_token_no_request_is_made() -> None:
     fake = Misbehaving(GOOD)
     with fake.serve() as url:
@@ -237,6 +249,8 @@ def test_without_a_maintainer_token_no_request_is_made() -> None:
     assert fake.requests == []
 
 
+##= docs/spec/gateway.md#remote-mode
+##% The names, arguments and scopes of the tools MUST be the same as without a gateway.
 def test_every_tool_of_the_pack_is_forwarded_under_its_own_declaration() -> None:
     pack = load_builtin("knowledge")
     forwarding = remote_pack(pack, Gateway(GatewaySettings("http://127.0.0.1:9")))
@@ -246,6 +260,8 @@ def test_every_tool_of_the_pack_is_forwarded_under_its_own_declaration() -> None
         assert (mine.handler is theirs.handler) is (mine.name == "km-help")
 
 
+##= docs/spec/gateway.md#remote-mode
+##% Tokens that would travel to another machine without TLS MUST be warned of.
 @pytest.mark.parametrize(
     ("url", "openly"), [("http://team.example", True), ("https://team.example", False), ("http://127.0.0.1:1", False)]
 )

@@ -74,6 +74,8 @@ def look(scheduler: Scheduler) -> None:
     asyncio.run(scheduler.look())
 
 
+##= docs/spec/gateway.md#schedule
+##% Nothing MUST be done by the clock unless the configuration asks for it.
 def test_nothing_is_done_by_the_clock_unless_it_is_asked_for(open_host: OpenHost) -> None:
     host, clock = open_host(), Clock()
     scheduler = Scheduler(host, clock)
@@ -83,6 +85,8 @@ def test_nothing_is_done_by_the_clock_unless_it_is_asked_for(open_host: OpenHost
     assert host.services.get(Index).store.lease_holder("scheduler") is None
 
 
+##= docs/spec/gateway.md#schedule
+##% A job MUST run after each interval, or at the times of `cron` where that is given.
 def test_an_ingest_runs_after_each_interval_in_which_head_moved(open_host: OpenHost, repository: Path) -> None:
     host, clock = open_host(**HOURLY), Clock()
     scheduler = Scheduler(host, clock)
@@ -105,6 +109,8 @@ def test_an_ingest_runs_after_each_interval_in_which_head_moved(open_host: OpenH
     assert state_of(host).skips == 0
 
 
+##= docs/spec/gateway.md#schedule
+##% An ingest MUST be skipped while another one runs, and when the git HEAD did not move.
 def test_an_ingest_is_skipped_while_another_one_runs(open_host: OpenHost) -> None:
     host, clock = open_host(**HOURLY), Clock()
     scheduler = Scheduler(host, clock)
@@ -119,6 +125,8 @@ def test_an_ingest_is_skipped_while_another_one_runs(open_host: OpenHost) -> Non
     assert state_of(host).result == "success"
 
 
+##= docs/spec/gateway.md#schedule
+##% With tokens and none of the maintainer scope, no job MUST change anything.
 def test_with_tokens_and_no_maintainer_nothing_is_changed(open_host: OpenHost) -> None:
     host, clock = open_host(**{**HOURLY, "KM_ADMIN_TOKEN": "", "KM_READER_TOKEN": READER}), Clock()
     scheduler = Scheduler(host, clock)
@@ -145,6 +153,8 @@ def test_a_backup_is_made_by_the_tool_that_makes_backups(open_host: OpenHost, re
     assert list((repository / ".contextive").glob("backups/**/km-backup-*.tgz"))
 
 
+##= docs/spec/gateway.md#schedule
+##% Of all servers of a project one MUST run the jobs, and another one goes on when it ends.
 def test_one_of_several_schedulers_leads_and_another_takes_over(open_host: OpenHost) -> None:
     first, second, clock = open_host(**HOURLY), open_host(**HOURLY), Clock()
     leader, follower = Scheduler(first, clock), Scheduler(second, clock)
@@ -158,6 +168,8 @@ def test_one_of_several_schedulers_leads_and_another_takes_over(open_host: OpenH
     assert profiles(first) == ["scheduled"]
 
 
+##= docs/spec/gateway.md#schedule
+##% The tool `km-scheduler-status` MUST tell the last and the next turn of each job.
 def test_the_status_tells_when_and_who(open_host: OpenHost) -> None:
     host, clock = open_host(**HOURLY), Clock()
     scheduler = Scheduler(host, clock)
@@ -172,6 +184,10 @@ def test_the_status_tells_when_and_who(open_host: OpenHost) -> None:
     assert backup == {"name": "backup", "enabled": False, "interval_minutes": 720}
 
 
+##= docs/spec/knowledge.md#km-health-summary
+##% The tool `km-health-summary` MUST say `ok` or `degraded`, and why, part by part.
+##= docs/spec/gateway.md#schedule
+##% A job that failed or is late MUST make the health degraded.
 def test_a_failed_job_makes_the_server_degraded(open_host: OpenHost) -> None:
     host = open_host(**HOURLY)
     assert call_tool(host, "km-ingest-trigger", {})["status"] == "success"
@@ -181,6 +197,8 @@ def test_a_failed_job_makes_the_server_degraded(open_host: OpenHost) -> None:
     assert (summary["status"], summary["checks"]["scheduler"]["ok"]) == ("degraded", False)
 
 
+##= docs/spec/knowledge.md#km-health-summary
+##% An index that nothing follows MUST count as stale after a day, or after twice the interval of a scheduled ingest.
 def test_an_index_that_nobody_keeps_grows_stale(open_host: OpenHost) -> None:
     from contextive.ingest.schedule import SchedulePlan
     from contextive.packs.knowledge.health import index_checks

@@ -45,6 +45,22 @@ def initialize(**changes: Any) -> dict[str, Any]:
     return rpc("initialize", {key: value for key, value in params.items() if value is not ...})
 
 
+##= docs/spec/spexus.md#response-envelope
+##% An `initialize` request MUST be answered with a JSON-RPC 2.0 response that has all required fields.
+##= docs/spec/spexus.md#response-envelope
+##% The response to `initialize` MUST have the field `jsonrpc` with the value 2.0.
+##= docs/spec/spexus.md#response-envelope
+##% The response to `initialize` MUST hold all its data in the object `result`.
+##= docs/spec/spexus.md#response-envelope
+##% The response to `initialize` MUST be valid JSON.
+##= docs/spec/spexus.md#server-info
+##% The result MUST have a `serverInfo` with the name `spexus mcp`.
+##= docs/spec/spexus.md#server-info
+##% The title in `serverInfo` MUST be `MCP server for requirements management system`.
+##= docs/spec/spexus.md#server-info
+##% The version in `serverInfo` MUST be 1.0.0.
+##= docs/spec/spexus.md#instructions
+##% The result MUST have the field `instructions`, which is a string.
 def test_initialize_answers_with_every_promised_field_and_value(ask: Ask) -> None:
     answer = ask(initialize())
     assert answer["jsonrpc"] == "2.0"
@@ -60,6 +76,16 @@ def test_initialize_answers_with_every_promised_field_and_value(ask: Ask) -> Non
     assert {"protocolVersion", "capabilities", "serverInfo", "instructions"} <= set(result)
 
 
+##= docs/spec/host.md#discovery-of-capabilities
+##% The server MUST declare the capabilities tools, resources and prompts.
+##= docs/spec/host.md#discovery-of-capabilities
+##% The server MUST declare `listChanged` for tools, resources and prompts.
+##= docs/spec/spexus.md#capabilities
+##% The result MUST have a `capabilities` object with the sections prompts, resources and tools.
+##= docs/spec/spexus.md#capabilities
+##% The property `listChanged` MUST be true for prompts, resources and tools.
+##= docs/spec/spexus.md#capabilities
+##% The resources section MAY declare `subscribe`, and then it is true.
 def test_the_capabilities_are_declared_true_and_nothing_else_of_them(ask: Ask) -> None:
     capabilities = ask(initialize())["result"]["capabilities"]
     assert capabilities["prompts"] == {"listChanged": True}
@@ -68,6 +94,12 @@ def test_the_capabilities_are_declared_true_and_nothing_else_of_them(ask: Ask) -
     assert capabilities["tools"]["listChanged"] is True
 
 
+##= docs/spec/spexus.md#instructions
+##% The instructions MUST say what the system is for.
+##= docs/spec/spexus.md#instructions
+##% The instructions MUST say which tools there are and when to use them.
+##= docs/spec/spexus.md#instructions
+##% The instructions MUST say how resources are reached.
 def test_the_instructions_guide_to_the_tools_and_the_resources(ask: Ask) -> None:
     text = ask(initialize())["result"]["instructions"]
     assert len(text) > 500
@@ -79,6 +111,8 @@ def test_the_instructions_guide_to_the_tools_and_the_resources(ask: Ask) -> None
     assert "requirements" in text
 
 
+##= docs/spec/spexus.md#protocol-version
+##% The result MUST have the `protocolVersion` 2025-03-26, whichever version was asked for.
 @pytest.mark.parametrize(
     "asked", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28", "2099-12-31", "0000-00-00"]
 )
@@ -86,6 +120,11 @@ def test_every_well_formed_version_is_answered_with_the_pinned_one(ask: Ask, ask
     assert ask(initialize(protocolVersion=asked))["result"]["protocolVersion"] == "2025-03-26"
 
 
+##= docs/spec/spexus.md#malformed-requests
+##% A protocol version that is not of the form YYYY-MM-DD MUST be refused with -32600.
+##= docs/spec/spexus.md#malformed-requests
+##% The refusal of an `initialize` MUST say the supported versions, the version that was received, and the expected
+##% format.
 @pytest.mark.parametrize(
     "version",
     [
@@ -108,6 +147,12 @@ def test_a_version_that_is_no_date_is_refused_with_what_is_expected(ask: Ask, ve
     assert error["data"]["expected_format"] == "YYYY-MM-DD"
 
 
+##= docs/spec/spexus.md#response-envelope
+##% A failed `initialize` MUST be answered with a JSON-RPC 2.0 error in place of a result.
+##= docs/spec/spexus.md#malformed-requests
+##% An `initialize` without an object of parameters MUST be refused with -32600.
+##= docs/spec/spexus.md#malformed-requests
+##% An `initialize` without a client name and a client version that are not empty MUST be refused with -32600.
 @pytest.mark.parametrize(
     "message",
     [
@@ -136,11 +181,15 @@ def test_a_malformed_initialize_is_refused_with_the_whole_data(ask: Ask, message
     assert {"supported_versions", "received_version", "expected_format"} <= set(error["data"])
 
 
+##= docs/spec/spexus.md#malformed-requests
+##% Missing or malformed client capabilities MUST be taken as none.
 @pytest.mark.parametrize("capabilities", [..., None, "none", [], {}, {"roots": {}}], ids=str)
 def test_the_capabilities_of_a_client_are_optional(ask: Ask, capabilities: object) -> None:
     assert ask(initialize(capabilities=capabilities))["result"]["protocolVersion"] == "2025-03-26"
 
 
+##= docs/spec/spexus.md#response-envelope
+##% The response to `initialize` MUST have the id of its request, of the same type.
 @pytest.mark.parametrize("request_id", [0, 1, -5, "1", "abc", ""], ids=repr)
 def test_the_id_of_the_answer_is_the_id_of_the_request(ask: Ask, request_id: object) -> None:
     answer = ask({**initialize(), "id": request_id})
@@ -154,6 +203,8 @@ def test_bad_json_is_a_parse_error_without_an_id(pipe: Pipe, server: WebServer) 
     assert [(answer["id"], answer["error"]["code"]) for answer in answers] == [(None, -32700)] * 2
 
 
+##= docs/spec/spexus.md#protocol-version
+##% A session MUST go on in the version that its `initialize` was answered with.
 def test_after_asking_for_a_newer_version_the_pipe_speaks_the_pinned_one(pipe: Pipe) -> None:
     pipe.initialize("2025-11-25")
     pipe.send([rpc("ping", None, 1), rpc("prompts/list", None, 2)])
@@ -167,6 +218,18 @@ def test_after_asking_for_a_newer_version_the_session_speaks_the_pinned_one(serv
     assert {message["id"] for message in answer.json} == {1, 2}
 
 
+##= docs/spec/host.md#discovery-of-capabilities
+##% A capability that is declared MUST be served.
+##= docs/spec/host.md#resources-and-prompts
+##% The server MUST list the resources that can be read and read each of them.
+##= docs/spec/spexus.md#capabilities
+##% The declared capabilities MUST be those that the profile really serves.
+##= docs/spec/spexus.md#capabilities
+##% Every feature that the profile offers MUST be declared.
+##= docs/spec/spexus.md#requirements-work
+##% The profile MUST offer prompts for writing, reviewing and breaking down requirements.
+##= docs/spec/spexus.md#requirements-work
+##% Text that a caller gives to a prompt MUST be set apart as quoted material.
 def test_every_declared_feature_is_there(pipe: Pipe) -> None:
     pipe.initialize("2025-03-26")
     prompts = {prompt["name"]: prompt for prompt in pipe.result("prompts/list")["prompts"]}

@@ -15,6 +15,8 @@ from tests.server.conftest import Workshop
 from tests.wires import PROGRAM, Pipe, handshake, rpc, wait_until
 
 
+##= docs/spec/host.md#shutdown
+##% Calls in flight SHOULD get a short time to finish before the server ends.
 def test_the_end_of_input_ends_the_server_with_open_calls_answered(workshop: Workshop) -> None:
     with workshop.pipe() as pipe:
         pipe.initialize()
@@ -24,6 +26,8 @@ def test_the_end_of_input_ends_the_server_with_open_calls_answered(workshop: Wor
         assert pipe.reply_to("last")["result"]["structuredContent"] == {"done": True}
 
 
+##= docs/spec/host.md#shutdown
+##% When the client closes standard input, the server MUST end within two seconds.
 def test_the_end_of_input_does_not_wait_for_calls_without_end(workshop: Workshop, tmp_path: Path) -> None:
     with workshop.pipe() as pipe:
         pipe.initialize()
@@ -34,6 +38,10 @@ def test_the_end_of_input_does_not_wait_for_calls_without_end(workshop: Workshop
         assert pipe.end_within(2) == 0
 
 
+##= docs/spec/host.md#shutdown
+##% On SIGINT and on SIGTERM the server MUST end with the exit code 0.
+##= docs/spec/host.md#shutdown
+##% Before the process ends, the server MUST write out every log line that is waiting.
 @pytest.mark.parametrize(
     ("number", "tool"),
     [(signal.SIGINT, None), (signal.SIGTERM, None), (signal.SIGINT, "odd_slow"), (signal.SIGTERM, "odd_block")],
@@ -72,6 +80,8 @@ def lines(*messages: object) -> bytes:
     return b"".join(json.dumps(message).encode() + b"\n" for message in messages)
 
 
+##= docs/spec/host.md#commands
+##% The command `contextive-mcp serve --stdio` MUST serve one client over standard input and standard output.
 def test_a_session_can_be_read_from_a_file_and_written_to_one(tmp_path: Path) -> None:
     script, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     script.write_bytes(lines(rpc("initialize", handshake(), 1), rpc("tools/list", None, 2), rpc("ping", None, 3)))

@@ -18,6 +18,8 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipe]:
         yield running
 
 
+##= docs/spec/host.md#malformed-messages
+##% A request before `initialize` MUST be refused with a message that says what to send first.
 def test_a_request_before_initialize_is_told_to_initialize(raw: Pipe) -> None:
     error = raw.error("tools/list")
     assert error["code"] == -32600
@@ -33,6 +35,10 @@ def test_a_probe_with_server_discover_does_not_lock_the_pipe(raw: Pipe) -> None:
     assert raw.result("tools/list")["tools"]
 
 
+##= docs/spec/host.md#versions-and-eras
+##% The server MUST serve the stateless version 2026-07-28.
+##= docs/spec/host.md#versions-and-eras
+##% Both eras MUST work on the same pipe and on the same path, in any order.
 def test_requests_of_both_eras_are_served_in_any_order(raw: Pipe) -> None:
     raw.initialize()
     for number in range(4):
@@ -45,6 +51,14 @@ def test_requests_of_both_eras_are_served_in_any_order(raw: Pipe) -> None:
         assert [tool["name"] for tool in result["tools"]][:1] == ["contextive_server_info"]
 
 
+##= docs/spec/host.md#versions-and-eras
+##% The server MUST implement MCP 2025-11-25 over stdio and over HTTP.
+##= docs/spec/host.md#versions-and-eras
+##% The server MUST serve every handshake version from 2024-11-05 to 2025-11-25.
+##= docs/spec/host.md#versions-and-eras
+##% A client that asks for a handshake version which the server knows MUST get that version.
+##= docs/spec/host.md#versions-and-eras
+##% A client that asks `initialize` for another version MUST be offered 2025-11-25.
 @pytest.mark.parametrize(
     ("asked", "answered"),
     [
@@ -109,6 +123,8 @@ def test_the_described_versions_are_those_that_the_sdk_serves() -> None:
     assert tuple(KNOWN_PROTOCOL_VERSIONS) == PROTOCOL_VERSIONS
 
 
+##= docs/spec/host.md#batches
+##% A session of protocol 2025-03-26 MUST accept a batch and answer it with one array.
 def test_a_batch_of_the_version_that_has_them_is_answered_as_one_array(raw: Pipe) -> None:
     raw.initialize("2025-03-26")
     raw.send(
@@ -139,6 +155,8 @@ def test_a_batch_of_notifications_is_not_answered(raw: Pipe) -> None:
     assert raw.result("ping") == {}
 
 
+##= docs/spec/host.md#batches
+##% A batch of more than 100 messages MUST be refused.
 def test_an_empty_batch_and_one_of_over_a_hundred_are_refused_as_one(raw: Pipe) -> None:
     raw.initialize("2025-03-26")
     for batch in ([], [rpc("ping", None, number) for number in range(101)]):
@@ -155,6 +173,8 @@ def test_an_id_used_twice_in_a_batch_is_refused_inside_that_batch(raw: Pipe) -> 
     assert sorted("error" in answer for answer in answers) == [False, True]
 
 
+##= docs/spec/host.md#batches
+##% A batch MUST be refused in every other version.
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-06-18", "2025-11-25"])
 def test_a_batch_is_refused_by_the_versions_that_have_none(raw: Pipe, version: str) -> None:
     raw.initialize(version)

@@ -18,6 +18,8 @@ def answer_to(pipe: Pipe, line: bytes) -> Any:
     return answer
 
 
+##= docs/spec/host.md#malformed-messages
+##% A line that is not JSON MUST be answered with -32700.
 @pytest.mark.parametrize(
     "line",
     [
@@ -40,6 +42,8 @@ def test_a_line_that_is_not_json_is_a_parse_error_without_an_id(pipe: Pipe, line
     assert answer["error"]["code"] == -32700
 
 
+##= docs/spec/host.md#malformed-messages
+##% A malformed message MUST NOT end the process.
 @pytest.mark.parametrize(
     "line",
     [b"[" * 100_000, b"[" * 100_000 + b"]" * 100_000, b'{"a":' * 39_000],
@@ -49,6 +53,8 @@ def test_json_nested_tens_of_thousands_deep_is_a_parse_error(pipe: Pipe, line: b
     assert answer_to(pipe, line)["error"]["code"] == -32700
 
 
+##= docs/spec/host.md#malformed-messages
+##% A JSON value that is not a JSON-RPC message MUST be answered with -32600.
 @pytest.mark.parametrize(
     ("line", "request_id"),
     [
@@ -92,6 +98,8 @@ def test_the_number_seven_and_the_text_seven_are_two_requests_at_the_same_time(p
     assert {(type(found), found) for found in ids} == {(int, 7), (str, "7")}
 
 
+##= docs/spec/host.md#malformed-messages
+##% A request with an id that is still in flight MUST be refused.
 def test_an_id_that_is_still_open_is_refused_and_free_again_afterwards(pipe: Pipe) -> None:
     pipe.send(rpc("tools/call", {"name": "odd_slow", "arguments": {"seconds": 0.2}}, "same"))
     pipe.send(rpc("ping", None, "same"))
@@ -120,6 +128,8 @@ def test_many_messages_in_one_write_are_all_served(pipe: Pipe) -> None:
     assert {pipe.receive()["id"] for _ in lines} == set(range(600))
 
 
+##= docs/spec/host.md#malformed-messages
+##% A message over the size limit MUST be refused without ending the connection.
 def test_a_line_over_the_size_limit_is_refused_and_the_next_one_served(pipe: Pipe) -> None:
     answer = answer_to(pipe, json.dumps(rpc("ping", {"filler": "x" * 300_000})).encode())
     assert answer["id"] is None
@@ -135,6 +145,8 @@ def test_a_line_of_just_the_allowed_size_is_served(pipe: Pipe) -> None:
     assert pipe.reply_to("full")["result"] == {}
 
 
+##= docs/spec/host.md#malformed-messages
+##% An unknown method MUST be answered with -32601.
 @pytest.mark.parametrize("params", [None, envelope()], ids=["handshake", "stateless"])
 def test_an_unknown_method_is_said_to_be_unknown(pipe: Pipe, params: dict[str, Any] | None) -> None:
     assert pipe.error("no/such/method", params)["code"] == -32601

@@ -47,6 +47,8 @@ def test_not_mine_is_none_and_mine_but_bad_raises(tokens: TokenFile) -> None:
         tokens.caller_of(fingerprint(token))
 
 
+##= docs/spec/gateway.md#issued-tokens
+##% A token MAY have an end and a list of tools.
 def test_a_token_ends_at_its_moment(tmp_path: Path) -> None:
     now = [1000.0]
     tokens = TokenFile(tmp_path / "state", tmp_path / "key", clock=lambda: now[0])
@@ -57,6 +59,8 @@ def test_a_token_ends_at_its_moment(tmp_path: Path) -> None:
         tokens.caller_of(fingerprint(token))
 
 
+##= docs/spec/host.md#tokens
+##% A token MUST be kept as a fingerprint only.
 def test_the_file_holds_hashes_and_only_its_owner_may_read_it(tokens: TokenFile, tmp_path: Path) -> None:
     token = tokens.issue("ci", Scope.READER)
     file = tmp_path / "state" / "tokens.json"
@@ -75,6 +79,8 @@ def test_another_process_sees_a_change_at_once(tokens: TokenFile, tmp_path: Path
         other.caller_of(fingerprint(token))
 
 
+##= docs/spec/gateway.md#issued-tokens
+##% Taking away the last token MUST NOT open the server.
 def test_taking_away_the_last_token_does_not_open_the_door(tokens: TokenFile, tmp_path: Path) -> None:
     tokens.issue("ci", Scope.READER)
     tokens.revoke("ci")
@@ -83,6 +89,8 @@ def test_taking_away_the_last_token_does_not_open_the_door(tokens: TokenFile, tm
     assert TokenBook([tokens])
 
 
+##= docs/spec/gateway.md#issued-tokens
+##% A file of tokens that the user's own key did not seal MUST let nobody in.
 def test_a_file_that_comes_with_a_project_lets_nobody_in(tokens: TokenFile, tmp_path: Path) -> None:
     theirs = TokenFile(tmp_path / "state", tmp_path / "their" / "token.key")
     token = theirs.issue("friend", Scope.MAINTAINER)
@@ -157,6 +165,8 @@ def station(tmp_path: Path) -> Station:
     return Station(root, tmp_path / "user")
 
 
+##= docs/spec/gateway.md#issued-tokens
+##% The command `token create` MUST show a token once and keep its hash only.
 def test_a_token_is_shown_once(station: Station) -> None:
     token = station.run("token", "create", "ci", "--scope", "maintainer", "--expires", "30d").splitlines()[0]
     listed = station.run("token", "list")
@@ -193,6 +203,8 @@ def test_the_command_says_what_is_wrong(station: Station, arguments: list[str], 
     assert words in station.run("token", *arguments, code=code)
 
 
+##= docs/spec/gateway.md#issued-tokens
+##% A new token MUST work at once, and a revoked or expired one stop at once.
 def test_a_running_server_follows_the_command(station: Station) -> None:
     with station.serve() as server:
         assert server.web.get("/api/v1/tools").status == 200  # no tokens yet: this machine may read

@@ -41,6 +41,8 @@ def test_an_archive_is_named_by_its_time_and_lies_with_the_backups(place: Place)
     assert (entry.tool, entry.body["archive"]) == ("km-backup-trigger", made.path.name)
 
 
+##= docs/spec/gateway.md#making-a-backup
+##% An archive MUST NOT hold tokens or the files of the project.
 def test_it_holds_the_database_the_logs_and_the_digests_of_files_and_nothing_else(place: Place) -> None:
     (place.state / "audit").mkdir()
     (place.state / "audit" / "recipes.log").write_text("{}\n", encoding="utf-8")
@@ -58,6 +60,8 @@ def test_it_holds_the_database_the_logs_and_the_digests_of_files_and_nothing_els
     assert check_archive(made.path) == read_manifest(made.path) == made.manifest
 
 
+##= docs/spec/gateway.md#making-a-backup
+##% The newest `backup.retention` archives of the project MUST stay, and archives of others be left alone.
 def test_the_newest_stay_and_only_those_of_this_project_go(make_place: Callable[..., Place], tmp_path: Path) -> None:
     shared = tmp_path / "shelf"
     place, other = (make_place(name, destination=str(shared), retention=2) for name in ("one", "two"))
@@ -99,6 +103,8 @@ def test_a_destination_is_a_directory_below_that_of_backups(place: Place, given:
     assert place.backups.create(given.format(state=place.state)).shown == shown
 
 
+##= docs/spec/gateway.md#making-a-backup
+##% A destination MUST lie below the directory for backups.
 @pytest.mark.parametrize(
     "given",
     ["..", "../x", "a/../../x", "/etc", "/tmp", "{state}/x", "{state}/backups/../x", "a\0b", ".hidden", "a b", "~"],
@@ -138,6 +144,8 @@ def test_one_backup_is_made_at_a_time(place: Place) -> None:
     place.backups.create()
 
 
+##= docs/spec/gateway.md#making-a-backup
+##% A backup that fails MUST leave nothing behind.
 def test_a_failed_backup_leaves_nothing_behind(place: Place) -> None:
     left = place.state / "backups" / "staging-old"
     left.mkdir(parents=True)
@@ -152,6 +160,8 @@ def test_a_failed_backup_leaves_nothing_behind(place: Place) -> None:
     assert [path.name for path in (place.state / "backups").iterdir()] == ["archives"]
 
 
+##= docs/spec/gateway.md#making-a-backup
+##% An archive MUST hold the database as of one moment, while others go on writing.
 def test_a_backup_made_while_others_write_is_of_one_moment(place: Place, tmp_path: Path) -> None:
     """Each transaction writes a file with two chunks, an audit entry and a counter: a copy has all of it or none."""
     stop, faults = threading.Event(), []
@@ -192,6 +202,8 @@ def test_a_backup_made_while_others_write_is_of_one_moment(place: Place, tmp_pat
     assert made[0].manifest.generation < made[-1].manifest.generation
 
 
+##= docs/spec/gateway.md#restoring-a-backup
+##% What was restored MUST hold all that was kept.
 def test_a_backup_comes_back_in_an_empty_place_with_all_that_was_kept(place: Place, tmp_path: Path) -> None:
     (place.state / "audit").mkdir()
     (place.state / "audit" / "recipes.log").write_text('{"recipe": "x"}\n', encoding="utf-8")
@@ -228,6 +240,8 @@ def test_a_place_that_is_not_empty_is_left_alone(place: Place, tmp_path: Path) -
         restore_backup(made.path, place.backups)
 
 
+##= docs/spec/gateway.md#restoring-a-backup
+##% An index that is there MUST be replaced with `--force` only, and after a copy of it was made.
 def test_in_place_there_is_a_safety_copy_first_and_readers_go_on(place: Place) -> None:
     made = place.backups.create()
     reader = open_store(place.state)
@@ -248,6 +262,8 @@ def test_in_place_there_is_a_safety_copy_first_and_readers_go_on(place: Place) -
     reader.close()
 
 
+##= docs/spec/gateway.md#restoring-a-backup
+##% An index that a server keeps MUST NOT be replaced.
 @pytest.mark.parametrize("name", ["keeper", "ingest"])
 def test_an_index_that_a_server_keeps_is_not_replaced(place: Place, name: str) -> None:
     made = place.backups.create()

@@ -33,6 +33,8 @@ def test_a_layer_takes_the_place_of_the_one_before_and_says_whether_it_differs(s
     assert not state(store, "@never", [])
 
 
+##= docs/spec/knowledge.md#nodes-and-edges
+##% A node MUST stay as long as somebody states it, and no longer.
 def test_what_several_owners_state_stays_until_the_last_one_is_gone(store: Store) -> None:
     state(store, "@a", notes("x", "y"), [link("x", "y")])
     state(store, "@b", notes("x", "y"), [link("x", "y")])

@@ -112,6 +112,8 @@ HOSTILE: dict[str, Callable[[list[tuple[tarfile.TarInfo, bytes]]], object]] = {
 }
 
 
+##= docs/spec/gateway.md#restoring-a-backup
+##% An archive that was changed, holds links, grows too large or is none of ours MUST be refused.
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_an_archive_that_was_tampered_with_changes_nothing(place: Place, tmp_path: Path, kind: str) -> None:
     good = place.backups.create()
@@ -134,6 +136,8 @@ def test_an_archive_that_was_cut_short_is_recognised(place: Place, tmp_path: Pat
         check_archive(cut)
 
 
+##= docs/spec/gateway.md#restoring-a-backup
+##% A restore MUST check every byte of an archive before anything is touched.
 def test_every_flipped_byte_is_recognised(place: Place, tmp_path: Path) -> None:
     data = bytearray(place.backups.create().path.read_bytes())
     damaged = tmp_path / "damaged.tgz"
@@ -186,6 +190,8 @@ def database_with(place: Place, tmp_path: Path, *statements: str) -> bytes:
     return path.read_bytes()
 
 
+##= docs/spec/gateway.md#restoring-a-backup
+##% A database with tables, views or triggers that are not ours MUST NOT be restored.
 @pytest.mark.parametrize(
     "statement",
     [

@@ -49,6 +49,8 @@ def test_events_are_kept_up_to_a_number_and_found_by_request(store: Store) -> No
     assert store.events("q0") == ()
 
 
+##= docs/spec/gateway.md#km-feedback-submit
+##% A later vote of the same caller on the same result MUST replace the first.
 def test_a_later_vote_of_the_same_caller_replaces_the_earlier(store: Store) -> None:
     first = Vote("q", "a::0", "me", 1.0, "good", {"task": "x"}, 1.0)
     other = Vote("q", "a::0", "you", None, None, {}, 2.0)

@@ -68,6 +68,8 @@ def test_changes_and_removals_are_seen_by_the_next_question(store: Store, store_
     assert found_ids(store, "second") == []
 
 
+##= docs/spec/knowledge.md#keeping-in-step
+##% An answer MUST say which state of the index it was made from.
 def test_an_answer_says_the_generation_that_it_was_found_in(store: Store) -> None:
     put(store, parsed("a", ["text"]))
     embed(store)
@@ -75,6 +77,8 @@ def test_an_answer_says_the_generation_that_it_was_found_in(store: Store) -> Non
     assert store.dense(MODEL, vector_of("text"), 5, EVERYTHING).generation == store.generation()
 
 
+##= docs/spec/knowledge.md#ranking
+##% The scan of vectors MUST be exact.
 def test_vectors_find_the_nearest_chunks_with_their_cosines(store: Store) -> None:
     texts = [f"text {number}" for number in range(40)]
     put(store, parsed("a", texts))
@@ -94,6 +98,8 @@ def test_vectors_find_the_nearest_chunks_with_their_cosines(store: Store) -> Non
     )
 
 
+##= docs/spec/knowledge.md#ranking
+##% Vectors of two models MUST NOT be compared with each other.
 def test_models_are_never_compared_with_each_other(store: Store) -> None:
     put(store, parsed("a", ["one", "two"]))
     embed(store)
@@ -154,6 +160,8 @@ _FILES = (
 )
 
 
+##= docs/spec/knowledge.md#requests-of-km-search
+##% All filters MUST hold for a result, and of the values of one filter any.
 @pytest.mark.parametrize(
     ("where", "expected"),
     [

@@ -42,6 +42,8 @@ def fill(place: Path, files: int = 3) -> None:
             writer.put_audit(AuditEntry(1.0, "me", "tool", {}))
 
 
+##= docs/spec/knowledge.md#the-store
+##% The state of a project MUST be readable by its user only.
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
 def test_the_state_is_private_and_ignored_by_git(tmp_path: Path) -> None:
     place = tmp_path / "deep" / "state"
@@ -74,6 +76,8 @@ def test_every_migration_is_written_down(tmp_path: Path) -> None:
     assert [item.version for item in schema.migrations()] == list(range(1, schema.latest_version() + 1))
 
 
+##= docs/spec/knowledge.md#the-store
+##% A database of a newer version MUST be refused and left as it is.
 def test_an_index_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     fill(tmp_path)
     with contextlib.closing(sqlite3.connect(tmp_path / "index.db")) as connection:
@@ -135,6 +139,8 @@ def _fill_with_noise(file: Path) -> None:
     file.write_bytes(bytes(content))
 
 
+##= docs/spec/knowledge.md#the-store
+##% A damaged database MUST be set aside and made anew, with the votes, runs and audit that can still be read.
 @pytest.mark.parametrize("spoil", [_spoil_header, _empty, _cut, _fill_with_noise])
 def test_a_damaged_index_starts_over_and_says_so(tmp_path: Path, spoil: object) -> None:
     fill(tmp_path)
@@ -233,6 +239,8 @@ def test_transactions_do_not_nest(tmp_path: Path) -> None:
         pass
 
 
+##= docs/spec/knowledge.md#the-store
+##% A full disk MUST be told in words, and loses nothing that was kept.
 def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
     fill(tmp_path)
     with opened(tmp_path) as store:

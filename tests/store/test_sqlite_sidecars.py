@@ -43,6 +43,8 @@ def _empty(path: Path) -> None:
     path.write_bytes(b"")
 
 
+##= docs/spec/knowledge.md#the-store
+##% A damaged index of words or of vectors MUST be made again from the database.
 @pytest.mark.parametrize("spoil", [_remove, _cut, _empty])
 @pytest.mark.parametrize("pattern", ["tantivy.json", "meta.json", "*.store", "*.term", "*.idx", "*.fast"])
 def test_a_damaged_lexical_sidecar_is_made_anew(tmp_path: Path, pattern: str, spoil: Callable[[Path], None]) -> None:
@@ -148,6 +150,8 @@ def test_dead_vectors_are_swept_out(tmp_path: Path) -> None:
         assert list(store.verify()) == []
 
 
+##= docs/spec/knowledge.md#ranking
+##% The scan of vectors MUST be exact.
 def test_near_equal_vectors_are_told_apart_by_exact_scores(tmp_path: Path) -> None:
     """Eight bits cannot order these; the stored vectors can."""
     rng = np.random.default_rng(5)
@@ -218,6 +222,8 @@ def test_without_tantivy_fts5_answers_and_says_so(tmp_path: Path) -> None:
     assert done.stdout.split() == ["30", "fts5", "1"], done.stderr
 
 
+##= docs/spec/knowledge.md#the-store
+##% An index on a disk that can only be read MUST still be searched.
 def test_an_index_that_cannot_be_written_is_searched_from_memory(tmp_path: Path) -> None:
     fill(tmp_path)
     for path in (*files_of(tmp_path / "lexical", "*.json"), *files_of(tmp_path / "vectors", "*.json")):

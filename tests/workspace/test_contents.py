@@ -102,5 +102,7 @@ def test_what_is_no_text_is_binary(data: bytes) -> None:
     assert text_of(data) == Skipped("binary")
 
 
+##= docs/spec/knowledge.md#files-of-the-index
+##% A file that holds a secret by its name or by its content MUST NOT be indexed.
 def test_a_text_with_a_secret_is_not_given_out() -> None:
     assert text_of(("token = gh" + "p_" + "a" * 36).encode()) == Skipped("secret")

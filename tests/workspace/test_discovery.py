@@ -16,6 +16,8 @@ def paths(found: Discovery) -> list[str]:
     return [file.path for file in found.files]
 
 
+##= docs/spec/knowledge.md#files-of-the-index
+##% Every text file of the project MUST be indexed, unless there is a reason to leave it out.
 def test_files_come_by_path_with_the_fingerprint_of_their_state(tmp_path: Path) -> None:
     write(tmp_path, {"b.py": "x", "a/z.md": "y", "a/b/c.txt": "z"})
     found = discover(tmp_path)
@@ -64,6 +66,8 @@ def test_the_state_directory_is_never_indexed(tmp_path: Path) -> None:
     assert found.skipped == {"state_directory": 1}
 
 
+##= docs/spec/knowledge.md#files-of-the-index
+##% What git or `.contextiveignore` ignores MUST NOT be indexed.
 def test_our_own_ignore_file_has_the_last_word(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -93,6 +97,10 @@ def test_include_and_exclude_choose_by_pattern(tmp_path: Path) -> None:
     assert discover(tmp_path, exclude=["docs"]).skipped == {"excluded": 1}
 
 
+##= docs/spec/knowledge.md#files-of-the-index
+##% A file that holds a secret by its name or by its content MUST NOT be indexed.
+##= docs/spec/knowledge.md#files-of-the-index
+##% A file over `knowledge.maxFileBytes`, and one that is no text, MUST be left out.
 def test_secrets_images_binaries_and_large_files_are_left_out_with_their_reason(tmp_path: Path) -> None:
     write(tmp_path, {".env": "", ".env.example": "", "server.pem": "", "a.png": "", "b.zip": "", "big.txt": "x" * 101})
     found = discover(tmp_path, max_bytes=100)
@@ -100,6 +108,8 @@ def test_secrets_images_binaries_and_large_files_are_left_out_with_their_reason(
     assert found.skipped == {"secret": 2, "image": 1, "binary": 1, "too_large": 1}
 
 
+##= docs/spec/knowledge.md#files-of-the-index
+##% A link MUST NOT be followed, and a pipe or a device not be waited for.
 def test_links_are_not_followed_and_cannot_lead_in_circles(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     root = tmp_path / "root"

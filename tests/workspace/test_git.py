@@ -11,6 +11,8 @@ from contextive.workspace.git import FileCommit, git_facts, git_head
 from tests.workspace.repositories import commit, git, init, write
 
 
+##= docs/spec/knowledge.md#what-is-known-of-a-file
+##% The time of a file MUST be that of the last commit that touched it.
 def test_each_file_has_the_last_commit_that_touched_it(tmp_path: Path) -> None:
     root = init(tmp_path)
     first = commit(root, {"a.txt": "1", "deep/grüße b.txt": "1"}, 1000)

@@ -1,0 +1,329 @@
+"""C1 to C10: who comes to the HTTP door, under which name, and with what in the hands."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contextive.packs import BUILTIN, load_builtin
+from contextive.registry import Scope
+from tests.running import clean_environment
+from tests.wires import PROGRAM, envelope, modern_headers, rpc
+
+from .arena import ADMIN, READER, Arena, Shot, make_project, open_arena
+from .conftest import Standing
+from .routes import OPEN, declared_routes
+
+Routes = list[tuple[str, str]]
+DECLARED = {tool.name: tool for name in BUILTIN for tool in load_builtin(name).tools}
+
+
+@pytest.fixture(scope="module")
+def arena(standing: Standing) -> Arena:
+    return standing("http")
+
+
+@pytest.fixture(scope="module")
+def routes(tmp_path_factory: pytest.TempPathFactory) -> Routes:
+    return declared_routes(make_project(tmp_path_factory.mktemp("routes")))
+
+
+def at_every_route(
+    arena: Arena, routes: Routes, headers: dict[str, str], token: str | None = ADMIN
+) -> Iterator[tuple[str, str, Shot]]:
+    for method, path in routes:
+        body = b"{}" if method == "POST" else None
+        yield method, path, arena.request(method, path, body, headers, token=token)
+
+
+def test_the_routes_of_every_door_are_found(routes: Routes) -> None:
+    assert {("GET", "/healthz"), ("GET", "/metrics"), ("POST", "/mcp"), ("DELETE", "/mcp"), ("POST", "/mcp/duvet")} <= {
+        *routes
+    }
+    assert {("GET", "/api/mcp"), ("POST", "/api/v1/search"), ("POST", "/api/v1/tools/km-search")} <= {*routes}
+
+
+HOSTS = {
+    "C1-evil": "evil.com",
+    "C1-evil-with-the-right-port": "evil.com:{port}",
+    "C1-loopback-as-a-subdomain": "127.0.0.1.nip.io",
+    "C1-localhost-as-a-subdomain": "localhost.evil.com",
+    "C1-user-before-the-host": "127.0.0.1@evil.com",
+    "C1-localhost-with-a-dot-and-more": "localhost.:{port}.evil.com",
+    "C1-another-address": "192.168.1.1",
+    "C1-any-address": "0.0.0.0:{port}",
+    "C1-decimal-address": "2130706433",
+    "C1-mapped-address": "[::ffff:127.0.0.1]",
+    "C1-space": "localhost evil.com",
+    "C1-comma": "localhost, evil.com",
+    "C1-empty": "",
+}
+
+
+@pytest.mark.parametrize("case", HOSTS)
+def test_a_foreign_host_is_misdirected_on_every_route(arena: Arena, routes: Routes, case: str) -> None:
+    host = HOSTS[case].replace("{port}", str(arena.door().port))
+    for method, path, shot in at_every_route(arena, routes, {"Host": host}):
+        assert shot.status in (400, 403, 421), (method, path, shot.text)
+    arena.survived()
+
+
+ORIGINS = {
+    "C2-evil": "http://evil.com",
+    "C2-null": "null",
+    "C2-localhost-as-a-subdomain": "http://localhost.evil.com",
+    "C2-loopback-as-a-subdomain": "http://127.0.0.1.nip.io",
+    "C2-user-before-the-host": "http://localhost@evil.com",
+    "C2-extension": "chrome-extension://abcdef",
+    "C2-file": "file://",
+    "C2-two": "http://localhost, http://evil.com",
+    "C2-two-with-a-space": "http://localhost http://evil.com",
+    "C2-backslash": "http://localhost\\.evil.com",
+    "C2-fragment": "http://evil.com#@localhost",
+    "C2-no-number": "http://localhost:evil",
+    "C2-empty": "",
+}
+
+
+@pytest.mark.parametrize("case", ORIGINS)
+def test_a_foreign_origin_is_forbidden_on_every_route(arena: Arena, routes: Routes, case: str) -> None:
+    for method, path, shot in at_every_route(arena, routes, {"Origin": ORIGINS[case]}):
+        assert shot.status == 403, (method, path, shot.text)
+    arena.survived()
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "status"),
+    [
+        pytest.param("127.0.0.1", "http://evil.com", 403, id="C3-right-host-wrong-origin"),
+        pytest.param("evil.com", "http://127.0.0.1", 421, id="C3-wrong-host-right-origin"),
+        pytest.param("evil.com", "http://evil.com", 421, id="C3-both-wrong-and-the-same"),
+    ],
+)
+def test_rebinding_is_noticed_on_every_route(arena: Arena, routes: Routes, host: str, origin: str, status: int) -> None:
+    for method, path, shot in at_every_route(arena, routes, {"Host": host, "Origin": origin}):
+        assert shot.status == status, (method, path)
+    arena.survived()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "",
+        "text/plain; application/json",
+    ],
+)
+def test_c4_a_post_that_a_page_could_send_without_asking_is_refused(arena: Arena, routes: Routes, kind: str) -> None:
+    for method, path in routes:
+        if method == "POST":
+            body = json.dumps(rpc("tools/call", {"name": "km-ingest-trigger", "arguments": {}})).encode()
+            assert arena.request("POST", path, body, {"Content-Type": kind}).status == 415, path
+    arena.survived()
+
+
+@pytest.mark.parametrize("origin", ["http://evil.com", "null", "http://localhost:5173"])
+def test_c5_no_preflight_opens_a_route_to_a_page(arena: Arena, routes: Routes, origin: str) -> None:
+    asking = {
+        "Origin": origin,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization",
+    }
+    for path in sorted({path for _, path in routes}):
+        answer = arena.door(None).request("OPTIONS", path, None, asking)
+        found = {name.lower(): value for name, value in answer.headers.items()}
+        assert found.get("access-control-allow-origin") not in ("*", origin), path
+        assert "access-control-allow-credentials" not in found, path
+    arena.survived()
+
+
+def test_c5_an_origin_that_is_allowed_is_allowed_alone_and_a_server_without_tokens_lets_nobody_write(
+    tmp_path: Path,
+) -> None:
+    config = {"server": {"allowedOrigins": ["https://friend.example"]}}
+    with open_arena("http", tmp_path, config=config, with_tokens=False) as arena:
+        for origin in ("https://friend.example", "http://evil.com", "https://friend.example.evil.com"):
+            asking = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+            headers = arena.door(None).request("OPTIONS", "/mcp", None, asking).headers
+            allowed = headers["access-control-allow-origin"]
+            assert allowed == (origin if origin == "https://friend.example" else None), origin
+            assert headers["access-control-allow-credentials"] is None
+        names = {tool["name"] for tool in arena.request("GET", "/api/v1/tools", token=None).reply["tools"]}
+        for name in sorted(DECLARED):
+            is_open = DECLARED[name].scope is Scope.READER
+            assert (name in names) == is_open, name
+            if not is_open:
+                assert arena.request("POST", f"/api/v1/tools/{name}", {}, token=None).status == 403, name
+        arena.survived(entries=0)
+
+
+def other_address() -> str | None:
+    """An address of this machine that is not loopback."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return None
+        found = str(probe.getsockname()[0])
+    return None if found.startswith("127.") else found
+
+
+def test_c6_by_default_only_this_machine_is_served(arena: Arena) -> None:
+    line = arena.process.wait_for_log(lambda found: found.get("event") == "serving")
+    assert line["url"].startswith("http://127.0.0.1:")
+    address = other_address()
+    if address is not None:
+        with pytest.raises(OSError, match=r"refused|timed out|unreachable"):
+            socket.create_connection((address, arena.door().port), timeout=2).close()
+    arena.survived()
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0"])
+def test_c6_an_open_address_without_tokens_is_not_served(tmp_path: Path, address: str) -> None:
+    root = make_project(tmp_path)
+    command = [*PROGRAM, "serve", "--http", "--port", "0", "--host", address]
+    env = clean_environment({"HOME": str(tmp_path / "home"), "XDG_CONFIG_HOME": str(tmp_path / "home")})
+    done = subprocess.run(command, cwd=root, env=env, capture_output=True, timeout=30, check=False)
+    assert done.returncode != 0
+    assert b"Traceback" not in done.stderr
+
+
+def test_c7_without_a_token_nothing_but_health_is_told(arena: Arena, routes: Routes) -> None:
+    for method, path, shot in at_every_route(arena, routes, {}, token=None):
+        assert shot.status == (200 if path in OPEN else 401), (method, path, shot.text)
+    for path in ("/", "/nowhere", "/docs", "/openapi.json", "/admin", "/.env"):
+        assert arena.request("GET", path, token=None).status == 401
+    arena.survived(entries=len(routes) - 2)
+
+
+PATHS = {
+    "C8-up": "/mcp/../admin",
+    "C8-up-to-metrics": "/healthz/../metrics",
+    "C8-encoded-up-to-metrics": "/healthz/%2e%2e/metrics",
+    "C8-double-slash": "//mcp",
+    "C8-double-slash-inside": "/api//v1/tools",
+    "C8-encoded-slash": "/mcp%2f",
+    "C8-encoded-slash-profile": "/mcp%2fduvet",
+    "C8-trailing-slash": "/metrics/",
+    "C8-parameter": "/metrics;x=/healthz",
+    "C8-encoded-question": "/metrics%3f/healthz",
+    "C8-health-behind": "/metrics/healthz",
+    "C8-health-before": "/healthz/metrics",
+    "C8-case": "/METRICS",
+    "C8-dot": "/./metrics",
+    "C8-backslash": "/healthz\\..\\metrics",
+    "C8-nul": "/healthz%00/metrics",
+    "C8-newline": "/healthz%0d%0aX: y",
+    "C8-whole-url": "http://evil.com/metrics",
+    "C8-whole-url-of-here": "http://127.0.0.1/metrics",
+    "C8-not-utf-8": "/metrics%ff",
+    "C8-overlong": "/%c0%ae%c0%ae/metrics",
+}
+
+
+@pytest.mark.parametrize("case", PATHS)
+def test_no_spelling_of_a_path_is_a_way_round_the_token(arena: Arena, case: str) -> None:
+    path = PATHS[case].replace(" ", "%20")
+    for token, expected in ((None, (401, 400)), (READER, (404, 400, 405, 406, 200))):
+        for method in ("GET", "POST"):
+            shot = arena.request(method, path, b"{}" if method == "POST" else None, token=token)
+            assert shot.status in expected, (method, path, shot.status, shot.text)
+            assert "km_mcp_requests_total" not in shot.text
+    arena.survived(entries=0)
+
+
+SPOOFS = {
+    "C9-forwarded-for": {"X-Forwarded-For": "127.0.0.1", "X-Real-IP": "127.0.0.1"},
+    "C9-forwarded": {"Forwarded": "for=127.0.0.1;host=localhost;proto=https"},
+    "C9-forwarded-host": {"X-Forwarded-Host": "localhost", "X-Host": "localhost"},
+    "C9-rewritten-url": {"X-Original-URL": "/healthz", "X-Rewrite-URL": "/healthz"},
+    "C9-method-override": {"X-HTTP-Method-Override": "GET", "X-Method-Override": "GET"},
+    "C9-user": {"X-Forwarded-User": "admin", "X-Remote-User": "admin", "X-KM-Scope": "maintainer"},
+    "C9-another-place-for-tokens": {
+        "X-API-Key": ADMIN,
+        "Cookie": f"token={ADMIN}",
+        "Proxy-Authorization": f"Bearer {ADMIN}",
+    },
+    "C9-token-of-km": {"X-KM-Token": ADMIN, "X-Auth-Token": ADMIN},
+}
+
+
+@pytest.mark.parametrize("case", SPOOFS)
+def test_no_header_of_a_proxy_changes_who_the_caller_is(arena: Arena, routes: Routes, case: str) -> None:
+    for method, path, shot in at_every_route(arena, routes, SPOOFS[case], token=None):
+        assert shot.status == (200 if path in OPEN else 401), (method, path)
+    arena.survived(entries=len(routes) - 2)
+
+
+# -- C10: two requests in one --------------------------------------------------------------------------------------------
+
+
+def smuggled(arena: Arena, *lines: str, body: bytes) -> bytes:
+    host = f"Host: 127.0.0.1:{arena.door().port}"
+    start = ["POST /api/v1/tools/contextive_health HTTP/1.1", host, f"Authorization: Bearer {READER}"]
+    return "\r\n".join([*start, "Content-Type: application/json", *lines, "", ""]).encode() + body
+
+
+HIDDEN = b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + ADMIN.encode() + b"\r\n\r\n"
+SMUGGLED: dict[str, tuple[list[str], bytes]] = {
+    "C10-length-and-chunks": (["Content-Length: 6", "Transfer-Encoding: chunked"], b"0\r\n\r\n" + HIDDEN),
+    "C10-chunks-and-length": (["Transfer-Encoding: chunked", "Content-Length: 4"], b"2\r\n{}\r\n0\r\n\r\n" + HIDDEN),
+    "C10-two-lengths": (["Content-Length: 2", "Content-Length: 200"], b"{}" + HIDDEN),
+    "C10-two-encodings": (["Transfer-Encoding: chunked", "Transfer-Encoding: identity"], b"0\r\n\r\n" + HIDDEN),
+    "C10-odd-encoding": (["Transfer-Encoding: xchunked"], b"0\r\n\r\n" + HIDDEN),
+    "C10-spaced-encoding": (["Transfer-Encoding : chunked"], b"0\r\n\r\n" + HIDDEN),
+    "C10-folded-encoding": (["Transfer-Encoding:\r\n chunked", "Content-Length: 5"], b"0\r\n\r\n" + HIDDEN),
+    "C10-length-with-a-sign": (["Content-Length: +2"], b"{}" + HIDDEN),
+    "C10-length-with-an-underscore": (["Content-Length: 1_0"], b"{}" + HIDDEN),
+    "C10-carriage-return-in-a-header": (["X: a\rContent-Length: 2"], b"{}" + HIDDEN),
+    "C10-nul-in-a-header": (["X: a\0b", "Content-Length: 2"], b"{}" + HIDDEN),
+    "C10-chunk-extension": (["Transfer-Encoding: chunked"], b"2;\nxx\r\n{}\r\n0\r\n\r\n" + HIDDEN),
+}
+
+
+@pytest.mark.parametrize("case", SMUGGLED)
+def test_no_second_request_hides_in_the_body_of_a_first(arena: Arena, case: str) -> None:
+    lines, body = SMUGGLED[case]
+    text = arena.raw(smuggled(arena, *lines, body=body), timeout=0.5)
+    assert text.startswith("HTTP/1.1 4"), text[:300]
+    assert text.count("HTTP/1.1 ") == 1, text
+    assert "km_mcp_requests_total" not in text
+    arena.survived(entries=0)
+
+
+def test_two_requests_that_follow_each_other_are_two_requests_each_with_its_own_token(arena: Arena) -> None:
+    """Pipelining is allowed, and the token of the first says nothing about the second."""
+    second = b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+    text = arena.raw(smuggled(arena, "Content-Length: 2", body=b"{}" + second), timeout=3)
+    first, answer = text.split("HTTP/1.1 ")[1:]
+    assert first.startswith("200")
+    assert answer.startswith("401")
+    arena.survived(entries=2)
+
+
+def test_a_session_id_is_nothing_without_the_token_that_opened_it(arena: Arena) -> None:
+    session = arena.session(ADMIN)
+    body = rpc("tools/call", {"name": "km-ingest-trigger", "arguments": {}})
+    for token, status in ((None, 401), (READER, 404), ("wrong-token-0123456789abcdef", 401)):
+        shot = arena.request(
+            "POST", "/mcp", body, {"Accept": "text/event-stream, application/json", **session.headers}, token=token
+        )
+        assert shot.status == status, shot.text
+        gone = arena.request("DELETE", "/mcp", None, session.headers, token=token)
+        assert gone.status == status, gone.text
+    params = envelope({"name": "km-ingest-trigger", "arguments": {}})
+    stateless = {
+        **modern_headers("tools/call", params),
+        "Accept": "application/json, text/event-stream",
+        "Mcp-Session-Id": session.id,
+    }
+    shot = arena.request("POST", "/mcp", rpc("tools/call", params), stateless, token=READER)
+    assert shot.code == "forbidden", shot.text
+    arena.survived()

@@ -1,0 +1,118 @@
+"""From a search to a vote to a measure: what agents said of results is measured by, and can be handed on."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from contextive.cli import run
+from contextive.store.opening import open_store
+from tests.server.conftest import ADMIN
+from tests.server.gateways import Station
+from tests.wires import Pipe
+
+Command = Callable[..., tuple[int, str]]
+SECRET = "glpat-" + "x7" * 10
+QUERIES = {"calibrate_sensor": 1.0, "when does the siren sound": 1.0, f"what opens {SECRET}": 0.5}
+
+
+@pytest.fixture(scope="module")
+def station(tmp_path_factory: pytest.TempPathFactory) -> Station:
+    """A station where an agent has searched and voted over MCP, each time for one of the first two results."""
+    station = Station.at(tmp_path_factory.mktemp("feedback"))
+    station.run("ingest", "--name", "first")
+    env = station.environment({"KM_ADMIN_TOKEN": ADMIN, "CONTEXTIVE_KNOWLEDGE__AUTO_INGEST": "false"})
+    with Pipe("serve", cwd=station.root, env=env) as agent:
+        agent.initialize()
+        for query, vote in QUERIES.items():
+            found = agent.call("km-search", {"query": query})["structuredContent"]
+            ballot = {
+                "request_id": found["metadata"]["request_id"],
+                "note": f"{ADMIN} told me",
+                "context": {"who": "me"},
+            }
+            votes = [vote, -1.0] if vote == 1.0 else [-1.0, vote]
+            for result, each in zip(found["results"], votes, strict=False):
+                told = {**ballot, "chunk_id": result["chunk"]["chunk_id"], "vote": each}
+                assert agent.call("km-feedback-submit", told)["structuredContent"]["status"] == "success"
+    return station
+
+
+@pytest.fixture
+def command(station: Station, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs a command in this process, which saves its start, and gives its exit code and what it printed."""
+    for name, value in station.environment({"KM_ADMIN_TOKEN": ADMIN}).items():
+        monkeypatch.setenv(name, value)
+
+    def run_it(*arguments: str, project: Path = station.root) -> tuple[int, str]:
+        code = run([*arguments, "--project", str(project)])
+        said = capsys.readouterr()
+        return code, said.out + said.err
+
+    return run_it
+
+
+def test_a_vote_after_a_search_reaches_the_stored_row_of_the_result(station: Station) -> None:
+    store = open_store(station.root / ".contextive")
+    votes, events = store.votes(), store.events()
+    store.close()
+    shown = {(event.request_id, event.chunk_id): event for event in events}
+    assert len(votes) == 6
+    for vote in votes:
+        event = shown[(vote.request_id, vote.chunk_id)]
+        assert event.query in QUERIES
+        assert event.rank in (1, 2)
+        assert event.body["adjusted_score"] > 0
+        assert event.body["signals"]
+
+
+##= docs/spec/care.md#eval
+##% The command `eval` MUST measure search by judgements of a file, or by the votes that were given.
+def test_eval_measures_by_votes_beside_words_alone_and_meaning_alone(station: Station, command: Command) -> None:
+    report = json.loads(station.run("eval", "--json"))
+    assert (report["votes"], report["votes_without_search"], report["queries"]) == (6, 0, 3)
+    assert set(report["modes"]) == {"lexical", "dense", "hybrid"}
+    # Twice what was voted up stood first, once it stood second, and nothing has changed since.
+    assert report["modes"]["hybrid"]["mrr"]["mean"] == pytest.approx((1 + 1 + 1 / 2) / 3)
+    assert report["modes"]["hybrid"]["ndcg"]["mean"] == pytest.approx((1 + 1 + 1 / math.log2(3)) / 3)
+    code, said = command("eval", "--limit", "1")
+    assert (code, "6 votes" in said) == (0, True)
+    assert [word for word in ("nDCG@10", "MRR@10", "lexical", "dense", "hybrid") if word not in said] == []
+
+
+##= docs/spec/care.md#feedback-export
+##% The command `feedback export` MUST write one row for each vote, without notes, names of voters and secrets.
+def test_an_export_tells_votes_and_results_and_keeps_names_notes_and_secrets(command: Command) -> None:
+    code, said = command("feedback", "export")
+    assert code == 0
+    rows = [json.loads(line) for line in said.splitlines()]
+    assert len(rows) == 6
+    assert {row["vote"] for row in rows} == {1.0, 0.5, -1.0}
+    assert {row["query"] for row in rows} == {"calibrate_sensor", "when does the siren sound", "[redacted]"}
+    assert {row["voter"] for row in rows} == {"voter-1"}
+    assert all(row["has_note"] and row["artifact_path"] and row["rank"] for row in rows)
+    text = json.dumps(rows)
+    assert not [word for word in (ADMIN, SECRET, "told me", "who") if word in text.replace("without", "")]
+
+
+##= docs/spec/care.md#feedback-export
+##% With `--redact-queries` an export MUST hold no query.
+def test_queries_are_left_out_on_request_and_a_file_is_not_replaced_unasked(command: Command, tmp_path: Path) -> None:
+    target = tmp_path / "votes.jsonl"
+    assert "6 votes" in command("feedback", "export", str(target), "--redact-queries")[1]
+    rows = [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()]
+    assert {row["query"] for row in rows} == {"[redacted]"}
+    assert {row["query_id"] for row in rows} == {"query-1", "query-2", "query-3"}
+    code, said = command("feedback", "export", str(target))
+    assert (code, "exists already" in said) == (2, True)
+
+
+def test_without_votes_eval_says_how_to_get_some(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# A\n\nText.\n", encoding="utf-8")
+    code, said = command("eval", project=tmp_path)
+    assert (code, "km-feedback-submit" in said) == (1, True)
+    assert "--judgements" in said

@@ -1,0 +1,129 @@
+"""What people see: tables and colours on a terminal, plain lines in a pipe, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from contextive.cli.parser import COMMANDS, command_parser
+from tests.running import clean_environment
+from tests.wires import PROGRAM
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+NO_DATA = {"serve", "call", "report", "feedback", "completion", "demo"}
+"""Commands that print no data of their own, or JSON anyway: `call`, `feedback`; `report` writes it to a file."""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "pump.md").write_text("# Pump\n\nThe pump \x1b[31mruns at night.\n", encoding="utf-8")
+    ended = subprocess.run(
+        [*PROGRAM, "ingest", "--no-vectors", "--project", str(folder)], env=clean_environment(), capture_output=True
+    )
+    assert ended.returncode == 0
+    return folder
+
+
+def piped(folder: Path, *arguments: str) -> str:
+    ended = subprocess.run(
+        [*PROGRAM, *arguments, "--project", str(folder)],
+        env=clean_environment(),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=True,
+    )
+    return ended.stdout
+
+
+def on_a_terminal(folder: Path, *arguments: str) -> str:
+    """What a command writes when its output is a terminal."""
+    master, slave = pty.openpty()
+    environment = {**clean_environment(), "TERM": "xterm-256color", "COLUMNS": "100", "NO_COLOR": ""}
+    environment.pop("NO_COLOR")
+    process = subprocess.Popen(
+        [*PROGRAM, *arguments, "--project", str(folder)], env=environment, stdin=slave, stdout=slave, stderr=slave
+    )
+    os.close(slave)
+    shown = b""
+    try:
+        while block := os.read(master, 65536):
+            shown += block
+    except OSError:
+        pass  # the other end is closed: the command has ended
+    finally:
+        os.close(master)
+        assert process.wait(60) == 0
+    return shown.decode("utf-8")
+
+
+def test_status_is_a_table_on_a_terminal_and_plain_in_a_pipe(project: Path) -> None:
+    plain = piped(project, "status")
+    assert "files: 1" in plain.splitlines()
+    assert not COLOUR.search(plain)
+    shown = on_a_terminal(project, "status")
+    assert COLOUR.search(shown)
+    lines = [re.split(r"\s{2,}", line.strip()) for line in COLOUR.sub("", shown).splitlines()]
+    assert ["files", "1", "doc 1"] in lines
+    assert json.loads(piped(project, "status", "--json"))["files"] == 1
+
+
+def test_search_is_coloured_on_a_terminal_and_plain_in_a_pipe(project: Path) -> None:
+    plain = piped(project, "search", "pump")
+    assert plain.startswith(" 1. pump.md:1-3")
+    assert not COLOUR.search(plain)
+    shown = on_a_terminal(project, "search", "pump")
+    assert "\x1b[1mpump\x1b[0m" in shown, "the words that were looked for stand out"
+    assert " 1 pump.md:1-3" in COLOUR.sub("", shown)
+
+
+def test_indexed_text_cannot_give_orders_to_a_terminal(project: Path) -> None:
+    for shown in (piped(project, "search", "night"), on_a_terminal(project, "search", "night")):
+        assert "\x1b[31m" not in shown
+        assert "[31mruns at" in COLOUR.sub("", shown)
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in NO_DATA])
+def test_every_command_that_prints_data_prints_json_on_demand(command: str) -> None:
+    flags = [flag for action in command_parser("contextive-mcp", command)._actions for flag in action.option_strings]
+    assert "--json" in flags
+
+
+def test_a_model_that_is_still_loading_cannot_make_a_command_fail_at_its_end(tmp_path: Path) -> None:
+    """The library behind the model aborts a process that takes itself apart meanwhile; more often than not, without our care."""
+    code = """
+import sys, threading
+from contextive.cli import main
+from contextive.search.embedding.minilm import MiniLm
+from contextive.search.embedding.opening import BackgroundEmbedder
+
+began = threading.Event()
+
+def load():
+    MiniLm()
+    began.set()
+    while True:
+        MiniLm()
+
+BackgroundEmbedder(load).start()
+began.wait()
+main(["schema"])
+"""
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        for _ in range(3)
+    ]
+    for process in running:
+        output, errors = process.communicate(timeout=60)
+        assert (process.returncode, errors) == (0, b"")
+        assert json.loads(output)

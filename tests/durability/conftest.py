@@ -1,0 +1,41 @@
+"""The hook of `fault.c`, built once, and the jobs that are run with it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.running import clean_environment
+
+from . import fault
+
+LIMIT_SECONDS = 4 * 3600
+
+
+@pytest.fixture(scope="session")
+def hook(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if not fault.CAN_BUILD:
+        pytest.skip("the hook needs Linux and a C compiler")
+    return fault.build(tmp_path_factory.mktemp("hook"))
+
+
+def outcomes_of(jobs: Sequence[str], folder: Path, hook: Path, points: str, error: int = 0) -> Mapping[str, Any]:
+    """What became of each job when a fault came at some of its writes."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.durability.jobs", ",".join(jobs), str(folder), points, str(error)],
+        cwd=Path(__file__).parents[2],
+        env=clean_environment({"LD_PRELOAD": str(hook)}),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"job"')]
+    return {outcome["job"]: outcome for outcome in told}

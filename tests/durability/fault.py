@@ -1,0 +1,44 @@
+"""The hook that makes writes fail: built by the C compiler of the machine, loaded before the C library, armed from within."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+SOURCE = Path(__file__).with_name("fault.c")
+COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+CAN_BUILD = COMPILER is not None and sys.platform.startswith("linux")
+
+
+def build(folder: Path) -> Path:
+    """The library, made anew."""
+    assert COMPILER is not None
+    library = folder / "fault.so"
+    subprocess.run(
+        [COMPILER, "-O1", "-Wall", "-shared", "-fPIC", "-o", str(library), str(SOURCE), "-ldl"], check=True, timeout=60
+    )
+    return library
+
+
+def arm(root: Path, at: int, error: int = 0) -> None:
+    """Have the `at`-th change below a directory be the last one, or be refused with an errno; 0 only counts."""
+    _library().fault_arm(os.fsencode(root), ctypes.c_long(at), error)
+
+
+def disarm() -> None:
+    _library().fault_disarm()
+
+
+def count() -> int:
+    """How many changes there were since it was armed."""
+    return int(_library().fault_count())
+
+
+def _library() -> ctypes.CDLL:
+    library = ctypes.CDLL(None)
+    library.fault_count.restype = ctypes.c_long
+    return library

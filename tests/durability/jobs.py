@@ -1,0 +1,385 @@
+"""Runs one job again and again, each time in a process that dies at another of its writes, and looks at what is left.
+
+Started with the hook of `fault.c` loaded: `python -m tests.durability.jobs JOB,JOB FOLDER POINTS [ERRNO]`. A job runs in a child
+of this process, so that nothing has to be loaded again. It never ends in peace: a job that finished says so and is killed then.
+With an errno nobody dies: the write and all that follow are refused, and the job has to say so in words of ours. Prints a line
+of JSON for each job: how many writes there were, at how many the fault came, and what did not survive.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from contextive.cli.call import call_tool
+from contextive.config import ConfigRequest, load_config
+from contextive.errors import ContextiveError
+from contextive.ingest.settings import IngestRequest
+from contextive.ingest.verification import verify_index
+from contextive.packs import BUILTIN
+from contextive.packs.knowledge.safekeeping import Safekeeping
+from contextive.search.index import Index
+from contextive.server.host import Host
+from contextive.store.archive import check_archive
+from contextive.store.opening import open_store
+from contextive.store.restore import restore_backup
+from contextive.store.sqlite import schema
+from tests.knowledge_tools.repository import write_repository
+from tests.knowledge_tools.snapshots import rows_of
+
+from . import fault
+
+FILES = {
+    "docs/gauge.md": "# The gauge\n\nSee `read_level` and [the code](../src/gauge.py).\n",
+    "docs/spec.md": "# Levels\n\n## Rate\n\nThe gauge MUST read the level once a minute.\n",
+    "src/gauge.py": (
+        "#= docs/spec.md#rate\n#% The gauge MUST read the level once a minute.\n"
+        "def read_level():\n    return median([1.0])\n\n\ndef median(values):\n    return values[0]\n"
+    ),
+    "src/siren.py": "from gauge import read_level\n\n\nclass Siren:\n    def sound(self):\n        return read_level()\n",
+    "notes/first.md": "# First\n\nA storm, see [[second]].\n",
+    "notes/second.md": "# Second\n\nAfter the storm.\n",
+    "inbox/letter.md": "# A letter\n\nFrom the harbour.\n",
+}
+OLD_TEXT, NEW_TEXT = "The old text of the decision.\n", "The new text of the decision, and a good deal longer.\n" * 40
+
+
+@contextmanager
+def opened(root: Path, state: str = ".contextive") -> Iterator[Host]:
+    request = ConfigRequest(
+        project=root,
+        builtin_packs=frozenset(BUILTIN),
+        environ={
+            "CONTEXTIVE_STORE__STATE_PATH": state,
+            "CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL": "dummy",
+            "KM_ADMIN_TOKEN": "a-token-for-tests-that-is-long-enough",
+        },
+    )
+    host = Host(load_config(request), mode="in-process")
+    index = host.services.get(Index)
+    index.settings = replace(index.settings, parser_processes=0)
+    try:
+        yield host
+    finally:
+        host.close()
+
+
+def prepare(root: Path) -> None:
+    """A project with an index, a stored text, a vote and a backup."""
+    write_repository(root, FILES, git=False)
+    with opened(root) as host:
+        _index(host)
+        call_tool(host, "km-storetext", {"content": OLD_TEXT, "destination": "docs/decision.md"})
+        _vote(host)
+        host.services.get(Safekeeping).backups().create()
+        _vote(host)
+
+
+def _index(host: Host) -> None:
+    index = host.services.get(Index)
+    index.ingest(IngestRequest())
+    index.embed()
+
+
+def _vote(host: Host) -> None:
+    found = call_tool(host, "km-search", {"query": "siren"})
+    ballot = {"request_id": found["metadata"]["request_id"], "chunk_id": found["results"][0]["chunk"]["chunk_id"]}
+    call_tool(host, "km-feedback-submit", {**ballot, "vote": 1.0})
+
+
+# The jobs: what is changed beforehand, what is done, and what has to hold afterwards
+
+
+def _edit(root: Path) -> None:
+    (root / "docs/gauge.md").write_text("# The gauge\n\nNow it says zeppelin, and calls `sound`.\n", encoding="utf-8")
+    (root / "src/siren.py").unlink()
+    (root / "src/buoy.py").write_text(
+        "from gauge import median\n\n\ndef sink():\n    return median([2.0])\n", encoding="utf-8"
+    )
+
+
+def _ingest(root: Path) -> None:
+    with opened(root) as host:
+        _index(host)
+        _acknowledge()
+
+
+def _store(root: Path) -> None:
+    with opened(root) as host:
+        given = {"content": NEW_TEXT, "destination": "docs/decision.md", "overwrite": True, "ingest": True}
+        call_tool(host, "km-storetext", given)
+        _acknowledge()
+
+
+def _check_stored(root: Path, acknowledged: bool) -> None:
+    found = (root / "docs/decision.md").read_text(encoding="utf-8")
+    assert found == NEW_TEXT or (found == OLD_TEXT and not acknowledged), found
+    if acknowledged:
+        assert _audited(root, "km-storetext") == 2
+
+
+def _upload(root: Path) -> None:
+    with opened(root) as host:
+        call_tool(host, "km-upload", {"source_path": "inbox/letter.md", "destination": "docs/letter.md"})
+        _acknowledge()
+
+
+def _check_uploaded(root: Path, acknowledged: bool) -> None:
+    copy = root / "docs/letter.md"
+    assert copy.exists() or not acknowledged
+    if copy.exists():
+        assert copy.read_bytes() == (root / "inbox/letter.md").read_bytes()
+    if acknowledged:
+        assert _audited(root, "km-upload") == 1
+
+
+def _rename(root: Path) -> None:
+    with opened(root) as host:
+        call_tool(host, "rename_page", {"slug": "second", "new_title": "Calm"})
+        _acknowledge()
+
+
+def _check_renamed(root: Path, acknowledged: bool) -> None:
+    """Whatever was not finished, no text is lost, and the first note leads to one that is there."""
+    names = {path.name: path.read_text(encoding="utf-8") for path in (root / "notes").glob("*.md")}
+    assert any("After the storm." in text for text in names.values()), names
+    assert "A storm, see [[" in names["first.md"]
+    linked = names["first.md"].partition("[[")[2].partition("]]")[0]
+    with opened(root) as host:
+        assert "After the storm." in call_tool(host, "get_page", {"slug": linked})["content"]
+    if acknowledged:
+        assert set(names) == {"first.md", "calm.md"}
+
+
+def _backup(root: Path) -> None:
+    with opened(root) as host:
+        host.services.get(Safekeeping).backups().create()
+        _acknowledge()
+
+
+def _check_backups(root: Path, acknowledged: bool) -> None:
+    """What has the name of an archive is a whole one, and the next backup clears away what was left."""
+    archives = list((root / ".contextive/backups/archives").glob("km-backup-*.tgz"))
+    assert len(archives) >= (2 if acknowledged else 1)
+    with opened(root) as host:
+        archives.append(host.services.get(Safekeeping).backups().create().path)
+    for archive in archives:
+        check_archive(archive)
+    assert not list((root / ".contextive/backups").glob("staging-*"))
+
+
+def _restore(root: Path) -> None:
+    with opened(root) as host:
+        backups = host.services.get(Safekeeping).backups()
+        [archive] = (root / ".contextive/backups/archives").glob("km-backup-*.tgz")
+        restore_backup(archive, backups, force=True)
+        _acknowledge()
+
+
+def _check_restored(root: Path, acknowledged: bool) -> None:
+    """The index is the one before or the one of the backup; what was there before can be had from its copy."""
+    with opened(root) as host:
+        index, backups = host.services.get(Index), host.services.get(Safekeeping).backups()
+        votes = len(index.store.votes())
+        assert votes == 1 or (votes == 2 and not acknowledged), votes
+        if votes == 1:
+            assert any(backup.manifest.counts["vote"] == 2 for backup in backups.existing())
+    for archive in (root / ".contextive/backups/archives").glob("km-backup-*.tgz"):
+        check_archive(archive)
+
+
+_LATER_STEP = schema.Migration(
+    schema.latest_version() + 1,
+    "9999_later",
+    "ALTER TABLE vote ADD COLUMN weight REAL;\nCREATE TABLE later (number INTEGER PRIMARY KEY, body TEXT);\n"
+    "INSERT INTO later (body) SELECT note FROM vote;\nUPDATE vote SET weight = 1.0;\n",
+)
+
+
+def _migrate(root: Path) -> None:
+    known = (*schema.migrations(), _LATER_STEP)
+    schema.migrations = lambda: known  # type: ignore[assignment]
+    open_store(root / ".contextive")
+    _acknowledge()
+
+
+def _check_migrated(root: Path, acknowledged: bool) -> None:
+    """Opened by the newer version it is new as a whole, and has its votes; the older one refuses it and does no harm."""
+    known = (*schema.migrations(), _LATER_STEP)
+    schema.migrations = lambda: known  # type: ignore[assignment]
+    store = open_store(root / ".contextive")
+    assert len(store._database.read("SELECT weight FROM vote WHERE weight = 1.0")) == 2  # type: ignore[attr-defined]
+    assert len(store._database.read("SELECT * FROM later")) == 2  # type: ignore[attr-defined]
+    store.close()
+
+
+def _open(root: Path) -> None:
+    store = open_store(root / ".new")
+    with store.transaction() as writer:
+        writer.put_state("key", "value")
+    _acknowledge()
+
+
+def _check_opened(root: Path, acknowledged: bool) -> None:
+    store = open_store(root / ".new")
+    assert store.state("key") == "value" or not acknowledged
+    assert list(store.verify()) == []
+    store.close()
+
+
+Step = Callable[[Path], None]
+JOBS: dict[str, tuple[Step | None, Step, Callable[[Path, bool], None] | None]] = {
+    "ingest": (_edit, _ingest, None),
+    "storetext": (None, _store, _check_stored),
+    "upload": (None, _upload, _check_uploaded),
+    "rename": (None, _rename, _check_renamed),
+    "backup": (None, _backup, _check_backups),
+    "restore": (None, _restore, _check_restored),
+    "migration": (None, _migrate, _check_migrated),
+    "creation": (None, _open, _check_opened),
+}
+_CLEAR = ("unavailable", "upstream_error")
+_KEEPS_NO_INDEX = ("migration", "creation")
+
+
+def _audited(root: Path, tool: str) -> int:
+    store = open_store(root / ".contextive")
+    try:
+        return sum(entry.tool == tool for entry in store.audit(1000) if "refused" not in entry.body)
+    finally:
+        store.close()
+
+
+def _check_index(root: Path, job: str) -> None:
+    """`verify` tells what differs; where it tells nothing, nothing does; and one more run mends the rest."""
+    shutil.rmtree(root / ".fresh", ignore_errors=True)
+    with opened(root, ".fresh") as host:
+        index = host.services.get(Index)
+        index.ingest(IngestRequest())
+        fresh = rows_of(index.store)
+    with opened(root) as host:
+        index = host.services.get(Index)
+        if not list(verify_index(index.indexer(), index.store)):
+            _assert_same(rows_of(index.store), fresh, "verify found nothing")
+        _index(host)
+        left = list(verify_index(index.indexer(), index.store))
+        assert left == [], left
+        _assert_same(rows_of(index.store), fresh, "after another run")
+        if job != "restore":
+            assert len(index.store.votes()) == 2
+        found = call_tool(host, "km-search", {"query": "median"})
+        assert any(result["chunk"]["artifact_path"] == "src/gauge.py" for result in found["results"])
+        assert not [warning for warning in found["metadata"].get("warnings", []) if "damaged" in warning]
+    shutil.rmtree(root / ".fresh")
+
+
+def _assert_same(one: dict[str, Any], other: dict[str, Any], when: str) -> None:
+    for kind, rows in one.items():
+        assert rows == other[kind], f"{when}: {kind} differ"
+
+
+# Children that die
+
+_ack: list[int] = []
+
+
+def _acknowledge() -> None:
+    """Tell the parent that the job came to its end, and die before anything is tidied up."""
+    fault.disarm()
+    os.write(_ack[0], b"done %d" % fault.count())
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _in_child(work: Callable[[], None]) -> tuple[int, bytes]:
+    """How a child ended, and what it said."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reading)
+        _ack[:] = [writing]
+        try:
+            work()
+            os.write(writing, b"ok")
+            os._exit(0)
+        except BaseException:
+            os.write(writing, traceback.format_exc()[-3000:].encode())
+            os._exit(1)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as said:
+        told = said.read()
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status), told
+
+
+def _attempt(job: str, template: Path, at: int, error: int = 0) -> tuple[bool, str | None, int]:
+    """Whether the job was acknowledged, what did not survive, and how many writes there were."""
+    setup, work, check = JOBS[job]
+    root = template.with_name(f"{job}-{at}-{error}")
+    shutil.copytree(template, root, symlinks=True)
+    if setup is not None:
+        setup(root)
+
+    def armed() -> None:
+        fault.arm(root, at, error)
+        try:
+            work(root)
+        except ContextiveError as refusal:
+            fault.disarm()
+            if not error or refusal.code not in _CLEAR:
+                raise
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    code, told = _in_child(armed)
+    acknowledged = told.startswith(b"done")
+    if code != -signal.SIGKILL:
+        return acknowledged, f"the job ended with {code}: {told.decode()}", 0
+
+    def looked_at() -> None:
+        if check is not None:
+            check(root, acknowledged)
+        if job not in _KEEPS_NO_INDEX:
+            _check_index(root, job)
+
+    code, said = _in_child(looked_at)
+    if code == 0:
+        shutil.rmtree(root)
+    return acknowledged, None if code == 0 else said.decode(), int(told.split()[1]) if acknowledged else at
+
+
+def main(jobs: str, folder: Path, points: str, error: int = 0) -> None:
+    template = folder / "template"
+    if not template.exists():
+        code, said = _in_child(lambda: prepare(template))
+        assert code == 0, said.decode()
+    for job in jobs.split(","):
+        print(json.dumps({"job": job, **_outcome(job, template, points, error)}), flush=True)
+
+
+def _outcome(job: str, template: Path, points: str, error: int) -> dict[str, Any]:
+    acknowledged, failure, total = _attempt(job, template, 0)
+    assert acknowledged, failure
+    failures = [f"after it was done: {failure}"] if failure else []
+    wanted = range(1, total + 1) if points == "all" else _spread(total, int(points))
+    for at in wanted:
+        _, failure, _ = _attempt(job, template, at, error)
+        if failure:
+            failures.append(f"at {at} of {total}: {failure}")
+    return {"writes": total, "faults": len(wanted), "failures": failures}
+
+
+def _spread(total: int, points: int) -> list[int]:
+    """Some of the writes, the first and the last among them, the rest evenly between."""
+    return sorted({1, total, *(1 + number * (total - 1) // max(1, points - 1) for number in range(points))})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3], *map(int, sys.argv[4:]))

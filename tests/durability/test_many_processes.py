@@ -1,0 +1,169 @@
+"""Eight stdio servers and an HTTP server on one project, one of them killed every few seconds.
+
+`DURABILITY=full` has them do ten thousand operations in place of a few hundred.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+
+from contextive.store.opening import open_store
+from contextive.store.protocol import Store
+from tests.knowledge_tools.repository import write_repository
+from tests.running import clean_environment
+from tests.wires import wait_until
+
+from .crowd import ENVIRONMENT, Client, Crowd, Server
+
+FULL = os.environ.get("DURABILITY") == "full"
+OPERATIONS, KILL_SECONDS = (10_000, 4.0) if FULL else (400, 2.0)
+STDIO_SERVERS = 8
+TAKEOVER_SECONDS = 2.0
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write_repository(tmp_path / "station")
+
+
+@pytest.fixture
+def store(root: Path) -> Iterator[Store]:
+    with closing(open_store(root / ".contextive")) as store:
+        yield store
+
+
+@pytest.fixture
+def clients(root: Path) -> Iterator[list[Client]]:
+    clients: list[Client] = []
+    try:
+        for number in range(STDIO_SERVERS):
+            clients.append(Client(f"c{number}", root, over_http=False, seed=number))
+        clients.append(Client("web", root, over_http=True, seed=STDIO_SERVERS))
+        yield clients
+    finally:
+        for client in clients:
+            client.server.stop()
+
+
+##= docs/spec/knowledge.md#the-store
+##% A write that was acknowledged MUST NOT be lost when a server dies.
+def test_nothing_acknowledged_is_lost_however_often_a_server_dies(
+    root: Path, store: Store, clients: list[Client]
+) -> None:
+    crowd = Crowd(root, store, clients, KILL_SECONDS)
+    took = crowd.run(OPERATIONS)
+    _tell(crowd, took)
+
+    assert crowd.failures + [failure for client in clients for failure in client.failures] == []
+    assert crowd.most_watchers <= 1
+    assert crowd.takeovers
+    assert median(crowd.takeovers) < TAKEOVER_SECONDS
+    assert max(crowd.takeovers) < TAKEOVER_SECONDS * crowd.slowness
+
+    _have_every_server_index(clients)
+    wait_until(lambda: store.as_of().pending_vectors == 0, "every chunk has its vector", 60)
+    for client in clients:
+        _assert_kept(client, clients[0].server, root)
+    _assert_votes_kept(clients, store)
+    _assert_runs_did_not_overlap(store)
+    _assert_all_agree([client.server for client in clients])
+    assert _verified(root) == {"ok": True, "discrepancies": []}
+
+
+def _have_every_server_index(clients: list[Client]) -> None:
+    for client in clients:
+        client.server.call("km-ingest-trigger")
+
+
+def _assert_kept(client: Client, server: Server, root: Path) -> None:
+    """By another server than the one that acknowledged it, and in the file."""
+    for slug, (content, version) in client.pages.items():
+        page = server.call("get_page", slug=slug)
+        assert (page["content"], page["version"]) == (content, version), slug
+    for path, content in client.texts.items():
+        assert (root / path).read_text(encoding="utf-8").endswith(content), path
+
+
+def _assert_votes_kept(clients: list[Client], store: Store) -> None:
+    kept = {(vote.request_id, vote.chunk_id): vote.vote for vote in store.votes(1_000_000)}
+    acknowledged = {key: vote for client in clients for key, vote in client.votes.items()}
+    assert acknowledged
+    assert {key: kept.get(key) for key in acknowledged} == acknowledged
+
+
+def _assert_runs_did_not_overlap(store: Store) -> None:
+    """Times are rounded to a microsecond, and the start is told by another clock than the length."""
+    runs = sorted((run.started_at, run.started_at + run.duration_seconds) for run in store.runs(1_000_000))
+    assert len(runs) > 5
+    for (_, ended), (started, _) in pairwise(runs):
+        assert started > ended - 0.005
+
+
+def _assert_all_agree(servers: list[Server]) -> None:
+    """Every server shows the same pages, the same results and the same generation of the index."""
+    answers = [_answers(server) for server in servers]
+    for kind, first in answers[0].items():
+        for number, other in enumerate(answers):
+            assert other[kind] == first, f"{kind} of server {number}"
+
+
+def _answers(server: Server) -> dict[str, object]:
+    pages, cursor = [], None
+    while True:
+        shown = server.call("list_pages", **({"cursor": cursor} if cursor else {}))
+        pages += [page["slug"] for page in shown["pages"]]
+        if not (cursor := shown.get("next_cursor")):
+            break
+    found = _found_in_full(server, "siren threshold")
+    return {
+        "pages": pages,
+        "results": [result["chunk"]["chunk_id"] for result in found["results"]],
+        "index": server.call("km-ingest-status")["as_of"]["generation"],
+        "requirements": {k: v for k, v in server.call("search_requirements", query="level").items() if k != "as_of"},
+    }
+
+
+def _found_in_full(server: Server, query: str) -> dict[str, Any]:
+    """An answer without reservations: a server that has just started, or is pressed for time, says what it left out."""
+    deadline = time.monotonic() + 60
+    while True:
+        found = server.call("km-search", query=query, limit=10)
+        if not found["metadata"].get("warnings"):
+            return found
+        assert time.monotonic() < deadline, found["metadata"]
+        time.sleep(0.2)
+
+
+def _verified(root: Path) -> object:
+    done = subprocess.run(
+        [sys.executable, "-m", "contextive", "verify", "--json"],
+        cwd=root, env=clean_environment(ENVIRONMENT), capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    return json.loads(done.stdout or "null")
+
+
+def _tell(crowd: Crowd, took: float) -> None:
+    """The figures of the run, for who runs it with `-s`."""
+    done = crowd.done()
+    timed = sorted(timed for client in crowd.clients for timed in client.seconds)
+    seconds = [took for took, _ in timed]
+    print(
+        f"\n{done.total()} operations in {took:.0f} s, {crowd.kills} kills,"
+        f" {sum(client.restarts for client in crowd.clients)} restarts;"
+        f" p50 {seconds[len(seconds) // 2]:.3f} s, p99 {seconds[int(len(seconds) * 0.99)]:.3f} s;"
+        f" takeovers {[round(s, 2) for s in crowd.takeovers]}; {dict(done)};"
+        f" slowest {timed[-3:]}; slowness {crowd.slowness:.1f}",
+        time.strftime("%H:%M:%S"),
+    )

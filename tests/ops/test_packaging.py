@@ -1,0 +1,376 @@
+"""What others run without a clone: the registry's entry, the bundle, the image and the action."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from packaging.utils import canonicalize_name
+
+from contextive import __version__
+from contextive.cli.parser import build_parser, parse
+from contextive.ops.demo import example_folder
+from contextive.packs import BUILTIN, load_builtin
+from tests.running import clean_environment
+from tests.wires import Pipe
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def tool(name: str) -> Any:
+    """A script of the folder `tools`, which is no package."""
+    found = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+bundle, runtime_lock = tool("bundle"), tool("runtime_lock")
+TEXT = {"type": "string", "minLength": 1}
+TEXTS = {"type": "array", "items": TEXT}
+
+# -- registry ----------------------------------------------------------------------------------------------------------
+
+_INPUT = {
+    "description": TEXT,
+    "isRequired": {"type": "boolean"},
+    "isSecret": {"type": "boolean"},
+    "format": {"enum": ["string", "number", "boolean", "filepath"]},
+    "value": {"type": "string"},
+    "default": {"type": "string"},
+}
+_POSITIONAL = {
+    "type": "object",
+    "properties": {**_INPUT, "type": {"const": "positional"}, "valueHint": TEXT},
+    "required": ["type"],
+    "anyOf": [{"required": ["value"]}, {"required": ["valueHint"]}],
+    "additionalProperties": False,
+}
+_NAMED = {
+    "type": "object",
+    "properties": {**_INPUT, "type": {"const": "named"}, "name": TEXT},
+    "required": ["type", "name"],
+    "additionalProperties": False,
+}
+SERVER_RULES: dict[str, Any] = {
+    "type": "object",
+    "required": ["$schema", "name", "description", "version", "packages"],
+    "additionalProperties": False,
+    "properties": {
+        "$schema": {
+            "pattern": r"^https://static\.modelcontextprotocol\.io/schemas/\d{4}-\d\d-\d\d/server\.schema\.json$"
+        },
+        "name": {"type": "string", "minLength": 3, "maxLength": 200, "pattern": r"^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$"},
+        "title": {"type": "string", "minLength": 1, "maxLength": 100},
+        "description": {"type": "string", "minLength": 1, "maxLength": 100},
+        "version": {"type": "string", "maxLength": 255, "pattern": r"^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$"},
+        "packages": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["registryType", "identifier", "version", "transport"],
+                "additionalProperties": False,
+                "properties": {
+                    "registryType": {"enum": ["pypi", "npm", "oci", "nuget", "cargo", "mcpb"]},
+                    "identifier": TEXT,
+                    "version": {"type": "string", "minLength": 1, "not": {"const": "latest"}},
+                    "runtimeHint": TEXT,
+                    "transport": {"type": "object", "properties": {"type": {"const": "stdio"}}, "required": ["type"]},
+                    "packageArguments": {"type": "array", "items": {"anyOf": [_POSITIONAL, _NAMED]}},
+                    "environmentVariables": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "properties": {**_INPUT, "name": TEXT},
+                            "required": ["name"],
+                            "additionalProperties": False,
+                        },
+                    },
+                },
+            },
+        },
+    },
+}
+SERVER = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))
+
+
+def test_the_entry_keeps_the_rules_of_the_registry() -> None:
+    jsonschema.Draft202012Validator(SERVER_RULES).validate(SERVER)
+
+
+def test_the_entry_speaks_of_this_version_and_the_readme_of_the_entry() -> None:
+    (package,) = SERVER["packages"]
+    assert SERVER["version"] == package["version"] == __version__
+    assert canonicalize_name(package["identifier"]) == "contextive-mcp"
+    assert f"mcp-name: {SERVER['name']} " in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_arguments_of_the_entry_start_a_server(tmp_path: Path) -> None:
+    words: list[str] = []
+    for argument in SERVER["packages"][0]["packageArguments"]:
+        words += [argument["name"]] if argument["type"] == "named" else [argument["value"]]
+        words += [str(tmp_path)] if argument.get("isRequired") else []
+    options = parse(build_parser(), words)
+    assert (options.mode, options.project) == ("stdio", tmp_path)
+
+
+# -- bundle ------------------------------------------------------------------------------------------------------------
+
+MANIFEST_RULES: dict[str, Any] = {
+    "type": "object",
+    "required": ["manifest_version", "name", "version", "description", "author", "server"],
+    "additionalProperties": False,
+    "properties": {
+        "manifest_version": {"const": "0.4"},
+        **dict.fromkeys(("name", "display_name", "version", "description", "license"), TEXT),
+        "keywords": TEXTS,
+        "author": {"type": "object", "properties": {"name": TEXT}, "required": ["name"], "additionalProperties": False},
+        "server": {
+            "type": "object",
+            "required": ["type", "entry_point", "mcp_config"],
+            "additionalProperties": False,
+            "properties": {
+                "type": {"enum": ["python", "node", "binary", "uv"]},
+                "entry_point": TEXT,
+                "mcp_config": {
+                    "type": "object",
+                    "required": ["command"],
+                    "additionalProperties": False,
+                    "properties": {"command": TEXT, "args": TEXTS, "env": {"type": "object"}},
+                },
+            },
+        },
+        "user_config": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "required": ["type", "title", "description"],
+                "additionalProperties": False,
+                "properties": {
+                    "type": {"enum": ["string", "number", "boolean", "directory", "file"]},
+                    "title": TEXT,
+                    "description": TEXT,
+                    "required": {"type": "boolean"},
+                },
+            },
+        },
+        "tools": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["name"],
+                "additionalProperties": False,
+                "properties": {"name": TEXT, "description": TEXT},
+            },
+        },
+        "tools_generated": {"type": "boolean"},
+        "compatibility": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                "platforms": {"type": "array", "items": {"enum": ["darwin", "win32", "linux"]}},
+                "runtimes": {"type": "object", "properties": {"python": TEXT}, "additionalProperties": False},
+            },
+        },
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bundle")
+    with zipfile.ZipFile(bundle.write_bundle(folder / "dist")) as archive:
+        archive.extractall(folder / "unpacked")
+    return folder / "unpacked"
+
+
+def test_the_manifest_keeps_the_rules_of_bundles(unpacked: Path) -> None:
+    manifest = json.loads((unpacked / "manifest.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(MANIFEST_RULES).validate(manifest)
+    assert manifest["version"] == __version__
+    assert (unpacked / manifest["server"]["entry_point"]).is_file()
+    known = {tool.name for pack in BUILTIN for tool in load_builtin(pack).tools}
+    assert {tool["name"] for tool in manifest["tools"]} <= known
+    asked = re.findall(r"\$\{user_config\.(\w+)\}", json.dumps(manifest["server"]))
+    assert asked == list(manifest["user_config"])
+
+
+def test_the_bundle_holds_what_a_build_needs_and_nothing_of_this_machine(unpacked: Path) -> None:
+    names = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*") if path.is_file()}
+    own = {path.relative_to(ROOT).as_posix() for path in (ROOT / "src").rglob("*.py")}
+    assert own <= names
+    assert {"manifest.json", "pyproject.toml", "README.md", "LICENSE"} <= names
+    assert not [name for name in names if "__pycache__" in name or "/.contextive/" in name or name.startswith("tests/")]
+
+
+def test_the_same_source_makes_the_same_bundle(tmp_path: Path) -> None:
+    one, two = (bundle.write_bundle(tmp_path / name).read_bytes() for name in ("one", "two"))
+    assert one == two
+
+
+def test_the_server_in_the_bundle_starts(unpacked: Path, tmp_path: Path) -> None:
+    manifest = json.loads((unpacked / "manifest.json").read_text(encoding="utf-8"))
+    arguments = manifest["server"]["mcp_config"]["args"]
+    words = [word.replace("${user_config.project}", str(tmp_path)) for word in arguments]
+    given = words[words.index("contextive-mcp") + 1 :]
+    with Pipe(*given, cwd=tmp_path, env={"PYTHONPATH": str(unpacked / "src")}) as pipe:
+        answer = pipe.initialize()
+        assert answer["serverInfo"] == {**answer["serverInfo"], "name": "contextive-mcp", "version": __version__}
+
+
+# -- image -------------------------------------------------------------------------------------------------------------
+
+CONTAINERFILE = (ROOT / "Containerfile").read_text(encoding="utf-8")
+
+
+def test_the_image_installs_by_hash_and_runs_without_rights() -> None:
+    instructions = [
+        line for line in re.sub(r"\\\n\s*", "", CONTAINERFILE).splitlines() if line and not line.startswith("#")
+    ]
+    installs = [part for line in instructions for part in line.split("&&") if "pip install" in part]
+    assert len(installs) == 4
+    assert all("--require-hashes" in part or "/wheels/*.whl" in part for part in installs)
+    assert all("--no-deps" in part for part in installs if "/wheels/*.whl" in part)
+    last = instructions[instructions.index(next(line for line in instructions[1:] if line.startswith("FROM"))) :]
+    assert "USER 10001" in last
+    assert last.index("USER 10001") < last.index('ENTRYPOINT ["contextive-mcp"]')
+    assert not re.search(r"(?i)token=|secret=|password=", CONTAINERFILE)
+
+
+def test_what_the_image_copies_is_there_and_not_ignored() -> None:
+    copied = [
+        word for line in re.findall(r"^COPY (?!--from)(.+)$", CONTAINERFILE, re.MULTILINE) for word in line.split()[:-1]
+    ]
+    allowed = (ROOT / ".containerignore").read_text(encoding="utf-8").splitlines()
+    for name in copied:
+        assert (ROOT / name).exists()
+        assert f"!{name.split('/')[0]}" in allowed
+
+
+def test_the_command_of_the_image_is_understood() -> None:
+    words = json.loads(re.findall(r"^CMD (.+)$", CONTAINERFILE, re.MULTILINE)[0])
+    assert parse(build_parser(), words).mode == "stdio"
+
+
+def test_the_image_needs_no_tool_of_developers() -> None:
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    part = runtime_lock.part_of(lock, runtime_lock.needed("contextive-mcp"))
+    names = set(re.findall(r"^([a-z0-9-]+)==", part, re.MULTILINE))
+    assert {"mcp", "pydantic", "starlette", "tantivy", "pyyaml"} <= names
+    assert not names & {"pytest", "ruff", "mypy", "hypothesis", "schemathesis"}
+    assert part.count("==") <= part.count("--hash=sha256:")
+
+
+# -- action ------------------------------------------------------------------------------------------------------------
+
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+STEPS = {step["name"]: step for step in ACTION["runs"]["steps"] if "name" in step}
+
+
+def run_step(name: str, folder: Path, temporary: Path, **inputs: str) -> tuple[int, dict[str, str], str]:
+    """Run a shell step of the action as a runner would: its exit code, its outputs, and what it printed."""
+    output, summary = temporary / "output", temporary / "summary"
+    output.write_text("", encoding="utf-8")
+    ended = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", STEPS[name]["run"]],
+        cwd=folder,
+        env=clean_environment(
+            {"CI": "true", "GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary),
+             "RUNNER_TEMP": str(temporary), "GITHUB_ACTION_PATH": str(ROOT), **inputs}
+        ),
+        capture_output=True, encoding="utf-8", timeout=60,
+    )  # fmt: skip
+    told = dict(line.split("=", 1) for line in output.read_text(encoding="utf-8").splitlines())
+    return ended.returncode, told, ended.stdout + ended.stderr
+
+
+def report(folder: Path, temporary: Path, gate: str, minimum: str = "0") -> tuple[int, dict[str, str], str]:
+    code, told, said = run_step(
+        "Report", folder, temporary,
+        BIN=str(Path(sys.executable).parent), GATE=gate, MINIMUM=minimum, CONFIG_PATH="", FETCH="false",
+    )  # fmt: skip
+    if "code" not in told:
+        return code, told, said
+    assert code == 0, said
+    return run_step("Gate", folder, temporary, CODE=told["code"])[0], told, said
+
+
+@pytest.fixture
+def traced(tmp_path: Path) -> Path:
+    """The example with its broken citation mended: 12 of its 13 requirements are covered."""
+    for path in example_folder().rglob("*"):
+        if path.suffix in (".md", ".py", ".js") and "__pycache__" not in path.parts:
+            target = tmp_path / "project" / path.relative_to(example_folder())
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(
+                path.read_text(encoding="utf-8").replace("three seconds after", "two seconds after"), "utf-8"
+            )
+    return tmp_path / "project"
+
+
+@pytest.mark.parametrize(
+    ("gate", "minimum", "code"),
+    [("tests", "0", 1), ("citations", "0", 1), ("valid", "0", 0), ("valid", "92", 0), ("valid", "93", 1)],
+)
+def test_the_gate_fails_as_it_is_asked_to(traced: Path, tmp_path: Path, gate: str, minimum: str, code: int) -> None:
+    ended, told, said = report(traced, tmp_path, gate, minimum)
+    assert ended == code, said
+    assert told["covered"] == "92"
+    sarif = json.loads(Path(told["sarif"]).read_text(encoding="utf-8"))
+    assert sarif["version"] == "2.1.0"
+    assert "12 of 13 requirements are covered (92 %)." in (tmp_path / "summary").read_text(encoding="utf-8")
+
+
+def test_a_broken_citation_fails_every_gate_and_is_in_the_report(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.py").write_text("##= gone.md#a\n##% Nothing.\n", encoding="utf-8")
+    ended, told, said = report(tmp_path, tmp_path, "valid")
+    assert ended == 1
+    assert "::error" in said
+    assert "sarif" in told
+
+
+@pytest.mark.parametrize(("gate", "minimum"), [("most", "0"), ("valid", "ten"), ("valid", "")])
+def test_an_input_that_is_not_understood_is_an_error(tmp_path: Path, gate: str, minimum: str) -> None:
+    ended, told, said = report(tmp_path, tmp_path, gate, minimum)
+    assert (ended, told) == (2, {})
+    assert "::error::" in said
+
+
+def test_the_action_installs_by_hash(tmp_path: Path) -> None:
+    """With a stand-in for Python that writes down what it is asked to do."""
+    stand_in = tmp_path / "tools" / "python"
+    stand_in.parent.mkdir()
+    stand_in.write_text(
+        '#!/bin/bash\necho "$@" >> "$RUNNER_TEMP/asked"\n'
+        '[ "$2" != venv ] || { mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; }\n',
+        encoding="utf-8",
+    )
+    stand_in.chmod(0o755)
+    path = os.pathsep.join([str(stand_in.parent), os.environ["PATH"]])
+    code, told, said = run_step("Install", tmp_path, tmp_path, PATH=path)
+    assert code == 0, said
+    asked = (tmp_path / "asked").read_text(encoding="utf-8").splitlines()
+    assert f"--require-hashes -r {ROOT / 'requirements.lock'}" in asked[1]
+    assert asked[2].endswith(f"--no-deps --no-build-isolation {ROOT}")
+    assert told == {"bin": str(tmp_path / "contextive" / "bin")}
+
+
+def test_inputs_reach_shell_steps_only_through_the_environment() -> None:
+    assert [name for name, step in STEPS.items() if "${{" in step.get("run", "")] == []
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    assert [name for name in ACTION["inputs"] if f"| `{name}` |" not in page] == []
+    assert [name for name in ACTION["outputs"] if f"`{name}`" not in page] == []

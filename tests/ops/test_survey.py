@@ -1,0 +1,171 @@
+"""What `init` finds in a project, and that `doctor` agrees afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from contextive.ops.demo import example_folder
+from contextive.ops.survey import Survey, survey
+from tests.cli.conftest import Desk, desk
+
+__all__ = ["desk"]
+
+ON_PATH = {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])}
+DUVET = """\
+'$schema' = "https://awslabs.github.io/duvet/config/v0.4.0.json"
+
+[[specification]]
+source = "spec.md"
+"""
+PROMISES = "# Pot\n\n## Brewing\n\nIt MUST brew.\nIt SHOULD be warm.\nIt MAY hum.\n"
+
+
+def project(folder: Path, **files: str) -> Survey:
+    write(folder, files)
+    return survey(folder)
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def patterns(found: Survey) -> tuple[list[str], list[str], list[str]]:
+    return (
+        [one.pattern for one in found.specifications],
+        [one.pattern for one in found.sources],
+        [one.pattern for one in found.notes],
+    )
+
+
+def test_a_document_that_says_must_often_enough_is_a_specification(tmp_path: Path) -> None:
+    found = project(
+        tmp_path,
+        **{
+            "design/pot.md": PROMISES,
+            "design/history.md": PROMISES,
+            "README.md": PROMISES,
+            "CHANGELOG.md": PROMISES,
+            "docs/guide.md": "# Guide\n\nYou MUST read it.\n",
+            "docs/spec/one.md": "# One\n\n## A\n\nIt MUST be.\n",
+            "tests/fixtures/sample.md": PROMISES,
+            "src/pot.py": "x = 1\n",
+        },
+    )
+    assert patterns(found) == (["design/pot.md", "docs/spec/one.md"], ["src/**/*.py"], [])
+    assert [one.count for one in found.specifications] == [3, 1]
+
+
+def test_a_folder_that_is_nearly_all_specifications_is_one_pattern(tmp_path: Path) -> None:
+    files = {f"framework/part-{n}.md": PROMISES for n in range(4)} | {"framework/intro.md": "# Intro\n"}
+    assert patterns(project(tmp_path, **files))[0] == ["framework/*.md"]
+
+
+def test_what_code_cites_is_a_specification_by_path_and_by_url(tmp_path: Path) -> None:
+    found = project(
+        tmp_path,
+        **{
+            "protocol.md": "# P\n\n## A\n\nIt MUST be.\n",
+            "src/a.rs": "//= protocol.md#a\n//# It MUST be.\n"
+            + "//= https://example.com/rfc/rfc1#section-1\n//# X\n" * 2,
+            "specs/example.com/rfc/rfc1.txt": "1. One\n\n   It MUST be.\n",
+        },
+    )
+    assert patterns(found)[0] == ["protocol.md", "https://example.com/rfc/rfc1"]
+    assert found.copies == "specs"
+
+
+def test_folders_of_notes_are_told_by_their_links(tmp_path: Path) -> None:
+    found = project(
+        tmp_path,
+        **{
+            "wiki/a.md": "See [[b]].\n",
+            "wiki/deep/b.md": "Back to [[a|the first]].\n",
+            "docs/bash.md": "```sh\nif [[ -f x ]]; then\n```\n",
+            "docs/more.md": "Only `[[code]]` here.\n",
+        },
+    )
+    assert patterns(found)[2] == ["wiki/**/*.md"]
+
+
+##= docs/spec/care.md#init
+##% Files that git ignores MUST NOT be looked at for what a project has.
+def test_files_that_git_ignores_are_not_looked_at(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    found = project(tmp_path, **{".gitignore": "out/\n", "out/spec.md": PROMISES, "out/a.py": ""})
+    assert patterns(found) == ([], [], [])
+
+
+def configured(desk: Desk) -> dict[str, Any]:
+    text = (desk.folder / "contextive.config.yaml").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = yaml.safe_load(text)
+    return loaded
+
+
+def test_the_example_is_found_as_it_is_and_the_doctor_agrees(desk: Desk) -> None:
+    for path in example_folder().rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts:
+            write(desk.folder, {path.relative_to(example_folder()).as_posix(): path.read_text(encoding="utf-8")})
+    desk.run("init")
+    config = configured(desk)
+    assert config["trace"]["specifications"] == ["docs/spec/locker.md"]
+    assert set(config["trace"]["sources"]) == {"src/**/*.py", "tests/**/*.py", "panel/**/*.js"}
+    assert config["notes"]["paths"] == ["notes/**/*.md"]
+    said = desk.run("doctor", env=ON_PATH).stdout
+    assert "ok     requirements   13 requirements in 1 specifications" in said
+    assert "1 is broken" in said
+    assert "ok     notes          4 notes." in said
+
+
+##= docs/spec/care.md#init
+##% The command `init` MUST write a configuration that `check` accepts, from what it finds in the project.
+@pytest.mark.parametrize(
+    "files",
+    [
+        {},
+        {"*odd: 'name\".md": PROMISES, "a[1]{x}?.md": PROMISES, "a b/#c.md": PROMISES, "a b/d.md": PROMISES},
+        {".duvet/config.toml": DUVET, "spec.md": PROMISES},
+        {f"f{n}/a.py": "" for n in range(20)} | {"docs/spec/a.md": PROMISES},
+        {"notes/one.md": "Alone.\n"},
+    ],
+    ids=["nothing", "odd names", "duvet", "many folders", "one note"],
+)
+def test_the_doctor_agrees_with_every_configuration_that_init_writes(desk: Desk, files: dict[str, str]) -> None:
+    write(desk.folder, files)
+    desk.run("init")
+    said = desk.run("doctor", env=ON_PATH).stdout
+    assert "WRONG" not in said
+    assert "trace" not in configured(desk) or ".duvet/config.toml" not in files
+
+
+##= docs/spec/care.md#doctor
+##% The doctor MUST tell patterns of the configuration that match no file.
+def test_a_doctor_finds_patterns_that_match_nothing(desk: Desk) -> None:
+    write(
+        desk.folder, {"contextive.config.yaml": "trace: {specifications: [gone/*.md]}\nnotes: {paths: [lost/*.md]}\n"}
+    )
+    said = desk.run("doctor", env=ON_PATH, code=1).stdout
+    assert "WRONG  requirements   No file matches gone/*.md of trace.specifications." in said
+    assert "WRONG  notes          No file matches lost/*.md of notes.paths." in said
+    write(desk.folder, {"contextive.config.yaml": "", ".duvet/config.toml": "x = ["})
+    assert "WRONG  requirements   .duvet/config.toml" in desk.run("doctor", env=ON_PATH, code=1).stdout
+
+
+##= docs/spec/care.md#init
+##% With `--dry-run` the command `init` MUST write nothing.
+def test_a_dry_run_shows_the_configuration_and_writes_nothing(desk: Desk) -> None:
+    write(desk.folder, {"docs/spec/pot.md": PROMISES})
+    shown = json.loads(desk.run("init", "--dry-run", "--json").stdout)
+    assert shown["written"] is False
+    assert shown["found"]["specifications"] == [{"pattern": "docs/spec/pot.md", "files": 1, "count": 3}]
+    assert yaml.safe_load(shown["text"])["trace"]["specifications"] == ["docs/spec/pot.md"]
+    assert not (desk.folder / "contextive.config.yaml").exists()

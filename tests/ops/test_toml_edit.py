@@ -1,0 +1,93 @@
+"""One table of a TOML text changes, and comments and order of everything else stay."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contextive.ops.json_edit import NotEditable
+from contextive.ops.toml_edit import table_text, with_table, without_table
+
+PATH = ("mcp_servers", "contextive")
+ENTRY = {"command": "contextive-mcp", "args": ["serve", "--stdio"]}
+CODEX = """\
+# my settings
+model = "o4"  # the usual one
+
+[mcp_servers.other]
+command = "x"
+args = [
+  "[not a table]",  # ]
+]
+
+# about profiles
+[profiles.fast]
+model = "mini"
+"""
+
+
+def test_a_table_is_appended_and_taken_out_again() -> None:
+    changed = with_table(CODEX, PATH, ENTRY)
+    assert changed == CODEX + "\n" + table_text(PATH, ENTRY)
+    assert with_table(changed, PATH, ENTRY) == changed
+    assert without_table(changed, PATH) == CODEX
+
+
+def test_only_the_lines_that_are_out_of_date_are_exchanged() -> None:
+    text = """\
+[mcp_servers.contextive]  # ours
+command = "old"
+args = [
+  "serve",
+]
+startup_timeout_sec = 20
+
+[mcp_servers.contextive.env]
+A = "1"
+
+# about b
+[b]
+x = 1
+"""
+    changed = with_table(text, PATH, ENTRY)
+    assert "# ours" in changed
+    found = tomllib.loads(changed)["mcp_servers"]["contextive"]
+    assert found == {**ENTRY, "startup_timeout_sec": 20, "env": {"A": "1"}}
+    assert without_table(changed, PATH) == "# about b\n[b]\nx = 1\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model = ",
+        'mcp_servers = { other = { command = "x" } }\n',
+        "mcp_servers = 3\n",
+        "[mcp_servers]\ncontextive = 3\n",
+        'mcp_servers.contextive = { command = "x", args = [] }\n',
+        'text = """\n[mcp_servers.contextive]\n"""\nmcp_servers.contextive.command = "x"\n',
+    ],
+)
+def test_a_text_that_is_written_in_another_way_is_refused(text: str) -> None:
+    with pytest.raises(NotEditable):
+        with_table(text, PATH, ENTRY)
+
+
+def test_an_explicit_table_around_it_stays() -> None:
+    text = "[mcp_servers]\n\n[mcp_servers.contextive]\ncommand = 'x'\n"
+    assert tomllib.loads(without_table(text, PATH)) == {"mcp_servers": {}}
+
+
+NAMES = st.text(min_size=1, max_size=12).filter(lambda name: name != "other")
+
+
+@settings(deadline=None)
+@given(NAMES, st.text(max_size=20), st.lists(st.text(max_size=20), max_size=3))
+def test_every_name_and_value_comes_back_as_it_was(name: str, command: str, arguments: list[str]) -> None:
+    entry = {"command": command, "args": arguments}
+    text = with_table(CODEX, ("mcp_servers", name), entry)
+    found = tomllib.loads(text)
+    assert found["mcp_servers"][name] == entry
+    assert without_table(text, ("mcp_servers", name)) == CODEX

@@ -1,0 +1,79 @@
+"""`/healthz` and `/readyz` of a real server: well, degraded, not ready, and well again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from contextive.ingest.schedule import JobState, write_state
+from contextive.store.opening import open_store
+from tests.server.conftest import ADMIN
+from tests.server.gateways import TOKENS, UNLIMITED, Station
+from tests.wires import Web, wait_until
+
+ENVIRONMENT = {**TOKENS, **UNLIMITED, "KM_SCHEDULER_ENABLED": "true", "CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL": "none"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("health")
+    (folder / "tide.md").write_text("# Tide\n\nHigh at noon.\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def web(folder: Path) -> Iterator[Web]:
+    """A server whose state directory cannot be made, because a file has its name."""
+    (folder / ".contextive").write_text("in the way", encoding="utf-8")
+    with Station(folder, folder.parent / "user").serve(env=ENVIRONMENT) as server:
+        yield server.web
+
+
+def test_without_an_index_a_server_is_up_and_not_ready(web: Web, folder: Path) -> None:
+    answer = web.get("/readyz")
+    assert (answer.status, answer.json["status"]) == (503, "degraded")
+    assert answer.json["dependencies"]["index"]["ok"] is False
+    assert answer.json["dependencies"]["index"]["detail"]
+    assert str(folder) not in answer.text
+    wait_until(lambda: web.get("/healthz").json["status"] == "degraded", "the health to tell of it", 10.0)
+    health = web.get("/healthz")
+    assert health.status == 200, "a server that answers is alive"
+    assert health.json["checks"]["index"]["ok"] is False
+    refused = web.as_bearer(ADMIN).get("/api/v1/coverage")
+    assert (refused.status, refused.json["error"]["code"]) == (503, "unavailable")
+    assert str(folder) not in refused.text
+
+
+def test_it_is_ready_as_soon_as_the_index_can_be_opened(web: Web, folder: Path) -> None:
+    (folder / ".contextive").unlink()
+    answer = web.get("/readyz")
+    assert (answer.status, answer.json["status"]) == (200, "ready")
+    assert "dependencies" not in answer.json
+    wait_until(lambda: web.get("/healthz").json["status"] == "ok", "the first run", 30.0)
+    checks = web.get("/healthz").json["checks"]
+    assert {"coverage", "audit", "scheduler", "backup", "index"} <= set(checks)
+    assert all(check["ok"] for check in checks.values())
+    age = datetime.now(UTC) - datetime.fromisoformat(web.get("/healthz").json["timestamp"])
+    assert 0 <= age.total_seconds() < 60
+
+
+def test_a_job_that_failed_makes_it_degraded_and_still_ready(web: Web, folder: Path) -> None:
+    store = open_store(folder / ".contextive")
+    write_state(store, "ingest", JobState(time.time(), "failure", "upstream_error"))
+    wait_until(lambda: web.get("/healthz").json["status"] == "degraded", "the failure to be told", 10.0)
+    assert web.get("/healthz").json["checks"]["scheduler"] == {"ok": False, "detail": "failed or late"}
+    assert web.get("/readyz").status == 200
+    write_state(store, "ingest", JobState(time.time(), "success"))
+    store.close()
+    wait_until(lambda: web.get("/healthz").json["status"] == "ok", "the success to be told", 10.0)
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_anybody_may_ask_and_a_wrong_token_changes_nothing(web: Web, path: str) -> None:
+    answers = [web.as_bearer(token).get(path) for token in (None, "wrong-token-0123456789", ADMIN)]
+    assert len({answer.status for answer in answers}) == 1
+    assert answers[0].status in (200, 503)
