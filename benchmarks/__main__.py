@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable, Mapping
 
-from benchmarks import host, indexing, noting, searching, tracing
+from benchmarks import crowding, host, indexing, noting, searching, tracing
 from benchmarks.figures import FULL, QUICK, Figure, Plan, as_text
 from benchmarks.machine import describe_machine
 from benchmarks.results import save
@@ -21,6 +21,7 @@ GROUPS: Mapping[str, Callable[[Plan], Iterable[Figure]]] = {
     "notes": noting.measure,
     "index": indexing.measure,
     "search": searching.measure,
+    "crowd": crowding.measure,
 }
 
 

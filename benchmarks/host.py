@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 import subprocess
 import sys
 import time
@@ -11,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from benchmarks.figures import Figure, Plan, in_turns, percentile
-from benchmarks.wire import HttpClient, HttpServer, StdioServer, discover, environment, initialize
+from benchmarks.wire import HttpClient, HttpServer, StdioServer, discover, environment, free_port, initialize
 
 START_BUDGET = 1.3
 CALL_BUDGET = 1.5
@@ -105,10 +104,10 @@ def _latencies(
 
 
 def _http_servers(json_response: bool) -> Iterator[HttpServer]:
-    port = _free_port()
+    port = free_port()
     answer = {"CONTEXTIVE_SERVER__JSON_RESPONSE": str(json_response).lower()}
     yield HttpServer((*OURS, "--http", "--port", str(port)), port, answer)
-    port = _free_port()
+    port = free_port()
     yield HttpServer((*ANCHOR, "http", str(port), *(["json"] if json_response else [])), port)
 
 
@@ -125,9 +124,3 @@ def _timed(arguments: list[str]) -> Callable[[], float]:
         return (time.perf_counter() - before) * 1000
 
     return run
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

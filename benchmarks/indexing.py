@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import tempfile
 import time
 from collections.abc import Iterator
@@ -40,7 +41,9 @@ def measure(plan: Plan) -> Iterator[Figure]:
 
 
 def _index(root: Path, state: Path) -> Index:
-    return Index(IndexSettings(root, state, embedding=EmbeddingSettings("none")))
+    """As a server has it, without vectors."""
+    processes = min(4, os.cpu_count() or 1)
+    return Index(IndexSettings(root, state, embedding=EmbeddingSettings("none"), parser_processes=processes))
 
 
 def _first_ms(root: Path, state: Path, files: int) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import Figure, as_markdown
+from benchmarks.plot import as_svg
 
 RESULTS = Path(__file__).with_name("results")
 
@@ -17,7 +18,7 @@ _INTRODUCTION = """\
 
 Written by `make bench`. Every figure was measured in turns with its anchor, in the same run on the same machine; the values
 are medians over rounds. The ratio is our cost in units of the anchor's, so below 1 is better than the anchor. Trust the
-ratios, not the milliseconds.
+ratios, not the milliseconds. In the pictures the bar is the ratio, the thin line is the anchor, the thick mark the budget.
 """
 
 
@@ -37,6 +38,8 @@ def write_page() -> None:
     for path in sorted(RESULTS.glob("*.json")):
         stored = json.loads(path.read_text(encoding="utf-8"))
         newest[stored["group"]] = stored
+    for group, stored in newest.items():
+        (RESULTS / f"{group}.svg").write_text(as_svg(stored["figures"]), encoding="utf-8")
     parts = [_INTRODUCTION, *(_section(stored) for stored in newest.values())]
     (RESULTS / "README.md").write_text("\n".join(parts), encoding="utf-8")
 
@@ -48,5 +51,6 @@ def _section(stored: dict[str, Any]) -> str:
         f"## {stored['group']}, {stored['date']}\n\n"
         f"{machine['processor']}, {machine['cores']} cores, {machine['system']}; {machine['python']}; {packages}. "
         f"Load before the run: {machine['loadBefore']}.\n\n"
+        f"![Ratios of {stored['group']}]({stored['group']}.svg)\n\n"
         f"{as_markdown(stored['figures'])}\n"
     )

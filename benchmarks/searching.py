@@ -8,8 +8,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ from contextive.store.values import ChunkFilter
 HYBRID_LIMIT_MS = 15.0
 COLD_LIMIT_MS = 400.0
 MEMORY_LIMIT_MB = 400.0
+GROWTH_BUDGET = 10.0
+"""Ten times the chunks may cost ten times as much, and not more."""
 _COLD = """
 import json, sys, time
 start = time.perf_counter()
@@ -46,8 +49,8 @@ model = MiniLm()
 for query in json.loads(sys.argv[3]):
     model.embed_query(query)
     service.search(SearchRequest(query))
-import resource
-memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+memory = int(status["VmHWM"].split()[0]) / 1024  # what getrusage tells includes the process that started this one
 print(json.dumps([(imported - start) * 1000, (opened - imported) * 1000, memory]))
 """
 
@@ -55,11 +58,28 @@ print(json.dumps([(imported - start) * 1000, (opened - imported) * 1000, memory]
 def measure(plan: Plan) -> Iterator[Figure]:
     """All figures of the group; the large index only in a full run."""
     yield _query_embedding()
-    for chunks in (10_000,) if plan.starts < 5 else (10_000, 100_000):
+    sizes = (1_000, 10_000) if plan.starts < 5 else (1_000, 10_000, 100_000)
+    measured: dict[str, list[Figure]] = {}
+    for chunks in sizes:
         with tempfile.TemporaryDirectory(prefix="contextive-bench-") as folder:
             state = Path(folder) / "state"
             build_store(state, chunks)
-            yield from _questions(state, Path(folder), chunks, max(40, plan.calls // 2))
+            for figure in _questions(state, Path(folder), chunks, max(40, plan.calls // 2)):
+                kind, _, rest = figure.name.partition(f", {chunks // 1000} k")
+                if rest == ", p50":
+                    measured.setdefault(kind, []).append(figure)
+                yield figure
+    yield from _growth(sizes, measured)
+
+
+def _growth(sizes: Sequence[int], measured: Mapping[str, Sequence[Figure]]) -> Iterator[Figure]:
+    """What ten times the chunks cost: a ratio of ten is linear."""
+    for kind, figures in measured.items():
+        for size, (small, large) in zip(sizes[1:], pairwise(figures), strict=True):
+            name = f"{kind}, from {size // 10_000} k to {size // 1000} k"
+            # Two hops from a subsystem lead to ten times as many nodes: that is the answer, and not its price.
+            budget = None if kind.startswith("graph") else GROWTH_BUDGET
+            yield Figure(name, "ms", large.ours, small.ours, "a tenth of the chunks", budget)
 
 
 def _questions(state: Path, folder: Path, chunks: int, count: int) -> Iterator[Figure]:

@@ -55,6 +55,12 @@ def environment() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if not k.startswith(("KM_", "CONTEXTIVE_"))}
 
 
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 class _Process:
     """A server process in an empty directory of its own; it ends with the block."""
 
