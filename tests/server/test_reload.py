@@ -31,10 +31,18 @@ class Live:
         self.pipe = workshop.pipe_with(self.file)
 
     def rewrite(self, values: dict[str, Any]) -> None:
-        before = self.generation
+        """Have the server adopt a configuration; what it announced is in `pipe.notifications` when this returns.
+
+        A call may be answered under the new configuration before everybody has been told of it, so the line that the
+        server logs after the last announcement is waited for, and one more answer brings along what stands before it.
+        """
+        adopted = self.pipe.log_text.count('"configuration adopted"')
         write_config(self.file, values)
         self.pipe.signal(signal.SIGHUP)
-        wait_until(lambda: self.generation > before, "the new configuration is adopted")
+        wait_until(
+            lambda: self.pipe.log_text.count('"configuration adopted"') > adopted, "the new configuration is adopted"
+        )
+        self.pipe.result("ping")
 
     @property
     def generation(self) -> int:
