@@ -59,7 +59,8 @@ differential: $(STAMP)  ## Compare with the real duvet at $$DUVET_RS on generate
 conformance: $(STAMP)  ## Run the official MCP conformance suite (needs npm)
 	$(BIN)/python -m tests.conformance
 
-schema: $(STAMP)  ## Write what is generated: the configuration schema, its tables, and the page of tools
+schema: $(STAMP)  ## Write what is generated: what packs declare, the configuration schema, and the pages of both
+	$(BIN)/python tools/declared.py
 	$(BIN)/contextive-mcp schema --output docs/config.schema.json
 	$(BIN)/python tools/config_page.py
 	$(BIN)/python tools/tools_page.py
@@ -68,6 +69,7 @@ docs: $(STAMP)  ## Build the documentation as a site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 golden: $(STAMP)  ## Write the golden files anew; read the diff before you commit
+	$(BIN)/python tools/declared.py
 	CONTEXTIVE_GOLDEN=write $(BIN)/python -m pytest tests/golden tests/costs
 
 badge: $(STAMP)  ## Write the badge of the README anew: how many of our own promises are kept and tested

@@ -26,6 +26,10 @@ STARTS = {
     "help": "import contextive.cli as c; c.run(['--help'])",
     "version": "import contextive.cli as c; c.run(['--version'])",
     "serve": "import contextive.server.serve",
+    "handshake": "from contextive.cli.parser import *; import contextive.cli.roots as r, contextive.server.host as h,"
+    " contextive.server.serve, contextive.server.stdio;"
+    " o = parse(build_parser(), ['serve', '--project', '.', '--stdio']);"
+    " s = h.Host(r.config_loader(o)(), mode='stdio'); s.door('contextive').instructions(s.owner)",
 }
 
 

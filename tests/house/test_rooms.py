@@ -46,8 +46,8 @@ def imports_of(module: Module) -> Iterator[tuple[int, str]]:
                     above = package.split(".")[: len(package.split(".")) - (level - 1)]
                     base = ".".join([*above, base]).rstrip(".")
                 yield from ((node.lineno, f"{base}.{alias.name}") for alias in names)
-            case ast.Constant(value=str(text)) if text.startswith("contextive.") and _is_module(text):
-                yield node.lineno, text
+            case ast.Constant(value=str(text)) if text.startswith("contextive.") and _is_module(text.partition(":")[0]):
+                yield node.lineno, text.partition(":")[0]
 
 
 def _is_module(dotted: str) -> bool:
@@ -136,6 +136,7 @@ def _sample(name: str, code: str) -> Module:
         "if TYPE_CHECKING:\n    from contextive.packs import BUILTIN",
         "def later():\n    from contextive.ops import demo",
         "import_module('contextive.cli.parser')",
+        "services.provide('contextive.server.host:Host', make)",
     ],
 )
 def test_an_import_against_the_flow_is_found(code: str) -> None:

@@ -248,7 +248,7 @@ def test_a_cursor_outlives_an_edit(desk: Desk) -> None:
 def completed(desk: Desk, name: str, prefix: str, **others: str) -> list[str]:
     context = desk.host.context(desk.host.owner, door="test", profile=PROFILE, request_id="c")
     template = next(r for r in desk.surface.resources if name in UriTemplate(r.uri).names)
-    found = asyncio.run(desk.host.dispatcher.complete("trace", template.complete[name], prefix, others, context))
+    found = asyncio.run(desk.host.dispatcher.complete("trace", template.code.complete[name], prefix, others, context))
     return list(found)
 
 
@@ -256,7 +256,7 @@ def test_every_blank_of_every_template_can_be_completed(desk: Desk) -> None:
     templates = [resource for resource in desk.surface.resources if resource.is_template]
     assert len(templates) >= 7
     for template in templates:
-        assert set(UriTemplate(template.uri).names) <= set(template.complete), template.uri
+        assert set(UriTemplate(template.uri).names) <= set(template.code.complete), template.uri
     assert completed(desk, "spec_id", "") == ["specs-coffee", "specs-tea"]
     assert completed(desk, "spec_id", "specs-t") == ["specs-tea"]
     assert completed(desk, "section_id", "") == ["coffee", "brewing", "serving", "tea", "steeping"]

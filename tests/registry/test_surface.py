@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 
 import pytest
 
@@ -179,6 +180,15 @@ def test_a_service_is_found_by_its_type_and_missed_by_name() -> None:
     replacement = Clock()
     services.add(replacement)
     assert services.get(Clock) is replacement
+
+
+def test_a_service_that_is_provided_by_the_name_of_its_type_is_built_once_and_when_it_is_asked_for() -> None:
+    built = []
+    services = Services()
+    services.provide("fractions:Fraction", lambda: built.append(1) or Fraction(1, 2))  # type: ignore[func-returns-value]
+    assert built == []
+    assert services.get(Fraction) is services.get(Fraction)
+    assert built == [1]
 
 
 ##= docs/spec/gateway.md#scopes-of-the-tools

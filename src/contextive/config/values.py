@@ -66,6 +66,8 @@ class Section(BaseModel):
         # Code writes attribute names; documents are validated with `by_name=False`, so a file cannot.
         validate_by_name=True,
         validate_by_alias=True,
+        # Built once, as parts of the whole, when the first document is read.
+        defer_build=True,
         # An exception that escapes into a log must not carry a token.
         hide_input_in_errors=True,
     )

@@ -1,10 +1,19 @@
-"""The packs that come with the product: declarations only, each in a module of its own, imported when first used."""
+"""The packs that come with the product: declarations only, each in a module of its own.
+
+What they declare is also written down, in `declared.json`, so that a server starts and lists its tools without importing them.
+`make schema` writes that file anew from the modules, and a test fails where they differ.
+"""
 
 from __future__ import annotations
 
+import json
+from functools import cache
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 from contextive.registry import Pack
+from contextive.registry.written import read_back, write_down
 
 ##= docs/spec/host.md#discovery
 ##% Packs that come with the product MUST be found in a static registry.
@@ -20,9 +29,29 @@ BUILTIN: dict[str, str] = {
 
 OFF_BY_DEFAULT: frozenset[str] = frozenset()
 
+DECLARED = Path(__file__).with_name("declared.json")
 
+
+@cache
 def load_builtin(name: str) -> Pack:
-    """The built-in pack of that name."""
+    """The built-in pack of that name. Its modules are imported when something of it runs for the first time."""
+    return read_back(_declared()[name], lambda: import_builtin(name))
+
+
+def import_builtin(name: str) -> Pack:
+    """The built-in pack of that name with all its code."""
     pack = import_module(BUILTIN[name]).pack
     assert isinstance(pack, Pack)
     return pack
+
+
+def declared_text() -> str:
+    """The text of `declared.json`, from the modules as they are now."""
+    declared = {name: write_down(import_builtin(name)) for name in BUILTIN}
+    return json.dumps(declared, indent=1, ensure_ascii=False) + "\n"
+
+
+@cache
+def _declared() -> dict[str, Any]:
+    declared: dict[str, Any] = json.loads(DECLARED.read_text(encoding="utf-8"))
+    return declared

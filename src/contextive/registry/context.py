@@ -93,31 +93,40 @@ class Services:
     """The parts that the composition root built, found by their type."""
 
     def __init__(self, *parts: object) -> None:
-        self._parts: dict[type, object] = {}
+        self._parts: dict[str, object] = {}
         self._building = threading.RLock()
-        self._factories: dict[type, Callable[[], object]] = {}
+        self._factories: dict[str, Callable[[], object]] = {}
         for part in parts:
             self.add(part)
 
     def add(self, part: object, as_type: type | None = None) -> None:
-        self._parts[as_type or type(part)] = part
+        self._parts[_name_of(as_type or type(part))] = part
 
-    def provide(self, kind: type[T], factory: Callable[[], T]) -> None:
-        """Have a part built when it is first asked for; replaces one that is there."""
-        self._factories[kind] = factory
-        self._parts.pop(kind, None)
+    def provide(self, kind: type | str, factory: Callable[[], object]) -> None:
+        """Have a part built when it is first asked for; replaces one that is there.
+
+        A kind that is dear to import may be named as `package.module:Class`.
+        """
+        name = kind if isinstance(kind, str) else _name_of(kind)
+        self._factories[name] = factory
+        self._parts.pop(name, None)
 
     def get(self, kind: type[T]) -> T:
-        part = self._parts.get(kind)
-        if part is None and kind in self._factories:
+        name = _name_of(kind)
+        part = self._parts.get(name)
+        if part is None and name in self._factories:
             with self._building:
-                part = self._parts.get(kind)
+                part = self._parts.get(name)
                 if part is None:
-                    part = self._parts[kind] = self._factories[kind]()
+                    part = self._parts[name] = self._factories[name]()
         if part is None:
             raise Unavailable(f"{kind.__name__} is not part of this server.")
         assert isinstance(part, kind)
         return part
+
+
+def _name_of(kind: type) -> str:
+    return f"{kind.__module__}:{kind.__qualname__}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,23 @@ class Annotations:
     open_world: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ToolCode:
+    """What runs when a tool is called, and the types of what it takes and gives."""
+
+    input_model: type[BaseModel]
+    output_model: type[BaseModel] | None
+    handler: ToolHandler
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSchemas:
+    """What a tool takes and gives, as JSON Schemas."""
+
+    input: dict[str, Any]
+    output: dict[str, Any] | None
+
+
 ##= docs/spec/host.md#declaration
 ##% A tool MUST have a name, a title, a description, an input schema and an output schema.
 ##= docs/spec/host.md#declaration
@@ -67,14 +84,12 @@ class Annotations:
 ##% A tool that changes something MUST say so in its safety notes.
 @dataclass(frozen=True)
 class Tool:
-    """One tool: its name and words, its input and output, its scope, and the handler behind it."""
+    """One tool: its name and words, its scope, and the code behind it, which is loaded when it is first needed."""
 
     name: str
     title: str
     description: str
-    input_model: type[BaseModel]
-    output_model: type[BaseModel] | None
-    handler: ToolHandler
+    load: Callable[[], ToolCode]
     scope: Scope = Scope.READER
     labels: tuple[str, ...] = ()
     safety_notes: str = ""
@@ -84,13 +99,33 @@ class Tool:
     pack: str = ""
     timeout_seconds: float | None = None
     """A time limit of its own, for a tool that takes long by nature; None means the server's."""
+    schemas: ToolSchemas | None = None
+    """Its schemas, where they were written down before; else they are made from the types of its handler."""
+
+    @cached_property
+    def code(self) -> ToolCode:
+        return self.load()
+
+    @property
+    def input_model(self) -> type[BaseModel]:
+        return self.code.input_model
+
+    @property
+    def output_model(self) -> type[BaseModel] | None:
+        return self.code.output_model
+
+    @property
+    def handler(self) -> ToolHandler:
+        return self.code.handler
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
-        return input_schema(self.input_model)
+        return self.schemas.input if self.schemas is not None else input_schema(self.input_model)
 
     @cached_property
     def output_schema(self) -> dict[str, Any] | None:
+        if self.schemas is not None:
+            return self.schemas.output
         return output_schema(self.output_model) if self.output_model is not None else None
 
     @cached_property
@@ -114,6 +149,15 @@ class ResourceEntry:
 ListHandler: TypeAlias = Callable[[int, int, Context], Awaitable[Sequence[ResourceEntry]] | Sequence[ResourceEntry]]
 
 
+@dataclass(frozen=True, slots=True)
+class ResourceCode:
+    """What reads a resource, what pages the members of a template, and what proposes values for its blanks."""
+
+    read: ReadHandler
+    list_entries: ListHandler | None = None
+    complete: Mapping[str, CompleteHandler] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class Resource:
     """Resources below one URI or one RFC 6570 template. `list_entries(offset, limit, ctx)` pages a template's members."""
@@ -123,13 +167,15 @@ class Resource:
     title: str
     description: str
     mime_type: str
-    read: ReadHandler
+    load: Callable[[], ResourceCode]
     scope: Scope = Scope.READER
-    list_entries: ListHandler | None = None
-    complete: Mapping[str, CompleteHandler] = field(default_factory=dict)
     in_parts: bool = False
     """Whether the queries `offset` and `limit` choose a part of it."""
     pack: str = ""
+
+    @cached_property
+    def code(self) -> ResourceCode:
+        return self.load()
 
     @property
     def is_template(self) -> bool:
@@ -143,7 +189,15 @@ class PromptArgument:
     name: str
     description: str
     required: bool = False
-    complete: CompleteHandler | None = None
+    complete: CompleteHandler | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptCode:
+    """What renders a prompt, and what proposes values for its blanks."""
+
+    render: RenderHandler
+    complete: Mapping[str, CompleteHandler] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -153,10 +207,14 @@ class Prompt:
     name: str
     title: str
     description: str
-    render: RenderHandler
+    load: Callable[[], PromptCode]
     arguments: tuple[PromptArgument, ...] = ()
     scope: Scope = Scope.READER
     pack: str = ""
+
+    @cached_property
+    def code(self) -> PromptCode:
+        return self.load()
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -199,14 +257,13 @@ class Pack:
 
         def declare(handler: F) -> F:
             input_model, output_model = _models_of(handler)
+            code = ToolCode(input_model, output or output_model, handler)
             self.tools.append(
                 Tool(
                     name=name,
                     title=title,
                     description=description,
-                    input_model=input_model,
-                    output_model=output or output_model,
-                    handler=handler,
+                    load=lambda: code,
                     scope=scope,
                     labels=tuple(labels),
                     safety_notes=safety_notes,
@@ -237,6 +294,7 @@ class Pack:
         """Declare the decorated `read(variables, ctx)` as the resource at `uri`, which may be a template."""
 
         def declare(read: F) -> F:
+            code = ResourceCode(read, list_entries, dict(complete or {}))
             self.resources.append(
                 Resource(
                     uri=uri,
@@ -244,10 +302,8 @@ class Pack:
                     title=title,
                     description=description,
                     mime_type=mime_type,
-                    read=read,
+                    load=lambda: code,
                     scope=scope,
-                    list_entries=list_entries,
-                    complete=dict(complete or {}),
                     in_parts=in_parts,
                     pack=self.name,
                 )
@@ -268,12 +324,13 @@ class Pack:
         """Declare the decorated `render(arguments, ctx) -> messages` as a prompt."""
 
         def declare(render: F) -> F:
+            code = PromptCode(render, {a.name: a.complete for a in arguments if a.complete is not None})
             self.prompts.append(
                 Prompt(
                     name=name,
                     title=title,
                     description=description,
-                    render=render,
+                    load=lambda: code,
                     arguments=tuple(arguments),
                     scope=scope,
                     pack=self.name,

@@ -167,8 +167,8 @@ class Dispatcher:
         """The body of one resource."""
         resource, full_uri, variables = surface.find_resource(uri)
         value = await self._guarded(
-            lambda own: resource.read(variables, own),
-            resource.read,
+            lambda own: resource.code.read(variables, own),
+            resource.code.read,
             f"resource {resource.name}",
             self._within(resource.pack, ctx),
         )
@@ -220,7 +220,10 @@ class Dispatcher:
         if missing:
             raise InvalidRequest(f"Prompt {name} needs the argument {missing[0]}.", hint="Give it a non-empty value.")
         messages = await self._guarded(
-            lambda own: prompt.render(arguments, own), prompt.render, f"prompt {name}", self._within(prompt.pack, ctx)
+            lambda own: prompt.code.render(arguments, own),
+            prompt.code.render,
+            f"prompt {name}",
+            self._within(prompt.pack, ctx),
         )
         return prompt, [replace(message, content=_well_formed(message.content)) for message in messages]
 
@@ -234,8 +237,8 @@ class Dispatcher:
         return [well_formed(str(value)) for value in values]
 
     async def _entries(self, resource: Resource, offset: int, limit: int, ctx: Context) -> Sequence[ResourceEntry]:
-        if resource.list_entries is not None:
-            handler = resource.list_entries
+        handler = resource.code.list_entries
+        if handler is not None:
             listed: Sequence[ResourceEntry] = await self._guarded(
                 lambda own: handler(offset, limit, own),
                 handler,

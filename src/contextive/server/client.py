@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any, TypeAlias, get_args
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from contextive.errors import CapabilityMissing, InvalidRequest, UpstreamError
 from contextive.registry import InputNeeded, Question
@@ -20,14 +20,13 @@ from contextive.server.sdk import connection_of
 
 _LEVELS: tuple[str, ...] = get_args(types.LoggingLevel)
 _LEVEL_KEY = "contextive.log_level"
-_REQUESTS: TypeAdapter[types.CreateMessageRequest | types.ListRootsRequest | types.ElicitRequest] = TypeAdapter(
-    types.CreateMessageRequest | types.ListRootsRequest | types.ElicitRequest
-)
-_RESULTS: Mapping[str, type[BaseModel]] = {
-    "sampling/createMessage": types.CreateMessageResult,
-    "roots/list": types.ListRootsResult,
-    "elicitation/create": types.ElicitResult,
+_Request: TypeAlias = types.CreateMessageRequest | types.ListRootsRequest | types.ElicitRequest
+_MESSAGES: Mapping[str, tuple[type[_Request], type[BaseModel]]] = {
+    "sampling/createMessage": (types.CreateMessageRequest, types.CreateMessageResult),
+    "roots/list": (types.ListRootsRequest, types.ListRootsResult),
+    "elicitation/create": (types.ElicitRequest, types.ElicitResult),
 }
+"""The request and the result behind each question."""
 
 
 def remember_log_level(ctx: ServerRequestContext[Any, Any], level: str) -> None:
@@ -92,11 +91,12 @@ class McpClient:
         return {key: self.answers[key] for key in questions}
 
     async def _ask_now(self, question: Question) -> dict[str, Any]:
-        request = _REQUESTS.validate_python({"method": question.method, "params": dict(question.params)})
+        request_type, result_type = _MESSAGES[question.method]
+        request = request_type.model_validate({"method": question.method, "params": dict(question.params)})
         try:
             result: BaseModel = await self._ctx.session.send_request(
                 request,
-                _RESULTS[question.method],
+                result_type,
                 metadata=ServerMessageMetadata(related_request_id=self._ctx.request_id),
             )
         except (MCPError, ValidationError):

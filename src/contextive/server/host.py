@@ -13,15 +13,6 @@ from typing import TYPE_CHECKING, Literal
 
 from contextive.config import Config, LoadedConfig
 from contextive.errors import ContextiveError, Unavailable
-from contextive.ingest.notes_service import NotesService
-from contextive.ingest.schedule import SchedulePlan
-from contextive.ingest.trace_service import TraceService
-from contextive.models.request import ModelUse
-from contextive.models.router import ModelRouter
-from contextive.notes.ask_rules import AskRules
-from contextive.packs.introspect import HealthCheck, Identity, ServerFacts
-from contextive.packs.notes.asking import Answerer
-from contextive.recipes.place import RecipePlace
 from contextive.registry import (
     OWNER_AS_MAINTAINER,
     OWNER_AS_READER,
@@ -38,16 +29,30 @@ from contextive.registry import (
     Surface,
 )
 from contextive.registry.threads import run_in_thread
-from contextive.search.index import Index
 from contextive.server.assembly import Assembly, assemble, limits_of
 from contextive.server.auth import TokenBook
+from contextive.server.parts import (
+    ANSWERER,
+    ASK_RULES,
+    FACTS,
+    INDEX,
+    NOTES,
+    RECIPES,
+    ROUTER,
+    SAFEKEEPING,
+    SCHEDULE,
+    TRACE,
+    provide_parts,
+)
 from contextive.server.profiles import PROFILES, Profile
-from contextive.server.safekeeping import safekeeping
-from contextive.server.scheduler import plan_of
-from contextive.server.telemetry import Metrics, log_call, log_model_use
+from contextive.server.telemetry import Metrics, log_call
 
 if TYPE_CHECKING:
+    from contextive.ingest.trace_service import TraceService
+    from contextive.models.request import ModelUse
+    from contextive.packs.introspect import HealthCheck
     from contextive.search.happenings import Happening
+    from contextive.search.index import Index
     from contextive.server.protocol import McpDoor
     from contextive.server.tokens import TokenFile
 
@@ -82,15 +87,9 @@ class Host:
             observers=[log_call],
             freshness=lambda: Freshness.now(self.generation),
         )
-        self._publish_facts()
-        self.services.provide(TraceService, lambda: trace_service(self.loaded))
-        self._provide_notes()
-        self._provide_models()
-        self.services.add(plan_of(loaded.config))
         self._index: Index | None = None
         self._keeps = False
-        self.services.provide(Index, self._open_index)
-        self.services.add(safekeeping(loaded, self.services, self._count))
+        provide_parts(self)
         self.services.add(self.dispatcher)
 
     @property
@@ -179,6 +178,12 @@ class Host:
             self._doors[profile_name] = McpDoor(self, PROFILES[profile_name])
         return self._doors[profile_name]
 
+    def load_packs(self) -> None:
+        """Load the code of every pack now, and not when something of it runs for the first time."""
+        for pack in self.assembly.registry.packs.values():
+            for declared in (*pack.tools, *pack.resources, *pack.prompts):
+                _ = declared.code
+
     def enable_metrics(self) -> Metrics:
         """Count calls from now on. Only worth its import where something can scrape it."""
         if self.metrics is None:
@@ -211,19 +216,17 @@ class Host:
             former.gateway.close()
         self.dispatcher.registry, self.dispatcher.limits = assembly.registry, limits_of(loaded.config)
         self.generation += 1
-        self._publish_facts()
-        self.services.add(plan_of(loaded.config))
+        provide_parts(self, FACTS, SCHEDULE, SAFEKEEPING)
         if loaded.config.trace != before_config.trace:
-            self.services.provide(TraceService, lambda: trace_service(self.loaded))
+            provide_parts(self, TRACE)
         if loaded.config.notes != before_config.notes:
-            self._provide_notes()
+            provide_parts(self, NOTES, ASK_RULES)
         if any(
             getattr(loaded.config, k) != getattr(before_config, k) for k in ("providers", "routing", "notes", "store")
         ):
-            self._provide_models()
+            provide_parts(self, ROUTER, ANSWERER, RECIPES)
         if any(getattr(loaded.config, k) != getattr(before_config, k) for k in _INDEX_SECTIONS):
             await asyncio.to_thread(self._renew_index)
-        self.services.add(safekeeping(loaded, self.services, self._count))
         self.report_problems()
         if self.metrics is not None:
             self.metrics.know(self._all_tool_names())
@@ -246,7 +249,7 @@ class Host:
         """Have the index follow the files in the background, from now until `close`."""
         self._keeps = True
         if self.config.knowledge.auto_ingest and not self.is_remote:
-            self.services.get(Index).keep()
+            self.index().keep()
 
     ##= docs/spec/host.md#shutdown
     ##% Before the process ends, the server MUST close the connections and streams that it holds open.
@@ -258,7 +261,14 @@ class Host:
         if self.assembly.gateway is not None:
             self.assembly.gateway.close()
 
-    def _open_index(self) -> Index:
+    def index(self) -> Index:
+        """The index of the project, opened when it is first asked for."""
+        from contextive.search.index import Index
+
+        return self.services.get(Index)
+
+    def open_index(self) -> Index:
+        """A new index, which this host closes in the end."""
         from contextive.server.indexing import open_index
 
         if self.is_remote:
@@ -271,13 +281,13 @@ class Host:
             self.services,
             is_served=self.mode != "in-process",
             holder=self.holder,
-            observer=self._count,
+            observer=self.count,
         )
         return self._index
 
     def _renew_index(self) -> None:
         self.close()
-        self.services.provide(Index, self._open_index)
+        provide_parts(self, INDEX)
         if self._keeps:
             self.keep_index()
 
@@ -291,7 +301,7 @@ class Host:
     async def prepare_watch(self, uris: Iterable[str]) -> None:
         """Called before somebody is subscribed: what changes from this moment on will be told."""
         if any(map(_is_traced, uris)):
-            await run_in_thread(self.services.get(TraceService).remember_statuses)
+            await run_in_thread(lambda: self._trace().remember_statuses())
 
     ##= docs/spec/trace.md#fresh-answers
     ##% A client that has subscribed to a requirement MUST be told when its status changes.
@@ -300,12 +310,14 @@ class Host:
         watching = [door for door in self._doors.values() if any(map(_is_traced, door.hub.watched))]
         if not watching:
             return
-        for uri in await run_in_thread(self.services.get(TraceService).changed_resources):
+        for uri in await run_in_thread(lambda: self._trace().changed_resources()):
             for door in watching:
                 await door.hub.announce_resource(uri)
 
     def checks(self) -> list[HealthCheck]:
         """What can be said about this server's health without asking anybody outside it."""
+        from contextive.packs.introspect import HealthCheck
+
         problems = self.assembly.problems
         return [
             HealthCheck("config", True, f"{self.loaded.source}, generation {self.generation}"),
@@ -321,6 +333,7 @@ class Host:
         """Those of the index, where this process has opened it."""
         if self._index is None:
             return []
+        from contextive.ingest.schedule import SchedulePlan
         from contextive.packs.knowledge.health import index_checks
 
         return index_checks(self._index, self.services.get(SchedulePlan), is_kept=self._index.is_kept)
@@ -329,8 +342,10 @@ class Host:
         """What has to be there before a question can be answered."""
         if self.is_remote or "knowledge" not in self.assembly.registry.packs:
             return []
+        from contextive.packs.introspect import HealthCheck
+
         try:
-            generation = self.services.get(Index).store.generation()
+            generation = self.index().store.generation()
         except ContextiveError as error:
             return [HealthCheck("index", False, error.message)]
         return [HealthCheck("index", True, f"generation {generation}")]
@@ -344,79 +359,28 @@ class Host:
             [[(p.name, p.arguments) for p in s.prompts.values()] for s in surfaces],
         )
 
-    def _identity_of(self, ctx: Context) -> Identity:
-        profile = PROFILES[ctx.profile]
-        return Identity(profile.server_name, profile.version, self.pack_names(profile))
-
-    def _provide_notes(self) -> None:
-        self.services.provide(NotesService, lambda: notes_service(self.loaded))
-        self.services.provide(AskRules, lambda: AskRules(self.config.notes.ask_client_model))
-
-    def _provide_models(self) -> None:
-        self.services.provide(ModelRouter, self._router)
-        self.services.provide(Answerer, self._answerer)  # type: ignore[type-abstract] # found by what it can do
-        self.services.add(RecipePlace(self.loaded.project, self.state_dir))
-
-    def _router(self) -> ModelRouter:
-        from contextive.server.modelling import model_router
-
-        router = model_router(self.loaded)
-        router.observers += [log_model_use, self._count_model_use]
-        for problem in router.problems:
-            logger.warning(problem)
-        return router
-
-    def _count(self, happening: Happening) -> None:
+    def count(self, happening: Happening) -> None:
+        """Count what happened to the index, where somebody can scrape it."""
         if self.metrics is not None:
             self.metrics.index.count(happening)
 
-    def _count_model_use(self, use: ModelUse) -> None:
+    def count_model_use(self, use: ModelUse) -> None:
+        """Count a request to a model, where somebody can scrape it."""
         if self.metrics is not None:
             self.metrics.count_use(use)
 
-    ##= docs/spec/models-and-recipes.md#model-router
-    ##% Every tool that invokes a model MUST do so through the router, or through the connected client.
-    def _answerer(self) -> Answerer:
-        from contextive.models.ask import AskService
-        from contextive.packs.notes.retrieval import IndexRetriever
+    def _trace(self) -> TraceService:
+        from contextive.ingest.trace_service import TraceService
 
-        retriever = IndexRetriever(lambda: self.services.get(Index), self.services.get(NotesService))
-        return AskService(self.services.get(ModelRouter), retriever)
+        return self.services.get(TraceService)
 
     def _all_tool_names(self) -> list[str]:
         return [tool.name for pack in self.assembly.registry.packs.values() for tool in pack.tools]
-
-    def _publish_facts(self) -> None:
-        providers = self.config.providers
-        self.services.add(
-            ServerFacts(
-                mode=self.mode,
-                identity_of=self._identity_of,
-                provider_count=sum(1 for provider in providers.values() if provider.enabled),
-                checks=self.checks,
-                surface_of=lambda ctx: self.surface_for(PROFILES[ctx.profile], ctx.caller),
-            )
-        )
 
 
 def _is_traced(uri: str) -> bool:
     """Whether a URI, in either spelling, is one of the trace pack's."""
     return uri.startswith(("duvet:", "/specifications", "/requirements", "/citations"))
-
-
-def trace_service(loaded: LoadedConfig) -> TraceService:
-    """The traceability of the project that a configuration belongs to."""
-    return TraceService(
-        loaded.project,
-        specifications=tuple(loaded.config.trace.specifications),
-        sources=tuple(loaded.config.trace.sources),
-        fetch=loaded.config.trace.fetch,
-    )
-
-
-def notes_service(loaded: LoadedConfig) -> NotesService:
-    """The notes of the project that a configuration belongs to."""
-    return NotesService(loaded.project, paths=tuple(loaded.config.notes.paths))
 
 
 __all__ = ["Assembly", "Host", "Mode", "assemble", "limits_of"]

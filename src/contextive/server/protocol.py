@@ -245,13 +245,11 @@ class McpDoor:
         asked: Prompt | Resource
         if isinstance(params.ref, types.PromptReference):
             asked = surface.prompt(params.ref.name)
-            arguments = {argument.name: argument for argument in asked.arguments}
-            if name not in arguments:
+            if all(argument.name != name for argument in asked.arguments):
                 raise InvalidRequest(f"The prompt {params.ref.name} has no argument of that name.")
-            handler = arguments[name].complete
         else:
             asked = surface.find_template(params.ref.uri)
-            handler = asked.complete.get(name)
+        handler = asked.code.complete.get(name)
         values = (
             await self.host.dispatcher.complete(asked.pack, handler, params.argument.value, others, self._context(ctx))
             if handler

@@ -16,7 +16,6 @@ from contextive.errors import ContextiveError
 from contextive.server.host import Host
 from contextive.server.logs import LogPipeline
 from contextive.server.profiles import Profile
-from contextive.server.scheduler import Scheduler
 from contextive.server.tracing import enable_tracing
 
 logger = logging.getLogger(__name__)
@@ -70,13 +69,14 @@ async def _serve(
     if pipe is None or asks_index(host.profile):
         background.append(asyncio.create_task(_keep_index(host)))
     background.append(asyncio.create_task(_watch_resources(host)))
-    background.append(asyncio.create_task(Scheduler(host).run()))
+    background.append(asyncio.create_task(_keep_schedule(host)))
     if host.config.server.reload:
         background.append(asyncio.create_task(_watch_config(host, changed, reload)))
     try:
         if pipe is None:
             from contextive.server.http import serve_http
 
+            host.load_packs()  # many clients share this process, and none shall wait while another one's tool is imported
             _thaw()
             await serve_http(host, stop, bind_host=bind_host, port=port)
         else:
@@ -104,6 +104,14 @@ async def _keep_index(host: Host) -> None:
     if "knowledge" in host.assembly.registry.packs:
         await asyncio.sleep(_LOOK_SECONDS)
         await asyncio.to_thread(host.keep_index)
+
+
+async def _keep_schedule(host: Host) -> None:
+    """Do what the clock asks for, after the first answer."""
+    await asyncio.sleep(_LOOK_SECONDS)
+    from contextive.server.scheduler import Scheduler
+
+    await Scheduler(host).run()
 
 
 ##= docs/spec/host.md#shutdown

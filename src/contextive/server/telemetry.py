@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from contextive.errors import all_error_types
-from contextive.models.request import ModelUse
 from contextive.registry import CallRecord
-from contextive.server.index_metrics import IndexMetrics
 from contextive.server.logs import FIELDS
 
 if TYPE_CHECKING:
     from prometheus_client import Counter, Histogram
+
+    from contextive.models.request import ModelUse
 
 logger = logging.getLogger("contextive.call")
 
@@ -113,6 +113,8 @@ class Metrics:
 
     def __init__(self, tools: Iterable[str]) -> None:
         from prometheus_client import CollectorRegistry, Counter, Histogram
+
+        from contextive.server.index_metrics import IndexMetrics
 
         self._registry = CollectorRegistry(auto_describe=True)
         self._requests = Counter(

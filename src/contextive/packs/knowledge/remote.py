@@ -309,7 +309,7 @@ def _forwarded(tool: Tool, gateway: Gateway) -> Tool:
 
     return replace(
         tool,
-        handler=forward,
+        load=lambda: replace(tool.code, handler=forward),
         timeout_seconds=gateway.seconds_for(tool) + _MARGIN_SECONDS,
         annotations=replace(tool.annotations, open_world=True),
     )
