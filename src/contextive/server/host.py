@@ -24,9 +24,12 @@ from contextive.registry import (
     Limits,
     NoClient,
     Pack,
+    Prompt,
+    Resource,
     Scope,
     Services,
     Surface,
+    Tool,
 )
 from contextive.registry.threads import run_in_thread
 from contextive.server.assembly import Assembly, assemble, limits_of
@@ -181,8 +184,9 @@ class Host:
     def load_packs(self) -> None:
         """Load the code of every pack now, and not when something of it runs for the first time."""
         for pack in self.assembly.registry.packs.values():
-            for declared in (*pack.tools, *pack.resources, *pack.prompts):
-                _ = declared.code
+            declared: list[Tool | Resource | Prompt] = [*pack.tools, *pack.resources, *pack.prompts]
+            for one in declared:
+                _ = one.code
 
     def enable_metrics(self) -> Metrics:
         """Count calls from now on. Only worth its import where something can scrape it."""
