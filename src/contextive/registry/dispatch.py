@@ -252,7 +252,8 @@ class Dispatcher:
 
     def _within(self, pack: str, ctx: Context) -> Context:
         """The context as a handler of `pack` sees it: with that pack's own settings."""
-        return replace(ctx, settings=self.registry.settings_of(pack))
+        settings = self.registry.settings_of(pack)
+        return ctx if settings == ctx.settings else replace(ctx, settings=settings)
 
     ##= docs/spec/host.md#limits
     ##% A call that runs longer than `limits.toolTimeoutSeconds` MUST end with the code `timeout`.

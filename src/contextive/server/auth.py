@@ -13,7 +13,8 @@ from contextive.config import Config
 from contextive.errors import ConfigError, Unauthorized
 from contextive.registry import Caller, Scope
 
-_ANONYMOUS = Caller("anonymous", Scope.READER)
+ANONYMOUS = Caller("anonymous", Scope.READER)
+"""Who calls a server that has no tokens."""
 
 
 class InvalidToken(Unauthorized):
@@ -116,7 +117,7 @@ class TokenBook:
     def caller_for(self, authorization: str | None) -> Caller:
         """The caller behind an `Authorization` header. Raises `Unauthorized` where one is needed and none fits."""
         if not self:
-            return _ANONYMOUS
+            return ANONYMOUS
         if authorization is None:
             raise Unauthorized("Missing credentials.", hint="Send Authorization: Bearer with a token of this server.")
         scheme, _, token = authorization.partition(" ")

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contextive.errors import ContextiveError, InternalError, InvalidRequest, RateLimited, TooLarge, Unauthorized
 from contextive.registry import Caller
-from contextive.server.auth import InvalidToken, TokenBook, is_loopback
+from contextive.server.auth import ANONYMOUS, InvalidToken, TokenBook, is_loopback
 from contextive.server.limits import RateLimiter
 from contextive.server.logs import log_refusal
 from contextive.server.protocol import CALLER_KEY, LOGGED_KEY, REQUEST_ID_KEY
@@ -118,7 +118,7 @@ class OuterWall:
                 return
             caller = self._authenticate(headers, scope)
             scope[CALLER_KEY] = caller
-            if self._book():
+            if caller is not ANONYMOUS:
                 scope["user"] = _sdk_user(caller)
             if scope["path"] not in _OPEN_PATHS:
                 answer.stays_allowed = lambda: self._is_still_good(headers)
@@ -167,14 +167,14 @@ class OuterWall:
         address = (scope.get("client") or ("unknown",))[0]
         self._requests().count(f"address:{address}")
         if scope["path"] in _OPEN_PATHS:
-            return TokenBook(()).caller_for(None)
+            return ANONYMOUS
         self._failures().check(address)
         try:
             caller = self._book().caller_for(headers.get("authorization"))
         except InvalidToken:
             self._failures().count(address)
             raise
-        if self._book():
+        if caller is not ANONYMOUS:
             self._requests().count(f"caller:{caller.name}")
         return caller
 

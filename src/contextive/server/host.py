@@ -81,6 +81,7 @@ class Host:
         self.metrics: Metrics | None = None
         self._extra_packs = tuple(extra_packs)
         self._doors: dict[str, McpDoor] = {}
+        self._pack_names: dict[str, tuple[str, ...]] = {}
         self._on_adopt: list[Callable[[], None]] = []
         self.services = Services()
         self.assembly = assemble(loaded.config, self._extra_packs)
@@ -158,8 +159,13 @@ class Host:
 
     def pack_names(self, profile: Profile) -> tuple[str, ...]:
         """The packs that a profile shows; plugins and test fixtures join the default face only."""
-        extra = (*self.assembly.plugins, *(pack.name for pack in self._extra_packs)) if profile.with_plugins else ()
-        return tuple(name for name in (*profile.packs, *extra) if name in self.assembly.registry.packs)
+        known = self._pack_names  # taken before the assembly is looked at: a reload exchanges both, this one last
+        names = known.get(profile.name)
+        if names is None:
+            extra = (*self.assembly.plugins, *(pack.name for pack in self._extra_packs)) if profile.with_plugins else ()
+            names = tuple(name for name in (*profile.packs, *extra) if name in self.assembly.registry.packs)
+            known[profile.name] = names
+        return names
 
     def context(
         self, caller: Caller, *, door: str, profile: Profile, request_id: str, client: Client | None = None
@@ -215,7 +221,7 @@ class Host:
         # In a thread: a plugin that takes long to load must not hold up the calls that are being served.
         assembly = await asyncio.to_thread(assemble, loaded.config, self._extra_packs)
         before_config = self.loaded.config
-        former, self.loaded, self.assembly = self.assembly, loaded, assembly
+        former, self.loaded, self.assembly, self._pack_names = self.assembly, loaded, assembly, {}
         if former.gateway is not None:
             former.gateway.close()
         self.dispatcher.registry, self.dispatcher.limits = assembly.registry, limits_of(loaded.config)

@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line on standard error, written by a thread of its own. Callers only put a record into a queue."""
+"""Structured logs: one JSON object a line on standard error, written by a thread of its own; callers only queue a record."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEVELS: Mapping[str, int] = {
     "warn": logging.WARNING,
     "error": logging.ERROR,
 }
-_BATCH_SECONDS = 0.05
+_BATCH_SECONDS = 0.2
 _LINES_AT_ONCE = 16
 _BREATH_SECONDS = 0.0005
 _CLOSE_SECONDS = 5.0
