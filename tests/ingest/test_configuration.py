@@ -15,6 +15,7 @@ from tests.ingest.projects import (
     MILK,
     TEA,
     Project,
+    citations_of,
     cite,
     observed,
     picture,
@@ -165,6 +166,50 @@ def test_specifications_are_found_in_their_usual_places(place: str, bare: Projec
 def test_other_texts_are_no_specifications(place: str, bare: Project) -> None:
     bare.write(place, COFFEE)
     assert statuses(bare.service().view()) == {}
+
+
+POT = "1. Pots\n\n   A pot MUST NOT hold tea.  A pot MAY whistle.\n"
+POT_URL = "https://www.rfc-editor.org/rfc/rfc2324"
+
+
+##= docs/spec/trace.md#defaults
+##% Below `specs`, the texts of URLs and the requirement files that older versions of duvet keep there MUST be
+##% understood.
+def test_texts_below_the_name_of_a_host_are_those_of_its_urls(bare: Project) -> None:
+    bare.write("specs/www.rfc-editor.org/rfc/rfc2324.txt", POT)
+    bare.write("specs/example.org/drafts/draft-pots-02.txt", POT.replace("tea", "soup"))
+    bare.write("specs/coffee.md", COFFEE)
+    bare.write("src/a.rs", cite(f"{POT_URL}#section-1", "A pot MUST NOT hold tea."))
+    bare.write("src/b.rs", cite("https://example.org/drafts/draft-pots-02.txt#section-1", "A pot MUST NOT hold soup."))
+    bare.write("src/c.rs", cite("specs/www.rfc-editor.org/rfc/rfc2324.txt#section-1", "A pot MAY whistle."))
+    service = bare.service()
+    view = service.view()
+    assert view.state.problems == ()
+    assert [(e.id, e.url) for e in view.catalog.specifications.values()] == [
+        ("draft-pots-02", "https://example.org/drafts/draft-pots-02"),
+        ("rfc2324", POT_URL),
+        ("specs-coffee", "specs/coffee.md"),
+    ]
+    assert citations_of(view, "A pot MUST NOT hold tea.") == ["src/a.rs:1"]
+    assert citations_of(view, "A pot MUST NOT hold soup.") == ["src/b.rs:1"]
+    assert {"src/c.rs:1"} == {*citations_of(view, "A pot MAY whistle.")}
+    assert service.view() is view
+
+
+def test_where_requirements_were_extracted_below_specs_they_alone_count(bare: Project) -> None:
+    bare.write("specs/www.rfc-editor.org/rfc/rfc2324.txt", POT)
+    bare.write("specs/www.rfc-editor.org/rfc/rfc7168.txt", POT.replace("tea", "soup"))
+    extracted = f'target = "{POT_URL}#section-1"\n\n[[spec]]\nlevel = "MUST"\nquote = "A pot MUST NOT hold tea."\n'
+    bare.write("specs/www.rfc-editor.org/rfc/rfc2324/section-1.toml", extracted)
+    exception = (
+        f'target = "{POT_URL}#section-1"\n\n[[exception]]\nquote = "A pot MUST NOT hold tea."\nreason = "Why not?"\n'
+    )
+    bare.write("specs/exceptions/tea.toml", exception)
+    bare.write("src/a.rs", cite("https://www.rfc-editor.org/rfc/rfc7168#section-1", "A pot MUST NOT hold soup."))
+    view = bare.service().view()
+    assert view.state.problems == ()
+    assert statuses(view) == {"A pot MUST NOT hold tea.": "exception"}
+    assert list(view.catalog.specifications) == ["rfc2324", "rfc7168"]
 
 
 def test_a_specification_that_is_added_while_alive_is_found(bare: Project) -> None:

@@ -271,6 +271,8 @@ def test_the_code_around_a_citation_is_shown(desk: Desk) -> None:
 ##= docs/spec/trace.md#resolve-spec-id
 ##% A path with `./` or `file://` before it, and every usual address of an RFC, MUST resolve to the same id as the
 ##% plain form.
+##= docs/spec/trace.md#resolve-spec-id
+##% An absolute path into the project, the path of a resource and the bare name of an RFC MUST resolve, too.
 @pytest.mark.parametrize(
     ("spelling", "expected"),
     [
@@ -282,14 +284,27 @@ def test_the_code_around_a_citation_is_shown(desk: Desk) -> None:
         ("https://www.rfc-editor.org/rfc/rfc2324.html", "rfc2324"),
         ("https://datatracker.ietf.org/doc/html/rfc2324", "rfc2324"),
         ("https://tools.ietf.org/rfc/rfc2324.txt", "rfc2324"),
+        ("https://www.rfc-editor.org/info/rfc2324", "rfc2324"),
+        ("https://datatracker.ietf.org/doc/rfc2324/", "rfc2324"),
+        ("RFC 2324", "rfc2324"),
+        ("RFC2324", "rfc2324"),
+        ("{root}/specs/coffee.md", "specs-coffee"),
+        ("file://{root}/specs/coffee.md", "specs-coffee"),
+        ("file://{root}/specs/co%66fee.md", "specs-coffee"),
+        ("/specifications/specs-coffee", "specs-coffee"),
+        ("duvet:///specifications/specs-coffee/sections", "specs-coffee"),
         ("specs/none.md", None),
+        ("RFC 2325", None),
+        ("https://example.org/rfc2324", None),
+        ("/specifications/none", None),
+        ("https://[bad", None),
     ],
 )
 def test_every_spelling_of_a_specification_has_one_id(spelling: str, expected: str | None, desk: Desk) -> None:
     source = '[[specification]]\nsource = "https://www.rfc-editor.org/rfc/rfc2324"\n'
     desk.project.write(".duvet/specifications/www.rfc-editor.org/rfc/rfc2324.txt", RFC)
     desk.project.write(".duvet/config.toml", CONFIG + source)
-    data = desk.call("resolve_spec_id", url=spelling)
+    data = desk.call("resolve_spec_id", url=spelling.format(root=desk.project.root))
     assert data.get("spec_id") == expected
     assert ("error" in data) == (expected is None)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 from contextive.trace.citation import CommentStyle
 from contextive.trace.duvet_config import REQUIREMENT_PATTERNS, SourcePattern, SpecificationSource, TraceSettings
 from contextive.workspace.folders import Folders
@@ -15,6 +18,10 @@ SPECIFICATION_PATTERNS = (
     "docs/specs/**/*.md",
     "**/*.requirements.md",
 )
+_STORE = "specs"
+_STORED = re.compile(rf"{_STORE}/((?:[a-z0-9-]+\.)+[a-z]{{2,}}/.+)\.txt\Z")
+"""A text of a URL below the directory of its host."""
+_STORED_REQUIREMENTS = f"{_STORE}/**/*.toml"
 _SLASHES = CommentStyle("//=", "//#")
 _STARS = CommentStyle("*=", "*#")
 _HASHES = (CommentStyle("##=", "##%"), CommentStyle("#=", "#%"))
@@ -40,12 +47,41 @@ def settings_for(
     folders: Folders | None = None,
 ) -> TraceSettings:
     """Settings from our own configuration's `trace` section, with defaults for what it leaves open."""
-    paths = _specifications(root, specifications, allows, folders or Folders())
-    return TraceSettings(
+    folders = folders or Folders()
+    paths = _specifications(root, specifications, allows, folders)
+    settings = TraceSettings(
         specifications=tuple(map(SpecificationSource, paths)),
         sources=tuple(_sources(sources)),
         requirement_patterns=REQUIREMENT_PATTERNS,
         automatic=not sources,
+    )
+    stored = {path: f"https://{found[1]}" for path in paths if (found := _STORED.match(path))}
+    return settings if specifications or not stored else _with_store(settings, root, stored, allows, folders)
+
+
+##= docs/spec/trace.md#defaults
+##% Below `specs`, the texts of URLs and the requirement files that older versions of duvet keep there MUST be understood.
+def _with_store(
+    settings: TraceSettings, root: str, stored: dict[str, str], allows: Allows | None, folders: Folders
+) -> TraceSettings:
+    """The settings of a project in the layout that duvet had before its configuration file.
+
+    What was extracted there says which texts count; the others are there to be referred to.
+    """
+    written = set(Glob(_STORED_REQUIREMENTS).walk(root, allows, folders))
+    folders_written = {path.rpartition("/")[0] for path in written}
+    extracted = any(path.removesuffix(".txt") in folders_written for path in stored)
+    sources = []
+    for source in settings.specifications:
+        if source.source not in stored:
+            sources.append(source)
+        elif not extracted:
+            sources.append(SpecificationSource(stored[source.source]))
+    return replace(
+        settings,
+        specifications=tuple(sources),
+        requirement_patterns=(*settings.requirement_patterns, _STORED_REQUIREMENTS),
+        download_dir=_STORE,
     )
 
 

@@ -105,7 +105,13 @@ class TraceService:
             state = self._current_project().read(self._folders)
             if self._view is None or self._view.state is not state:
                 generation = self._view.generation + 1 if self._view else 1
-                self._view = TraceView(state, TraceCatalog(state.analysis, state.specifications), generation)
+                catalog = TraceCatalog(
+                    state.analysis,
+                    state.specifications,
+                    root=str(self.files.root),
+                    download_dir=state.settings.download_dir,
+                )
+                self._view = TraceView(state, catalog, generation)
             self._view_of_look = self._looks
             return self._view
 

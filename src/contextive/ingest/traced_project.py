@@ -17,7 +17,7 @@ from contextive.trace.duvet_config import SourcePattern, SpecificationSource, Tr
 from contextive.trace.extraction import ExtractedRequirement, extract_requirements, requirement_file
 from contextive.trace.level import CitationType
 from contextive.trace.specification import Format, Section, Specification, parse_specification
-from contextive.trace.target import Target, cached_path, normalise_url, requirements_dir
+from contextive.trace.target import Target, cached_path, normalise_url, requirements_dir, stored_path
 from contextive.trace.text import quoted
 from contextive.workspace.files import FileText, ProjectFiles, Unreadable, ancestors
 from contextive.workspace.folders import Folders
@@ -211,12 +211,17 @@ class TracedProject:
     def _path(self, target: Target) -> str:
         return cached_path(target.path, self.settings.download_dir) if target.is_url else target.path
 
+    def _document(self, target: Target) -> str:
+        """What all spellings of a document share."""
+        return stored_path(target.path, self.settings.download_dir)
+
     def _format_of(self, target: Target) -> Format:
         """The format that a target names, or, where spellings are unified, the one that the configuration names for it."""
         if target.format is not Format.AUTO or not self.unify_aliases:
             return target.format
+        document = self._document(target)
         wanted = (
-            s.format for s in self.settings.specifications if self.configured_target(s).canonical == target.canonical
+            s.format for s in self.settings.specifications if self._document(self.configured_target(s)) == document
         )
         return next(wanted, Format.AUTO)
 
@@ -368,7 +373,7 @@ class TracedProject:
             known = self.specification(plain)
             if isinstance(known, Specification) and known.format is target.format:
                 return plain
-        return self._spellings.setdefault((target.canonical, target.format), target)
+        return self._spellings.setdefault((self._document(target), target.format), target)
 
 
 @lru_cache(maxsize=256)

@@ -10,16 +10,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import chain
 from operator import is_
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from contextive.trace.analysis import Analysis, Matched, Share, TargetReport
 from contextive.trace.citation import Citation, Problem
 from contextive.trace.level import CitationType
 from contextive.trace.requirement import Requirement, renewed_requirements, requirements_of
 from contextive.trace.specification import Format, Section, Specification, parse_specification, slug
-from contextive.trace.target import Target, normalise_url
+from contextive.trace.target import Target, stored_path
 
 _RFC_NUMBER = re.compile(r"/rfc(\d+)(?:\.\w+)?/?\Z")
+_RFC_NAME = re.compile(
+    r"(?:https?://(?:[a-z]+\.)?(?:rfc-editor|ietf)\.org/(?:[a-z]+/)*)?rfc[ -]?(\d{1,5})(?:\.[a-z]+)?/?\Z", re.IGNORECASE
+)
+_RESOURCE = re.compile(r"(?:duvet://)?/specifications/([^/]+)")
 _UPWARDS = re.compile(r"\A(?:\.\./)+")
 MIN_PREFIX = 8
 NAMELESS = "-"
@@ -84,8 +88,14 @@ class TraceCatalog:
         self,
         analysis: Analysis,
         specifications: Mapping[Target, Specification],
+        *,
+        root: str = "",
+        download_dir: str = "",
     ) -> None:
+        """`root` is where the project stands, `download_dir` where it keeps the texts of URLs: both to know names by."""
         self.analysis = analysis
+        self._root = root
+        self._download_dir = download_dir
         wanted = sorted({*specifications, *analysis.reports}, key=Target.sort_key)
         ids = _remembered_ids(tuple(wanted))
         self.specifications: dict[str, SpecificationEntry] = {
@@ -97,6 +107,12 @@ class TraceCatalog:
             for target in wanted
         }
         self._by_target = {entry.target: entry for entry in self.specifications.values()}
+
+    def _stored_at(self, path: str) -> list[SpecificationEntry]:
+        """The specifications that a path or URL names, in whichever of its spellings."""
+        wanted = stored_path(path, self._download_dir)
+        entries = self.specifications.values()
+        return [e for e in entries if path == e.target.path or wanted == stored_path(e.target.path, self._download_dir)]
 
     @cached_property
     def requirements(self) -> tuple[Requirement, ...]:
@@ -203,10 +219,10 @@ class TraceCatalog:
 
     def cited(self, path: str, format_: Format = Format.AUTO) -> SpecificationEntry | None:
         """The specification that a citation of this path or URL means, under the format that it asks for."""
-        wanted = Target(normalise_url(path) if "://" in path else path).canonical
-        entries = [e for e in self.specifications.values() if e.target.path == path or e.target.canonical == wanted]
+        entries = self._stored_at(path)
         if not entries and "://" not in path:
             # A relative path is looked for above the project, too.
+            wanted = stored_path(path, self._download_dir)
             entries = [e for e in self.specifications.values() if _UPWARDS.sub("", e.target.path) == wanted]
         entries.sort(key=lambda entry: entry.target.format is not format_)
         if not entries or format_ in (Format.AUTO, entries[0].specification.format):
@@ -214,13 +230,27 @@ class TraceCatalog:
         other = parse_specification(entries[0].specification.source.text, format_, path)
         return replace(entries[0], specification=other)
 
+    ##= docs/spec/trace.md#resolve-spec-id
+    ##% A path with `./` or `file://` before it, and every usual address of an RFC, MUST resolve to the same id as the
+    ##% plain form.
+    ##= docs/spec/trace.md#resolve-spec-id
+    ##% An absolute path into the project, the path of a resource and the bare name of an RFC MUST resolve, too.
     def resolve(self, name: str) -> SpecificationEntry | None:
         """The specification that a URL, a path or an id names, however it is spelled."""
-        wanted = _canonical(name)
         if name in self.specifications:
             return self.specifications[name]
-        for entry in self.specifications.values():
-            if entry.target.path == name or entry.target.canonical == wanted:
+        name = name.strip()
+        resource = _RESOURCE.match(name)
+        if resource is not None and unquote(resource[1]) in self.specifications:
+            return self.specifications[unquote(resource[1])]
+        path = name.partition("#")[0]
+        spellings = [path, unquote(path.removeprefix("file://"))] if path.startswith("file://") else [path]
+        number = _RFC_NAME.match(path)
+        if number is not None:
+            spellings.append(f"https://www.rfc-editor.org/rfc/rfc{number[1]}")
+        for spelling in spellings:
+            inside = spelling.removeprefix(f"{self._root}/") if self._root else spelling
+            for entry in self._stored_at(inside):
                 return entry
         return None
 
@@ -250,16 +280,6 @@ def _remembered(report: TargetReport) -> _Remembered:
     uncited = tuple(requirement for requirement in fresh if not requirement.is_cited)
     remembered = memory["requirements"] = _Remembered(report.shares, fresh, uncited)
     return remembered
-
-
-##= docs/spec/trace.md#resolve-spec-id
-##% A path with `./` or `file://` before it, and every usual address of an RFC, MUST resolve to the same id as the
-##% plain form.
-def _canonical(name: str) -> str:
-    name = name.strip().partition("#")[0]
-    if name.startswith("file://"):
-        name = name.removeprefix("file://")
-    return Target(normalise_url(name) if "://" in name else name).canonical
 
 
 def segment(text: str) -> str:

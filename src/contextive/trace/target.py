@@ -125,6 +125,16 @@ def cached_path(url: str, download_dir: str) -> str:
     return f"{folder}/{stem}.txt"
 
 
+def stored_path(path: str, download_dir: str) -> str:
+    """The file that holds the text of a path or URL: spellings that share it name one document."""
+    if "://" not in path:
+        return posixpath.normpath(path)
+    try:
+        return cached_path(normalise_url(path), download_dir)
+    except ValueError:
+        return path  # no URL, and so nobody's file
+
+
 def requirements_dir(target: Target, download_dir: str, requirements_root: str) -> str:
     """The directory for a specification's extracted requirements."""
     local = cached_path(target.path, download_dir) if target.is_url else target.path
