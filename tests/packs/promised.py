@@ -46,11 +46,16 @@ class Desk:
         assert isinstance(body.body, str)
         return json.loads(body.body)
 
-    def listed(self) -> list[str]:
+    def listed(self, below: str | None = None) -> list[str]:
         uris: list[str] = []
         cursor: str | None = None
         while True:
-            page = asyncio.run(self.host.dispatcher.list_resources(self.surface, cursor, self._context))
+            dispatcher = self.host.dispatcher
+            page = asyncio.run(
+                dispatcher.list_resources(self.surface, cursor, self._context)
+                if below is None
+                else dispatcher.list_below(self.surface, below, cursor, self._context)
+            )
             uris += [entry.uri for entry in page.items]
             cursor = page.next_cursor
             if cursor is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from contextive.errors import ResourceNotFound
+from contextive.errors import InvalidRequest, ResourceNotFound
 from contextive.server.instructions import write_instructions
 from tests.ingest.projects import BOIL, BREW, MILK, WARM, cite
 from tests.packs.promised import BREWING, PROFILE, Desk
@@ -181,13 +181,37 @@ def test_every_full_path_can_be_read(desk: Desk) -> None:
 
 
 ##= docs/spec/trace.md#project-resources
-##% The queries `offset` and `limit` MUST choose a part of the two lists of the project.
+##% The queries `offset` and `limit` MUST choose a part of the two lists of the project; one that is no whole number is
+##% an error.
 @pytest.mark.parametrize("name", ["requirements", "citations"])
 def test_a_part_of_a_long_list_can_be_chosen(name: str, desk: Desk) -> None:
     whole = desk.read(f"duvet:///{name}")
     assert len(whole) == 4
     assert desk.read(f"duvet:///{name}?offset=1&limit=2") == whole[1:3]
     assert desk.read(f"/{name}?offset=3") == whole[3:]
+    for wrong in ("limit=-1", "offset=x", "limit=1.5"):
+        with pytest.raises(InvalidRequest, match="must be a whole number"):
+            desk.read(f"/{name}?{wrong}")
+
+
+##= docs/spec/host.md#resources-and-prompts
+##% A URI or path given to `resources/list` MUST choose the resources that stand directly below it.
+def test_each_level_can_be_listed_by_its_path(desk: Desk) -> None:
+    specifications = desk.listed("/specifications")
+    assert specifications == ["duvet:///specifications/specs-coffee", "duvet:///specifications/specs-tea"]
+    assert desk.listed(specifications[0]) == [f"{specifications[0]}/sections"]
+    sections = desk.listed(f"{specifications[0]}/sections")
+    assert [uri.rpartition("/")[2] for uri in sections] == ["coffee", "brewing", "serving"]
+    assert desk.listed(f"{sections[0]}/requirements") == []
+    requirements = desk.listed(f"{sections[1]}/requirements")
+    assert [desk.read(uri)["text"] for uri in requirements] == [BREW, WARM]
+    citations = desk.listed(f"{requirements[0]}/citations")
+    assert [uri.partition("/citations/")[2] for uri in citations] == ["src/coffee.rs:1", "tests/coffee.rs:1"]
+    assert len(desk.listed("/requirements")) == 4
+    assert desk.listed("/citations") == [f"duvet://{entry['full_path']}" for entry in desk.read("/citations")]
+    for nowhere in ("/specifications/none/sections", f"{sections[1]}x/requirements", "/none"):
+        with pytest.raises(ResourceNotFound):
+            desk.listed(nowhere)
 
 
 # -- serving -----------------------------------------------------------------------------------------------------------

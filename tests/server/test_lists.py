@@ -148,6 +148,41 @@ def test_a_resource_is_read_by_either_name_and_by_uri_or_bare_path(pipe: Pipe, e
     assert ("ttlMs" in result) == (era == "stateless")
 
 
+##= docs/spec/host.md#resources-and-prompts
+##% A parameter `path` MUST be understood as `uri`, and in a tool call a parameter `tool` as `name`.
+@ERAS
+def test_the_words_of_other_documents_are_understood(pipe: Pipe, era: str) -> None:
+    (content,) = pipe.result("resources/get", in_era(era, {"path": "/text"}))["contents"]
+    assert content["text"] == "plain text"
+    called = pipe.result("tools/call", in_era(era, {"tool": "contextive_health", "arguments": {}}))
+    assert called["structuredContent"]["status"] == "healthy"
+    listed = pipe.result("resources/list", in_era(era, {"path": "odd:///text"}))
+    assert listed["resources"] == []
+    assert pipe.error("resources/list", in_era(era, {"path": "/none"}))["data"]["code"] == "resource_not_found"
+    error = pipe.error("tools/call", in_era(era, {"name": "none", "tool": "contextive_health"}))
+    assert error["data"]["code"] == "tool_not_found"
+
+
+@ERAS
+@pytest.mark.parametrize(
+    ("method", "params", "message", "hint"),
+    [
+        ("resources/get", {}, "resources/get: params.uri is missing", "uri, a string."),
+        ("resources/read", {"uri": 5}, "resources/read: params.uri must be a string", "uri, a string."),
+        ("resources/list", {"uri": 5}, "params.uri must be a string.", "a resource, or none."),
+        ("tools/call", {"name": "x", "arguments": []}, "params.arguments must be an object", "arguments, an object."),
+        ("tools/list", {"cursor": 5}, "params.cursor must be a string", "cursor, a string, or nothing."),
+    ],
+)
+def test_a_parameter_at_fault_is_named_with_what_belongs_there(
+    pipe: Pipe, era: str, method: str, params: dict[str, Any], message: str, hint: str
+) -> None:
+    error = pipe.error(method, in_era(era, params))
+    assert (error["code"], error["data"]["code"]) == (-32602, "invalid_request")
+    assert message in error["message"]
+    assert error["data"]["hint"].endswith(hint)
+
+
 @ERAS
 def test_bytes_are_read_as_base64(pipe: Pipe, era: str) -> None:
     (content,) = pipe.result("resources/read", in_era(era, {"uri": "odd:///bytes"}))["contents"]

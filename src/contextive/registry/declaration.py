@@ -171,6 +171,8 @@ class Resource:
     scope: Scope = Scope.READER
     in_parts: bool = False
     """Whether the queries `offset` and `limit` choose a part of it."""
+    members: tuple[str, ...] = ()
+    """The templates whose members it lists, where those do not stand directly below it."""
     pack: str = ""
 
     @cached_property
@@ -290,6 +292,7 @@ class Pack:
         list_entries: ListHandler | None = None,
         complete: Mapping[str, CompleteHandler] | None = None,
         in_parts: bool = False,
+        members: tuple[str, ...] = (),
     ) -> Callable[[F], F]:
         """Declare the decorated `read(variables, ctx)` as the resource at `uri`, which may be a template."""
 
@@ -305,6 +308,7 @@ class Pack:
                     load=lambda: code,
                     scope=scope,
                     in_parts=in_parts,
+                    members=members,
                     pack=self.name,
                 )
             )

@@ -7,10 +7,12 @@ import errno
 import json
 import logging
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
+from urllib.parse import unquote
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
@@ -38,7 +40,7 @@ from contextive.registry.content import (
 )
 from contextive.registry.context import Context, Freshness, InputNeeded
 from contextive.registry.declaration import Prompt, Resource, ResourceEntry, Tool
-from contextive.registry.paging import Page, decode_cursor, encode_cursor
+from contextive.registry.paging import Page, decode_cursor, encode_cursor, page_of
 from contextive.registry.registry import Registry, Surface, shown
 from contextive.registry.threads import run_in_thread
 
@@ -172,7 +174,8 @@ class Dispatcher:
             f"resource {resource.name}",
             self._within(resource.pack, ctx),
         )
-        bodies = _bodies(resource, full_uri, value)
+        part = uri.partition("?")[2] if resource.in_parts else ""
+        bodies = _bodies(resource, f"{full_uri}?{part}" if part else full_uri, value)
         size = sum(_size(body) for body in bodies)
         if size > self.limits.result_bytes:
             raise TooLarge(
@@ -202,6 +205,19 @@ class Dispatcher:
             else:
                 offset += len(entries)
         return Page(items)
+
+    ##= docs/spec/host.md#resources-and-prompts
+    ##% A URI or path given to `resources/list` MUST choose the resources that stand directly below it.
+    async def list_below(self, surface: Surface, uri: str, cursor: str | None, ctx: Context) -> Page[ResourceEntry]:
+        """One page of the resources directly below another one."""
+        resource, full_uri, _ = surface.find_resource(uri)
+        prefix, found = f"{unquote(full_uri)}/", []
+        for below in surface.below(resource):
+            entries = await self._entries(below, 0, sys.maxsize, ctx)
+            found += [entry for entry in entries if resource.members or unquote(entry.uri).startswith(prefix)]
+        if not found:
+            await self.read(surface, uri, ctx)  # nothing stands below it, or it is not there at all
+        return page_of("resources below", found, cursor, self.limits.page_size)
 
     ##= docs/spec/host.md#resources-and-prompts
     ##% A prompt MUST refuse unknown arguments and missing required ones.

@@ -97,6 +97,13 @@ class Surface:
             hint="resources/list and resources/templates/list show what there is.",
         )
 
+    def below(self, resource: Resource) -> list[Resource]:
+        """What stands directly below a resource."""
+        if resource.members:
+            return [r for r in self.resources if r.uri in resource.members]
+        prefix = f"{resource.uri}/"
+        return [r for r in self.resources if r.uri.startswith(prefix) and "/" not in r.uri.removeprefix(prefix)]
+
     def find_template(self, uri_template: str) -> Resource:
         """The declaration whose URI is this very template (or this very URI)."""
         for resource in self.resources:

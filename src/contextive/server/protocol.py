@@ -26,6 +26,7 @@ from contextive.errors import CapabilityMissing, ContextiveError, InvalidRequest
 from contextive.registry import Caller, Context, InputNeeded, Prompt, Resource, Surface
 from contextive.registry.paging import page_of
 from contextive.server.client import McpClient, remember_log_level
+from contextive.server.dialect import explain_parameters, in_own_words
 from contextive.server.handshake import check_initialize
 from contextive.server.instructions import write_instructions
 from contextive.server.logs import log_refusal
@@ -166,8 +167,14 @@ class McpDoor:
     async def list_resources(
         self, ctx: RequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        call = self._context(ctx)
-        page = await self.host.dispatcher.list_resources(self._surface_of(ctx), _cursor(params), call)
+        call, surface, dispatcher = self._context(ctx), self._surface_of(ctx), self.host.dispatcher
+        below = (ctx.params or {}).get("uri")
+        if below is None:
+            page = await dispatcher.list_resources(surface, _cursor(params), call)
+        elif isinstance(below, str):
+            page = await dispatcher.list_below(surface, below, _cursor(params), call)
+        else:
+            raise InvalidRequest("params.uri must be a string.", hint="Give the URI or path of a resource, or none.")
         return types.ListResourcesResult(
             resources=[resource_to_wire(entry) for entry in page.items], next_cursor=page.next_cursor
         )
@@ -319,14 +326,13 @@ class _Frame:
     def __init__(self, door: McpDoor) -> None:
         self._door = door
 
-    ##= docs/spec/host.md#resources-and-prompts
-    ##% The method `resources/get` MUST be understood as `resources/read`.
     ##= docs/spec/host.md#errors
     ##% An error MUST NOT show a stack trace, a secret, the text of an unexpected exception, or a path outside the
     ##% project.
     async def __call__(self, ctx: RequestContext, call_next: CallNext) -> HandlerResult:
-        if ctx.method == "resources/get":
-            ctx = replace(ctx, method="resources/read")
+        asked = ctx.method
+        method, params = in_own_words(ctx.method, ctx.params)
+        ctx = replace(ctx, method=method, params=params)
         if ctx.request_id is None and not ctx.method.startswith("notifications/"):
             return None  # a request without an id: nobody waits for an answer, so nothing is done
         try:
@@ -334,7 +340,7 @@ class _Frame:
                 self._open(ctx)
             result = await call_next(ctx)
         except (MCPError, ValidationError) as error:
-            better = self._said_better(ctx, error)
+            better = self._said_better(ctx, error, asked)
             _log_refusal(ctx, better)
             raise better from None
         except ContextiveError as error:
@@ -383,7 +389,7 @@ class _Frame:
 
     ##= docs/spec/host.md#malformed-messages
     ##% A request before `initialize` MUST be refused with a message that says what to send first.
-    def _said_better(self, ctx: RequestContext, error: MCPError | ValidationError) -> Exception:
+    def _said_better(self, ctx: RequestContext, error: MCPError | ValidationError, asked: str) -> Exception:
         """The SDK's two wordless answers, with words."""
         wordless = isinstance(error, ValidationError) or (error.code == types.INVALID_PARAMS and error.data == "")
         if not wordless:
@@ -395,12 +401,8 @@ class _Frame:
         )
         if handshake_missing:
             return MCPError(types.INVALID_REQUEST, "Send initialize first.", {"code": "invalid_request"})
-        fields = (
-            sorted({".".join(map(str, e["loc"])) for e in error.errors()}) if isinstance(error, ValidationError) else []
-        )
-        shown = ", ".join(field for field in fields[:5] if field.isprintable())
-        what = f"Invalid parameters for {ctx.method}" + (f": {shown}" if shown else "")
-        return MCPError(types.INVALID_PARAMS, what[:500], {"code": "invalid_request"})
+        message, hint = explain_parameters(ctx.method, asked, error if isinstance(error, ValidationError) else None)
+        return MCPError(types.INVALID_PARAMS, message, {"code": "invalid_request", **({"hint": hint} if hint else {})})
 
 
 def _mark_logged(ctx: RequestContext) -> None:

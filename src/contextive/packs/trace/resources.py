@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from contextive.errors import ResourceNotFound
+from contextive.errors import InvalidRequest, ResourceNotFound
 from contextive.ingest.trace_service import TraceService
 from contextive.packs.trace.pack import pack, view_of
 from contextive.packs.trace.tools import code_around
 from contextive.registry import Context, ResourceEntry
+from contextive.registry.registry import shown
 from contextive.trace.catalog import CitationEntry, SpecificationEntry, TraceCatalog, as_shown
 from contextive.trace.citation import Citation
 from contextive.trace.ranking import SIMPLE_STATUS, level_word
@@ -22,6 +23,8 @@ SCHEME = "duvet://"
 _SPEC = "duvet:///specifications/{spec_id}"
 _SECTION = _SPEC + "/sections/{section_id}"
 _REQUIREMENT = _SECTION + "/requirements/{req_identifier}"
+_CITATION = _REQUIREMENT + "/citations/{+citation_id}"
+_SECTION_CITATION = _SECTION + "/citations/{+citation_id}"
 _CONTEXT_LINES = 3
 
 Variables = Mapping[str, str]
@@ -277,7 +280,7 @@ def _type_word(value: str) -> str:
 ##% The resource `citations/{citation_id}` below a requirement MUST give `file_path`, `line_number`, `comment_text`
 ##% and `context_lines`.
 @pack.resource(
-    _REQUIREMENT + "/citations/{+citation_id}",
+    _CITATION,
     name="citation",
     title="A citation",
     description="One citation: file, line, comment and the code around it.",
@@ -300,7 +303,7 @@ def read_citation(variables: Variables, ctx: Context) -> dict[str, Any]:
 ##= docs/spec/trace.md#requirement-resources
 ##% A citation that touches no requirement MUST stand at `citations/{citation_id}` below its section.
 @pack.resource(
-    _SECTION + "/citations/{+citation_id}",
+    _SECTION_CITATION,
     name="section-citation",
     title="A citation of a section",
     description="One citation that touches no requirement: file, line, comment and the code around it.",
@@ -338,6 +341,7 @@ def _show_citation(citation: Citation, ctx: Context) -> dict[str, Any]:
     title="All requirements",
     description="Every requirement of the project: full_path, identifier, text. Large projects: page with ?offset=&limit=.",
     in_parts=True,
+    members=(_REQUIREMENT,),
 )
 def read_requirements(variables: Variables, ctx: Context) -> list[dict[str, Any]]:
     catalog = view_of(ctx).catalog
@@ -355,6 +359,7 @@ def read_requirements(variables: Variables, ctx: Context) -> list[dict[str, Any]
     title="All citations",
     description="Every citation of the project: full_path and id. Large projects: page with ?offset=&limit=.",
     in_parts=True,
+    members=(_CITATION, _SECTION_CITATION),
 )
 def read_citations(variables: Variables, ctx: Context) -> list[dict[str, Any]]:
     entries: Sequence[CitationEntry] = _sliced(view_of(ctx).catalog.citations, variables)
@@ -362,12 +367,17 @@ def read_citations(variables: Variables, ctx: Context) -> list[dict[str, Any]]:
 
 
 ##= docs/spec/trace.md#project-resources
-##% The queries `offset` and `limit` MUST choose a part of the two lists of the project.
+##% The queries `offset` and `limit` MUST choose a part of the two lists of the project; one that is no whole number is
+##% an error.
 def _sliced(items: Sequence[Any], variables: Variables) -> Sequence[Any]:
     offset, limit = _number(variables, "offset", 0), _number(variables, "limit", len(items))
     return items[offset : offset + limit]
 
 
 def _number(variables: Variables, name: str, default: int) -> int:
-    text = variables.get(name, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else default
+    text = variables.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit()):
+        raise InvalidRequest(f"{name} must be a whole number, not {shown(text)}.", hint="Such as ?offset=0&limit=100.")
+    return int(text[:18])
