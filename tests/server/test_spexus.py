@@ -158,6 +158,10 @@ def test_a_version_that_is_no_date_is_refused_with_what_is_expected(ask: Ask, ve
     [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize"},
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}},
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": []},
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": "me"},
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": None},
+        initialize(_meta=5),
         initialize(protocolVersion=...),
         initialize(protocolVersion=5),
         initialize(protocolVersion=None),
@@ -178,12 +182,16 @@ def test_a_malformed_initialize_is_refused_with_the_whole_data(ask: Ask, message
     assert answer["id"] == 1
     error = answer["error"]
     assert error["code"] == -32600
-    assert {"supported_versions", "received_version", "expected_format"} <= set(error["data"])
+    params = message.get("params")
+    given = params.get("protocolVersion") if isinstance(params, dict) else None
+    assert error["data"]["supported_versions"] == ["2025-03-26"]
+    assert error["data"]["received_version"] == given
+    assert error["data"]["expected_format"] == "YYYY-MM-DD"
 
 
 ##= docs/spec/spexus.md#malformed-requests
 ##% Missing or malformed client capabilities MUST be taken as none.
-@pytest.mark.parametrize("capabilities", [..., None, "none", [], {}, {"roots": {}}], ids=str)
+@pytest.mark.parametrize("capabilities", [..., None, "none", [], {}, {"roots": {}}, {"roots": 5}], ids=str)
 def test_the_capabilities_of_a_client_are_optional(ask: Ask, capabilities: object) -> None:
     assert ask(initialize(capabilities=capabilities))["result"]["protocolVersion"] == "2025-03-26"
 

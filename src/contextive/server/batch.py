@@ -40,6 +40,10 @@ class BatchSplitter:
                 await (await self._serve(scope, items, receive))(scope, receive, send)
             case Refusal() as refusal:
                 await JSONResponse(refusal.body(), 400)(scope, receive, send)
+            case JSONRPCRequest(method="initialize", params=None) as bare:
+                # Sent as it was understood: the SDK would not take what stood in place of the parameters.
+                status, body = await self._one(bare, scope, receive)
+                await Response(body, status, media_type=_media_type(body))(scope, receive, send)
             case message:
                 await self._pass_on(message, scope, receive, send)
 
@@ -117,6 +121,10 @@ def _is_of_another_era(message: JSONRPCRequest, headers: Headers) -> bool:
     named = meta.get(PROTOCOL_VERSION_META_KEY) if isinstance(meta, dict) else None
     header = headers.get("mcp-protocol-version")
     return named is not None and header in HANDSHAKE_PROTOCOL_VERSIONS and header != named
+
+
+def _media_type(body: bytes) -> str:
+    return "application/json" if body.lstrip().startswith(b"{") else "text/event-stream"
 
 
 def _messages(body: bytes) -> list[dict[str, Any]]:

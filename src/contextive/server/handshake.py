@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_REQUEST
+from mcp_types import INVALID_REQUEST, ClientCapabilities
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 _DATE = re.compile(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
 _FORMAT = "YYYY-MM-DD"
@@ -41,9 +42,19 @@ def check_initialize(params: Mapping[str, Any] | None, pinned_version: str | Non
     for field in ("name", "version"):
         if not isinstance(client.get(field), str) or (pinned_version is not None and not client[field]):
             raise _malformed(f"clientInfo.{field} must be a non-empty string", version, supported)
-    if not isinstance(params.get("capabilities"), Mapping) and isinstance(params, dict):
-        # Optional in older clients; what is not an object is taken as none declared.
+    if not isinstance(params.get("_meta", {}), Mapping):
+        raise _malformed("params._meta must be an object", version, supported)
+    if isinstance(params, dict) and not _well_formed(params.get("capabilities")):
+        # Optional in older clients; what is malformed is taken as none declared.
         params["capabilities"] = {}
+
+
+def _well_formed(capabilities: object) -> bool:
+    try:
+        ClientCapabilities.model_validate(capabilities)
+    except ValidationError:
+        return False
+    return True
 
 
 ##= docs/spec/spexus.md#response-envelope
@@ -52,7 +63,7 @@ def check_initialize(params: Mapping[str, Any] | None, pinned_version: str | Non
 ##% The refusal of an `initialize` MUST say the supported versions, the version that was received, and the expected
 ##% format.
 def _malformed(message: str, received: object, supported: list[str]) -> MCPError:
-    shown = received[:64] if isinstance(received, str) else None
+    shown = received[:64] if isinstance(received, str) else received if isinstance(received, int | float) else None
     return MCPError(
         INVALID_REQUEST,
         f"Malformed initialize: {message}.",

@@ -73,7 +73,9 @@ def parse_message(value: Any) -> Message | Refusal:
     method, params = value["method"], value.get("params")
     if not isinstance(method, str):
         return Refusal(INVALID_REQUEST, "Invalid request: method must be a string.", usable_id)
-    if "params" in value and params is not None and not isinstance(params, dict):
+    if method == "initialize" and not isinstance(params, dict):
+        params = None  # the handshake says itself, and with more words, what it needs
+    if params is not None and not isinstance(params, dict):
         return Refusal(INVALID_REQUEST, "Invalid request: params must be an object.", usable_id)
     if "id" not in value:
         return types.JSONRPCNotification(jsonrpc="2.0", method=method, params=params)
