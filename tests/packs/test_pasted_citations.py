@@ -38,6 +38,13 @@ PASTED = {
     "tabs and CRLF": f"\t//={BREWING}\r\n\t//#{BREW}\r\n",
     "block comment": f"/*= {BREWING}\n *# {BREW}\n */".replace("/*=", "*="),
     "block comment edges": f"/* {BREWING}\n{BREW} */",
+    "block comment on the first line": f"/* *= {BREWING}\n *# {BREW} */",
+    "block comment without a space": f"/*= {BREWING}\n *# {BREW} */",
+    "html comment with prefixes": f"<!-- //= {BREWING}\n//# {BREW} -->",
+    "plain slashes": f"// {BREWING}\n// {BREW}",
+    "plain number signs": f"# {BREWING}\n# {BREW}",
+    "plain dashes": f"-- {BREWING}\n-- {BREW}",
+    "entry of a requirement file": f'[[exception]]\ntarget = "{BREWING}"\nquote = "{BREW}"\nreason = "so"\n',
     "python": f"##= {BREWING}\n##% {BREW}",
     "short python": f"#= {BREWING}\n#% {BREW}",
     "lua": f"--= {BREWING}\n--# {BREW}",
@@ -65,6 +72,53 @@ PASTED = {
 def test_a_pasted_citation_is_understood(citation: str, desk: Desk) -> None:
     data = validity(desk, citation)
     assert (data["valid"], data.get("requirements")) == (True, [desk.identifier(BREW)]), data
+
+
+MENDED = {
+    "only a quote": (f"//# {BREW}", f"//= {BREWING}\n//# {BREW}"),
+    "no target": (f"//= type=test\n//# {BREW}", f"//= {BREWING}\n//= type=test\n//# {BREW}"),
+    "misspelled type": (f"//= {BREWING}\n//= type=tset\n//# {BREW}", f"//= {BREWING}\n//= type=test\n//# {BREW}"),
+    "no such type": (f"//= {BREWING}\n//= type=wish\n//# {BREW}", f"//= {BREWING}\n//# {BREW}"),
+    "no such field": (f"//= {BREWING}\n//= colour=red\n//# {BREW}", f"//= {BREWING}\n//# {BREW}"),
+    "unknown text": ("//= type=test\n//# Nothing like it.", None),
+}
+
+
+@pytest.mark.parametrize(("citation", "suggestion"), MENDED.values(), ids=MENDED)
+def test_what_cannot_be_parsed_is_mended_where_that_is_possible(
+    citation: str, suggestion: str | None, desk: Desk
+) -> None:
+    data = validity(desk, citation)
+    assert (data["valid"], data["part"], data.get("suggestion")) == (False, "format", suggestion)
+    desk.project.write("src/bad.rs", citation + "\n")
+    listed = [item for item in desk.call("list_invalid_citations")["result"] if item["file_path"] == "src/bad.rs"]
+    # Quoted lines alone are no citation in a file, and nothing is wrong with them there.
+    assert [item.get("suggestion") for item in listed] == ([suggestion] if citation.startswith("//=") else [])
+
+
+def test_another_rfc_is_proposed_only_where_the_quote_stands_in_it(desk: Desk) -> None:
+    desk.project.write(".duvet/specifications/www.rfc-editor.org/rfc/rfc2324.txt", "1. Pots\n\n   Pots MUST pour.\n")
+    source = '[[specification]]\nsource = "https://www.rfc-editor.org/rfc/rfc232{}"\n'
+    desk.project.write(".duvet/config.toml", CONFIG + source.format(4) + source.format(5))
+    missing = "https://www.rfc-editor.org/rfc/rfc2325#section-1"
+    data = validity(desk, cite(missing))
+    assert data["error"].startswith("Specification not found: no text of it is stored in this project")
+    assert "suggestion" not in data
+    data = validity(desk, cite(missing, "Pots MUST pour."))
+    assert data["suggestion"] == cite("https://www.rfc-editor.org/rfc/rfc2324#section-1", "Pots MUST pour.").rstrip()
+    (entry,) = desk.call("list_invalid_citations")["result"]
+    assert (entry["file_path"], entry["part"]) == (".duvet/config.toml", "specification")
+    assert entry["comment_text"] == 'source = "https://www.rfc-editor.org/rfc/rfc2325"'
+    assert entry["line_number"] == (CONFIG + source.format(4)).count("\n") + 2
+
+
+def test_an_entry_of_a_requirement_file_is_mended_as_one(desk: Desk) -> None:
+    wrong = f'[[todo]]\ntarget = "{BREWING}"\nquote = "The pot MUST brew good coffee."\ntracking-issue = "7"\n'
+    desk.project.write(".duvet/todos/a.toml", wrong)
+    (entry,) = desk.call("list_invalid_citations")["result"]
+    desk.project.write(".duvet/todos/a.toml", entry["suggestion"] + "\n")
+    assert entry["suggestion"] == f'[[todo]]\ntarget = "{BREWING}"\nquote = "{BREW}"\ntracking-issue = "7"'
+    assert desk.call("list_invalid_citations")["total"] == 0
 
 
 @pytest.mark.parametrize(

@@ -146,8 +146,7 @@ class TracedProject:
             ##% cannot be read.
             outcome = load(self._one_spelling(self.configured_target(source)))
             if isinstance(outcome, str):
-                place = Place(self.settings.config_path or source.source, 1)
-                problems.append(Problem("specification_not_found", outcome, place))
+                problems.append(Problem("specification_not_found", outcome, self._place_of(source)))
         analysis = analyse_files(files, self._resolve, load, self._memory)
         return TraceState(
             settings=self.settings,
@@ -159,6 +158,14 @@ class TracedProject:
             specification_problems=failed,
             usual_style=self._usual_style(parsed),
         )
+
+    def _place_of(self, source: SpecificationSource) -> Place:
+        """Where the configuration names a specification."""
+        path = self.settings.config_path
+        content = self.files.read(path) if path is not None else None
+        lines = content.text.split("\n") if isinstance(content, FileText) else []
+        numbers = (number for number, line in enumerate(lines, 1) if source.source in line and line.strip()[:1] != "#")
+        return Place(path or source.source, next(numbers, 1))
 
     def _usual_style(self, parsed: dict[SourceKey, ParsedFile]) -> CommentStyle | None:
         styles = {number: source.style for number, source in enumerate(self._readings) if source is not None}

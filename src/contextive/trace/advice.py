@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -9,12 +10,13 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, get_close_matches
 from typing import Literal
 
-from contextive.trace.catalog import SpecificationEntry, TraceCatalog
+from contextive.trace.catalog import SpecificationEntry, TraceCatalog, rfc_number
 from contextive.trace.citation import Citation, CommentStyle, parse_citations
 from contextive.trace.level import CitationType
 from contextive.trace.matching import Haystack, MatchKind, match_quote
 from contextive.trace.requirement import Requirement, Status
-from contextive.trace.specification import Section
+from contextive.trace.requirement_file import parse_requirement_file
+from contextive.trace.specification import Section, Specification
 from contextive.trace.text import normalise, trim
 
 Part = Literal["format", "specification", "section", "quote"]
@@ -33,10 +35,13 @@ STYLES = (
 """Every comment style that a pasted citation may be written in."""
 
 _FIELD = re.compile(r"(source|type|level|format|reason|feature|tracking-issue)\s*=")
-_COMMENT_EDGE = re.compile(r"^(?:/\*+|\(\*|<!--|\"\"\"|''')?\s*|\s*(?:\*/|\*\)|-->)?\s*\Z")
+_OPENING = re.compile(r"(?:/(?=\*[=#])|/\*+|\(\*|<!--|\"\"\"|''')\s*")
+_CLOSING = re.compile(r"\s*(?:\*/|\*\)|-->|\"\"\"|''')\s*\Z")
+_PLAIN_COMMENT = re.compile(r"(?:///?|//!|#+|--|;+|%+|\*)\s+")
 _WORD = re.compile(r"\w+")
 _WIDTH = 78
 _CLOSE_ENOUGH = 0.55
+_MOST_META_LINES = 10
 _COMPARED = 500
 """How much of two sentences is compared letter by letter: the time for it grows with the square."""
 
@@ -54,17 +59,34 @@ class Verdict:
     kind: MatchKind | None = None
 
 
+_META, _CONTENT = "//= ", "//# "
+
+
 def read_citation(text: str, styles: Sequence[CommentStyle] = STYLES) -> tuple[Citation | None, str, CommentStyle]:
-    """A citation as a person pastes it, with or without comment prefixes; or why it is none. And the style it was in."""
+    """A citation as a person pastes it; or why it is none. And the style it was in.
+
+    That is a comment, with or without prefixes, or an entry of a requirement file.
+    """
+    if text.lstrip().startswith("[["):
+        entry = parse_requirement_file(text, "citation")
+        if not entry.problems and len(entry.citations) == 1:
+            return entry.citations[0], "", styles[0]
     style, lines = _unprefixed(text, styles)
+    citation, error = _parsed(lines)
+    return citation, error, style
+
+
+def _parsed(lines: Sequence[str]) -> tuple[Citation | None, str]:
     if not lines:
-        return None, "The citation is empty", style
+        return None, "The citation is empty"
+    if lines[0].startswith(_CONTENT):
+        return None, "Invalid citation: it must begin with the specification that it quotes (path or URL, #, section)"
     parsed = parse_citations("\n".join(lines), "citation", CommentStyle("//=", "//#"))
     if parsed.problems:
-        return None, f"Invalid citation: {parsed.problems[0].message}", style
+        return None, f"Invalid citation: {parsed.problems[0].message}"
     if len(parsed.citations) != 1:
-        return None, "Expected one citation", style
-    return parsed.citations[0], "", style
+        return None, "Expected one citation: validate each one by itself"
+    return parsed.citations[0], ""
 
 
 def _unprefixed(text: str, styles: Sequence[CommentStyle]) -> tuple[CommentStyle, list[str]]:
@@ -72,18 +94,24 @@ def _unprefixed(text: str, styles: Sequence[CommentStyle]) -> tuple[CommentStyle
     lines: list[str] = []
     if "\n" not in text:
         text = text.replace("\\n", "\n")  # as it comes out of a shell, or of JSON that was encoded twice
+    opened = False
     for raw in text.split("\n"):
         line = trim(raw)
+        opening = _OPENING.match(line)
+        if opening is not None:
+            opened, line = True, line[opening.end() :]
+        if opened:
+            line = _CLOSING.sub("", line)
         style = next((s for s in styles if line.startswith((s.meta, s.content))), None)
         if style is not None:
             found = style
             is_meta = line.startswith(style.meta)
             body = line[len(style.meta if is_meta else style.content) :]
         else:
-            body = _COMMENT_EDGE.sub("", line)
+            body = _PLAIN_COMMENT.sub("", _CLOSING.sub("", line), count=1)
             is_meta = not lines or bool(_FIELD.match(body))
         if trim(body):
-            lines.append(("//= " if is_meta else "//# ") + trim(body))
+            lines.append((_META if is_meta else _CONTENT) + trim(body))
     return found, lines
 
 
@@ -98,8 +126,46 @@ def judge(text: str, catalog: TraceCatalog, styles: Iterable[CommentStyle] = ())
     )
     citation, error, style = read_citation(text, longest_first)
     if citation is None:
-        return Verdict(False, error, "format")
+        return replace(_help_with_format(text, longest_first, catalog), error=error)
     return judge_citation(citation, catalog, style)
+
+
+def _help_with_format(text: str, styles: Sequence[CommentStyle], catalog: TraceCatalog) -> Verdict:
+    """What a citation that cannot be parsed probably meant: its quote tells where it belongs, or one line is too much."""
+    style, lines = _unprefixed(text, styles)
+    wrong = Verdict(False, part="format")
+    named, _ = _parsed([f"{_META}?#?", *lines])
+    home = _home_of(named.quote, catalog) if named is not None else None
+    if named is not None and home is not None:
+        entry, section = home
+        target = f"{entry.target.path}#{section.id}"
+        return replace(wrong, nearest=target, suggestion=_mended(_paste(style, target, named), catalog))
+    for number, line in enumerate(lines[:_MOST_META_LINES]):
+        if line.startswith(_CONTENT):
+            break
+        shorter, _ = _parsed([*lines[:number], *lines[number + 1 :]])
+        if shorter is not None and shorter.section_id:
+            meant = _meant_type(line)
+            likely = replace(shorter, type=meant) if meant is not None else shorter
+            return replace(wrong, suggestion=_mended(_paste(style, likely.target, likely), catalog))
+    return wrong
+
+
+def _meant_type(line: str) -> CitationType | None:
+    """The type that a mistaken `type=` line most resembles."""
+    key, _, value = line.removeprefix(_META).partition("=")
+    words = {"implementation": CitationType.CITATION, **{kind.value: kind for kind in CitationType}}
+    close = get_close_matches(trim(value).lower(), words, n=1) if trim(key) == "type" else []
+    return words[close[0]] if close else None
+
+
+def _home_of(quote: str, catalog: TraceCatalog) -> tuple[SpecificationEntry, Section] | None:
+    """Where a quote stands, in whichever specification."""
+    for entry in catalog.specifications.values() if quote else ():
+        section = _section_with(entry, quote)
+        if section is not None:
+            return entry, section
+    return None
 
 
 ##= docs/spec/trace.md#validate-citation
@@ -156,12 +222,18 @@ def _judge(citation: Citation, catalog: TraceCatalog, style: CommentStyle) -> Ve
 
 
 def _unknown_specification(citation: Citation, catalog: TraceCatalog, style: CommentStyle) -> Verdict:
+    """A specification that is not there. Another RFC is not what was meant, however alike the addresses are."""
+    error, path, section_id = "Specification not found", citation.target_path, citation.section_id
     known = [entry.target.path for entry in catalog.specifications.values()]
-    meant = catalog.resolve(citation.target_path)
-    close = [meant.target.path] if meant else get_close_matches(citation.target_path, known, n=1, cutoff=0.5)
-    nearest = next(iter(close), "")
-    suggestion = _paste(style, f"{nearest}#{citation.section_id}", citation) if nearest else ""
-    return Verdict(False, "Specification not found", "specification", nearest, suggestion)
+    meant = catalog.resolve(path)
+    close = [meant.target.path] if meant else get_close_matches(path, known, n=1, cutoff=0.5)
+    nearest = next((name for name in close if rfc_number(name) == rfc_number(path)), "")
+    if not nearest and (home := _home_of(citation.quote, catalog)):
+        nearest, section_id = home[0].target.path, home[1].id
+    if "://" in path:
+        error += ": no text of it is stored in this project (duvet report --fetch stores what .duvet/config.toml names)"
+    suggestion = _paste(style, f"{nearest}#{section_id}", citation) if nearest else ""
+    return Verdict(False, error, "specification", nearest, suggestion)
 
 
 def _unknown_section(citation: Citation, entry: SpecificationEntry, wanted: str, style: CommentStyle) -> Verdict:
@@ -196,10 +268,19 @@ def _unknown_quote(citation: Citation, entry: SpecificationEntry, section: Secti
 
 def _section_with(entry: SpecificationEntry, quote: str) -> Section | None:
     needle = normalise(quote)
-    for section in entry.specification.sections:
-        if needle and needle in normalise(section.content()):
+    for section, text in _normal_texts(entry.specification):
+        if needle and needle in text:
             return section
     return None
+
+
+def _normal_texts(specification: Specification) -> list[tuple[Section, str]]:
+    """Each section with its normalised text, remembered with the specification."""
+    known = specification._memory.get("normal texts")
+    if not isinstance(known, list):
+        known = [(section, normalise(section.content())) for section in specification.sections]
+        specification._memory["normal texts"] = known
+    return known
 
 
 def _likely_section(entry: SpecificationEntry | None, quote: str) -> str:
@@ -299,6 +380,22 @@ def what_is_missing(requirement: Requirement, style: CommentStyle) -> list[Missi
             return [implement, test]
 
 
+def toml_entry(citation: Citation, suggestion: str) -> str:
+    """A suggested citation as the entry of a requirement file, ready to paste there; the old one says what it is."""
+    mended, _, _ = read_citation(suggestion)
+    if mended is None:
+        return ""
+    fields = {
+        "target": mended.target,
+        "quote": mended.quote,
+        "reason": citation.comment if citation.type is CitationType.EXCEPTION else "",
+        "tracking-issue": citation.tracking_issue,
+        "feature": citation.feature,
+    }
+    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items() if value]
+    return "\n".join([f"[[{citation.type.value}]]", *lines])
+
+
 def problem_text(citation: Citation, style: CommentStyle) -> str:
     """A citation that has no comment of its own, such as an entry of a requirement file, in comment form."""
     return write_citation(style, citation.target, citation.quote, citation.type)
@@ -313,6 +410,7 @@ __all__ = [
     "problem_text",
     "read_citation",
     "sentences_of",
+    "toml_entry",
     "what_is_missing",
     "write_citation",
 ]

@@ -30,6 +30,12 @@ NAMELESS = "-"
 """What stands in a path for a section whose title leaves nothing for an id: a path has no empty segments."""
 
 
+def rfc_number(path: str) -> str | None:
+    """The number of the RFC that an address names."""
+    found = _RFC_NAME.match(path) if "://" in path else None
+    return found[1] if found else None
+
+
 @dataclass(frozen=True)
 class SpecificationEntry:
     """A specification under its id."""
@@ -166,7 +172,9 @@ class TraceCatalog:
 
     def citation(self, name: str) -> Citation | None:
         """The citation of an id, as it is or as clients are shown it."""
-        return self.citations_by_id.get(name) or self._citations_as_shown.get(name)
+        spellings = (name, posixpath.normpath(name), unquote(name))
+        found = (self.citations_by_id.get(spelling) or self._citations_as_shown.get(spelling) for spelling in spellings)
+        return next((citation for citation in found if citation is not None), None)
 
     @cached_property
     def _citations_as_shown(self) -> dict[str, Citation]:

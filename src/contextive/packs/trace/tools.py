@@ -27,7 +27,7 @@ from contextive.packs.trace.shapes import (
     requirement_item,
 )
 from contextive.registry import Context, Reply, ToolInput
-from contextive.trace.advice import STYLES, judge, judge_citation, problem_text, what_is_missing
+from contextive.trace.advice import STYLES, Verdict, judge, judge_citation, problem_text, toml_entry, what_is_missing
 from contextive.trace.citation import Citation, CommentStyle, Problem
 from contextive.trace.level import CitationType
 from contextive.trace.ranking import SIMPLE_STATUS, level_word, prioritise, search, similar
@@ -197,6 +197,7 @@ def list_invalid_citations(given: InvalidInput, ctx: Context) -> Reply:
         style = service.style_for(view, citation)
         text = service.comment_of(citation) if citation.base is None else problem_text(citation, STYLES[0])
         verdict = judge_citation(citation, view.catalog, style)
+        suggestion = verdict.suggestion if citation.base is None else toml_entry(citation, verdict.suggestion)
         return InvalidItem(
             file_path=citation.source,
             line_number=citation.line,
@@ -204,7 +205,7 @@ def list_invalid_citations(given: InvalidInput, ctx: Context) -> Reply:
             error=problem.message,
             part=verdict.part,
             nearest=verdict.nearest or None,
-            suggestion=verdict.suggestion or None,
+            suggestion=suggestion or None,
         )
 
     return page_reply("list_invalid_citations", entries, show, given.limit, given.cursor)
@@ -214,12 +215,21 @@ def _unparsed(service: TraceService, view: TraceView, problem: Problem) -> Inval
     lines = [line.strip() for line in service.lines_of(problem.place.path) or []]
     number = problem.place.line
     text = lines[number - 1] if 0 < number <= len(lines) else ""
-    for style in (source.style for source in view.state.settings.sources):
+    styles = [source.style for source in view.state.settings.sources]
+    verdict = Verdict(False, part="specification" if problem.code == "specification_not_found" else "format")
+    for style in styles:
         if style.meta and text.startswith(style.meta):
             text = "\n".join(_comment_around(lines, number - 1, style))
+            verdict = judge(text, view.catalog, styles)
             break
     return InvalidItem(
-        file_path=problem.place.path, line_number=number, comment_text=text, error=problem.message, part="format"
+        file_path=problem.place.path,
+        line_number=number,
+        comment_text=text,
+        error=problem.message,
+        part=verdict.part,
+        nearest=verdict.nearest or None,
+        suggestion=verdict.suggestion or None,
     )
 
 
