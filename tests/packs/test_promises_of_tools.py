@@ -92,9 +92,26 @@ def test_lists_of_requirements_are_filtered(tool: str, desk: Desk) -> None:
     assert texts(desk.call(tool, section="serving", **query)) == [MILK]
     assert texts(desk.call(tool, level="SHOULD", **query)) == [WARM]
     assert texts(desk.call(tool, status="in progress", **query)) == [BREW]
-    for wrong in ({"spec": "none"}, {"section": "none"}):
+    for wrong in ({"spec": "none"}, {"section": "none"}, {"spec": "specs-tea", "section": "serving"}):
         with pytest.raises(InvalidRequest):
             desk.call(tool, **wrong, **query)
+
+
+##= docs/spec/trace.md#answers
+##% In a project without a specification, an answer that lists requirements MUST say that there is none.
+@pytest.mark.parametrize("tool", ["search_requirements", "list_uncited_requirements", "get_prioritized_requirements"])
+def test_a_project_without_specifications_is_not_taken_for_a_finished_one(tool: str, desk: Desk) -> None:
+    query = {"query": "x"} if tool == "search_requirements" else {}
+    none = "No specification was found in this project"
+    assert none not in str(desk.answer(tool, **query).content)
+    for path in ("src/coffee.rs", "src/tea.rs", "src/warm.rs", "tests/coffee.rs", ".duvet/config.toml"):
+        desk.project.remove(path)
+    desk.project.remove("specs/coffee.md")
+    desk.project.remove("specs/tea.md")
+    answer = desk.answer(tool, **query)
+    assert answer.data == {"result": [], "total": 0}
+    assert none in str(answer.content[1])
+    assert none in desk.call("next_requirement")["detail"]
 
 
 # -- validate_citation -------------------------------------------------------------------------------------------------
@@ -182,6 +199,20 @@ def test_a_search_is_by_words_phrases_and_identifiers(desk: Desk) -> None:
     assert texts(desk.call("search_requirements", query=desk.identifier(BOIL))) == [BOIL]
 
 
+##= docs/spec/trace.md#search-requirements
+##% Accents MUST make no difference, and where nothing holds any word of the query, words much like them SHOULD count.
+def test_a_search_forgives_accents_and_slips(desk: Desk) -> None:
+    creme = "A Crème brûlée SHOULD wait."
+    desk.project.write("specs/tea.md", f"# Tea\n\n## Steeping\n\n{BOIL} {creme}\n")
+    assert texts(desk.call("search_requirements", query="creme BRULEE")) == [creme]
+    assert texts(desk.call("search_requirements", query="crème")) == [creme]
+    assert texts(desk.call("search_requirements", query="cofffee")) == [BREW]
+    assert texts(desk.call("search_requirements", query="boiling")) == [BOIL]
+    assert texts(desk.call("search_requirements", query="boiling milk")) == [MILK]
+    for nothing in ('"cofffee"', "xyzzy", "tae"):
+        assert texts(desk.call("search_requirements", query=nothing)) == []
+
+
 ##= docs/spec/trace.md#get-requirement-status
 ##% The tool `get_requirement_status` MUST take `req_identifier` and answer with `status`: done, needs tests, in
 ##% progress or not started.
@@ -199,6 +230,26 @@ def test_the_least_finished_place_of_a_text_is_its_status(desk: Desk) -> None:
     data = desk.call("get_requirement_status", req_identifier=desk.identifier(BREW))
     assert data["status"] == "not started"
     assert [place["status"] for place in data["requirements"]] == ["done", "not started"]
+
+
+##= docs/spec/trace.md#identifiers
+##% A `full_path` MUST be accepted in place of an identifier, and means the requirement of that section alone.
+def test_a_full_path_means_the_place_that_it_names(desk: Desk) -> None:
+    desk.project.write("specs/tea.md", f"# Tea\n\n## Steeping\n\n{BOIL} {BREW}\n")
+    first, second = (e["full_path"] for e in desk.call("search_requirements", query=BREW)["result"])
+    assert desk.call("get_requirement_status", req_identifier=first)["status"] == "done"
+    assert desk.call("get_requirement_status", req_identifier=f"duvet://{second}")["status"] == "not started"
+    assert "error" in desk.call("get_requirement_status", req_identifier=first.replace("brewing", "serving"))
+
+
+##= docs/spec/trace.md#next-steps
+##% Of a text that stands in several sections, `explain_requirement` MUST explain the least finished place and name all.
+def test_the_least_finished_place_of_a_text_is_explained(desk: Desk) -> None:
+    desk.project.write("specs/tea.md", f"# Tea\n\n## Steeping\n\n{BOIL} {BREW}\n")
+    data = desk.call("explain_requirement", req_identifier=desk.identifier(BREW))
+    assert (data["status"], data["section_title"]) == ("not started", "Steeping")
+    assert [place["status"] for place in data["requirements"]] == ["done", "not started"]
+    assert "requirements" not in desk.call("explain_requirement", req_identifier=desk.identifier(BOIL))
 
 
 # -- lists of what is wrong or missing ---------------------------------------------------------------------------------

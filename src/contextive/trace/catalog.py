@@ -194,9 +194,14 @@ class TraceCatalog:
     ##= docs/spec/trace.md#identifiers
     ##% An identifier MUST be accepted in a shortened form of eight or more digits while only one requirement text
     ##% begins so.
+    ##= docs/spec/trace.md#identifiers
+    ##% A `full_path` MUST be accepted in place of an identifier, and means the requirement of that section alone.
     def find(self, identifier: str) -> list[Requirement]:
         """The requirements of an identifier, which may be shortened to eight or more digits while it stays unique."""
-        identifier = identifier.strip().lower()
+        path, slash, identifier = identifier.strip().removeprefix("duvet://").rpartition("/")
+        if slash:
+            return [r for r in self.find(identifier) if self.full_path(r).rpartition("/")[0] == path]
+        identifier = identifier.lower()
         if identifier in self.by_identifier:
             return self.by_identifier[identifier]
         if len(identifier) < MIN_PREFIX:

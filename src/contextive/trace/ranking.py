@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from contextive.trace.catalog import MIN_PREFIX, TraceCatalog
 from contextive.trace.level import Level
@@ -14,6 +16,8 @@ from contextive.trace.requirement import Requirement, Status
 _TERM = re.compile(r'"([^"]+)"|(\S+)')
 _WORD = re.compile(r"\w+")
 _HEX = re.compile(rf"[0-9a-f]{{{MIN_PREFIX},64}}\Z")
+_ENDINGS = frozenset({"s", "es", "d", "ed", "ing", "er", "ers", "ly", "ment", "ion", "ions"})
+_ALIKE, _LEAST_LETTERS, _MOST_LETTERS, _MOST_WORDS = 0.75, 4, 40, 10
 
 PRIORITY_STATUS = {
     Status.COMPLETE: "fully_implemented",
@@ -40,6 +44,12 @@ def level_word(level: Level) -> str:
     return "unspecified" if level is Level.AUTO else level.name
 
 
+def least_finished(requirements: Sequence[Requirement]) -> Requirement:
+    """Of the places of one text, the one that is farthest from done."""
+    order = list(Status)
+    return max(requirements, key=lambda requirement: order.index(requirement.status))
+
+
 ##= docs/spec/trace.md#get-prioritized-requirements
 ##% Prioritized requirements MUST be sorted by level first: "MUST", "SHOULD", "MAY", unspecified.
 ##= docs/spec/trace.md#get-prioritized-requirements
@@ -57,15 +67,25 @@ def prioritise(requirements: Sequence[Requirement]) -> list[Requirement]:
 
 ##= docs/spec/trace.md#search-requirements
 ##% A search MUST find requirements by words in any case, by quoted phrases, and by identifier.
+##= docs/spec/trace.md#search-requirements
+##% Accents MUST make no difference, and where nothing holds any word of the query, words much like them SHOULD count.
 def search(catalog: TraceCatalog, query: str) -> list[Requirement]:
     """Requirements that hold all words and "quoted phrases" of the query, best first; failing that, the most of them."""
-    phrases = [(quoted or word).lower() for quoted, word in _TERM.findall(query)]
+    terms = _TERM.findall(query)
+    phrases = [_plain(quoted or word) for quoted, word in terms]
     if not phrases:
         return []
     exact = [r for phrase in phrases if _HEX.match(phrase) for r in catalog.find(phrase)]
     if exact:
         return list(dict.fromkeys(exact))
-    texts = [(requirement, requirement.text.lower()) for requirement in catalog.requirements]
+    texts = [(requirement, _plain(requirement.text)) for requirement in catalog.requirements]
+    return _holding(texts, phrases, _plain(query)) or _holding(
+        texts, _alike([_plain(word) for _, word in terms], texts), ""
+    )
+
+
+def _holding(texts: Sequence[tuple[Requirement, str]], phrases: Sequence[str], query: str) -> list[Requirement]:
+    """The requirements that hold all of the phrases or, where none does, at least one; best first."""
     weights = {phrase: _weight(sum(phrase in text for _, text in texts), len(texts)) for phrase in set(phrases)}
     scored = []
     for requirement, text in texts:
@@ -77,6 +97,24 @@ def search(catalog: TraceCatalog, query: str) -> list[Requirement]:
     return [requirement for _, _, requirement in ranked]
 
 
+def _alike(words: Sequence[str], texts: Sequence[tuple[Requirement, str]]) -> list[str]:
+    """For each word of a search that nothing holds, the word of the requirements that is most like it."""
+    known = sorted({word for _, text in texts for word in _WORD.findall(text) if len(word) >= _LEAST_LETTERS})
+    wanted = [word for word in words[:_MOST_WORDS] if _LEAST_LETTERS <= len(word) <= _MOST_LETTERS]
+    found = []
+    for word in wanted:
+        stems = [other for other in known if word.startswith(other) and word[len(other) :] in _ENDINGS]
+        found += stems[-1:] or get_close_matches(word, known, n=1, cutoff=_ALIKE)
+    return found
+
+
+def _plain(text: str) -> str:
+    """Text as it is compared: in one case, and without accents."""
+    if text.isascii():
+        return text.lower()
+    return "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
+
+
 def _weight(hits: int, total: int) -> float:
     return math.log(1 + (total - hits + 0.5) / (hits + 0.5)) + 0.1
 
@@ -84,7 +122,7 @@ def _weight(hits: int, total: int) -> float:
 def _score(present: Sequence[str], text: str, weights: dict[str, float], query: str) -> float:
     words = set(_WORD.findall(text))
     score = sum(weights[phrase] * (1.5 if phrase in words else 1.0) for phrase in present)
-    if query.strip('" ').lower() in text:
+    if query and query.strip('" ') in text:
         score *= 1.5
     return score / (1 + 0.15 * math.log(1 + len(text) / 100))
 

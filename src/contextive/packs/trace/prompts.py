@@ -11,7 +11,7 @@ from contextive.packs.trace.pack import pack, view_of
 from contextive.packs.trace.resources import _complete_requirement, _complete_spec
 from contextive.registry import Context, PromptArgument, PromptMessage, Text
 from contextive.trace.advice import what_is_missing
-from contextive.trace.ranking import SIMPLE_STATUS, level_word, prioritise
+from contextive.trace.ranking import SIMPLE_STATUS, least_finished, level_word, prioritise
 from contextive.trace.reports.visible import spell_hidden
 from contextive.trace.requirement import Requirement
 
@@ -33,7 +33,7 @@ def _one(arguments: Mapping[str, str], ctx: Context) -> Requirement:
     found = view_of(ctx).catalog.find(arguments["req_identifier"])
     if not found:
         raise InvalidRequest("Requirement not found.", hint="search_requirements finds identifiers.")
-    return found[0]
+    return least_finished(found)
 
 
 def _missing_comments(requirement: Requirement, ctx: Context) -> str:

@@ -24,7 +24,8 @@ Level = Literal["MUST", "SHOULD", "MAY", "unspecified"]
 SimpleStatus = Literal["done", "needs tests", "in progress", "not started"]
 PriorityStatus = Literal["not_started", "partially_implemented", "fully_implemented"]
 Identifier = Annotated[
-    str, Field(min_length=1, max_length=200, description="Requirement identifier; 8 or more digits suffice")
+    str,
+    Field(min_length=1, max_length=4096, description="Requirement identifier, 8 or more digits of it, or full_path"),
 ]
 
 
@@ -78,6 +79,61 @@ class InvalidItem(Shape):
     suggestion: str | None = Field(None, description="Corrected citation, ready to paste")
 
 
+class StatusOf(Shape):
+    full_path: str
+    status: SimpleStatus
+
+
+class CitedCode(Shape):
+    id: str
+    type: str
+    comment_text: str
+    code: list[str]
+    reason: str | None = None
+
+
+class MissingPiece(Shape):
+    what: str
+    citation: str = Field(description="The comment to add")
+
+
+class NoteAbout(Shape):
+    slug: str
+    title: str
+    path: str
+
+
+class Explanation(Shape):
+    error: str | None = None
+    identifier: str | None = None
+    full_path: str | None = None
+    text: str | None = None
+    level: Level | None = None
+    status: SimpleStatus | None = None
+    detail: str | None = None
+    why_next: str | None = None
+    section_title: str | None = None
+    citations: list[CitedCode] | None = None
+    missing: list[MissingPiece] | None = None
+    similar: list[str] | None = Field(None, description="Citations of requirements in much the same words")
+    more_citations: int | None = None
+    notes: list[NoteAbout] | None = Field(None, description="Notes that link to the requirement")
+    requirements: list[StatusOf] | None = Field(None, description="Each place of a text that stands in several")
+
+
+class ExplanationSchema(BaseModel):
+    """What is published of an explanation: the fields to rely on. Whole schemas of long answers cost every client tokens."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    error: str | None = None
+    identifier: str | None = None
+    text: str | None = None
+    status: SimpleStatus | None = None
+    citations: list[dict[str, Any]] | None = None
+    missing: list[dict[str, Any]] | None = Field(None, description="Each with the comment to add")
+
+
 class RequirementPage(Shape):
     result: list[RequirementItem]
     total: int
@@ -107,7 +163,9 @@ class _Paging(Generic[Item]):
     """One page of items as a reply: the bare array as text, then how to get the rest."""
 
     @staticmethod
-    def reply(kind: str, items: Sequence[T], show: Callable[[T], Item], limit: int, cursor: str | None) -> Reply:
+    def reply(
+        kind: str, items: Sequence[T], show: Callable[[T], Item], limit: int, cursor: str | None, about: str = ""
+    ) -> Reply:
         start = offset_of(kind, cursor)
         page = [without_none(show(item)) for item in items[start : start + limit]]
         end = start + len(page)
@@ -117,7 +175,10 @@ class _Paging(Generic[Item]):
         if following:
             data["next_cursor"] = following
             note += f"; for the next ones call again with cursor={following}"
-        return Reply(data=data, content=[Text(visible_json(json.dumps(page, ensure_ascii=False))), Text(note + ".")])
+        return Reply(
+            data=data,
+            content=[Text(visible_json(json.dumps(page, ensure_ascii=False))), Text(f"{note}. {about}".rstrip())],
+        )
 
 
 page_reply = _Paging.reply
@@ -131,6 +192,16 @@ def data_reply(shape: Shape) -> Reply:
     return Reply(data=without_none(shape))
 
 
+##= docs/spec/trace.md#answers
+##% In a project without a specification, an answer that lists requirements MUST say that there is none.
+def nothing_to_trace(view: TraceView) -> str:
+    """What an empty answer does not say: that there is no specification to have requirements at all."""
+    if view.catalog.specifications:
+        return ""
+    where = "in .duvet/config.toml, or put it below docs/spec or specs"
+    return f"No specification was found in this project; name one {where}."
+
+
 def requirement_item(catalog: TraceCatalog) -> Callable[[Requirement], RequirementItem]:
     def show(requirement: Requirement) -> RequirementItem:
         return RequirementItem(
@@ -142,6 +213,10 @@ def requirement_item(catalog: TraceCatalog) -> Callable[[Requirement], Requireme
         )
 
     return show
+
+
+def places_of(requirements: Sequence[Requirement], catalog: TraceCatalog) -> list[StatusOf]:
+    return [StatusOf(full_path=catalog.full_path(r), status=SIMPLE_STATUS[r.status]) for r in requirements]
 
 
 def priority_item(catalog: TraceCatalog) -> Callable[[Requirement], PriorityItem]:
@@ -164,7 +239,7 @@ def priority_item(catalog: TraceCatalog) -> Callable[[Requirement], PriorityItem
 def filtered(view: TraceView, given: ListInput, requirements: Sequence[Requirement]) -> list[Requirement]:
     """The requirements that pass the filters. An unknown specification or section is an error, not an empty list."""
     catalog = view.catalog
-    chosen = list(requirements)
+    chosen, entry = list(requirements), None
     if given.spec is not None:
         entry = catalog.resolve(given.spec)
         if entry is None:
@@ -172,9 +247,12 @@ def filtered(view: TraceView, given: ListInput, requirements: Sequence[Requireme
             raise InvalidRequest(f"No specification {shown(given.spec)}.", hint=f"Known: {known}.")
         chosen = [r for r in chosen if r.target == entry.target]
     if given.section is not None:
-        named = {e.target: e.specification.section(given.section) for e in catalog.specifications.values()}
+        looked_in = [entry] if entry is not None else list(catalog.specifications.values())
+        named = {e.target: e.section(given.section) for e in looked_in}
         if not any(named.values()):
-            raise InvalidRequest(f"No section {shown(given.section)}.", hint="Read /specifications/{spec_id}/sections.")
+            where = f" in {entry.id}" if entry is not None else ""
+            path = entry.path if entry is not None else "/specifications/{spec_id}"
+            raise InvalidRequest(f"No section {shown(given.section)}{where}.", hint=f"Read {path}/sections.")
         chosen = [r for r in chosen if r.section is named[r.target]]
     if given.level is not None:
         chosen = [r for r in chosen if level_word(r.level) == given.level]

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from contextive.ingest.notes_service import NotesService
 from contextive.ingest.trace_service import TraceService, TraceView
 from contextive.packs.trace.pack import pack, view_of
 from contextive.packs.trace.shapes import (
+    CitedCode,
+    Explanation,
+    ExplanationSchema,
     Identifier,
     InvalidItem,
     InvalidPage,
     Level,
     ListInput,
+    MissingPiece,
+    NoteAbout,
     PriorityPage,
     RequirementPage,
     Shape,
     SimpleStatus,
+    StatusOf,
     data_reply,
     filtered,
+    nothing_to_trace,
     page_reply,
+    places_of,
     priority_item,
     requirement_item,
 )
@@ -30,7 +38,7 @@ from contextive.registry import Context, Reply, ToolInput
 from contextive.trace.advice import STYLES, Verdict, judge, judge_citation, problem_text, toml_entry, what_is_missing
 from contextive.trace.citation import Citation, CommentStyle, Problem
 from contextive.trace.level import CitationType
-from contextive.trace.ranking import SIMPLE_STATUS, level_word, prioritise, search, similar
+from contextive.trace.ranking import SIMPLE_STATUS, least_finished, level_word, prioritise, search, similar
 from contextive.trace.requirement import Requirement, Status
 
 _CITATION_ID = re.compile(r"(.+):([1-9][0-9]{0,8})\Z", re.DOTALL)
@@ -101,16 +109,12 @@ class SearchInput(ListInput):
 def search_requirements(given: SearchInput, ctx: Context) -> Reply:
     view = view_of(ctx)
     found = filtered(view, given, search(view.catalog, given.query))
-    return page_reply("search_requirements", found, requirement_item(view.catalog), given.limit, given.cursor)
+    show = requirement_item(view.catalog)
+    return page_reply("search_requirements", found, show, given.limit, given.cursor, nothing_to_trace(view))
 
 
 class IdentifierInput(ToolInput):
     req_identifier: Identifier
-
-
-class StatusOf(Shape):
-    full_path: str
-    status: SimpleStatus
 
 
 class RequirementStatus(Shape):
@@ -139,13 +143,12 @@ def get_requirement_status(given: IdentifierInput, ctx: Context) -> Reply:
     found = view.catalog.find(given.req_identifier)
     if not found:
         return data_reply(RequirementStatus(error=_not_found(view, given.req_identifier)))
-    worst = max(found, key=lambda requirement: list(Status).index(requirement.status))
-    places = [StatusOf(full_path=view.catalog.full_path(r), status=SIMPLE_STATUS[r.status]) for r in found]
+    worst = least_finished(found)
     return data_reply(
         RequirementStatus(
             status=SIMPLE_STATUS[worst.status],
             detail=worst.status.value,
-            requirements=places,
+            requirements=places_of(found, view.catalog),
         )
     )
 
@@ -165,7 +168,8 @@ def get_requirement_status(given: IdentifierInput, ctx: Context) -> Reply:
 def list_uncited_requirements(given: ListInput, ctx: Context) -> Reply:
     view = view_of(ctx)
     found = filtered(view, given, view.catalog.uncited)
-    return page_reply("list_uncited_requirements", found, requirement_item(view.catalog), given.limit, given.cursor)
+    show = requirement_item(view.catalog)
+    return page_reply("list_uncited_requirements", found, show, given.limit, given.cursor, nothing_to_trace(view))
 
 
 class InvalidInput(ToolInput):
@@ -340,61 +344,15 @@ def resolve_spec_id(given: UrlInput, ctx: Context) -> Reply:
 def get_prioritized_requirements(given: ListInput, ctx: Context) -> Reply:
     view = view_of(ctx)
     ordered = prioritise(filtered(view, given, view.catalog.requirements))
-    return page_reply("get_prioritized_requirements", ordered, priority_item(view.catalog), given.limit, given.cursor)
-
-
-class CitedCode(Shape):
-    id: str
-    type: str
-    comment_text: str
-    code: list[str]
-    reason: str | None = None
-
-
-class MissingPiece(Shape):
-    what: str
-    citation: str = Field(description="The comment to add")
-
-
-class NoteAbout(Shape):
-    slug: str
-    title: str
-    path: str
-
-
-class Explanation(Shape):
-    error: str | None = None
-    identifier: str | None = None
-    full_path: str | None = None
-    text: str | None = None
-    level: Level | None = None
-    status: SimpleStatus | None = None
-    detail: str | None = None
-    why_next: str | None = None
-    section_title: str | None = None
-    citations: list[CitedCode] | None = None
-    missing: list[MissingPiece] | None = None
-    similar: list[str] | None = Field(None, description="Citations of requirements in much the same words")
-    more_citations: int | None = None
-    notes: list[NoteAbout] | None = Field(None, description="Notes that link to the requirement")
-
-
-class ExplanationSchema(BaseModel):
-    """What is published of an explanation: the fields to rely on. Whole schemas of long answers cost every client tokens."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-
-    error: str | None = None
-    identifier: str | None = None
-    text: str | None = None
-    status: SimpleStatus | None = None
-    citations: list[dict[str, Any]] | None = None
-    missing: list[dict[str, Any]] | None = Field(None, description="Each with the comment to add")
+    show = priority_item(view.catalog)
+    return page_reply("get_prioritized_requirements", ordered, show, given.limit, given.cursor, nothing_to_trace(view))
 
 
 ##= docs/spec/trace.md#next-steps
 ##% The tool `explain_requirement` MUST give a requirement's text, level, status, citations with their code, and the
 ##% comments that are missing.
+##= docs/spec/trace.md#next-steps
+##% Of a text that stands in several sections, `explain_requirement` MUST explain the least finished place and name all.
 @pack.tool(
     "explain_requirement",
     title="Explain a requirement",
@@ -411,8 +369,9 @@ def explain_requirement(given: IdentifierInput, ctx: Context) -> Reply:
         return data_reply(Explanation(error=_not_found(view, given.req_identifier)))
     linking = ctx.service(NotesService).view().catalog.about_requirement(found[0].identifier)
     notes = [NoteAbout(slug=note.slug, title=note.title, path=note.path) for note in linking[:_MAX_SHOWN_NOTES]]
-    explained = _explain(found[0], view, ctx.service(TraceService))
-    return data_reply(explained.model_copy(update={"notes": notes or None}))
+    explained = _explain(least_finished(found), view, ctx.service(TraceService))
+    places = places_of(found, view.catalog) if len(found) > 1 else None
+    return data_reply(explained.model_copy(update={"notes": notes or None, "requirements": places}))
 
 
 class NextInput(ToolInput):
@@ -436,7 +395,8 @@ def next_requirement(given: NextInput, ctx: Context) -> Reply:
     wanted = ListInput(spec=given.spec, section=given.section, level=given.level)
     open_ones = [r for r in filtered(view, wanted, view.catalog.requirements) if not r.status.is_done]
     if not open_ones:
-        return data_reply(Explanation(error="No open requirement", detail="everything that was asked for is done"))
+        detail = nothing_to_trace(view) or "everything that was asked for is done"
+        return data_reply(Explanation(error="No open requirement", detail=detail))
     chosen = prioritise(open_ones)[0]
     return data_reply(_explain(chosen, view, ctx.service(TraceService), why=_why(chosen, len(open_ones))))
 
