@@ -183,7 +183,8 @@ def test_nothing_configured_is_an_error_that_says_what_to_do() -> None:
     assert caught.value.as_dict() == {
         "code": "no_model",
         "message": "No model provider is configured.",
-        "hint": "Add one under providers in the configuration.",
+        "hint": "Add one under providers in the configuration; one in a project's own file counts once it is trusted, with "
+        "contextive-mcp trust.",
     }
 
 

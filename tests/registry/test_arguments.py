@@ -62,6 +62,8 @@ def problem(arguments: dict[str, Any]) -> InvalidRequest:
         ({"name": "x", "kind": "c"}, "'kind' must be one of 'a' or 'b'."),
         ({"name": "x", "limit": 11}, "'limit': input should be less than or equal to 10."),
         ({"name": "x", "limit": "5"}, "'limit': input should be a valid integer."),
+        ({"name": "x", "limit": 5.5}, "'limit': input should be a valid integer."),
+        ({"name": "x", "limit": 1e300}, "'limit': input should be less than or equal to 10."),
         ({"name": "x", "tags": [1]}, "'tags.0': input should be a valid string."),
         ({"name": "x", "inner": {"depth": "1"}}, "'inner.depth': input should be a valid integer."),
         ({"name": None}, "'name': input should be a valid string."),
@@ -69,6 +71,11 @@ def problem(arguments: dict[str, Any]) -> InvalidRequest:
 )
 def test_each_fault_is_named_with_its_place(arguments: dict[str, Any], message: str) -> None:
     assert problem(arguments).message == message
+
+
+def test_a_whole_number_is_an_integer_however_it_is_written() -> None:
+    (limit,) = (value for name, value in parse_arguments(FIND, {"name": "x", "limit": 5.0}) if name == "limit")
+    assert (limit, type(limit)) == (5, int)
 
 
 def test_the_hint_is_the_signature_of_the_tool() -> None:

@@ -17,6 +17,10 @@ from contextive.models.request import ModelInfo, ModelRequest, ModelResponse, Mo
 logger = logging.getLogger(__name__)
 
 _FIND_AGAIN_SECONDS = 3600.0
+_NO_PROVIDER = (
+    "Add one under providers in the configuration; one in a project's own file counts once it is trusted, with "
+    "contextive-mcp trust."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,7 @@ class ModelRouter:
     def pick(self, request: ModelRequest) -> ResolvedModel:
         """The model for a request, out of what is known now. Raises `NoModel` when nothing fits."""
         if not self.providers:
-            raise NoModel("No model provider is configured.", hint="Add one under providers in the configuration.")
+            raise NoModel("No model provider is configured.", hint=_NO_PROVIDER)
         if request.model is not None:
             return self._named(request.model, self._backup_of(request.model), request)
         route = self.routing.get(request.task or "", self.routing.get("default"))
