@@ -200,7 +200,9 @@ def test_a_search_is_by_words_phrases_and_identifiers(desk: Desk) -> None:
 
 
 ##= docs/spec/trace.md#search-requirements
-##% Accents MUST make no difference, and where nothing holds any word of the query, words much like them SHOULD count.
+##% A search MUST make no difference between letters with and without accents.
+##= docs/spec/trace.md#search-requirements
+##% Where nothing holds any word of a search, words much like them SHOULD count.
 def test_a_search_forgives_accents_and_slips(desk: Desk) -> None:
     creme = "A Crème brûlée SHOULD wait."
     desk.project.write("specs/tea.md", f"# Tea\n\n## Steeping\n\n{BOIL} {creme}\n")

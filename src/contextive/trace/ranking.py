@@ -68,7 +68,9 @@ def prioritise(requirements: Sequence[Requirement]) -> list[Requirement]:
 ##= docs/spec/trace.md#search-requirements
 ##% A search MUST find requirements by words in any case, by quoted phrases, and by identifier.
 ##= docs/spec/trace.md#search-requirements
-##% Accents MUST make no difference, and where nothing holds any word of the query, words much like them SHOULD count.
+##% A search MUST make no difference between letters with and without accents.
+##= docs/spec/trace.md#search-requirements
+##% Where nothing holds any word of a search, words much like them SHOULD count.
 def search(catalog: TraceCatalog, query: str) -> list[Requirement]:
     """Requirements that hold all words and "quoted phrases" of the query, best first; failing that, the most of them."""
     terms = _TERM.findall(query)
