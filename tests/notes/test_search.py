@@ -95,6 +95,23 @@ def test_among_many_notes_a_twin_is_still_found() -> None:
     assert similar_notes(note, catalog.notes)[0].slug == "n444"
 
 
+def test_among_many_notes_of_a_rich_language_a_twin_is_still_found() -> None:
+    """Where words are rare, few of them are asked for: a note in the same words is found by any one of these."""
+    chance = random.Random(7)
+    texts = {f"n{i}.md": " ".join(f"word{chance.randrange(12_000)}x" for _ in range(80)) for i in range(1_500)}
+    for number in range(40):
+        words = texts[f"n{number}.md"].split()
+        own = [word if chance.random() < 0.8 else f"own{at}x" for at, word in enumerate(words)]
+        texts[f"twin{number}.md"] = " ".join(own)
+    catalog = catalog_of(texts)
+    found = 0
+    for number in range(40):
+        twin = catalog.get(f"twin{number}")
+        assert twin is not None
+        found += [note.slug for note in similar_notes(twin, catalog.notes)] == [f"n{number}"]
+    assert found >= 38
+
+
 @given(st.lists(st.tuples(st.integers(0, 7), st.text(st.sampled_from("ab \n"), max_size=8)), max_size=12))
 def test_an_index_that_learns_changes_finds_what_a_new_one_finds(edits: list[tuple[int, str]]) -> None:
     texts = {f"{number}-zz.md": "a b" for number in range(4)}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 
 from contextive.notes.note import Note
 from contextive.notes.search import SearchIndex
@@ -16,6 +17,7 @@ MAX_LOCAL_NODES = 1000
 _SHORTEST_IDENTIFIER = 8
 """Digits that a link to a requirement has at least."""
 _ENDINGS = (".md", ".markdown")
+_PATH = attrgetter("path")
 _IS_SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
@@ -67,7 +69,7 @@ class NoteCatalog:
             sorted(self._with_own_slugs(notes), key=lambda n: (n.created or 0.0, n.path))
         )
         self._numbers = {note.slug: number for number, note in enumerate(self.notes)}
-        if before is not None and list(map(_names_of, self.notes)) == list(map(_names_of, before.notes)):
+        if before is not None and self._are_called_as(before):
             self._take_over(before)
 
     ##= docs/spec/notes.md#list-pages
@@ -166,14 +168,14 @@ class NoteCatalog:
     ##% Of two notes with one slug the first by path MUST keep it, and the other one is reported.
     def _with_own_slugs(self, notes: Iterable[Note]) -> list[Note]:
         """The notes with one slug each. The first by path keeps it; another gets one from its whole path."""
-        problems: list[NoteProblem] = []
-        by_slug: dict[str, Note] = {}
+        notes = list(notes)
+        faulty = sorted((note for note in notes if note.problem), key=_PATH)
+        problems = [NoteProblem(note.path, note.problem) for note in faulty if note.problem]
+        by_slug = {note.slug: note for note in notes}
         late: list[Note] = []
-        for note in sorted(notes, key=lambda note: note.path):
-            if note.problem:
-                problems.append(NoteProblem(note.path, note.problem))
-            if by_slug.setdefault(note.slug, note) is not note:
-                late.append(note)
+        if len(by_slug) < len(notes):
+            by_slug = {}
+            late = [note for note in sorted(notes, key=_PATH) if by_slug.setdefault(note.slug, note) is not note]
         for note in late:
             keeper = by_slug[note.slug].path
             slug = slugify(_without_ending(note.path).replace("/", " "))
@@ -186,6 +188,13 @@ class NoteCatalog:
             by_slug[slug] = replace(note, slug=slug)
         self.problems = tuple(problems)
         return list(by_slug.values())
+
+    def _are_called_as(self, before: NoteCatalog) -> bool:
+        """Whether these are the notes of an earlier state, under the same names. Most are the very same objects."""
+        return len(self.notes) == len(before.notes) and all(
+            note is old or _names_of(note) == _names_of(old)
+            for note, old in zip(self.notes, before.notes, strict=True)
+        )
 
     def _take_over(self, before: NoteCatalog) -> None:
         """Where every note is still called what it was, links that were not changed lead where they led."""

@@ -14,6 +14,9 @@ from contextive.notes.note import Note
 
 _LEAST = 0.35
 _SAMPLED = 200
+_RARE = 1
+"""Sampled notes that hold a rare word: some notes have it, and few. What none of them holds may be this note's alone."""
+_ASKED_RARE = 4
 _ASKED = 6
 _TOO_COMMON = 0.25
 _LEAST_HELD = 0.3
@@ -32,7 +35,7 @@ def similar_notes(note: Note, others: Iterable[Note], limit: int = 3) -> list[No
     whole = sum(weight.values())
     rest = math.log(1 + total)  # a word that this note has not is taken for a rare one
     scored = []
-    for other in _promising(note, candidates, _asked_words(note, seen, len(sample))):
+    for other in _promising(note, candidates, *_asked_words(note, seen, len(sample))):
         shared_words = note.words & other.words
         shared = sum(weight[word] for word in shared_words)
         score = shared / (whole + rest * (len(other.words) - len(shared_words))) if shared else 0.0
@@ -42,24 +45,36 @@ def similar_notes(note: Note, others: Iterable[Note], limit: int = 3) -> list[No
     return [other for _, _, other in scored[:limit]]
 
 
-def _asked_words(note: Note, seen: Counter[str], sampled: int) -> list[str]:
-    """Some of the note's words, from all over the alphabet: none that every other note has, if there are others."""
+def _asked_words(note: Note, seen: Counter[str], sampled: int) -> tuple[list[str], int]:
+    """Some of the note's words, and how many of them a note must hold to be looked at.
+
+    To ask all notes for a word costs a pass over their texts. Who holds one rare word is worth a look, so few of them will do;
+    words that many notes hold say something only together.
+    """
     words = sorted(note.words)
+    rare = [word for word in words if seen[word] == _RARE]
+    if len(rare) >= _ASKED_RARE:
+        return _spread(rare, _ASKED_RARE), 1
     telling = [word for word in words if seen[word] <= max(1, _TOO_COMMON * sampled)] or words
-    return telling[:: max(1, len(telling) // _ASKED)][:_ASKED]
+    asked = _spread(telling, _ASKED)
+    return asked, max(1, math.ceil(_LEAST_HELD * len(asked)))
 
 
-def _promising(note: Note, candidates: Sequence[Note], asked: Sequence[str]) -> list[Note]:
-    """The notes of the same title, and those that hold most of the asked words."""
-    least = max(1, math.ceil(_LEAST_HELD * len(asked)))
-    twins = [other for other in candidates if other.lowered_title == note.lowered_title]
+def _spread(words: Sequence[str], count: int) -> list[str]:
+    """So many of the words, from all over the alphabet."""
+    return list(words[:: max(1, len(words) // count)][:count])
+
+
+def _promising(note: Note, candidates: Sequence[Note], asked: Sequence[str], least: int) -> list[Note]:
+    """The notes of the same title, and those that hold most of the asked words, and at least so many of them."""
     if len(candidates) <= _MOST_COMPARED:
         return list(candidates)
-    held: list[tuple[int, Note]] = []
-    for other in candidates:
-        text = other.lowered
-        count = sum([word in text for word in asked])
-        if count >= least:
-            held.append((count, other))
-    held.sort(key=lambda item: -item[0])
-    return [*twins, *(other for _, other in held[:_MOST_COMPARED] if other.lowered_title != note.lowered_title)]
+    counts = [0] * len(candidates)
+    texts = [other.lowered for other in candidates]
+    for word in asked:
+        counts = [count + (word in text) for count, text in zip(counts, texts, strict=True)]
+    held = [number for number, count in enumerate(counts) if count >= least]
+    held.sort(key=lambda number: -counts[number])
+    title = note.lowered_title
+    twins = [other for other in candidates if other.lowered_title == title]
+    return [*twins, *(candidates[n] for n in held[:_MOST_COMPARED] if candidates[n].lowered_title != title)]
