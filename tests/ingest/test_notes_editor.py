@@ -89,6 +89,22 @@ def test_tags_are_changed_without_touching_the_rest(editor: NotesEditor, service
     assert texts(service.root) == {"notes/p.md": text.replace("tags:\n- x", "tags: [fresh]")}
 
 
+def test_a_note_with_a_head_in_toml_is_found_by_it_and_changed_in_it(
+    editor: NotesEditor, service: NotesService
+) -> None:
+    head = '+++\ntitle = "Toml Note"\naliases = ["TN"]\ntags = ["x"]\ncreated_at = 2025-05-05T00:00:00Z\n[own]\nkey = 1\n+++\n'
+    write(service.root, "notes/toml.md", f"{head}Text\n")
+    write(service.root, "notes/other.md", "See [[Toml Note]] and [[TN]].\n")
+    note = service.page("toml-note")[1]
+    assert (note.title, note.tags, note.content, note.created) == ("Toml Note", ("x",), "Text\n", 1746403200.0)
+    assert service.view().catalog.outlinks(service.page("other")[1]) == ["toml-note"]
+    editor.update_page("toml-note", note.version, tags=["y", "z"])
+    editor.rename_page("toml-note", title='New "Name"')
+    renamed = service.page("new-name")[1]
+    expected = head.replace('"Toml Note"', '"New \\"Name\\""').replace('["x"]', '["y", "z"]')
+    assert renamed.text == f"{expected}Text\n"
+
+
 def test_a_content_cannot_smuggle_in_another_name(editor: NotesEditor, service: NotesService) -> None:
     write(service.root, "notes/p.md", "body")
     with pytest.raises(InvalidRequest, match="another name"):

@@ -61,6 +61,12 @@ def test_front_matter_wins() -> None:
     assert (found.title, found.subsystem, found.tags) == ("Release notes", "Deployment", ("release", "notes"))
 
 
+def test_front_matter_in_toml_wins_too() -> None:
+    text = '+++\ntitle = "Release notes"\nsubsystem = "Deployment"\ntags = ["release", "notes"]\n+++\n\n# Other title\n'
+    found = classify("docs/a.md", text)
+    assert (found.title, found.subsystem, found.tags) == ("Release notes", "Deployment", ("release", "notes"))
+
+
 def test_the_title_is_the_first_heading_or_the_name_of_the_file() -> None:
     assert classify("docs/a.md", "intro\n\n## The `plan` of [us](x.md) ##\n\n# Later\n").title == "The plan of us"
     assert classify("docs/a.md", "no heading\n").title == "a.md"

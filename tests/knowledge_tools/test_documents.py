@@ -274,10 +274,10 @@ def test_metadata_has_plain_keys_of_its_own(host: Host, key: str) -> None:
 
 
 def test_content_with_front_matter_of_its_own_gets_no_second_one(host: Host, root: Path) -> None:
-    own = "---\ntitle: Mine\n---\n\nText\n"
-    assert (root / store(host, own)["relative_path"]).read_text(encoding="utf-8") == own
-    with pytest.raises(InvalidRequest, match="of its own"):
-        store(host, own, title="Yours")
+    for own in ("---\ntitle: Mine\n---\n\nText\n", '+++\ntitle = "Mine"\n+++\n\nText\n'):
+        assert (root / store(host, own)["relative_path"]).read_text(encoding="utf-8") == own
+        with pytest.raises(InvalidRequest, match="of its own"):
+            store(host, own, title="Yours")
 
 
 def test_data_has_no_front_matter(host: Host, root: Path) -> None:

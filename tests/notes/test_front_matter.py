@@ -137,3 +137,48 @@ def test_a_title_that_looks_like_something_else_is_quoted() -> None:
     for title in ("true", "12", "a: b", "# x", "[a]", "- b", "null", "2024-01-01 # x"):
         assert text_value(parse_front_matter(write_values("", {"title": title})).values, "title") == title
     assert json.dumps("a: b") in write_values("", {"title": "a: b"})
+
+
+TOML = '+++\n# mine\ntitle = "Old"\ntags = [\n  "a",\n  "b",\n]\ndate = 2024-01-02T03:04:05Z\n\n[extra]\nx = 1\n+++\n\n'
+
+
+##= docs/spec/notes.md#front-matter
+##% Front matter MUST be read as YAML between lines of `---`, and as TOML between lines of `+++`.
+def test_a_head_between_plus_signs_is_toml() -> None:
+    front = parse_front_matter(TOML + "# Text\n")
+    assert front.length == len(TOML)
+    assert front.is_toml
+    assert text_value(front.values, "title") == "Old"
+    assert text_values(front.values, "tags") == ("a", "b")
+    assert time_value(front.values, "date") == 1704164645.0
+    assert front.values["extra"] == {"x": 1}
+
+
+@pytest.mark.parametrize("text", ["+++", "+++\nx = 1\n", "+++\nx = 1\n---\n", "+++ b/file\nx\n+++\n", "++++\na\n+++\n"])
+def test_a_text_without_a_closed_block_of_toml_has_none(text: str) -> None:
+    assert parse_front_matter(text).length == 0
+
+
+@pytest.mark.parametrize(
+    "block", ["a: b", "a = 1\na = 2", "a = [", "[" * 500, "a = 2024-99-99", "=", "a" + ".a" * 500 + " = 1"]
+)
+def test_toml_that_cannot_be_read_is_a_problem_and_not_an_error(block: str) -> None:
+    front = parse_front_matter(f"+++\n{block}\n+++\nbody")
+    assert front.problem
+    assert front.values == {}
+    assert front.length == len(f"+++\n{block}\n+++\n")
+
+
+def test_a_key_of_toml_is_set_in_its_place_and_all_else_stays() -> None:
+    assert write_values(TOML, {"title": "New"}) == TOML.replace('"Old"', '"New"')
+    assert write_values(TOML, {"tags": ["c"]}) == TOML.replace('[\n  "a",\n  "b",\n]', '["c"]')
+    assert write_values(TOML, {"slug": "s"}) == TOML.replace("[extra]", 'slug = "s"\n[extra]')
+    assert write_values("+++\r\n+++\r\n", {"title": "N"}) == '+++\r\ntitle = "N"\r\n+++\r\n'
+    with pytest.raises(InvalidRequest, match="cannot be edited"):
+        write_values('+++\n"title" = "x"\n+++\n', {"title": "y"})
+
+
+@given(st.text(min_size=1).map(lambda text: text_value({"t": text}, "t")).filter(bool))
+def test_every_title_is_written_into_toml_so_that_it_is_read_again(title: str) -> None:
+    written = write_values(TOML, {"title": title})
+    assert text_value(parse_front_matter(written).values, "title") == title

@@ -192,8 +192,7 @@ class NoteCatalog:
     def _are_called_as(self, before: NoteCatalog) -> bool:
         """Whether these are the notes of an earlier state, under the same names. Most are the very same objects."""
         return len(self.notes) == len(before.notes) and all(
-            note is old or _names_of(note) == _names_of(old)
-            for note, old in zip(self.notes, before.notes, strict=True)
+            note is old or _names_of(note) == _names_of(old) for note, old in zip(self.notes, before.notes, strict=True)
         )
 
     def _take_over(self, before: NoteCatalog) -> None:

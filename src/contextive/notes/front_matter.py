@@ -1,4 +1,4 @@
-"""Front matter: the YAML block with which a note may begin, read with limits and edited line by line."""
+"""Front matter: the block of YAML or TOML with which a note may begin, read with limits and edited line by line."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from contextive.config.syntax import TextError
 from contextive.errors import InvalidRequest
 
 _MAX_CHARACTERS = 65_536
-_OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
-_CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+_OPENING = re.compile(r"\ufeff?(---|\+\+\+)[ \t]*\r?\n")
+_YAML_CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+_TOML_CLOSING = re.compile(r"^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+TOML_MARK: Final = "+++"
 _BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)*")
 _WORDS = r"[^\W\d_](?:[\w ./()+&'-]*[\w.)])?"
 _TIME = r"\d{4}-\d\d-\d\d(?:[T\ ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?)?"
@@ -36,8 +38,11 @@ class FrontMatter:
     values: Mapping[str, Any] = field(default_factory=dict)
     length: int = 0
     problem: str | None = None
+    is_toml: bool = False
 
 
+##= docs/spec/notes.md#front-matter
+##% Front matter MUST be read as YAML between lines of `---`, and as TOML between lines of `+++`.
 ##= docs/spec/notes.md#front-matter
 ##% Front matter that cannot be read MUST NOT keep its note from being shown.
 def parse_front_matter(text: str) -> FrontMatter:
@@ -45,12 +50,15 @@ def parse_front_matter(text: str) -> FrontMatter:
     opening = _OPENING.match(text)
     if opening is None:
         return FrontMatter()
-    closing = _CLOSING.search(text, opening.end(), opening.end() + _MAX_CHARACTERS)
+    is_toml = opening[1] == TOML_MARK
+    closing = _closing_of(is_toml).search(text, opening.end(), opening.end() + _MAX_CHARACTERS)
     if closing is None:
         return FrontMatter()  # a line across the page
     blank = _BLANK_LINES.match(text, closing.end())
     length = blank.end() if blank else closing.end()
     block = text[opening.end() : closing.start()]
+    if is_toml:
+        return _read_toml(block, length)
     simple = _simple_values(block)
     if simple is not None:
         return FrontMatter(simple, length)
@@ -65,6 +73,19 @@ def parse_front_matter(text: str) -> FrontMatter:
     if not isinstance(values, dict):
         return FrontMatter({}, length, "its front matter is not a list of keys and values")
     return FrontMatter(values, length)
+
+
+def _closing_of(is_toml: bool) -> re.Pattern[str]:
+    return _TOML_CLOSING if is_toml else _YAML_CLOSING
+
+
+def _read_toml(block: str, length: int) -> FrontMatter:
+    from contextive.config.toml_text import parse_toml
+
+    try:
+        return FrontMatter(parse_toml(block), length, is_toml=True)
+    except TextError as error:
+        return FrontMatter({}, length, f"its front matter cannot be read: {error}", is_toml=True)
 
 
 def _simple_values(block: str) -> dict[str, Any] | None:
@@ -130,8 +151,9 @@ def write_values(head: str, values: Mapping[str, str | Sequence[str]]) -> str:
         raise InvalidRequest(f"The note cannot be changed: {before.problem}.", hint="Mend its front matter first.")
     newline = "\r\n" if "\r\n" in head else "\n"
     lines = head.splitlines(keepends=True) if before.length else [f"---{newline}", f"---{newline}", newline]
+    set_line = _set_toml_line if before.is_toml else _set_line
     for key, value in values.items():
-        _set_line(lines, key, value, newline)
+        set_line(lines, key, value, newline)
     written = "".join(lines)
     after = parse_front_matter(written)
     wanted = {key: tuple(value) if not isinstance(value, str) else value for key, value in values.items()}
@@ -140,13 +162,14 @@ def write_values(head: str, values: Mapping[str, str | Sequence[str]]) -> str:
     kept = {key: value for key, value in before.values.items() if key not in values}
     if found != wanted or kept != {key: value for key, value in after.values.items() if key not in values}:
         raise InvalidRequest(
-            "The note's front matter has a form that cannot be edited.", hint="Write one key a line, as `key: value`."
+            "The note's front matter has a form that cannot be edited.",
+            hint=f"Write one key a line, as `key {'=' if before.is_toml else ':'} value`.",
         )
     return written
 
 
 def _set_line(lines: list[str], key: str, value: str | Sequence[str], newline: str) -> None:
-    closing = next(i for i in range(1, len(lines)) if _CLOSING.match(lines[i]))
+    closing = next(i for i in range(1, len(lines)) if _YAML_CLOSING.match(lines[i]))
     first = next((i for i in range(1, closing) if re.match(rf"{re.escape(key)}[ \t]*:", lines[i])), None)
     if first is None:
         lines.insert(closing, f"{key}: {_written(value)}{newline}")
@@ -156,6 +179,22 @@ def _set_line(lines: list[str], key: str, value: str | Sequence[str], newline: s
         last += 1
     quote = re.match(r"[^:]*:[ \t]*([\"']?)", lines[first])
     lines[first:last] = [f"{key}: {_written(value, quote[1] if quote else '')}{newline}"]
+
+
+def _set_toml_line(lines: list[str], key: str, value: str | Sequence[str], newline: str) -> None:
+    """Set a key of the whole document: before the first table, where there are tables."""
+    closing = next(i for i in range(1, len(lines)) if _TOML_CLOSING.match(lines[i]))
+    tables = next((i for i in range(1, closing) if lines[i].lstrip().startswith("[")), closing)
+    first = next((i for i in range(1, tables) if re.match(rf"{re.escape(key)}[ \t]*=", lines[i])), None)
+    texts = value if isinstance(value, str) else list(value)
+    line = f"{key} = {json.dumps(texts, ensure_ascii=False)}{newline}"
+    if first is None:
+        lines.insert(tables, line)
+        return
+    last = first + 1
+    while last < closing and _read_toml("".join(lines[first:last]), 0).problem:
+        last += 1  # an array or a text of several lines
+    lines[first:last] = [line]
 
 
 def _written(value: str | Sequence[str], quote: str = "") -> str:
