@@ -81,7 +81,11 @@ def test_a_requirement_is_found_as_a_chunk_of_its_own(call: Call) -> None:
     [
         ({"artifact_types": ["doc"]}, lambda c: c["artifact_type"] == "doc"),
         ({"artifact_types": ["test"]}, lambda c: c["artifact_type"] == "test"),
-        ({"subsystems": ["alerts"]}, lambda c: c["subsystem"] == "Alerts"),
+        (
+            {"subsystems": ["alerts"]},
+            # the note has no subsystem, and links to a document of this one
+            lambda c: c["subsystem"] == "Alerts" or c["artifact_path"] == "notes/first-storm.md",
+        ),
         ({"namespaces": ["tidewatch"]}, lambda c: c["namespace"] == "tidewatch"),
         ({"tags": ["SIREN"]}, lambda c: "siren" in c["tags"]),
         ({"symbols": ["siren.silence"]}, lambda c: c["artifact_path"].endswith("siren.py")),
@@ -108,6 +112,31 @@ def test_a_filter_is_applied_before_the_cut(call: Call) -> None:
     assert paths(call("km-search", query="boats moored", limit=1, filters={"symbol_languages": ["java"]})) == [
         "java/Harbour.java"
     ]
+
+
+##= docs/spec/knowledge.md#requests-of-km-search
+##% A file without a subsystem MUST pass a filter by subsystem where it imports, exercises or links to what belongs to
+##% that subsystem.
+def test_what_leads_to_a_subsystem_and_has_none_itself_passes_its_filter(repository: Path, open_host: OpenHost) -> None:
+    files = {
+        "tests/test_whole.py": "from tidewatch.alerts.siren import Siren\n\n\ndef test_it():\n    Siren().silence(1)\n",
+        "docs/guide.md": "# Guide\n\nThe siren stands in [code](../src/tidewatch/alerts/siren.py).\n",
+        "docs/own.md": "---\nsubsystem: Office\n---\nThe siren in [code](../src/tidewatch/alerts/siren.py).\n",
+        "notes/symbol.md": "The siren: [[symbol:src/tidewatch/alerts/siren.py::Siren.silence]].\n",
+        "docs/other.md": "# Other\n\nA siren without a link.\n",
+    }
+    for path, text in files.items():
+        (repository / path).write_text(text, encoding="utf-8")
+    host = open_host(repository)
+    asked = {"query": "siren silence", "limit": 25, "filters": {"subsystems": ["ALERTS"]}}
+    found = call_tool(host, "km-search", asked)["results"]
+    free = {result["chunk"]["artifact_path"]: result for result in found if result["chunk"]["subsystem"] is None}
+    assert set(free) == {"tests/test_whole.py", "docs/guide.md", "notes/symbol.md", "notes/first-storm.md"}
+    assert "Alerts" in free["docs/guide.md"]["graph_context"]["neighbor_subsystems"]
+    assert {result["chunk"]["subsystem"] for result in found} == {None, "Alerts"}
+    (repository / "docs/guide.md").write_text("# Guide\n\nThe siren.\n", encoding="utf-8")
+    host.services.get(Index).ingest(IngestRequest())
+    assert "docs/guide.md" not in paths(call_tool(host, "km-search", asked))
 
 
 def test_old_files_are_left_out_by_their_age(repository: Path, open_host: OpenHost) -> None:

@@ -169,6 +169,8 @@ _FILES = (
         ({"artifact_types": ("code", "other")}, "run corex"),
         ({"namespaces": ("CORE",)}, "run"),
         ({"subsystems": ("motor", "other")}, "run"),
+        ({"subsystems": ("motor",), "beside": ("docs/guide.md", "gone.md")}, "run guide"),
+        ({"subsystems": ("motor",), "beside": ("docs/guide.md",), "artifact_types": ("doc",)}, "guide"),
         ({"tags": ("FAST",)}, "run"),
         ({"tags": ("fast", "SLOW")}, "run guide"),
         ({"symbols": ("engine.START",)}, "run"),

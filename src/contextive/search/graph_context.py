@@ -143,7 +143,7 @@ class ContextReader:
             contexts[node_id] = GraphContext(
                 primary_node=node,
                 relationships=_relationships(node_id, own, nodes),
-                neighbor_subsystems=_subsystem_names(own, beside),
+                neighbor_subsystems=_subsystem_names(node_id, own, beside, nodes),
                 related_artifacts=_related(node_id, own, beside),
                 path_depth=1 if homes else None,
             )
@@ -192,10 +192,18 @@ def _relationships(node_id: str, edges: Sequence[Edge], nodes: Mapping[str, Node
     return tuple(shown[:MAX_RELATIONSHIPS])
 
 
-def _subsystem_names(own: Sequence[Edge], beside: Sequence[Edge]) -> tuple[str, ...]:
+def _subsystem_names(
+    node_id: str, own: Sequence[Edge], beside: Sequence[Edge], nodes: Mapping[str, Node]
+) -> tuple[str, ...]:
+    """The subsystems at a file and around its own, and those of the files that it leads to."""
     near = [end for edge in own for end in (edge.source, edge.target)]
     near += [end for edge in beside if edge.type == "DEPENDS_ON" for end in (edge.source, edge.target)]
-    return tuple(sorted({end.partition(":")[2] for end in near if _is_subsystem(end)}))
+    names = {end.partition(":")[2] for end in near if _is_subsystem(end)}
+    for edge in own:
+        if edge.source == node_id and edge.target in nodes:
+            name = nodes[edge.target].properties.get("subsystem")
+            names |= {name} if isinstance(name, str) else set()
+    return tuple(sorted(names))
 
 
 def _related(node_id: str, own: Sequence[Edge], beside: Sequence[Edge]) -> tuple[RelatedArtifact, ...]:

@@ -30,6 +30,7 @@ from contextive.search.happenings import Observer, Searched, SearchRefused, nobo
 from contextive.search.ranking import Ruled, Rules, apply_rules, read_question
 from contextive.search.signals import Signals, graph_gain, read_signals
 from contextive.search.snippets import TEXT_BUDGET, best_lines, trim_text
+from contextive.search.subsystem_members import SubsystemMembers
 from contextive.search.weights import Weights
 from contextive.store.protocol import Store
 from contextive.store.values import AsOf, ChunkRow
@@ -86,6 +87,7 @@ class SearchService:
         self._store = store
         self._finder = CandidateFinder(store, embedder)
         self._context_reader = ContextReader(store)
+        self._members = SubsystemMembers(store)
         self._settings = settings or SearchSettings()
         self._links = links or EditorLinks(None)
         self._clock = clock
@@ -117,11 +119,12 @@ class SearchService:
         if len(query) > MAX_QUERY_CHARACTERS:
             raise InvalidRequest(f"query may hold at most {MAX_QUERY_CHARACTERS} characters.")
         limit = min(MAX_LIMIT, max(1, request.limit))
+        as_of = self._store.as_of()
         where = request.filters.where
+        if where.subsystems:
+            where = replace(where, beside=self._members.beside(where.subsystems, as_of))
         by_vector = self._settings.sort_by_vector if request.sort_by_vector is None else request.sort_by_vector
         weights = self._settings.weights
-
-        as_of = self._store.as_of()
         found = self._finder.find(query, where, request.mode)
         balanced = weights.balanced(found.meaning)
         fused = fuse(found.lexical, found.cosines, lexical_weight=balanced.lexical, vector_weight=balanced.vector)

@@ -49,6 +49,8 @@ class ChunkFilter:
     """Which chunks may be found. Conditions are joined by *and*, the values of one by *or*, all without regard to case."""
 
     subsystems: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    """Paths of files that pass `subsystems` as well, because of what they are connected with."""
     artifact_types: tuple[ArtifactType, ...] = ()
     namespaces: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()

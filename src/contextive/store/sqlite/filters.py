@@ -39,7 +39,6 @@ class Filters:
         conditions: list[tuple[str, tuple[Any, ...]]] = [
             ("folded(type) IN (SELECT value FROM json_each(?))", where.artifact_types),
             ("folded(namespace) IN (SELECT value FROM json_each(?))", where.namespaces),
-            ("folded(subsystem) IN (SELECT value FROM json_each(?))", where.subsystems),
             (
                 "EXISTS (SELECT 1 FROM json_each(?) WHERE substr(folded(artifact.path), 1, length(value)) = value)",
                 where.paths,
@@ -50,6 +49,9 @@ class Filters:
             for condition, values in conditions
             if values
         ]
+        if where.subsystems:
+            named = json.dumps([folded(where.subsystems), sorted(where.beside)])
+            answers.append(self._artifacts_where(_OF_SUBSYSTEM, named, progress))
         if where.updated_after is not None:
             answers.append(self._artifacts_where("git_timestamp >= ?", where.updated_after, progress))
         return _common(answers)
@@ -111,6 +113,10 @@ class Filters:
         return answer
 
 
+_OF_SUBSYSTEM = (
+    "folded(subsystem) IN (SELECT value FROM json_each(?1, '$[0]'))"
+    " OR path IN (SELECT value FROM json_each(?1, '$[1]'))"
+)
 _WITH_SYMBOLS = (
     "SELECT h.chunk FROM json_each(?1) g CROSS JOIN symbol s ON s.name_hash = json_extract(g.value, '$[0]')"
     " AND folded(s.name) = json_extract(g.value, '$[1]') JOIN chunk_symbol h ON h.symbol = s.number"

@@ -90,7 +90,6 @@ class TantivyEngine:
         asked: dict[str, Sequence[str]] = {
             "type": where.artifact_types,
             "namespace": where.namespaces,
-            "subsystem": where.subsystems,
             "tag": where.tags,
             "symbol": where.symbols,
             "kind": where.symbol_kinds,
@@ -100,6 +99,13 @@ class TantivyEngine:
         for field, values in asked.items():
             if values:
                 yield make.const_score_query(make.term_set_query(self._schema, field, folded(values)), 0.0)
+        if where.subsystems:
+            of = make.term_set_query(self._schema, "subsystem", folded(where.subsystems))
+            if where.beside:
+                should = self._module.Occur.Should
+                near = make.term_set_query(self._schema, "path", folded(where.beside))
+                of = make.boolean_query([(should, of), (should, near)])
+            yield make.const_score_query(of, 0.0)
         if where.updated_after is not None:
             kind = self._module.FieldType.Float
             span = make.range_query(self._schema, "updated", kind, lower_bound=float(where.updated_after))
