@@ -52,6 +52,24 @@ def test_the_answer_has_the_shape_of_the_interface(call: Call) -> None:
     assert answer["as_of"]["generation"] > 0
 
 
+def test_what_is_not_known_of_a_result_is_null_and_not_left_out(tmp_path: Path, open_host: OpenHost) -> None:
+    host = open_host(write_repository(tmp_path / "station", git=False))
+    asked = {"query": "every first Monday", "limit": 1, "filters": {"namespaces": ["notes"]}}
+    [with_graph] = call_tool(host, "km-search", asked)["results"]
+    answer = call_tool(host, "km-search", {**asked, "include_graph": False})
+    [without] = answer["results"]
+    assert answer["metadata"]["graph_context_included"] is False
+    assert (without["graph_context"], with_graph["graph_context"] is None) == (None, False)
+    for result in (with_graph, without):
+        unknown = [result["chunk"][name] for name in ("subsystem", "subsystem_criticality", "git_timestamp")]
+        assert unknown == [None, None, None]
+        signals = result["scoring"]["signals"]
+        assert (signals["path_depth"], signals["freshness_days"], signals["criticality_score"]) == (None, None, 0.0)
+    assert set(without["scoring"]["signals"]) == {
+        "path_depth", "criticality_score", "freshness_days", "coverage_ratio",
+    }  # fmt: skip
+
+
 ##= docs/spec/knowledge.md#ranking
 ##% An identifier MUST be found whole and by its words, however it is written.
 def test_what_code_does_is_found_by_words_and_by_its_identifier(call: Call) -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from contextive.store.values import SearchEvent
 
 Words = str | list[str]
+_ALWAYS_SHOWN = ("subsystem", "subsystem_criticality", "git_timestamp")
+"""What a chunk has even where it is null."""
 _PROMPT = "Say with km-feedback-submit which results helped."
 
 
@@ -128,11 +130,10 @@ def search_batch(given: BatchInput, ctx: Context) -> Reply:
 ##% The `metadata` of an answer MUST hold a `request_id` that a later vote can name.
 def shown_response(response: SearchResponse, as_of: Any) -> dict[str, Any]:
     """An answer in the words of the interface."""
-    metadata = {
-        key: value
-        for key, value in asdict(response.metadata).items()
-        if value not in (None, {}, 0) or key == "result_count"
-    }
+    metadata = asdict(response.metadata)
+    for optional in ("filters_applied", "embedding_model", "truncated_results"):
+        if not metadata[optional]:
+            del metadata[optional]
     metadata["warnings"] = list(response.metadata.warnings)
     if response.results:
         metadata["feedback_prompt"] = _PROMPT
@@ -158,11 +159,9 @@ def _shown(result: SearchResult) -> dict[str, Any]:
     chunk["symbols"] = [_symbol(symbol) for symbol in result.chunk.symbols]
     chunk["tags"] = list(result.chunk.tags)
     scoring = asdict(result.scoring)
-    scoring["signals"] = {key: value for key, value in scoring["signals"].items() if value is not None}
+    scoring["signals"] = result.scoring.signals.as_dict()
     shown: dict[str, Any] = {
-        "chunk": {
-            key: value for key, value in chunk.items() if value is not None or key in ("subsystem", "git_timestamp")
-        },
+        "chunk": {key: value for key, value in chunk.items() if value is not None or key in _ALWAYS_SHOWN},
         "graph_context": _context(result.graph_context),
         "scoring": scoring,
     }
