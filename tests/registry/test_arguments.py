@@ -66,6 +66,10 @@ def problem(arguments: dict[str, Any]) -> InvalidRequest:
         ({"name": "x", "limit": 1e300}, "'limit': input should be less than or equal to 10."),
         ({"name": "x", "tags": [1]}, "'tags.0': input should be a valid string."),
         ({"name": "x", "inner": {"depth": "1"}}, "'inner.depth': input should be a valid integer."),
+        ({"name": "x", "inner": []}, "'inner': input should be an object."),
+        ({"name": "x", "limit": 5.5}, "'limit': input should be a valid integer."),
+        ({"name": "x", "limit": 11.0}, "'limit': input should be less than or equal to 10."),
+        ({"name": "x", "limit": True}, "'limit': input should be a valid integer."),
         ({"name": None}, "'name': input should be a valid string."),
     ],
 )
@@ -86,6 +90,21 @@ def test_the_hint_is_the_signature_of_the_tool() -> None:
     with pytest.raises(InvalidRequest) as caught:
         parse_arguments(PLAIN, {"x": 1})
     assert caught.value.hint == "plain takes no arguments."
+
+
+def test_the_hint_about_a_nested_argument_is_about_its_fields() -> None:
+    assert problem({"name": "x", "inner": {"width": 1}}).hint == "Fields of inner: depth: integer."
+    both = problem({"name": "x", "inner": {"depth": "1"}, "tags": [1]}).hint
+    assert both is not None
+    assert both.startswith("Arguments of find:")
+    assert (problem({"name": "x", "tags": [1]}).hint or "").startswith("Arguments of find:")
+
+
+##= docs/spec/host.md#tool-calls
+##% Arguments MUST be accepted exactly as the published input schema says.
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    given = parse_arguments(FIND, {"name": "x", "limit": 5.0, "inner": {"depth": 1e3}})
+    assert given == Given(name="x", limit=5, inner=Inner(depth=1000))
 
 
 def test_a_caller_with_a_hundred_faults_hears_of_five() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -10,6 +11,7 @@ from pydantic import ValidationError
 from contextive.errors import InvalidRequest
 
 _MAX_PROBLEMS = 5
+_LARGEST_WHOLE = 2**53
 
 
 ##= docs/spec/host.md#tool-calls
@@ -20,7 +22,58 @@ def explain_arguments(tool: str, schema: dict[str, Any], problems: ValidationErr
     said = [_problem(tool, dict(detail)) for detail in details[:_MAX_PROBLEMS]]
     if len(details) > _MAX_PROBLEMS:
         said.append(f"… and {len(details) - _MAX_PROBLEMS} more")
-    return InvalidRequest("; ".join(said) + ".", hint=_signature(tool, schema))
+    return InvalidRequest("; ".join(said) + ".", hint=_hint(tool, schema, [detail["loc"] for detail in details]))
+
+
+def _hint(tool: str, schema: dict[str, Any], places: Sequence[tuple[str | int, ...]]) -> str:
+    """What is allowed: the arguments of the tool, or the fields of the one argument in which everything wrong stands."""
+    inside = {place[:-1] for place in places}
+    if len(inside) == 1 and (above := inside.pop()):
+        nested = _object_at(schema, above)
+        if nested is not None and nested.get("properties"):
+            return f"Fields of {'.'.join(map(_safe, above))}: {_fields(schema, nested)}."
+    if not schema.get("properties"):
+        return f"{tool} takes no arguments."
+    return f"Arguments of {tool}: {_fields(schema, schema)}."
+
+
+def _object_at(schema: dict[str, Any], place: Sequence[str | int]) -> dict[str, Any] | None:
+    """The schema of the object at a place; None where none is known."""
+    here: dict[str, Any] | None = schema
+    for part in place:
+        if here is None:
+            return None
+        child = here.get("items") if isinstance(part, int) else here.get("properties", {}).get(part)
+        here = _resolved(schema, child) if child is not None else None
+    return here
+
+
+def _resolved(schema: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
+    """What a reference means; of several possibilities the one that is no null."""
+    options = [option for option in spec.get("anyOf", ()) if option.get("type") != "null"]
+    if len(options) == 1:
+        spec = options[0]
+    if "$ref" in spec:
+        found: dict[str, Any] = schema.get("$defs", {}).get(str(spec["$ref"]).rpartition("/")[2], {})
+        return found
+    return spec
+
+
+def with_whole_numbers(arguments: Any) -> str:
+    """Arguments as JSON, whole numbers written as such: to JSON Schema `5.0` is an integer, to the parser it is not."""
+    return json.dumps(_whole(arguments))
+
+
+def _whole(value: Any) -> Any:
+    match value:
+        case float() if value.is_integer() and abs(value) <= _LARGEST_WHOLE:
+            return int(value)
+        case dict():
+            return {key: _whole(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_whole(item) for item in value]
+        case _:
+            return value
 
 
 def _problem(tool: str, detail: dict[str, Any]) -> str:
@@ -30,8 +83,10 @@ def _problem(tool: str, detail: dict[str, Any]) -> str:
             return f"{tool} has no argument {where!r}"
         case "missing":
             return f"{tool} needs the argument {where!r}"
-        case "model_type" | "json_invalid":
+        case "model_type" | "json_invalid" if not where:
             return f"{tool} takes an object of arguments"
+        case "model_type":
+            return f"{where!r}: input should be an object"
         case "literal_error" | "enum":
             return f"{where!r} must be one of {detail['ctx']['expected']}"
         case _:
@@ -39,13 +94,11 @@ def _problem(tool: str, detail: dict[str, Any]) -> str:
             return f"{where!r}: {message[0].lower()}{message[1:]}"
 
 
-def _signature(tool: str, schema: dict[str, Any]) -> str:
-    properties = schema.get("properties", {})
-    if not properties:
-        return f"{tool} takes no arguments."
-    required = set(schema.get("required", ()))
-    words = [f"{name}{'' if name in required else '?'}: {_type(schema, spec)}" for name, spec in properties.items()]
-    return f"Arguments of {tool}: {', '.join(words)}."
+def _fields(schema: dict[str, Any], of: dict[str, Any]) -> str:
+    required = set(of.get("required", ()))
+    return ", ".join(
+        f"{name}{'' if name in required else '?'}: {_type(schema, spec)}" for name, spec in of["properties"].items()
+    )
 
 
 def _type(schema: dict[str, Any], spec: dict[str, Any]) -> str:

@@ -26,7 +26,7 @@ from contextive.errors import (
     TooLarge,
     Unavailable,
 )
-from contextive.registry.arguments import explain_arguments
+from contextive.registry.arguments import explain_arguments, with_whole_numbers
 from contextive.registry.content import (
     Audio,
     Content,
@@ -348,6 +348,17 @@ def parse_arguments(tool: Tool, arguments: Mapping[str, Any]) -> BaseModel:
         ) from None
     try:
         # JSON mode with strict types accepts exactly what the published schema accepts.
+        return tool.input_model.model_validate_json(text, strict=True)
+    except ValidationError as problems:
+        if any(detail["type"] == "int_type" for detail in problems.errors(include_url=False, include_input=False)):
+            whole = with_whole_numbers(arguments)
+            if whole != text:
+                return _parsed_again(tool, whole)
+        raise explain_arguments(tool.name, tool.input_schema, problems) from None
+
+
+def _parsed_again(tool: Tool, text: str) -> BaseModel:
+    try:
         return tool.input_model.model_validate_json(text, strict=True)
     except ValidationError as problems:
         raise explain_arguments(tool.name, tool.input_schema, problems) from None
