@@ -61,6 +61,8 @@ def test_the_coverage_report_has_all_its_fields() -> None:
 
 ##= docs/spec/gateway.md#km-lifecycle-report
 ##% A document MUST be stale when its last commit is older than `knowledge.staleDays`.
+##= docs/spec/gateway.md#km-lifecycle-report
+##% A subsystem MUST NOT count as one without tests where a test exercises its code, whatever subsystem the test has.
 def test_the_lifecycle_report_has_all_its_fields() -> None:
     state = ProjectState(
         artifacts=[
@@ -69,6 +71,7 @@ def test_the_lifecycle_report_has_all_its_fields() -> None:
             artifact("unknown.md", "doc"),
             artifact("a.py", "code", "A"),
             artifact("b.py", "code", "B"),
+            artifact("c.py", "code", "C"),
             artifact("t.py", "test", "B"),
             artifact("c.toml", "config"),
         ],
@@ -76,6 +79,7 @@ def test_the_lifecycle_report_has_all_its_fields() -> None:
             Edge("DesignDoc:old.md", "DESCRIBES", "Subsystem:A"),
             Edge("SourceFile:a.py", "BELONGS_TO", "Subsystem:A"),
             Edge("SourceFile:b.py", "BELONGS_TO", "Subsystem:B"),
+            Edge("SourceFile:c.py", "BELONGS_TO", "Subsystem:C"),
             Edge("Subsystem:A", "IMPLEMENTS", "IntegrationMessage:UsedMessage"),
             Edge("TestCase:t.py", "EXERCISES", "Symbol:a.py::f"),
         ],
@@ -98,7 +102,8 @@ def test_the_lifecycle_report_has_all_its_fields() -> None:
         "IntegrationMessage": [{"id": "IntegrationMessage:LostMessage", "path": None, "name": "LostMessage"}],
     }
     assert report["stale_docs"] == [{"path": "old.md", "subsystem": "A", "git_timestamp": 969 * DAY}]
-    assert report["missing_tests"] == [{"subsystem": "A", "source_files": 1, "test_cases": 0}]
+    # B has a test, and that test exercises A
+    assert report["missing_tests"] == [{"subsystem": "C", "source_files": 1, "test_cases": 0}]
     assert report["symbol_tests"] == [
         {
             "symbol_id": "a.py::f",
