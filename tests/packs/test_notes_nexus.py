@@ -389,6 +389,30 @@ def test_a_maintainer_writes_pages_through_the_dialect(writable: WebServer) -> N
     assert call(web, "update_page", slug="second", version="x").status == 400
 
 
+##= docs/spec/notes.md#calls
+##% An error MUST be given in the field `error` of a JSON object, as a message that says what was wrong.
+@pytest.mark.parametrize(
+    ("headers", "status", "said"),
+    [
+        ({}, 401, "Missing credentials. Send Authorization: Bearer with a token of this server."),
+        (
+            {"Authorization": "Bearer wrong"},
+            401,
+            "The token is not known here. Ask a maintainer of this server for one.",
+        ),
+        ({"Origin": "https://elsewhere.example"}, 403, "The Origin is not allowed here. See server.allowedOrigins."),
+        ({"Content-Type": "text/plain"}, 415, "The body must be application/json. Set Content-Type."),
+    ],
+    ids=["no token", "wrong token", "origin", "type"],
+)
+def test_who_is_turned_away_at_the_door_reads_why_in_the_dialect(
+    writable: WebServer, headers: dict[str, str], status: int, said: str
+) -> None:
+    sent = {"Content-Type": "application/json", **headers}
+    answer = writable.web.request("POST", "/api/mcp", b'{"tool": "list_pages"}', sent)
+    assert (answer.status, answer.json) == (status, {"error": said})
+
+
 ##= docs/spec/notes.md#rules-of-writing
 ##% The tools `create_page`, `update_page`, `rename_page` and `delete_page` MUST need the maintainer scope.
 @pytest.mark.parametrize("tool", ["create_page", "update_page", "rename_page", "delete_page"])

@@ -98,6 +98,7 @@ def test_routes_with_large_answers_are_limited_by_address(tmp_path: Path) -> Non
             assert admin.get("/api/v1/audit/history").status == 200
         refused = admin.get("/api/v1/audit/history")
         assert (refused.status, refused.json["error"]["code"]) == (429, "rate_limited")
+        assert refused.json["detail"] == "Rate limit exceeded"
         assert 1 <= int(refused.headers["retry-after"]) <= 60
         assert admin.get("/api/v1/lifecycle/history").status == 200  # each route has its own count
         for _ in range(WEIGHTS):

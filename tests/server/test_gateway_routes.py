@@ -51,7 +51,7 @@ def refused(answer: Answer, status: int, code: str) -> dict[str, Any]:
     """The body of a refusal, which has the one shape."""
     assert (answer.status, answer.json["error"]["code"]) == (status, code)
     assert set(answer.json) == {"status", "error", "detail", "request_id"}
-    assert answer.json["detail"] == answer.json["error"]["message"]
+    assert answer.json["detail"] == answer.json["error"]["message"].removesuffix(".")
     assert answer.headers["x-request-id"] == answer.json["request_id"]
     body: dict[str, Any] = answer.json
     return body
@@ -217,6 +217,8 @@ def test_the_graph_is_searched_by_a_part_of_a_name(reader: Web) -> None:
     assert found[0]["id"] == "Subsystem:Gauge"
     assert {"id", "label", "score", "snippet"} == set(found[0])
     assert reader.get("/api/v1/graph/search?q=%20").json["results"] == []
+    body = refused(reader.get("/api/v1/graph/search?limit=5"), 400, "invalid_request")
+    assert body["error"]["message"] == "/api/v1/graph/search needs the parameter 'q'."
 
 
 def test_orphans_are_paged_over_all_labels(reader: Web) -> None:

@@ -259,6 +259,13 @@ class GatewayDoor:
         for name, argument in route.query.items():
             if (text := request.query_params.get(name)) is not None:
                 arguments[argument] = _typed(name, text, properties[argument].get("type", "string"))
+        required = tool.input_schema.get("required", ())
+        if missing := [
+            name for name, argument in route.query.items() if argument in required and argument not in arguments
+        ]:
+            raise InvalidRequest(
+                f"{route.shown_path} needs the parameter {missing[0]!r}.", hint=f"Add ?{missing[0]}=… to the address."
+            )
         if route.tool == "gateway-audit-history":
             wanted, most = arguments["limit"], self._host.config.limits.audit_history
             arguments["limit"] = limit = max(1, min(wanted, most))

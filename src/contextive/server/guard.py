@@ -36,6 +36,7 @@ BODY_KEY = "contextive.body"
 ##= docs/spec/host.md#plain-doors
 ##% The paths `/healthz` and `/readyz` MUST answer without a token.
 _OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+_NEXUS_PATH = "/api/mcp"
 _BODY_SECONDS = 30.0
 _DISCARD_SECONDS = 5.0
 _PAUSE_SECONDS = 0.5
@@ -264,7 +265,9 @@ class _Answer:
             return
         self._scope[LOGGED_KEY] = True
         log_refusal(error.code, requestId=self._request_id, http=status)
-        body = json.dumps(error_body(error, self._request_id)).encode()
+        is_dialect = self._scope["path"] == _NEXUS_PATH
+        said = {"error": error.sentence()} if is_dialect else error_body(error, self._request_id)
+        body = json.dumps(said).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         headers += [(name.lower().encode(), value.encode()) for name, value in error_headers(error)]
         if status in (400, 413):  # the rest of the body, or what passes for it, must not be read as a request
@@ -274,10 +277,11 @@ class _Answer:
 
 
 ##= docs/spec/host.md#errors
-##% An error over plain HTTP MUST have the same shape on every path.
+##% An error over plain HTTP MUST have the same shape on every path, except `/api/mcp`, whose dialect has its own.
 def error_body(error: ContextiveError, request_id: str) -> dict[str, Any]:
-    """The one shape of an error on the HTTP door."""
-    return {"status": "error", "error": error.as_dict(), "detail": error.message, "request_id": request_id}
+    """The one shape of an error on the HTTP door. `detail` is for clients of the older gateway, which wrote no full stop."""
+    detail = error.message.removesuffix(".")
+    return {"status": "error", "error": error.as_dict(), "detail": detail, "request_id": request_id}
 
 
 def error_headers(error: ContextiveError) -> Iterable[tuple[str, str]]:

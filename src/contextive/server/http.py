@@ -241,7 +241,8 @@ async def _http_error(request: Request, error: Exception) -> Response:
     if error.status_code == 404:
         wrapped = NotFound("Nothing is served here.", hint="See docs/protocol.md for the paths.")
     else:
-        wrapped = InvalidRequest(str(error.detail) + ".")
+        allowed = (error.headers or {}).get("Allow")
+        wrapped = InvalidRequest(f"{error.detail}.", hint=f"Use {allowed}." if allowed else None)
     response = error_response(wrapped, request)
     response.status_code = error.status_code
     extra: dict[str, Any] = dict(error.headers or {})

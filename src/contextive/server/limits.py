@@ -48,4 +48,4 @@ class RateLimiter:
 
     def _refuse(self, started: float, now: float) -> None:
         wait = max(1, math.ceil(started + self.window_seconds - now))
-        raise RateLimited("Too many requests.", retry_after_seconds=wait, hint=f"Wait {wait} seconds.")
+        raise RateLimited("Rate limit exceeded.", retry_after_seconds=wait, hint=f"Wait {wait} seconds.")
