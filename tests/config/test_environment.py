@@ -4,6 +4,7 @@ import pytest
 
 from contextive.config import Config, env_aliases, setting_paths
 from contextive.config.settings import rule_at
+from contextive.errors import ConfigError
 
 from .conftest import Project
 
@@ -218,3 +219,10 @@ def test_an_alias_wins_over_the_file_and_the_full_name_over_the_alias(project: P
 def test_an_empty_alias_counts_as_unset(project: Project) -> None:
     loaded = project.load(environ=dict.fromkeys(env_aliases(), " "))
     assert (loaded.config, loaded.overrides) == (Config(), ())
+
+
+def test_a_mode_of_scoring_that_is_not_offered_is_an_error_and_not_passed_over(project: Project) -> None:
+    with pytest.raises(ConfigError, match=r"KM_SEARCH_SCORING_MODE.*only heuristic"):
+        project.load(environ={"KM_SEARCH_SCORING_MODE": "ml"})
+    for mode in ("", "heuristic", "Heuristic"):
+        assert project.load(environ={"KM_SEARCH_SCORING_MODE": mode}).overrides == ()

@@ -82,6 +82,8 @@ _ALIASES: Final[Mapping[str, str]] = MappingProxyType(
         "KM_AUDIT_HISTORY_MAX_LIMIT": "limits.auditHistory",
     }
 )
+_SCORING: Final = "KM_SEARCH_SCORING_MODE"
+"""What the older gateway had a second mode for, a model trained on votes. Who asks for it must not believe to have it."""
 _TRANSPORT_MODES: Final[Mapping[str, str]] = {"streamable-http": "http"}
 
 
@@ -117,6 +119,8 @@ def overlay(values: dict[str, Any], environ: Mapping[str, str]) -> Overlay:
             if name == "KM_MCP_TRANSPORT":
                 raw = _TRANSPORT_MODES.get(raw, raw)
             _set(values, tuple(key.split(".")), name, raw, result)
+    if environ.get(_SCORING, "").strip().lower() not in ("", "heuristic"):
+        result.faults.append((_SCORING, "only heuristic scoring is offered here; leave it out, or set it to heuristic"))
     for name in sorted(filter(_is_override, environ), key=lambda name: (name.count(_SEPARATOR), name)):
         path = _locate(name.removeprefix(PREFIX).split(_SEPARATOR), values)
         if path is None:
