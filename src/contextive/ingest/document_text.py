@@ -69,8 +69,8 @@ def _values(draft: Draft) -> dict[str, Any]:
     for key, value in draft.metadata.items():
         if not _KEY.fullmatch(key) or key.lower() in _OWN_KEYS:
             raise InvalidRequest(
-                "A key of the metadata is not a plain word, or says what title, subsystem or tags say.",
-                hint="Use letters, digits, `_` and `-`.",
+                f"The key {key[:40]!r} of the metadata is not a plain word, or says what title, subsystem or tags say.",
+                hint="Use letters, digits, `_` and `-`, and the arguments for title, subsystem and tags.",
             )
         values[key] = value
     return values

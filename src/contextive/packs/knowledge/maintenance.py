@@ -36,7 +36,7 @@ class Answer(BaseModel):
 
 
 class StatusInput(ToolInput):
-    profile: str | None = Field(None, max_length=64, description="Only runs of this profile")
+    profile: str | None = Field(None, min_length=1, max_length=64, description="Only runs of this profile")
 
 
 @pack.tool(
@@ -53,7 +53,7 @@ def ingest_status(given: StatusInput, ctx: Context) -> Reply:
 
 
 class ListInput(ToolInput):
-    profile: str | None = Field(None, max_length=64, description="Only runs of this profile")
+    profile: str | None = Field(None, min_length=1, max_length=64, description="Only runs of this profile")
     limit: int = Field(10, ge=1, le=100, description="Most runs")
 
 
