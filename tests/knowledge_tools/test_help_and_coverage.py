@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 from contextive.cli.call import call_tool
 from contextive.errors import InvalidRequest
 from contextive.packs.knowledge import pack
+from contextive.packs.knowledge.help import usage_of
+from contextive.registry import Tool
+from contextive.registry.dispatch import parse_arguments
 
 from .conftest import Call, OpenHost
 
@@ -35,6 +39,21 @@ def test_help_on_one_tool_names_its_arguments(call: Call) -> None:
 def test_help_can_bring_the_whole_reference(call: Call) -> None:
     spec = call("km-help", include_spec=True)["spec"]
     assert all(f"## {tool.name}\n" in spec for tool in pack.tools)
+
+
+@pytest.mark.parametrize("tool", pack.tools, ids=lambda tool: tool.name)
+def test_the_example_of_a_tool_fits_its_arguments(tool: Tool) -> None:
+    name, _, example = usage_of(tool)["details"].partition("Example: ")[2].partition(" ")
+    assert name == tool.name
+    assert parse_arguments(tool, json.loads(example)) is not None
+
+
+def test_the_reference_is_tables_with_the_fields_of_nested_arguments(call: Call) -> None:
+    spec = call("km-help", include_spec=True)["spec"]
+    assert "| `filters.symbol_kinds` | array | null |" in spec
+    assert "| `symbol` | string \\| array | null |" in spec
+    rows = [line for line in spec.splitlines() if line.startswith("|")]
+    assert {line.replace("\\|", "").count("|") for line in rows} == {5}
 
 
 def test_help_on_a_tool_that_is_none_lists_those_that_are(call: Call) -> None:

@@ -15,12 +15,19 @@ from contextive.registry.registry import shown
 
 _EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "km-search": {"query": "ingest pipeline", "limit": 5},
+    "km-search-batch": {"queries": ["ingest pipeline", "who writes the ledger"]},
     "km-graph-node": {"node_id": "Code:src/app.py", "relationships": "all"},
     "km-graph-subsystem": {"name": "Gateway", "depth": 2},
     "km-graph-search": {"term": "coverage"},
+    "km-graph-tests-of": {"symbol_id": "src/app.py::Service.handle"},
+    "km-graph-query": {
+        "start": {"label": "Subsystem", "key": "Gateway"},
+        "steps": [{"types": ["BELONGS_TO"], "direction": "in"}],
+    },
     "km-ingest-trigger": {"profile": "local", "dry_run": True},
     "km-recipe-run": {"recipe": "release-prep", "vars": {"profile": "release"}},
     "km-feedback-submit": {"request_id": "req123", "chunk_id": "docs/README.md::3", "vote": 1},
+    "km-feedback-batch": {"votes": [{"request_id": "req123", "chunk_id": "docs/README.md::3", "vote": 1}]},
     "km-upload": {"source_path": "./notes/design.md", "destination": "docs/uploads/"},
     "km-storetext": {"title": "Release notes", "content": "## Summary"},
 }
@@ -73,8 +80,9 @@ def reference() -> str:
     for tool in pack.tools:
         parts.append(f"## {tool.name}\n\n{tool.description}\n\nScope: {tool.scope.value}.\n")
         rows = [
-            f"| `{name}` | {_kind(rule)} | {_default(name, rule, tool)} | {rule.get('description', '')} |"
+            "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
             for name, rule in _arguments(tool).items()
+            for row in _rows(name, rule, tool)
         ]
         if rows:
             parts.append("| argument | type | default | meaning |\n|---|---|---|---|\n" + "\n".join(rows) + "\n")
@@ -85,6 +93,17 @@ def reference() -> str:
         "unsupported_operation, unavailable.\n"
     )
     return "\n".join(parts)
+
+
+def _rows(name: str, rule: Mapping[str, Any], tool: Tool) -> Iterator[tuple[str, str, str, str]]:
+    """An argument, and the fields of one that is an object of known fields."""
+    yield f"`{name}`", _kind(rule), _default(name, rule, tool), str(rule.get("description", ""))
+    for option in (rule, *rule.get("anyOf", ())):
+        fields = tool.input_schema.get("$defs", {}).get(str(option.get("$ref", "")).rpartition("/")[2], {})
+        required = fields.get("required", ())
+        for field, inner in fields.get("properties", {}).items():
+            default = "required" if field in required else json.dumps(inner.get("default"))
+            yield f"`{name}.{field}`", _kind(inner), default, str(inner.get("description", ""))
 
 
 def _details(tool: Tool) -> Iterator[str]:
