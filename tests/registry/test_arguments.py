@@ -100,8 +100,6 @@ def test_the_hint_about_a_nested_argument_is_about_its_fields() -> None:
     assert (problem({"name": "x", "tags": [1]}).hint or "").startswith("Arguments of find:")
 
 
-##= docs/spec/host.md#tool-calls
-##% Arguments MUST be accepted exactly as the published input schema says.
 def test_a_whole_number_may_be_written_with_a_point() -> None:
     given = parse_arguments(FIND, {"name": "x", "limit": 5.0, "inner": {"depth": 1e3}})
     assert given == Given(name="x", limit=5, inner=Inner(depth=1000))
