@@ -315,3 +315,52 @@ def test_query_checks_implementations_tests_and_duplicates(duvet: Duvet) -> None
     duvet.project.write("src/more.rs", "\n".join(cite(PLACES[text], text) for text in (WARM, MILK)))
     duvet.project.write("tests/all.rs", "\n".join(cite(place, text) for text, place in PLACES.items()))
     assert "findings" not in duvet("query")
+
+
+# -- what is said at the end -------------------------------------------------------------------------------------------
+
+
+def test_a_report_ends_with_how_far_the_project_is(duvet: Duvet) -> None:
+    assert "      Result 0 of 4 requirements done (0 %): 2 are not started, 2 lack a test" in duvet("report")
+    duvet.project.write("src/more.rs", "\n".join(cite(PLACES[text], text) for text in (WARM, MILK)))
+    duvet.project.write("tests/all.rs", "\n".join(cite(place, text) for text, place in PLACES.items()))
+    assert "      Result 4 of 4 requirements done (100 %)\n" in duvet("report")
+
+
+##= docs/spec/trace.md#ci-rules
+##% A report that fails for lines that are not cited or not tested MUST name them.
+def test_a_gate_names_the_lines_that_it_wants(duvet: Duvet) -> None:
+    said = duvet("report", "--ci", code=1)
+    uncited, untested = said.split("× Specification requirements missing citation.")[1].split(
+        "× Citation missing test."
+    )
+    assert uncited.strip() == f"specs/coffee.md:9  {MILK}"
+    assert untested.strip().splitlines() == [f"specs/coffee.md:5  {BREW} {WARM}", f"    specs/tea.md:5  {BOIL}"]
+    assert MILK not in duvet("report", "--ci", "--require-citations", "false", code=1)
+
+
+def test_a_gate_shows_ten_lines_and_counts_the_others(duvet: Duvet) -> None:
+    duvet.project.write(
+        "specs/tea.md", "# Tea\n\n" + "".join(f"Cup {number} MUST be warm.\n\n" for number in range(13))
+    )
+    duvet.project.write("src/tea.rs", "")
+    said = duvet("report", "--ci", "--require-tests", "false", code=1)
+    shown = said.split("missing citation.")[1].splitlines()[1:]
+    assert len(shown) == 11
+    assert shown[-1] == "    and 4 more lines: duvet query -c implementation shows all"
+
+
+def test_a_broken_quote_is_shown_beside_the_nearest_sentence(duvet: Duvet) -> None:
+    duvet.project.write("src/more.rs", cite(PLACES[MILK], MILK.replace("milk", "cream")))
+    assert f"╰──── nearest: {MILK}" in duvet("report", code=1)
+
+
+def test_query_looks_where_the_configuration_says(bare: Duvet) -> None:
+    bare.project.write("promises/door.md", "# Door\n\nThe door MUST be locked.\n")
+    bare.project.write("contextive.config.yaml", 'trace:\n  specifications: ["promises/*.md"]\n')
+    assert "The door MUST be locked." in bare("query", code=1)
+    assert "looking where the configuration says" in bare("report")
+
+
+def test_without_a_command_its_help_is_shown(bare: Duvet) -> None:
+    assert "usage: duvet" in bare(code=2)

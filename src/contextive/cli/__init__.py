@@ -63,6 +63,9 @@ def run(arguments: list[str], program: str = "contextive-mcp") -> int:
                 parser.print_help()
                 return 0
             arguments = ["serve"]
+        if not arguments:
+            parser.print_help(sys.stderr)  # and 2, as duvet has it
+            return 2
         options = parse(parser, arguments)
         code: int = options.run(options)
         return code

@@ -114,18 +114,27 @@ def run_report(options: argparse.Namespace) -> int:
 
 def _report(options: argparse.Namespace) -> int:
     project, wanted = _project(), report_options(options)
-    if options.project or options.config or not (Path.cwd() / ".duvet" / "config.toml").exists():
-        # The project's own configuration may name specifications and sources, and allow to fetch. To load it takes
-        # longer than to report on a small project, so this is done only where it counts.
-        from contextive.cli.roots import config_loader
-
-        loaded = config_loader(options)()
-        trace = loaded.config.trace
-        project = replace(
-            project, root=loaded.project, specifications=tuple(trace.specifications), sources=tuple(trace.sources)
-        )
-        wanted = replace(wanted, fetch=wanted.fetch or trace.fetch)
+    if options.project or options.config or not _has_duvet_config():
+        project, may_fetch = _configured(project, options)
+        wanted = replace(wanted, fetch=wanted.fetch or may_fetch)
     return project.report(wanted)
+
+
+def _has_duvet_config() -> bool:
+    return (Path.cwd() / ".duvet" / "config.toml").exists()
+
+
+def _configured(project: DuvetProject, options: argparse.Namespace) -> tuple[DuvetProject, bool]:
+    """The project with the specifications and sources that its own configuration names, and whether that allows to fetch.
+
+    To load it takes longer than to report on a small project, so this is done only where it counts.
+    """
+    from contextive.cli.roots import config_loader
+
+    loaded = config_loader(options)()
+    trace = loaded.config.trace
+    named = tuple(trace.specifications), tuple(trace.sources)
+    return replace(project, root=loaded.project, specifications=named[0], sources=named[1]), trace.fetch
 
 
 # -- init --------------------------------------------------------------------------------------------------------------
@@ -221,7 +230,7 @@ def configure_query(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quote", metavar="TEXT", help="only requirements that hold this text, in any case")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the comment that mends each finding")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run_query)
+    parser.set_defaults(run=run_query, project=None, config=None)
 
 
 def run_query(options: argparse.Namespace) -> int:
@@ -234,7 +243,10 @@ def run_query(options: argparse.Namespace) -> int:
         supported = ", ".join(CHECKS)
         reason = " needs execution data of a JVM and is not supported" if "coverage" in unknown[0] else " is no check"
         raise UsageError(f"{unknown[0][:40]!r}{reason}.", hint=f"Checks: {supported}.")
-    state = _project().analyse(ReportOptions(config_path=options.config_path))
+    project = _project()
+    if not options.config_path and not _has_duvet_config():
+        project, _ = _configured(project, options)
+    state = project.analyse(ReportOptions(config_path=options.config_path))
     if state is None:
         return 1
     chosen = [r for r in all_requirements(state) if _selected(f"{r.target.path}#{r.section.id}", r.text, options)]

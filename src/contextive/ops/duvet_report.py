@@ -12,9 +12,10 @@ from pathlib import Path
 
 from contextive.errors import ConfigError
 from contextive.ingest.traced_project import GeneratedFile, TracedProject, TraceState
-from contextive.ops.duvet_output import ReportOptions, RequirementFiles, Writer, write_file
+from contextive.ops.duvet_output import ReportOptions, RequirementFiles, Writer, all_requirements, write_file
+from contextive.ops.duvet_words import MOST_MEANINGS, Meanings, complaints, outcome
 from contextive.ops.excerpts import Excerpts, Lines
-from contextive.trace.analysis import Analysis, TargetReport
+from contextive.trace.analysis import Analysis
 from contextive.trace.cautions import Surroundings, cautions
 from contextive.trace.citation import CommentStyle, Problem
 from contextive.trace.duvet_config import SourcePattern, TraceSettings, parse_duvet_config
@@ -74,7 +75,8 @@ class DuvetProject:
         files = ProjectFiles(self.root)
         project = TracedProject(files, settings)
         if not configured:
-            self.say(f"{'Note':>{_VERB_WIDTH}} no {CONFIG_PATH}; looking in the usual places")
+            places = "where the configuration says" if self.specifications else "in the usual places"
+            self.progress("Note", f"no {CONFIG_PATH}; looking {places}")
         ##= docs/spec/trace.md#network
         ##% A specification MUST NOT be downloaded unless the user asks for it with `--fetch` or with the setting
         ##% `trace.fetch`.
@@ -142,19 +144,19 @@ class DuvetProject:
         self.progress("Scanned", f"{state.source_count} sources ")
         self.progress("Parsing", "annotations")
         lines = Lines(project.files)
-        if self._fails(lines, state.file_problems):
+        if self._fails(lines, state, state.file_problems):
             return state, False
         analysis = state.analysis
         self.progress("Parsed", f"{len(analysis.citations)} annotations ")
         self.progress("Loading", "specifications")
         unloaded = [p for p in analysis.problems if p.code == "specification_not_found"]
-        if self._fails(lines, unloaded):
+        if self._fails(lines, state, unloaded):
             return state, False
         self.progress("Loaded", f"{len(analysis.reports)} specifications ")
         self.progress("Mapping", "sections")
         self.progress("Mapped", f"{analysis.mapped_sections} sections ")
         self.progress("Matching", "references")
-        if self._fails(lines, analysis.problems):
+        if self._fails(lines, state, analysis.problems):
             return state, False
         self.progress("Matched", f"{sum(len(r.references) for r in analysis.reports.values())} references ")
         return state, True
@@ -162,11 +164,13 @@ class DuvetProject:
     ##= docs/spec/trace.md#reports
     ##% A citation that is not valid MUST make `duvet report` end with the exit code 1, after all errors of its kind
     ##% were shown.
-    def _fails(self, lines: Lines, problems: Sequence[Problem]) -> bool:
-        for problem in problems:
-            self._print_problem(lines, problem, "×")
+    def _fails(self, lines: Lines, state: TraceState, problems: Sequence[Problem]) -> bool:
+        meanings = Meanings(state)
+        for number, problem in enumerate(problems):
+            meant = meanings.of(problem) if number < MOST_MEANINGS else ""
+            self._print_problem(lines, replace(problem, help=problem.help or meant), "×")
         if problems:
-            self.say(f"  × encountered {len(problems)} errors")
+            self.say(f"  × encountered {len(problems)} {'error' if len(problems) == 1 else 'errors'}")
         return bool(problems)
 
     def _print_problem(self, lines: Lines, problem: Problem, mark: str) -> None:
@@ -241,6 +245,7 @@ class DuvetProject:
         if options.lcov:
             self._write_lcov(options, settings, state.analysis)
         self._write_findings(options, settings, state, (), warnings, Lines(files))
+        self.progress("Result", outcome(all_requirements(state)))
         return self._check(options, settings, state)
 
     def _write_findings(
@@ -301,12 +306,13 @@ class DuvetProject:
                 return 1
             self.progress("Checked", f"{snapshot.path} ")
             return 0
-        if ci:
-            for report in reports:
-                if complaint := unmet(report, options.require_citations, options.require_tests):
-                    self.say(f"  × {complaint}")
-                    return 1
-        return 0
+        if not ci:
+            return 0
+        complained = False
+        for line in complaints(reports, options.require_citations, options.require_tests, settings.download_dir):
+            self.say(line)
+            complained = True
+        return 1 if complained else 0
 
     ##= docs/spec/trace.md#ci-rules
     ##% With `--ci` and a snapshot, a report MUST fail when the stored snapshot is missing or different, and leaves
@@ -334,34 +340,6 @@ class DuvetProject:
 def _may_name_toml(pattern: str) -> bool:
     _, dot, ending = pattern.rpartition("/")[2].rpartition(".")
     return not dot or not ending.isalnum() or ending == "toml"
-
-
-##= docs/spec/trace.md#ci-rules
-##% With `--ci` and no snapshot, a report MUST fail on a referenced line that is not cited, and on a cited line that
-##% is not tested.
-def unmet(report: TargetReport, require_citations: bool, require_tests: bool) -> str | None:
-    """What a specification lacks under duvet's own rule, which looks at whole lines."""
-    cited: set[int] = set()
-    tested: set[int] = set()
-    significant: set[int] = set()
-    for reference in report.references:
-        line = report.specification.source.line_of(reference.start)
-        significant.add(line)
-        match reference.citation.type:
-            case CitationType.TEST:
-                tested.add(line)
-            case CitationType.CITATION:
-                cited.add(line)
-            case CitationType.EXCEPTION | CitationType.IMPLICATION:
-                cited.add(line)
-                tested.add(line)
-            case CitationType.SPEC | CitationType.TODO:
-                pass
-    if require_citations and significant - cited:
-        return "Specification requirements missing citation."
-    if require_tests and cited - tested:
-        return "Citation missing test."
-    return None
 
 
 def _with_legacy(settings: TraceSettings, options: ReportOptions) -> TraceSettings:

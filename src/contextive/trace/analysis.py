@@ -46,6 +46,8 @@ class TargetReport:
     """The same objects as in the analysis before, for files and specifications that did not change since."""
     _firsts: tuple[int, ...] = field(repr=False)
     """For each share the number of its file's first citation."""
+    _memory: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
+    """What was worked out about it, for whoever asks again."""
 
     @cached_property
     def references(self) -> tuple[Reference, ...]:

@@ -105,7 +105,14 @@ def identify(text: str) -> str:
 
 
 def requirements_of(report: TargetReport) -> tuple[Requirement, ...]:
-    """The requirements of one specification, in the order of its text, each text once a section."""
+    """The requirements of one specification, in the order of its text, each text once a section. Several reports ask for them."""
+    known = report._memory.get("requirements")
+    if not isinstance(known, tuple):
+        known = report._memory["requirements"] = _requirements_of(report)
+    return known
+
+
+def _requirements_of(report: TargetReport) -> tuple[Requirement, ...]:
     source = report.specification.source
     pieces: dict[int, list[Reference]] = {}
     for reference in report.references:
