@@ -67,6 +67,7 @@ schema: $(STAMP)  ## Write what is generated: what packs declare, the configurat
 
 docs: $(STAMP)  ## Build the documentation as a site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "Its first page is site/index.html. To search in it: $(BIN)/python -m http.server --bind 127.0.0.1 --directory site"
 
 golden: $(STAMP)  ## Write the golden files anew; read the diff before you commit
 	$(BIN)/python tools/declared.py

@@ -76,6 +76,15 @@ def test_status_is_a_table_on_a_terminal_and_plain_in_a_pipe(project: Path) -> N
     assert json.loads(piped(project, "status", "--json"))["files"] == 1
 
 
+def test_long_descriptions_wrap_below_themselves_on_a_terminal(project: Path) -> None:
+    lines = COLOUR.sub("", on_a_terminal(project, "tools")).splitlines()
+    assert max(map(len, lines)) <= 100
+    names = [line.split()[0] for line in lines if not line.startswith(" ")]
+    assert names == [line.split()[0] for line in piped(project, "tools").splitlines()]
+    checked = COLOUR.sub("", on_a_terminal(project, "check")).splitlines()
+    assert [line for line in checked if line.startswith(" " * 15) and "km-search" in line]
+
+
 def test_search_is_coloured_on_a_terminal_and_plain_in_a_pipe(project: Path) -> None:
     plain = piped(project, "search", "pump")
     assert plain.startswith(" 1. pump.md:1-3")
@@ -127,3 +136,18 @@ main(["schema"])
         output, errors = process.communicate(timeout=60)
         assert (process.returncode, errors) == (0, b"")
         assert json.loads(output)
+
+
+def test_the_own_state_is_no_file_that_is_left_out(project: Path) -> None:
+    assert "left out  nothing" in COLOUR.sub("", on_a_terminal(project, "status"))
+    assert "left out" not in piped(project, "ingest", "--no-vectors")
+    (project / "logo.png").write_bytes(b"\x89PNG\r\n\x1a\n\0")
+    assert "left out: image 1\n" in piped(project, "ingest", "--no-vectors")
+
+
+def test_a_line_that_is_cut_in_a_pipe_says_so(project: Path) -> None:
+    (project / "well.md").write_text(f"# Well\n\nThe water {'runs and ' * 30}stops.\n", encoding="utf-8")
+    piped(project, "ingest", "--no-vectors")
+    shown = next(line for line in piped(project, "search", "water").splitlines() if "runs and" in line)
+    assert shown.endswith("…")
+    assert len(shown) == 6 + 110

@@ -153,6 +153,18 @@ def test_a_file_that_cannot_be_understood_is_left_alone_and_the_text_to_paste_is
     assert list(file.parent.glob("*.bak")) == []
 
 
+def test_a_read_only_file_is_left_alone_and_the_text_to_paste_is_shown(desk: Desk, home: Path) -> None:
+    file = desk.folder / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text("{}\n", encoding="utf-8")
+    file.chmod(0o444)
+    done = desk.run("install", "cursor", "--write", code=1, env=PATH)
+    assert "is left alone: it is read-only." in done.stderr
+    assert '"contextive": {' in done.stdout
+    assert file.read_text(encoding="utf-8") == "{}\n"
+    assert [path.name for path in file.parent.iterdir()] == ["mcp.json"]
+
+
 ##= docs/spec/care.md#install
 ##% A link that leads out of the project, or out of the home of the user, MUST NOT be followed unless that is asked for.
 def test_a_link_out_of_the_project_is_followed_only_when_asked(desk: Desk, home: Path) -> None:

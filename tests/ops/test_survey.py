@@ -121,7 +121,7 @@ def test_the_example_is_found_as_it_is_and_the_doctor_agrees(desk: Desk) -> None
     assert set(config["trace"]["sources"]) == {"src/**/*.py", "tests/**/*.py", "panel/**/*.js"}
     assert config["notes"]["paths"] == ["notes/**/*.md"]
     said = desk.run("doctor", env=ON_PATH).stdout
-    assert "ok     requirements   13 requirements in 1 specifications" in said
+    assert "ok     requirements   13 requirements in 1 specification;" in said
     assert "1 is broken" in said
     assert "ok     notes          4 notes." in said
 
@@ -169,3 +169,22 @@ def test_a_dry_run_shows_the_configuration_and_writes_nothing(desk: Desk) -> Non
     assert shown["found"]["specifications"] == [{"pattern": "docs/spec/pot.md", "files": 1, "count": 3}]
     assert yaml.safe_load(shown["text"])["trace"]["specifications"] == ["docs/spec/pot.md"]
     assert not (desk.folder / "contextive.config.yaml").exists()
+
+
+@pytest.mark.parametrize("sign", [".obsidian/app.json", "plain.md"])
+def test_all_of_a_vault_is_notes(sign: str, tmp_path: Path) -> None:
+    links = {f"{name}.md": "# One\n\nSee [[two]].\n" for name in ("Home", "people/ann", "people/bob", "ideas/boat")}
+    found = project(tmp_path, **links, **{sign: "{}", "inbox/today.md": "# Today\n"})
+    assert patterns(found)[2] == ["**/*.md"]
+    code = {f"src/{number}.py": "x = 1\n" for number in range(9)}
+    assert patterns(project(tmp_path, **code))[2] == (["**/*.md"] if sign.startswith(".") else ["people/**/*.md"])
+
+
+def test_a_doctor_tells_specifications_that_are_cited_and_not_there(desk: Desk) -> None:
+    write(desk.folder, {"src/pot.rs": "//= https://www.rfc-editor.org/rfc/rfc2324#section-2\n//# It MUST brew.\n"})
+    write(desk.folder, {"docs/spec/pot.md": PROMISES})
+    said = desk.run("doctor", env=ON_PATH, code=1).stdout
+    assert (
+        "3 requirements in 1 specification; 1 citation. 1 specification that code cites by URL is not stored." in said
+    )
+    assert "→ Run duvet report --fetch" in said

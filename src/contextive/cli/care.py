@@ -7,6 +7,7 @@ import json
 
 from contextive.cli.parser import add_project_options
 from contextive.cli.roots import config_loader, project_of
+from contextive.cli.tables import print_findings
 
 
 def configure_doctor(parser: argparse.ArgumentParser) -> None:
@@ -26,10 +27,7 @@ def run_doctor(options: argparse.Namespace) -> int:
             json.dumps([{"subject": f.subject, "ok": f.ok, "detail": f.detail, "remedy": f.remedy} for f in findings])
         )
     else:
-        for finding in findings:
-            print(f"{'ok   ' if finding.ok else 'WRONG'}  {finding.subject:<14} {finding.detail}")
-            if not finding.ok and finding.remedy:
-                print(f"       {'':<14} → {finding.remedy}")
+        print_findings(findings)
     return 0 if all(finding.ok for finding in findings) else 1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from contextive.cli.parser import add_project_options
 from contextive.cli.progress import progress_bar
 from contextive.cli.roots import open_host
-from contextive.cli.tables import print_results, print_status
+from contextive.cli.tables import left_out, print_results, print_status
 from contextive.errors import NotFound, Unavailable, UsageError
 
 if TYPE_CHECKING:
@@ -202,6 +203,7 @@ def _own_judgements(index: Index) -> OwnJudgements:
 def _ingest(index: Index, options: argparse.Namespace, *, full: bool) -> int:
     from contextive.ingest.settings import IngestRequest
 
+    began = time.monotonic()
     request = IngestRequest(profile=options.name, dry_run=options.dry_run, full=full)
     with progress_bar() as progress:
         outcome = index.ingest(request, progress=progress)
@@ -214,7 +216,7 @@ def _ingest(index: Index, options: argparse.Namespace, *, full: bool) -> int:
     if options.json:
         print(json.dumps(_outcome(outcome, vectors), ensure_ascii=False))
     else:
-        _print_outcome(outcome, vectors)
+        _print_outcome(outcome, vectors, time.monotonic() - began)
     if warning:
         print(f"No vectors were made: {warning}", file=sys.stderr)
     return 0
@@ -258,15 +260,15 @@ def _outcome(outcome: Outcome, vectors: int) -> dict[str, Any]:
     }
 
 
-def _print_outcome(outcome: Outcome, vectors: int) -> None:
+def _print_outcome(outcome: Outcome, vectors: int, seconds: float) -> None:
     run = outcome.run
     would = "would be " if outcome.dry_run else ""
     print(
         f"{len(outcome.changed)} files {would}indexed, {outcome.unchanged_count} unchanged, {len(outcome.removed)} {would}removed"
     )
-    print(f"{run.chunk_count} chunks, {vectors} vectors, {run.duration_seconds:.2f} s")
-    if run.skipped:
-        print("left out: " + ", ".join(f"{reason} {count}" for reason, count in run.skipped.items()))
+    print(f"{run.chunk_count} chunks, {vectors} vectors, {seconds:.1f} s")
+    if skipped := left_out(run.skipped):
+        print(f"left out: {skipped}")
 
 
 def _print_evaluation(report: Evaluation) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from contextive.cli.parser import add_project_options
 from contextive.cli.roots import open_host
+from contextive.cli.tables import print_rows
 from contextive.registry import Scope
 
 
@@ -48,15 +49,17 @@ def run_check(options: argparse.Namespace) -> int:
 
 
 def _print_check(report: dict[str, Any]) -> None:
-    print(f"configuration  {report['config'] or 'embedded defaults'} ({report['source']})")
-    print(f"profile        {report['profile']}, scope {report['scope']}")
-    for label, key in (("packs", "packs"), ("tools", "tools"), ("providers", "providers"), ("overrides", "overrides")):
-        names = list(report[key])
-        print(f"{label:<14} {', '.join(names) or 'none'}")
-    for item in report["ignored"]:
-        print(f"ignored        {item['key']}: {item['reason']} (contextive-mcp trust accepts this file)")
-    for name, reason in report["plugins"]["left_out"].items():
-        print(f"left out       plugin {name} {reason}")
+    rows = [
+        ("configuration", f"{report['config'] or 'embedded defaults'} ({report['source']})"),
+        ("profile", f"{report['profile']}, scope {report['scope']}"),
+        *((key, ", ".join(report[key]) or "none") for key in ("packs", "tools", "providers", "overrides")),
+    ]
+    rows += [
+        ("ignored", f"{item['key']}: {item['reason']} (contextive-mcp trust accepts this file)")
+        for item in report["ignored"]
+    ]
+    rows += [("left out", f"plugin {name} {reason}") for name, reason in report["plugins"]["left_out"].items()]
+    print_rows(rows)
     print("The configuration is valid.")
 
 
@@ -89,9 +92,7 @@ def run_tools(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps([describe_tool(tool) for tool in surface.tools.values()], indent=2, ensure_ascii=False))
         return 0
-    width = max((len(name) for name in surface.tools), default=0)
-    for tool in surface.tools.values():
-        print(f"{tool.name:<{width}}  {tool.scope.value:<10}  {tool.description}")
+    print_rows([(tool.name, tool.scope.value, tool.description) for tool in surface.tools.values()])
     if not surface.tools:
         print(f"The profile {host.profile.name} offers no tools to the scope {host.owner.scope.value}.")
     return 0

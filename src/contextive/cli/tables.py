@@ -1,17 +1,67 @@
-"""What an index holds and what a search found, for eyes: tables and colours on a terminal, plain lines in a pipe."""
+"""What a command found, for eyes: tables and colours on a terminal, plain lines in a pipe."""
 
 from __future__ import annotations
 
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from contextive.ops.finding import Finding
+
 SNIPPET_LINES = 3
+_LINE = 110
+"""So much of a line is shown in a pipe."""
+
+
+def print_rows(rows: Sequence[Sequence[str]]) -> None:
+    """Rows of text, of which the last column is the long one: it wraps below itself on a terminal."""
+    if not sys.stdout.isatty():
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+        for row in rows:
+            print("  ".join((*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1])))
+        return
+    _print_columns([[_escaped(cell) for cell in row] for row in rows])
+
+
+def print_findings(findings: Iterable[Finding]) -> None:
+    """What a doctor found: one line each, and what mends it below."""
+    if not sys.stdout.isatty():
+        for finding in findings:
+            print(f"{'ok   ' if finding.ok else 'WRONG'}  {finding.subject:<14} {finding.detail}")
+            if not finding.ok and finding.remedy:
+                print(f"       {'':<14} → {finding.remedy}")
+        return
+    rows = []
+    for finding in findings:
+        remedy = f"\n[yellow]→ {_escaped(finding.remedy)}[/]" if not finding.ok and finding.remedy else ""
+        mark = "[green]ok[/]" if finding.ok else "[bold red]WRONG[/]"
+        rows.append([mark, _escaped(finding.subject), _escaped(finding.detail) + remedy])
+    _print_columns(rows)
+
+
+def _print_columns(rows: Iterable[Sequence[RenderableType]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for number, row in enumerate(rows):
+        if number == 0:
+            for _ in row[:-1]:
+                table.add_column(style="" if len(row) > 2 and table.columns else "bold", no_wrap=True)
+            table.add_column(overflow="fold")
+        table.add_row(*row)
+    Console(highlight=False).print(table)
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(_visible(text))
 
 
 def print_status(status: Mapping[str, Any]) -> None:
@@ -20,15 +70,13 @@ def print_status(status: Mapping[str, Any]) -> None:
         for key, value in status.items():
             print(f"{key}: {_plain(value)}")
         return
-    from rich.console import Console
-    from rich.table import Table
+    _print_columns(_status_rows(status))
 
-    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in _status_rows(status):
-        table.add_row(name, value)
-    Console(highlight=False).print(table)
+
+def left_out(skipped: Mapping[str, int]) -> str:
+    """What an index leaves out and why. Its own state is no loss of anybody's, and not worth a word."""
+    told = (f"{reason.replace('_', ' ')} {count}" for reason, count in skipped.items() if reason != "state_directory")
+    return ", ".join(told)
 
 
 def _status_rows(status: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
@@ -42,7 +90,7 @@ def _status_rows(status: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
         ("files", f"{status['files']}  [dim]{escape(_plain(status['by_type']))}[/]"),
         ("chunks", f"{status['chunks']}"),
         ("vectors", f"{vectors}{to_make}  [dim]{escape(', '.join(status['vectors']))}[/]"),
-        ("left out", f"[dim]{escape(_plain(status['left_out']))}[/]"),
+        ("left out", f"[dim]{escape(left_out(status['left_out']) or 'nothing')}[/]"),
         ("as of", f"{_plain(status['indexed_at'])}  [dim]{_ago(status['indexed_at'])}[/]"),
         ("git head", escape(str(status["repo_head"] or "none")[:12])),
         ("last run", _run(run) if run else "none"),
@@ -94,7 +142,7 @@ def _print_plain_results(answer: Mapping[str, Any]) -> None:
         if chunk.get("title"):
             print(f"    {_visible(chunk['title'])}")
         for line in _snippet(chunk):
-            print(f"    │ {line[:110]}")
+            print(f"    │ {line if len(line) <= _LINE else line[: _LINE - 1] + '…'}".rstrip())
     for warning in answer["metadata"].get("warnings", []):
         print(f"note: {warning}")
     if not answer["results"]:

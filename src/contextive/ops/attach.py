@@ -12,6 +12,7 @@ import difflib
 import os
 import secrets
 import shutil
+import stat
 import sys
 import time
 from collections.abc import Mapping
@@ -94,6 +95,10 @@ def plan(wish: Wish, machine: Machine) -> Change:
         after = _edited(client, before or "", wish.name, entry, remove=wish.remove)
     except json_edit.NotEditable as error:
         raise cannot_edit(f"{shown} is left alone: {error}.", snippet, "Mend the file, or change it by hand.") from None
+    if before not in (None, after) and not file.stat().st_mode & stat.S_IWUSR:
+        raise cannot_edit(
+            f"{shown} is left alone: it is read-only.", snippet, "Make it writable, or change it by hand."
+        )
     return Change(wish.scope, file, shown, before, after, snippet)
 
 

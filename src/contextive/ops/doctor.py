@@ -75,8 +75,10 @@ def _state(project: Path, loaded: LoadedConfig) -> Finding:
             f"The state directory cannot be written ({failure.strerror}).",
             "Set store.statePath elsewhere.",
         )
-    free = shutil.disk_usage(nearest).free // (1024 * 1024)
-    return Finding("state", free > 100, f"The state directory can be written; {free} MiB are free.", "Free some space.")
+    free = shutil.disk_usage(nearest).free
+    shown = f"{free / 1e9:.0f} GB" if free >= 1e10 else f"{free / 1e6:.0f} MB"
+    enough = free > 100_000_000
+    return Finding("state", enough, f"The state directory can be written; {shown} are free.", "Free some space.")
 
 
 def _packs(loaded: LoadedConfig) -> Iterator[Finding]:

@@ -35,10 +35,25 @@ def _requirements(project: Path, loaded: LoadedConfig) -> Finding:
     if not specifications:
         return Finding("requirements", True, "There is no specification yet; search and notes work without one.")
     citations = sum(citation.type.value != "spec" for citation in view.state.analysis.citations)
-    broken = len(view.state.problems)
-    told = f" {broken} {'is' if broken == 1 else 'are'} broken: duvet report tells which." if broken else ""
-    detail = f"{count} requirements in {specifications} specifications; {citations} citations.{told}"
+    detail = f"{_counted(count, 'requirement')} in {_counted(specifications, 'specification')}"
+    detail += f"; {_counted(citations, 'citation')}."
+    absent = {
+        citation.target_path
+        for citation, problem in view.catalog.invalid
+        if problem.code == "specification_not_found" and "://" in citation.target_path
+    }
+    if absent:
+        stored = "is not stored" if len(absent) == 1 else "are not stored"
+        detail += f" {_counted(len(absent), 'specification')} that code cites by URL {stored}."
+        remedy = "Run duvet report --fetch, which downloads those that trace.specifications names."
+        return Finding("requirements", False, detail, remedy)
+    if broken := len(view.state.problems):
+        detail += f" {broken} {'is' if broken == 1 else 'are'} broken: duvet report tells which."
     return Finding("requirements", True, detail)
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def _notes(project: Path, loaded: LoadedConfig) -> Finding:
@@ -48,7 +63,7 @@ def _notes(project: Path, loaded: LoadedConfig) -> Finding:
         return Finding("notes", False, f"No file matches {', '.join(empty)} of notes.paths.", "Mend the pattern.")
     files = ProjectFiles.bounded(project)
     count = len({path for pattern in paths for path in Glob(pattern).walk(str(project), files.allows)})
-    return Finding("notes", True, f"{count} notes." if count else "There are no notes yet.")
+    return Finding("notes", True, f"{_counted(count, 'note')}." if count else "There are no notes yet.")
 
 
 ##= docs/spec/care.md#doctor

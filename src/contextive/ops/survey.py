@@ -96,7 +96,7 @@ def survey(project: Path, progress: Callable[[int, int], None] | None = None) ->
         specifications=(*_patterns(specifications, prose), *urls),
         sources=sources if len(sources) <= MOST_PATTERNS else (),
         source_files=len(code),
-        notes=_notes(linked, prose),
+        notes=_notes(linked, prose, is_vault=_is_vault(project, linked, prose, code)),
         has_duvet_config=(project / ".duvet" / "config.toml").is_file(),
         copies=Counter(copies.values()).most_common(1)[0][0] if copies else "",
     )
@@ -178,8 +178,18 @@ def _by_folder(paths: Iterable[str]) -> tuple[Found, ...]:
     )
 
 
-def _notes(linked: Counter[str], prose: Sequence[str]) -> tuple[Found, ...]:
-    """Folders in which at least two files link as notes do, and the usual folder where there is one."""
+def _is_vault(project: Path, linked: Counter[str], prose: Sequence[str], code: Sequence[str]) -> bool:
+    """Whether all of it is notes: Obsidian keeps its settings there, or notes stand all over and outweigh the code."""
+    if len(linked) > 1 and (project / ".obsidian").is_dir():
+        return True
+    tops = {path.partition("/")[0] for path in linked}
+    return len(tops) > 1 and len(linked) > max(len(code), len(prose) // 3)
+
+
+def _notes(linked: Counter[str], prose: Sequence[str], *, is_vault: bool) -> tuple[Found, ...]:
+    """Folders in which at least two files link as notes do, and the usual folder where there is one. All, in a vault."""
+    if is_vault:
+        return (Found("**/*.md", sum(path.endswith(".md") for path in prose)),)
     tops = Counter(path.split("/")[0] for path in linked if "/" in path)
     found: list[Found] = []
     for top in sorted({*(top for top, count in tops.items() if count > 1), "notes"}):

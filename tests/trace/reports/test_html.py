@@ -177,7 +177,7 @@ def test_bars_say_in_words_what_they_show() -> None:
     bars = Page(written(usual())).all("svg", "bar")
     assert bars
     assert all(bar["role"] == "img" for bar in bars)
-    assert bars[0]["aria-label"] == "1 complete, 1 exception, 2 partial, 1 todo, 1 not started"
+    assert bars[0]["aria-label"] == "1 complete, 1 exception, 2 in progress, 1 todo, 1 not started"
 
 
 def test_every_requirement_stands_in_the_page_with_its_status_and_level() -> None:

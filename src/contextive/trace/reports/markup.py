@@ -15,7 +15,7 @@ from contextive.trace.requirement import Status, Summary
 GROUPS = (
     ("complete", "complete", (Status.COMPLETE,)),
     ("exception", "exception", (Status.EXCEPTION,)),
-    ("partial", "partial", (Status.MISSING_TEST, Status.MISSING_CITATION, Status.PARTIAL)),
+    ("partial", "in progress", (Status.MISSING_TEST, Status.MISSING_CITATION, Status.PARTIAL)),
     ("todo", "todo", (Status.TODO,)),
     ("open", "not started", (Status.NOT_STARTED,)),
 )

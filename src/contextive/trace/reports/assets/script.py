@@ -115,6 +115,15 @@ SCRIPT = """
     target.scrollIntoView();
   }
 
+  // One layer a time: sections open before the requirements in them, and close after these.
+  function fold(open) {
+    const visible = sections.filter((section) => !section.element.hidden);
+    const rows = visible.flatMap((section) => section.rows.map((row) => row.element)).filter((row) => !row.hidden);
+    const inner = open ? visible.every((section) => section.element.open) : rows.some((row) => row.open);
+    if (inner) for (const row of rows) row.open = open;
+    else for (const section of visible) section.element.open = section.opened = open;
+  }
+
   function step(direction) {
     const stops = all("details.r:not([hidden]) > summary").filter((summary) => summary.checkVisibility());
     if (!stops.length) return;
@@ -131,9 +140,7 @@ SCRIPT = """
     if (!button) return;
     if (button.classList.contains("copy")) copy(button);
     else if (button.dataset.do === "clear") clear();
-    else if (button.dataset.do === "open" || button.dataset.do === "close") {
-      for (const section of sections) section.element.open = section.opened = button.dataset.do === "open";
-    }
+    else if (button.dataset.do === "open" || button.dataset.do === "close") fold(button.dataset.do === "open");
   });
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !tools) return;
