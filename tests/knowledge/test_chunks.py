@@ -49,6 +49,10 @@ _FRAGMENTS = st.sampled_from(
         "## Heading\n",
         "# \n",
         "Title\n=====\n",
+        "====\nOver\n====\n",
+        ".. _label:\n",
+        "== Deep\n",
+        "----\n",
         "```\n",
         "---\n",
         "Some words of prose. " * 30 + "\n",
@@ -74,6 +78,8 @@ _PATHS = st.sampled_from(
         "a.c",
         "a.cpp",
         "d/a.md",
+        "d/a.rst",
+        "d/a.adoc",
         "a.sql",
         "a.proto",
         "a.yaml",
@@ -145,6 +151,30 @@ def test_ids_count_from_zero_and_digests_depend_on_place_title_and_text() -> Non
 def test_markdown_is_cut_at_headings_with_their_trail_as_title() -> None:
     text = "Before.\n\n# Guide\n\nHello.\n\n## Install `it`\n\nDo.\n\nDeep\n----\n\nMore.\n\n# End\n\nBye.\n"
     assert titles("docs/guide.md", text) == ["Guide", "Guide", "Guide > Install it", "Guide > Deep", "Guide > End"]
+
+
+def test_restructured_text_is_cut_at_headings_with_their_labels() -> None:
+    text = (
+        ".. _guide:\n\n=====\nGuide\n=====\n\nHello.\n\n.. _install:\n\nInstall :class:`it <x.It>`\n-----\n\nDo.\n\n"
+        "Deep\n~~~~\n\n::\n\n    No\n    --\n\n- item\n---\n\nEnd\n---\n\nOne line\nof prose\n--------\n\n----\n\nBye.\n"
+    )
+    chunks = chunked("docs/guide.rst", text)
+    assert [(chunk.title, chunk.line_start) for chunk in chunks] == [
+        ("Guide", 1),
+        ("Guide > Install it", 9),
+        ("Guide > Install it > Deep", 16),
+        ("Guide > End", 27),
+    ]
+
+
+def test_asciidoc_is_cut_at_headings_outside_of_blocks() -> None:
+    text = "= Guide\n\nHello.\n\n== Install `it`\n\n----\n== no heading\n----\n\nDo.\n\n=== Deep ===\n\nMore.\n"
+    assert titles("docs/guide.adoc", text) == ["Guide", "Guide > Install it", "Guide > Install it > Deep"]
+
+
+def test_a_picture_in_a_heading_is_called_by_its_description() -> None:
+    text = '# <a href="x"><img alt="chi" src="logo.svg" /></a>\n\nHello.\n\n## A List<String> <br>\n\nMore.\n'
+    assert titles("README.md", text) == ["chi", "chi > A List<String>"]
 
 
 def test_a_document_without_a_title_is_called_by_its_file() -> None:

@@ -15,11 +15,12 @@ from contextive.knowledge.document_links import is_markdown
 from contextive.knowledge.languages import suffix_of
 from contextive.knowledge.lines import LIMIT, Lines, divide, paragraph_cost
 from contextive.knowledge.markdown_chunks import cut_markdown
+from contextive.knowledge.markup_chunks import cut_markup, is_marked_up
 from contextive.knowledge.piece import Piece
 from contextive.knowledge.symbol import Symbol
 from contextive.knowledge.windows import DEFAULT_WINDOW, Window, cut_line, cut_windows
 
-CHUNKER_VERSION: str = "1"
+CHUNKER_VERSION: str = "2"
 """Grows whenever the same text would give other chunks, symbols or references, so that indexed files are parsed again."""
 
 _BY_PARAGRAPH = frozenset({"proto", "sql"})
@@ -46,13 +47,16 @@ def chunk_text(
 ) -> tuple[Chunk, ...]:
     """The chunks of a file, in the order of their lines. Every line that is not blank is in one, front matter excepted.
 
-    Markdown is cut by headings, code by the given symbols, protocols and SQL by paragraphs, everything else by windows.
+    Markdown, reStructuredText and AsciiDoc are cut by headings, code by the given symbols, protocols and SQL by paragraphs,
+    everything else by windows.
     """
     if not text or text.isspace():
         return ()
     lines = Lines.of(text.replace("\r\n", "\n"))
     if is_markdown(path):
         return tuple(_number(path, cut_markdown(path, lines), ()))
+    if is_marked_up(path):
+        return tuple(_number(path, cut_markup(path, lines), ()))
     if language is not None:
         return tuple(_number(path, cut_code(path, lines, language, symbols), symbols))
     if artifact_type == "proto" or suffix_of(path) in _BY_PARAGRAPH:

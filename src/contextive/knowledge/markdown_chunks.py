@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from contextive.knowledge.lines import LIMIT, Lines, divide, paragraph_cost
+from contextive.knowledge.lines import Lines
 from contextive.knowledge.piece import Piece
-from contextive.knowledge.windows import cut_line
+from contextive.knowledge.section_chunks import Heading, Outline, cut_sections
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)$")
@@ -19,54 +17,20 @@ _FRONT_TITLE = re.compile(r"title\s*[:=]\s*(.+?)\s*$")
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 _ANCHOR = re.compile(r"\s*\{#[^{}]*\}\s*$")
 _MARKS = re.compile(r"[`*]+")
+_TAG = re.compile(
+    r"</?(?:a|b|br|center|code|div|em|font|h[1-6]|i|img|kbd|p|picture|source|span|strong|sub|sup)\b[^<>]*>",
+    re.IGNORECASE,
+)
+_ALT = re.compile(r"\balt=[\"']([^\"'<>]*)")
 _LONGEST_HEADING = 3
 """Lines of a paragraph that an underline can turn into a heading; more is prose before a rule."""
-_TITLE = 300
-
-
-@dataclass(frozen=True, slots=True)
-class _Heading:
-    level: int
-    text: str
-    first: int
-    behind: int
 
 
 def cut_markdown(path: str, lines: Lines) -> Iterator[Piece]:
-    """One piece for each section, more for a long one. A heading without text goes with the section behind it."""
+    """One piece for each section, more for a long one."""
     body, front_title = _front_matter(lines)
     headings, fenced = _outline(lines, body)
-    document = front_title or next((heading.text for heading in headings if heading.level == 1 and heading.text), "")
-    document = document or posixpath.splitext(posixpath.basename(path))[0]
-    trail: list[_Heading] = []
-    waiting: int | None = None
-    sections = [_Heading(0, "", body, body), *headings]
-    for number, heading in enumerate(sections):
-        behind = sections[number + 1].first if number + 1 < len(sections) else len(lines.items)
-        while trail and trail[-1].level >= heading.level:
-            trail.pop()
-        if heading.text:
-            trail.append(heading)
-        start, end = lines.trim(heading.behind, behind)
-        if start == end and number + 1 < len(sections):
-            waiting = heading.first if waiting is None else waiting
-            continue
-        first, behind = lines.trim(heading.first if waiting is None else waiting, behind)
-        waiting = None
-        names = [document, *(above.text for above in trail)]
-        if len(names) > 1 and names[0] == names[1]:
-            del names[0]
-        yield from _cut_section(lines, first, behind, fenced, " > ".join(names)[:_TITLE])
-
-
-def _cut_section(lines: Lines, first: int, behind: int, fenced: bytearray, title: str) -> Iterator[Piece]:
-    cost = paragraph_cost(lines, lambda at: bool(fenced[at]))
-    for start, end in divide(lines, first, behind, cost):
-        start, end = lines.trim(start, end)
-        if end == start + 1 and lines.size(start, end) > LIMIT:
-            yield from cut_line(lines, start, title)
-        elif start < end:
-            yield Piece("prose", title, start, end, lines.text(start, end))
+    return cut_sections(path, lines, Outline(headings, fenced, body, front_title))
 
 
 def _front_matter(lines: Lines) -> tuple[int, str]:
@@ -83,9 +47,9 @@ def _front_matter(lines: Lines) -> tuple[int, str]:
     return 0, ""
 
 
-def _outline(lines: Lines, body: int) -> tuple[list[_Heading], bytearray]:
+def _outline(lines: Lines, body: int) -> tuple[list[Heading], bytearray]:
     """The headings, and for each line whether it continues a fence."""
-    headings: list[_Heading] = []
+    headings: list[Heading] = []
     items = lines.items
     fenced = bytearray(len(items) + 1)
     fence = ""
@@ -106,7 +70,7 @@ def _outline(lines: Lines, body: int) -> tuple[list[_Heading], bytearray]:
         elif not sign:
             paragraph = number + 1
         elif sign == "#" and (found := _ATX.match(line)):
-            headings.append(_Heading(len(found.group(1)), _plain(found.group(2) or ""), number, number + 1))
+            headings.append(Heading(len(found.group(1)), _plain(found.group(2) or ""), number, number + 1))
             paragraph = number + 1
         elif sign in "`~" and (found := _FENCE.match(line)) and not (sign == "`" and "`" in found.group(2)):
             fence = found.group(1)
@@ -114,7 +78,7 @@ def _outline(lines: Lines, body: int) -> tuple[list[_Heading], bytearray]:
         elif sign in "=-" and paragraph < number and (found := _UNDERLINE.match(line)):
             if number - paragraph <= _LONGEST_HEADING and not _NO_PARAGRAPH.match(items[paragraph]):
                 text = _plain(" ".join(item.strip() for item in items[paragraph:number]))
-                headings.append(_Heading(1 if sign == "=" else 2, text, paragraph, number + 1))
+                headings.append(Heading(1 if sign == "=" else 2, text, paragraph, number + 1))
             paragraph = number + 1
         elif sign == "<" and stripped.startswith("<!--"):
             comment = "-->" not in stripped
@@ -129,5 +93,12 @@ def _closes(line: str, fence: str) -> bool:
 
 def _plain(text: str) -> str:
     text = _ANCHOR.sub("", text)
+    text = _TAG.sub(_spoken, text) if "<" in text else text
     text = _LINK.sub(r"\1", text) if "](" in text or "][" in text else text
     return _MARKS.sub("", text).strip()
+
+
+def _spoken(tag: re.Match[str]) -> str:
+    """What a tag of HTML says in a heading: a picture its description, all others nothing."""
+    found = _ALT.search(tag[0])
+    return found[1] if found else ""

@@ -1,0 +1,88 @@
+"""reStructuredText and AsciiDoc by their headings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from contextive.knowledge.languages import suffix_of
+from contextive.knowledge.lines import Lines
+from contextive.knowledge.piece import Piece
+from contextive.knowledge.section_chunks import Heading, Outline, cut_sections
+
+_RULE = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*$")
+_SHORT = 4
+"""A rule so long makes a heading even of a longer line, as docutils has it."""
+_NO_TITLE = re.compile(r"(?:\.\. |[-*+•] |\|)")
+_LABEL = re.compile(r"\.\. _[^:]+:[ \t]*$")
+_ROLE = re.compile(r"(?::[\w:+.-]+:)?`+([^`<]*?)(?:\s*<[^`<>]*>)?`+_{0,2}")
+_EQUALS = re.compile(r"(={1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?[ \t]*$")
+_BLOCK = re.compile(r"(-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|`{3,})[ \t]*$")
+_ASCIIDOC = frozenset({"adoc", "asciidoc"})
+
+
+def is_marked_up(path: str) -> bool:
+    """Whether a file is of a markup whose headings are understood here."""
+    return suffix_of(path) in {"rst", *_ASCIIDOC}
+
+
+def cut_markup(path: str, lines: Lines) -> Iterator[Piece]:
+    """One piece for each section, more for a long one."""
+    outline = _asciidoc(lines) if suffix_of(path) in _ASCIIDOC else _restructured(lines)
+    return cut_sections(path, lines, outline)
+
+
+def _restructured(lines: Lines) -> Outline:
+    """A line over a rule is a heading; each new kind of rule, with a rule above the line or without, is one level deeper."""
+    items = lines.items
+    kinds: dict[tuple[str, bool], int] = {}
+    headings: list[Heading] = []
+    number = 0
+    while number + 1 < len(items):
+        is_framed = (
+            _is_rule(items, number) and number + 2 < len(items) and items[number + 2].rstrip() == items[number].rstrip()
+        )
+        at = number + 1 if is_framed else number
+        title, rule = items[at].strip(), items[at + 1].rstrip()
+        starts = number == 0 or not items[number - 1].strip()
+        fits = _is_rule(items, at + 1) and len(rule) >= min(len(title), _SHORT) and not _is_rule(items, at)
+        if starts and title and fits and (is_framed or not (items[at][:1].isspace() or _NO_TITLE.match(title))):
+            level = kinds.setdefault((rule[0], is_framed), len(kinds) + 1)
+            headings.append(
+                Heading(level, _ROLE.sub(r"\1", title).replace("*", "").strip(), _labelled(items, number), at + 2)
+            )
+            number = at + 2
+        else:
+            number += 1
+    return Outline(headings, bytearray(len(items) + 1))
+
+
+def _labelled(items: list[str], number: int) -> int:
+    """Where a heading starts together with the labels above it, which name it for links."""
+    first = number
+    for above in range(number - 1, -1, -1):
+        if _LABEL.match(items[above]):
+            first = above
+        elif items[above].strip():
+            break
+    return first
+
+
+def _is_rule(items: list[str], number: int) -> bool:
+    return _RULE.match(items[number]) is not None
+
+
+def _asciidoc(lines: Lines) -> Outline:
+    """A line that begins with equals signs is a heading, except in a block between two rules."""
+    headings: list[Heading] = []
+    fenced = bytearray(len(lines.items) + 1)
+    block = ""
+    for number, line in enumerate(lines.items):
+        if block:
+            fenced[number] = 1
+            block = "" if line.rstrip() == block else block
+        elif found := _BLOCK.match(line):
+            block = found[1]
+        elif line.startswith("=") and (found := _EQUALS.match(line)):
+            headings.append(Heading(len(found[1]), found[2].replace("`", "").replace("*", ""), number, number + 1))
+    return Outline(headings, fenced)

@@ -1,0 +1,72 @@
+"""Prose by its headings, whatever the markup: a piece for each section, under the trail of headings that leads to it."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from contextive.knowledge.lines import LIMIT, Lines, divide, paragraph_cost
+from contextive.knowledge.piece import Piece
+from contextive.knowledge.windows import cut_line
+
+_TITLE = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading: how deep it is, what it says, and its lines."""
+
+    level: int
+    text: str
+    first: int
+    behind: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a markup says about a document."""
+
+    headings: Sequence[Heading]
+    fenced: bytearray
+    """For each line whether it continues a block that should stay whole."""
+    body: int = 0
+    """Where the text starts, behind front matter."""
+    title: str = ""
+    """The title that stands before the text."""
+
+
+def cut_sections(path: str, lines: Lines, outline: Outline) -> Iterator[Piece]:
+    """One piece for each section, more for a long one. A heading without text goes with the section behind it."""
+    headings = outline.headings
+    document = outline.title or next((heading.text for heading in headings if heading.level == 1 and heading.text), "")
+    document = document or posixpath.splitext(posixpath.basename(path))[0]
+    trail: list[Heading] = []
+    waiting: int | None = None
+    sections = [Heading(0, "", outline.body, outline.body), *headings]
+    for number, heading in enumerate(sections):
+        behind = sections[number + 1].first if number + 1 < len(sections) else len(lines.items)
+        while trail and trail[-1].level >= heading.level:
+            trail.pop()
+        if heading.text:
+            trail.append(heading)
+        start, end = lines.trim(heading.behind, behind)
+        if start == end and number + 1 < len(sections):
+            waiting = heading.first if waiting is None else waiting
+            continue
+        first, behind = lines.trim(heading.first if waiting is None else waiting, behind)
+        waiting = None
+        names = [document, *(above.text for above in trail)]
+        if len(names) > 1 and names[0] == names[1]:
+            del names[0]
+        yield from _cut_section(lines, first, behind, outline.fenced, " > ".join(names)[:_TITLE])
+
+
+def _cut_section(lines: Lines, first: int, behind: int, fenced: bytearray, title: str) -> Iterator[Piece]:
+    cost = paragraph_cost(lines, lambda at: bool(fenced[at]))
+    for start, end in divide(lines, first, behind, cost):
+        start, end = lines.trim(start, end)
+        if end == start + 1 and lines.size(start, end) > LIMIT:
+            yield from cut_line(lines, start, title)
+        elif start < end:
+            yield Piece("prose", title, start, end, lines.text(start, end))
