@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from contextive.errors import Unavailable, UpstreamError
@@ -46,25 +49,49 @@ class CandidateFinder:
         self._embedder = embedder
         self._vectors: OrderedDict[tuple[str, str], Matrix] = OrderedDict()
         self._lock = threading.Lock()
+        self._beside = threading.Lock()
+        self._worker: ThreadPoolExecutor | None = None
 
     ##= docs/spec/knowledge.md#requests-of-km-search
     ##% Filters MUST narrow what is searched and not what was found.
     def find(self, query: str, where: ChunkFilter, mode: Mode) -> Candidates:
         """The candidates for a query. A model that cannot be used leaves the words."""
-        lexical = self.by_words(query, where) if mode != "dense" else {}
         if mode == "lexical" or self._embedder is None:
-            return Candidates(lexical, {})
-        try:
-            embedder = self._embedder()
-            vector = self._vector(embedder, query)
-        except (Unavailable, UpstreamError) as error:
-            return Candidates(lexical, {}, missing=error.message)
-        cosines = {hit.number: hit.score for hit in self._store.dense(embedder.model, vector, DEPTH, where).hits}
+            return Candidates(self.by_words(query, where) if mode != "dense" else {}, {})
+        with self._words_beside(query, where, mode) as words:
+            try:
+                embedder = self._embedder()
+                vector = self._vector(embedder, query)
+            except (Unavailable, UpstreamError) as error:
+                return Candidates(words(), {}, missing=error.message)
+            hits = self._store.dense(embedder.model, vector, DEPTH, where).hits
+            lexical = words()
+        cosines = {hit.number: hit.score for hit in hits}
         beside = [number for number in lexical if number not in cosines]
         if beside:
             cosines |= self._store.cosines(embedder.model, vector, beside)
         missing = None if cosines or not lexical else "No vectors have been made yet."
         return Candidates(lexical, cosines, embedder.model.name, missing, self._meaning(query, lexical))
+
+    @contextmanager
+    def _words_beside(self, query: str, where: ChunkFilter, mode: Mode) -> Iterator[Callable[[], dict[int, float]]]:
+        """What gives the lexical half. It is looked for while the other half is, unless another search does so already: then
+        every processor has its work."""
+        if mode == "dense":
+            yield dict
+        elif not self._beside.acquire(blocking=False):
+            yield partial(self.by_words, query, where)
+        else:
+            try:
+                if self._worker is None:
+                    self._worker = ThreadPoolExecutor(1, "contextive-words")
+                words = self._worker.submit(self.by_words, query, where)
+                try:
+                    yield words.result
+                finally:
+                    wait([words])
+            finally:
+                self._beside.release()
 
     def by_words(self, query: str, where: ChunkFilter) -> dict[int, float]:
         """The lexical half alone."""
@@ -95,7 +122,8 @@ class CandidateFinder:
             return False
         at_any_time = self.by_words(query, replace(where, updated_after=None))
         left_out = [number for number in at_any_time if number not in found.lexical]
-        return any(row.artifact.git is None for row in self._store.chunks(left_out).values())
+        places = self._store.places(left_out, with_symbols=False)
+        return any(place.artifact.git is None for place in places.values())
 
     def _vector(self, embedder: Embedder, query: str) -> Matrix:
         key = (embedder.model.name, query)

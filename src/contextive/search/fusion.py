@@ -28,18 +28,23 @@ class Fused:
 ##= docs/spec/knowledge.md#ranking
 ##% A search MUST join a search by words and one by meaning, each brought between 0 and 1.
 def fuse(
-    lexical: Mapping[int, float], cosines: Mapping[int, float], *, lexical_weight: float, vector_weight: float
+    lexical: Mapping[int, float],
+    cosines: Mapping[int, float],
+    *,
+    lexical_weight: float,
+    vector_weight: float,
+    first: int | None = None,
 ) -> list[Fused]:
-    """The union of both lists, best first. Where one half knows nothing of a chunk's place, the other stands in for it.
+    """The union of both lists, best first, or only the `first` of it.
 
-    A chunk without a vector is judged by its words alone, and so is every chunk by its vector when no words were found. A
-    chunk that only the lexical list lacks has the lexical score 0: it is there to be found, and was not.
+    Where one half knows nothing of a chunk's place, the other stands in for it. A chunk without a vector is judged by its words
+    alone, and so is every chunk by its vector when no words were found. A chunk that only the lexical list lacks has the
+    lexical score 0: it is there to be found, and was not.
     """
     numbers = sorted(lexical.keys() | cosines.keys())
     words = _to_unit([lexical.get(number, 0.0) for number in numbers])
-    known = [number for number in numbers if number in cosines]
-    meanings = dict(zip(known, _to_unit([cosines[number] for number in known]), strict=True))
-    ranked: list[tuple[float, Fused]] = []
+    meanings = dict(zip(cosines, _to_unit(list(cosines.values())), strict=True))
+    ranked: list[tuple[float, int, float, float, float]] = []
     for number, word in zip(numbers, words, strict=True):
         meaning = meanings.get(number)
         if meaning is None:
@@ -48,10 +53,13 @@ def fuse(
             by_word, by_meaning = 0.0, (lexical_weight + vector_weight) * meaning
         else:
             by_word, by_meaning = lexical_weight * word, vector_weight * meaning
-        ranked.append((-(by_word + by_meaning), Fused(number, word, cosines.get(number), by_word, by_meaning)))
+        ranked.append((-(by_word + by_meaning), number, word, by_word, by_meaning))
     # Numbers rise already, and sorting leaves what is equal in its order.
     ranked.sort(key=itemgetter(0))
-    return [one for _, one in ranked]
+    return [
+        Fused(number, word, cosines.get(number), by_word, by_meaning)
+        for _, number, word, by_word, by_meaning in ranked[:first]
+    ]
 
 
 def _to_unit(scores: list[float]) -> list[float]:

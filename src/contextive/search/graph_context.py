@@ -14,7 +14,7 @@ from typing import Final
 from contextive.knowledge.graph import EDGE_TYPES, Edge, Node
 from contextive.knowledge.identifiers import artifact_node_id
 from contextive.store.protocol import Store
-from contextive.store.values import AsOf, ChunkRow
+from contextive.store.values import AsOf, Placed
 
 MAX_RELATIONSHIPS: Final = 10
 MAX_RELATED: Final = 10
@@ -78,6 +78,8 @@ class _Memory:
     """By the id of a file's node."""
     surroundings: dict[str, tuple[Edge, ...]] = field(default_factory=dict)
     """Edges by the id of a subsystem. There are few subsystems, and each has many files to choose from."""
+    neighbours: dict[str, Node] = field(default_factory=dict)
+    """Nodes by id. Many files lead to the same few."""
 
 
 class ContextReader:
@@ -88,7 +90,28 @@ class ContextReader:
         self._clock = clock
         self._memory: _Memory | None = None
 
-    def read(self, rows: Sequence[ChunkRow], as_of: AsOf, *, budget_ms: int) -> Contexts:
+    def nodes(self, node_ids: Iterable[str], as_of: AsOf) -> Mapping[str, Node]:
+        """Nodes that are asked for again and again, such as subsystems."""
+        memory = self._memory
+        known = memory.neighbours if memory is not None and memory.as_of == as_of else {}
+        return self._nodes(node_ids, known)
+
+    def _nodes(self, node_ids: Iterable[str], known: dict[str, Node]) -> dict[str, Node]:
+        found: dict[str, Node] = {}
+        unknown: list[str] = []
+        for node_id in node_ids:
+            # Looked up once: another thread may empty the memory at any time.
+            if (node := known.get(node_id)) is not None:
+                found[node_id] = node
+            else:
+                unknown.append(node_id)
+        if unknown:
+            read = self._store.nodes(sorted(unknown))
+            found |= read
+            known |= read
+        return found
+
+    def read(self, rows: Sequence[Placed], as_of: AsOf, *, budget_ms: int) -> Contexts:
         """The graph context of each result whose file has a node, as far as the time budget reaches."""
         started = self._clock()
         end = started + budget_ms / 1000
@@ -107,7 +130,7 @@ class ContextReader:
             missing = [node_id for node_id in dict.fromkeys(ids.values()) if node_id not in known]
             read += len(missing)
             remembered += len(set(ids.values())) - len(missing)
-            found = self._read_group(missing, memory.surroundings) if missing else {}
+            found = self._read_group(missing, memory) if missing else {}
             made |= {
                 number: context
                 for number, node_id in ids.items()
@@ -122,11 +145,13 @@ class ContextReader:
             return
         if len(memory.contexts) > REMEMBERED:
             memory.contexts.clear()
+        if len(memory.neighbours) > REMEMBERED:
+            memory.neighbours.clear()
         self._memory = memory
 
-    def _read_group(self, ids: Sequence[str], surroundings: dict[str, tuple[Edge, ...]]) -> dict[str, GraphContext]:
-        primary = self._store.nodes(ids)
-        edges = self._store.expand(sorted(primary), _SHOWN_TYPES, "both", MAX_RELATIONSHIPS)
+    def _read_group(self, ids: Sequence[str], memory: _Memory) -> dict[str, GraphContext]:
+        surroundings = memory.surroundings
+        primary, edges = self._store.nodes_with_edges(ids, _SHOWN_TYPES, MAX_RELATIONSHIPS)
         at_node = _by_node(edges, primary, MAX_RELATIONSHIPS)
         subsystems = {other for edge in edges for other in (edge.source, edge.target) if _is_subsystem(other)}
         if unknown := sorted(subsystems - surroundings.keys()):
@@ -134,7 +159,7 @@ class ContextReader:
             at_subsystem = _by_node(around, unknown, MAX_RELATED + 1)
             surroundings |= {name: tuple(at_subsystem.get(name, ())) for name in unknown}
         others = {end for edge in edges for end in (edge.source, edge.target)} - primary.keys()
-        nodes = {**primary, **self._store.nodes(sorted(others))}
+        nodes = {**primary, **self._nodes(others, memory.neighbours)}
         contexts: dict[str, GraphContext] = {}
         for node_id, node in primary.items():
             own = at_node.get(node_id, ())
@@ -150,7 +175,7 @@ class ContextReader:
         return contexts
 
 
-def _node_id(row: ChunkRow) -> str:
+def _node_id(row: Placed) -> str:
     return artifact_node_id(row.artifact.path, row.artifact.artifact_type)
 
 

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from contextive.knowledge.tokens import identifiers, query_terms, tokenise
-from contextive.store.values import ChunkRow
+from contextive.store.values import Placed
 
 _REMEMBERED_PATHS: Final = 20_000
 
@@ -93,30 +93,35 @@ def read_question(query: str) -> Question:
 ##= docs/spec/knowledge.md#ranking
 ##% The same query on the same index MUST give the same answer.
 def apply_rules(
-    question: Question, scored: Sequence[tuple[ChunkRow, float]], rules: Rules, *, trials_are_wanted: bool = False
+    question: Question, scored: Sequence[tuple[Placed, float]], rules: Rules, *, trials_are_wanted: bool = False
 ) -> list[Ruled]:
     """The rules applied to chunks with their scores, best first; equal ones by path and place."""
     sums = _file_sums(scored)
     top = max(sums.values(), default=0.0)
-    ruled = []
+    trials_wait = not trials_are_wanted and not question.asks_for_trials
+    definition = rules.definition * min(1.0, FULL_NAME_TERMS / max(1, len(question.terms)))
+    ruled: list[tuple[float, str, int, int, Ruled]] = []
     for row, score in scored:
+        artifact = row.artifact
         gains: dict[str, float] = {}
-        if not trials_are_wanted and not question.asks_for_trials and is_trial(row):
+        if trials_wait and rules.trial and is_trial(row):
             gains["trial"] = rules.trial
-        if row.artifact.artifact_type in CODE_TYPES:
-            gains["stem"] = rules.stem * _stem_overlap(question, row.artifact.path)
-            if top > 0:
-                gains["file"] = rules.file * sums[row.artifact.path] / top
-        if _defines(question, row):
-            gains["definition"] = rules.definition * min(1.0, FULL_NAME_TERMS / max(1, len(question.terms)))
-        ruled.append(Ruled(row.number, score, {name: gain for name, gain in gains.items() if gain}))
-    places = {row.number: (row.artifact.path, row.chunk.sequence, row.number) for row, _ in scored}
-    return sorted(ruled, key=lambda one: (-one.score, places[one.number]))
+        if artifact.artifact_type in CODE_TYPES:
+            if stem := rules.stem * _stem_overlap(question, artifact.path):
+                gains["stem"] = stem
+            if top > 0 and (file := rules.file * sums[artifact.path] / top):
+                gains["file"] = file
+        if definition and _defines(question, row):
+            gains["definition"] = definition
+        one = Ruled(row.number, score, gains)
+        ruled.append((-one.score, artifact.path, row.sequence, row.number, one))
+    ruled.sort()
+    return [one for *_, one in ruled]
 
 
 ##= docs/spec/knowledge.md#ranking
 ##% Tests and examples SHOULD stand behind what they are about, unless the query asks for them.
-def is_trial(row: ChunkRow) -> bool:
+def is_trial(row: Placed) -> bool:
     """Whether a chunk belongs to a test or an example."""
     if row.artifact.artifact_type == "test":
         return True
@@ -144,7 +149,7 @@ def _symbol_names(query: str) -> Iterable[str]:
 
 ##= docs/spec/knowledge.md#ranking
 ##% The definition of a symbol that the query names SHOULD come first.
-def _defines(question: Question, row: ChunkRow) -> bool:
+def _defines(question: Question, row: Placed) -> bool:
     if not question.names:
         return False
     for symbol in row.symbols:
@@ -166,7 +171,7 @@ def _stem_terms(path: str) -> tuple[str, ...]:
     return tuple(tokenise(PurePosixPath(path).stem))
 
 
-def _file_sums(scored: Sequence[tuple[ChunkRow, float]]) -> dict[str, float]:
+def _file_sums(scored: Sequence[tuple[Placed, float]]) -> dict[str, float]:
     by_path: dict[str, list[float]] = {}
     for row, score in scored:
         by_path.setdefault(row.artifact.path, []).append(score)

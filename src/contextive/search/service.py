@@ -33,7 +33,7 @@ from contextive.search.snippets import TEXT_BUDGET, best_lines, trim_text
 from contextive.search.subsystem_members import SubsystemMembers
 from contextive.search.weights import Weights
 from contextive.store.protocol import Store
-from contextive.store.values import AsOf, ChunkRow
+from contextive.store.values import AsOf, ChunkPlace, ChunkRow
 
 MAX_LIMIT: Final = 25
 MAX_QUERY_CHARACTERS: Final = 4000
@@ -58,7 +58,7 @@ class SearchSettings:
 class _Ranked:
     """One result in the making."""
 
-    row: ChunkRow
+    place: ChunkPlace
     fused: Fused
     ruled: Ruled
     context: GraphContext | None
@@ -127,14 +127,21 @@ class SearchService:
         weights = self._settings.weights
         found = self._finder.find(query, where, request.mode)
         balanced = weights.balanced(found.meaning)
-        fused = fuse(found.lexical, found.cosines, lexical_weight=balanced.lexical, vector_weight=balanced.vector)
+        fused = fuse(
+            found.lexical,
+            found.cosines,
+            lexical_weight=balanced.lexical,
+            vector_weight=balanced.vector,
+            first=None if by_vector else RANKED,
+        )
         if by_vector:
             fused.sort(key=_nearness)
-        rows = self._store.chunks([one.number for one in fused[:RANKED]])
-        by_number = {one.number: one for one in fused[:RANKED] if one.number in rows}
+        question = read_question(query)
+        places = self._store.places([one.number for one in fused[:RANKED]], with_symbols=bool(question.names))
+        by_number = {one.number: one for one in fused[:RANKED] if one.number in places}
         ruled = apply_rules(
-            read_question(query),
-            [(rows[number], one.score) for number, one in by_number.items()],
+            question,
+            [(places[number], one.score) for number, one in by_number.items()],
             self._settings.rules,
             trials_are_wanted="test" in where.artifact_types,
         )
@@ -143,18 +150,20 @@ class SearchService:
         # What stands further behind gets no graph context, and so nothing that could bring it forward.
         ruled = ruled[: max(limit, self._settings.graph_max_results)]
 
-        contexts = self._contexts(request, [rows[one.number] for one in ruled], as_of)
-        ranked = self._weigh(query, ruled, rows, by_number, contexts)
+        contexts = self._contexts(request, [places[one.number] for one in ruled], as_of)
+        ranked = self._weigh(query, ruled, places, by_number, contexts, as_of)
         if not by_vector:
-            ranked.sort(key=lambda one: (-one.adjusted, one.row.artifact.path, one.row.chunk.sequence))
-        ranked = ranked[:limit]
+            ranked.sort(key=lambda one: (-one.adjusted, one.place.artifact.path, one.place.sequence))
+        # Only what is shown is read in full. What went meanwhile is not shown.
+        rows = self._store.chunks([one.place.number for one in ranked[:limit]])
+        ranked = [one for one in ranked[:limit] if one.place.number in rows]
 
         warnings = [f"Results are by words alone. {found.missing}"] if found.missing else []
         warnings += self._graph_warnings(request, ranked, contexts)
         if self._finder.hides_undated(query, where, found):
             warnings.append("The recency filter skipped results that have no timestamp.")
         terms = query_terms(query)
-        results = tuple(self._show(one, terms, request) for one in ranked)
+        results = tuple(self._show(one, rows[one.place.number], terms, request) for one in ranked)
         metadata = SearchMetadata(
             result_count=len(results),
             graph_context_included=any(result.graph_context for result in results),
@@ -172,10 +181,10 @@ class SearchService:
 
     ##= docs/spec/knowledge.md#answers-of-km-search
     ##% Graph context MUST be left out where `include_graph` is false.
-    def _contexts(self, request: SearchRequest, rows: Sequence[ChunkRow], as_of: AsOf) -> Contexts:
+    def _contexts(self, request: SearchRequest, places: Sequence[ChunkPlace], as_of: AsOf) -> Contexts:
         if not request.include_graph:
             return Contexts({})
-        first = rows[: self._settings.graph_max_results]
+        first = places[: self._settings.graph_max_results]
         return self._context_reader.read(first, as_of, budget_ms=self._settings.graph_time_budget_ms)
 
     def _graph_warnings(self, request: SearchRequest, ranked: Sequence[_Ranked], contexts: Contexts) -> list[str]:
@@ -194,30 +203,30 @@ class SearchService:
         self,
         query: str,
         ruled: Sequence[Ruled],
-        rows: Mapping[int, ChunkRow],
+        places: Mapping[int, ChunkPlace],
         fused: Mapping[int, Fused],
         contexts: Contexts,
+        as_of: AsOf,
     ) -> list[_Ranked]:
         """Add what the graph knows."""
         weights = self._settings.weights.graph
         words = frozenset(re.findall(r"\w+", query.lower()))
-        names = {name for one in ruled if (name := rows[one.number].artifact.subsystem)}
-        subsystems = self._store.nodes(sorted(f"Subsystem:{name}" for name in names)) if names else {}
+        names = {name for one in ruled if (name := places[one.number].artifact.subsystem)}
+        subsystems = self._context_reader.nodes((f"Subsystem:{name}" for name in names), as_of)
         now = self._clock()
         ranked = []
         for one in ruled:
-            row, context = rows[one.number], contexts.by_number.get(one.number)
-            subsystem = subsystems.get(f"Subsystem:{row.artifact.subsystem}")
+            place, context = places[one.number], contexts.by_number.get(one.number)
+            subsystem = subsystems.get(f"Subsystem:{place.artifact.subsystem}")
             criticality = subsystem.properties.get("criticality") if subsystem else None
             signals = read_signals(
-                row, context, subsystem_criticality=criticality, words=words, weights=weights, now=now
+                place, context, subsystem_criticality=criticality, words=words, weights=weights, now=now
             )
             gain = graph_gain(signals, weights)
-            ranked.append(_Ranked(row, fused[one.number], one, context, criticality, signals, gain))
+            ranked.append(_Ranked(place, fused[one.number], one, context, criticality, signals, gain))
         return ranked
 
-    def _show(self, ranked: _Ranked, terms: Collection[str], request: SearchRequest) -> SearchResult:
-        row = ranked.row
+    def _show(self, ranked: _Ranked, row: ChunkRow, terms: Collection[str], request: SearchRequest) -> SearchResult:
         chunk, artifact = row.chunk, row.artifact
         text, truncated = chunk.text, 0
         if request.detail == "concise":

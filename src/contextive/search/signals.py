@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from contextive.search.graph_context import GraphContext
 from contextive.search.weights import GraphWeights
-from contextive.store.values import ChunkRow
+from contextive.store.values import Placed
 
 SECONDS_A_DAY: Final = 86_400.0
 CRITICALITY: Final[Mapping[str, float]] = {"low": 0.2, "medium": 0.5, "high": 0.8, "critical": 1.0}
+_REMEMBERED_PAIRS: Final = 1024
 SHORTEST_PART: Final = 3
 """Shorter names are part of too many words to mean anything."""
 
@@ -51,7 +53,7 @@ class Signals:
 
 
 def read_signals(
-    row: ChunkRow,
+    row: Placed,
     context: GraphContext | None,
     *,
     subsystem_criticality: object,
@@ -97,10 +99,12 @@ def graph_gain(signals: Signals, weights: GraphWeights) -> float:
 
 def subsystem_affinity(subsystem: str | None, words: Collection[str]) -> float:
     """1 when the query names the subsystem, a half when one of its words is part of that name or the other way round."""
-    name = (subsystem or "").lower()
-    if not name:
-        return 0.0
-    if name in words or set(re.split(r"[\W_]+", name)) <= set(words):
+    return _affinity(subsystem.lower(), frozenset(words)) if subsystem else 0.0
+
+
+@lru_cache(maxsize=_REMEMBERED_PAIRS)
+def _affinity(name: str, words: frozenset[str]) -> float:
+    if name in words or words.issuperset(re.split(r"[\W_]+", name)):
         return 1.0
     long = [word for word in words if len(word) >= SHORTEST_PART]
     is_part = any(word in name or (len(name) >= SHORTEST_PART and name in word) for word in long)
@@ -128,10 +132,10 @@ def coverage_ratio(context: GraphContext | None) -> float:
     return min(1.0, max(0.0, float(ratio))) if isinstance(ratio, int | float) else 1.0
 
 
-def _freshness_days(row: ChunkRow, now: float) -> float | None:
+def _freshness_days(row: Placed, now: float) -> float | None:
     git = row.artifact.git
     return round(max(0.0, now - git.timestamp) / SECONDS_A_DAY, 2) if git else None
 
 
-def _depth_without_graph(row: ChunkRow) -> int | None:
+def _depth_without_graph(row: Placed) -> int | None:
     return 1 if row.artifact.subsystem and row.artifact.artifact_type in ("code", "proto", "doc", "test") else None

@@ -26,8 +26,10 @@ class Snippet:
 def best_lines(chunk: Chunk, terms: Collection[str]) -> Snippet:
     """The few lines of a chunk that hold the most of the query's terms; its first ones when none is held."""
     lines = chunk.text.split("\n")
-    held = held_terms(lines, terms)
     width = min(SNIPPET_LINES, len(lines))
+    # Where there is nothing to choose from, nobody asks which lines hold what.
+    chooses = len(lines) > SNIPPET_LINES or (len(lines) > 1 and len(chunk.text) >= SNIPPET_CHARACTERS)
+    held = held_terms(lines, terms) if chooses else []
 
     def worth(start: int) -> tuple[int, int, int]:
         window = held[start : start + width]

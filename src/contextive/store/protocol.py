@@ -22,6 +22,7 @@ from contextive.store.values import (
     AsOf,
     AuditEntry,
     ChunkFilter,
+    ChunkPlace,
     ChunkRow,
     Discrepancy,
     Found,
@@ -177,6 +178,10 @@ class Store(Protocol):
 
     def chunks(self, numbers: Sequence[int]) -> Mapping[int, ChunkRow]: ...
 
+    def places(self, numbers: Sequence[int], *, with_symbols: bool) -> Mapping[int, ChunkPlace]:
+        """The same chunks without their text, for a fraction of the cost; the names of their symbols where asked for."""
+        ...
+
     def chunks_by_id(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkRow]: ...
 
     def chunks_of(self, path: str) -> tuple[ChunkRow, ...]: ...
@@ -192,6 +197,12 @@ class Store(Protocol):
     def node(self, node_id: str) -> Node | None: ...
 
     def nodes(self, node_ids: Iterable[str]) -> Mapping[str, Node]: ...
+
+    def nodes_with_edges(
+        self, node_ids: Iterable[str], types: Sequence[str], limit: int
+    ) -> tuple[Mapping[str, Node], tuple[Edge, ...]]:
+        """These nodes, and what `expand` says of them in both directions."""
+        ...
 
     def nodes_labelled(self, label: str, after: str | None, limit: int) -> tuple[Node, ...]:
         """Nodes of a label by key, behind the key `after`."""

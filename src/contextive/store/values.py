@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, Protocol
 
 from contextive.knowledge.artifact import Artifact, ArtifactType
 from contextive.knowledge.chunk import Chunk
@@ -92,14 +92,56 @@ class Found:
     generation: int
 
 
+class Named(Protocol):
+    """A symbol, as far as a query may name it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def qualified_name(self) -> str: ...
+
+
+class Placed(Protocol):
+    """A chunk as ranking sees it: where it stands, and what it declares."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def sequence(self) -> int: ...
+    @property
+    def artifact(self) -> Artifact: ...
+    @property
+    def symbols(self) -> Sequence[Named]: ...
+
+
+class SymbolName(NamedTuple):
+    """The two names of a symbol."""
+
+    name: str
+    qualified_name: str
+
+
+class ChunkPlace(NamedTuple):
+    """A chunk without its text: many are ranked for each that is shown."""
+
+    number: int
+    sequence: int
+    artifact: Artifact
+    symbols: tuple[SymbolName, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
-    """A chunk with the facts of its artifact, as ranking and answers need them."""
+    """A chunk with the facts of its artifact, as answers need them."""
 
     number: int
     chunk: Chunk
     artifact: Artifact
     symbols: tuple[Symbol, ...] = ()
+
+    @property
+    def sequence(self) -> int:
+        return self.chunk.sequence
 
 
 @dataclass(frozen=True, slots=True)

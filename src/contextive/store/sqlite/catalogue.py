@@ -16,7 +16,7 @@ from contextive.knowledge.chunk import Chunk
 from contextive.knowledge.symbol import Reference, Symbol
 from contextive.store.sqlite import rows
 from contextive.store.sqlite.connection import Database
-from contextive.store.values import ArtifactRow, ChunkRow, LedgerEntry, Pending, VectorModel
+from contextive.store.values import ArtifactRow, ChunkPlace, ChunkRow, LedgerEntry, Pending, SymbolName, VectorModel
 
 _ARTIFACT = ", ".join(f"a.{column}" for column in rows.ARTIFACT_COLUMNS.split(", "))
 _SYMBOL = ", ".join(f"s.{column}" for column in rows.SYMBOL_COLUMNS.split(", "))
@@ -113,6 +113,26 @@ class Catalogue:
     def chunks(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:
         given = json.dumps([int(number) for number in dict.fromkeys(numbers)])
         return {row.number: row for row in self._chunk_rows(_GIVEN + "c.number = g.value", given)}
+
+    def places(self, numbers: Sequence[int], *, with_symbols: bool) -> dict[int, ChunkPlace]:
+        given = json.dumps([int(number) for number in dict.fromkeys(numbers)])
+        held: dict[int, list[SymbolName]] = {}
+        with self._database.snapshot() as connection:
+            found = connection.execute(
+                f"SELECT c.number, c.sequence, c.artifact FROM {_GIVEN} c.number = g.value", (given,)
+            ).fetchall()
+            artifacts = self._artifacts_of(connection, {artifact for _, _, artifact in found})
+            if with_symbols:
+                for number, name, qualified in connection.execute(
+                    "SELECT h.chunk, s.name, s.qualified_name FROM json_each(?) g CROSS JOIN chunk_symbol h"
+                    " ON h.chunk = g.value CROSS JOIN symbol s ON s.number = h.symbol",
+                    (given,),
+                ):
+                    held.setdefault(number, []).append(SymbolName(name, qualified))
+        return {
+            number: ChunkPlace(number, sequence, artifacts[artifact], tuple(held.get(number, ())))
+            for number, sequence, artifact in found
+        }
 
     def chunks_by_id(self, chunk_ids: Sequence[str]) -> dict[str, ChunkRow]:
         given = json.dumps(list(dict.fromkeys(chunk_ids)))

@@ -21,6 +21,12 @@ from contextive.store.sqlite.statements import SEARCH_SEPARATOR
 _MANY_EDGES = 50_000
 """More rows than this at once are asked for node by node, each with its limit."""
 _MANY_TYPES = 4
+_ENDS: dict[Direction, tuple[tuple[str, str], ...]] = {
+    "outgoing": (("source", "target"),),
+    "incoming": (("target", "source"),),
+    "both": (("source", "target"), ("target", "source")),
+}
+"""The near and the far column of an edge, as a direction sees it."""
 
 
 class Graph:
@@ -63,6 +69,22 @@ class Graph:
             ):
                 found[f"{label}:{key}"] = Node(cast("Label", label), key, json.loads(properties))
         return found
+
+    def nodes_with_edges(
+        self, node_ids: Iterable[str], types: Sequence[str], limit: int
+    ) -> tuple[dict[str, Node], tuple[Edge, ...]]:
+        nodes: dict[str, Node] = {}
+        numbers: dict[int, str] = {}
+        with self._database.snapshot() as connection:
+            for label, keys in _by_label(node_ids).items():
+                for number, key, properties in connection.execute(
+                    "SELECT n.number, n.key, n.properties"
+                    " FROM json_each(?) g CROSS JOIN node n ON n.label = ? AND n.key = g.value",
+                    (encode_json(keys), self.words().get(label)),
+                ):
+                    numbers[number] = node_id = f"{label}:{key}"
+                    nodes[node_id] = Node(cast("Label", label), key, json.loads(properties))
+            return nodes, self._edges_at(connection, numbers, types, "both", limit)
 
     def nodes_labelled(self, label: str, after: str | None, limit: int) -> tuple[Node, ...]:
         return self._page("n.label = ?1 AND (?2 IS NULL OR n.key > ?2)", (self.words().get(label), after), limit)
@@ -113,15 +135,8 @@ class Graph:
     ) -> tuple[Edge, ...]:
         if limit <= 0:
             return ()
-        edges: set[tuple[str, str, str]] = set()
         with self._database.snapshot() as connection:
-            numbers = self._numbers(connection, frontier)
-            if direction in ("outgoing", "both"):
-                edges.update(self._edges_at(connection, numbers, types, limit, "source", "target"))
-            if direction in ("incoming", "both"):
-                incoming = self._edges_at(connection, numbers, types, limit, "target", "source")
-                edges.update((other, kind, node_id) for node_id, kind, other in incoming)
-        return tuple(starmap(cast("Callable[[str, str, str], Edge]", Edge), sorted(edges)))
+            return self._edges_at(connection, self._numbers(connection, frontier), types, direction, limit)
 
     def _numbers(self, connection: sqlite3.Connection, frontier: Iterable[str]) -> dict[int, str]:
         """The nodes of the frontier by number."""
@@ -140,26 +155,34 @@ class Graph:
         connection: sqlite3.Connection,
         numbers: Mapping[int, str],
         types: Sequence[str],
+        direction: Direction,
         limit: int,
-        near: str,
-        far: str,
-    ) -> Iterable[tuple[str, str, str]]:
-        """Node, type and other node of the edges at each node, in the order of type and other node up to the limit."""
-        select = (
-            f"SELECT e.{near}, e.type, e.{far} FROM json_each(?) g CROSS JOIN edge e ON e.{near} = g.value"
-            f" {self._type_condition(types)} LIMIT ?"
-        )
-        found = connection.execute(select, (json.dumps(list(numbers)), _MANY_EDGES + 1)).fetchall()
-        if len(found) > _MANY_EDGES:
-            return [
-                (numbers[number], kind, other)
-                for number in numbers
-                for kind, other in self._first_edges(connection, number, types, limit, near, far)
-            ]
-        others = self._ids(connection, {row[2] for row in found}, numbers)
-        texts = self._types_of(found)
-        edges = [(numbers[number], texts[kind], others[other]) for number, kind, other in found]
-        return edges if len(edges) <= limit else _first_of_each(edges, limit)
+    ) -> tuple[Edge, ...]:
+        """The edges at each node, of each direction the first by type and other node up to the limit."""
+        given, chosen = json.dumps(list(numbers)), self._type_condition(types)
+        found: dict[str, list[Row]] = {}
+        named: dict[str, Iterable[tuple[str, str, str]]] = {}
+        for near, far in _ENDS[direction]:
+            found[near] = connection.execute(
+                f"SELECT e.{near}, e.type, e.{far} FROM json_each(?) g CROSS JOIN edge e ON e.{near} = g.value"
+                f" {chosen} LIMIT ?",
+                (given, _MANY_EDGES + 1),
+            ).fetchall()
+            if len(found[near]) > _MANY_EDGES:
+                del found[near]
+                named[near] = [
+                    (numbers[number], kind, other)
+                    for number in numbers
+                    for kind, other in self._first_edges(connection, number, types, limit, near, far)
+                ]
+        others = self._ids(connection, {row[2] for rows in found.values() for row in rows}, numbers)
+        for near, rows in found.items():
+            texts = self._types_of(rows)
+            edges = [(numbers[number], texts[kind], others[other]) for number, kind, other in rows]
+            named[near] = edges if len(edges) <= limit else _first_of_each(edges, limit)
+        all_edges = set(named.get("source", ()))
+        all_edges.update((other, kind, node_id) for node_id, kind, other in named.get("target", ()))
+        return tuple(starmap(cast("Callable[[str, str, str], Edge]", Edge), sorted(all_edges)))
 
     def _ids(
         self, connection: sqlite3.Connection, wanted: AbstractSet[int], known: Mapping[int, str]

@@ -40,6 +40,7 @@ from contextive.store.values import (
     AsOf,
     AuditEntry,
     ChunkFilter,
+    ChunkPlace,
     ChunkRow,
     Discrepancy,
     Found,
@@ -255,6 +256,9 @@ class SqliteStore:
     def chunks(self, numbers: Sequence[int]) -> Mapping[int, ChunkRow]:
         return self._catalogue.chunks(numbers)
 
+    def places(self, numbers: Sequence[int], *, with_symbols: bool) -> Mapping[int, ChunkPlace]:
+        return self._catalogue.places(numbers, with_symbols=with_symbols)
+
     def chunks_by_id(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkRow]:
         return self._catalogue.chunks_by_id(chunk_ids)
 
@@ -274,6 +278,11 @@ class SqliteStore:
 
     def nodes(self, node_ids: Iterable[str]) -> Mapping[str, Node]:
         return self._graph.nodes(node_ids)
+
+    def nodes_with_edges(
+        self, node_ids: Iterable[str], types: Sequence[str], limit: int
+    ) -> tuple[Mapping[str, Node], tuple[Edge, ...]]:
+        return self._graph.nodes_with_edges(node_ids, types, limit)
 
     def nodes_labelled(self, label: str, after: str | None, limit: int) -> tuple[Node, ...]:
         return self._graph.nodes_labelled(label, after, limit)

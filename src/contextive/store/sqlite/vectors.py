@@ -74,6 +74,7 @@ class Matrix:
     artifacts: NDArray[np.int32]
     scales: NDArray[np.float32]
     errors: NDArray[np.float32]
+    largest_error: float
     alive: NDArray[np.bool_]
 
     @property
@@ -138,8 +139,15 @@ class VectorSidecar:
             chosen = np.flatnonzero(scores > -np.inf)
             return matrix.numbers[chosen if rows is None else rows[chosen]]
         # A score may be off by the way that both vectors moved when they were rounded.
-        errors = matrix.errors if rows is None else matrix.errors[rows]
-        near = _within_reach(scores, errors, k, 2 * float(reach(scales, error)[0]))
+        more = 2 * float(reach(scales, error)[0])
+        # Most rows are further away than the largest error could explain, and need no closer look.
+        likely = np.flatnonzero(
+            scores >= max(_kth_best(scores, k) - more - 2 * (matrix.largest_error + _ROUNDING), -3.0)
+        )
+        near = likely
+        if len(likely) > k:
+            errors = matrix.errors[likely if rows is None else rows[likely]]
+            near = likely[_within_reach(scores[likely], errors, k, more)]
         near = _most(near, scores, max(16 * k, 4 * _FEWEST_CANDIDATES))
         chosen = near if rows is None else rows[near]
         if len(chosen) > k:
@@ -460,7 +468,8 @@ def _matrix(mark: Mark, rows: NDArray[Any]) -> Matrix:
     alive[len(numbers) - 1 - last] = True
     alive &= numbers > 0
     artifacts, scales, errors = (np.array(rows[name]) for name in ("artifact", "scale", "error"))
-    return Matrix(mark, rows, numbers, artifacts, scales, reach(scales, errors), alive)
+    reaches = reach(scales, errors)
+    return Matrix(mark, rows, numbers, artifacts, scales, reaches, float(reaches.max(initial=0.0)), alive)
 
 
 def _membership(values: NDArray[Any], allowed: NDArray[np.int64]) -> NDArray[np.bool_]:
