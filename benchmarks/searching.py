@@ -77,9 +77,7 @@ def _growth(sizes: Sequence[int], measured: Mapping[str, Sequence[Figure]]) -> I
     for kind, figures in measured.items():
         for size, (small, large) in zip(sizes[1:], pairwise(figures), strict=True):
             name = f"{kind}, from {size // 10_000} k to {size // 1000} k"
-            # Two hops from a subsystem lead to ten times as many nodes: that is the answer, and not its price.
-            budget = None if kind.startswith("graph") else GROWTH_BUDGET
-            yield Figure(name, "ms", large.ours, small.ours, "a tenth of the chunks", budget)
+            yield Figure(name, "ms", large.ours, small.ours, "a tenth of the chunks", GROWTH_BUDGET)
 
 
 def _questions(state: Path, folder: Path, chunks: int, count: int) -> Iterator[Figure]:
@@ -105,7 +103,7 @@ def _questions(state: Path, folder: Path, chunks: int, count: int) -> Iterator[F
     )
     yield Figure(f"hybrid with a filter, {size}, p50", "ms", filtered, plain, "without the filter", 2.0)
     graph = GraphService(store)
-    hops = [_timed(partial(graph.walk, f"Subsystem:Part{n % 40}", 2)) for n in range(20)]
+    hops = [_timed(partial(_surroundings, graph, f"Part{n}")) for n in range(20)]
     yield Figure(f"graph, two hops, {size}, p50", "ms", hops, scan, "NumPy scan of float32")
     if ripgrep := shutil.which("rg"):
         text = folder / "text"
@@ -136,6 +134,12 @@ def _query_embedding() -> Figure:
 
 def _ask(service: SearchService, query: str, mode: Mode, where: Filters | None = None) -> object:
     return service.search(SearchRequest(query, mode=mode, filters=where or Filters()))
+
+
+def _surroundings(graph: GraphService, name: str) -> object:
+    """The first page, as km-graph-subsystem asks for it. Two hops lead to ten times as many nodes with ten times the chunks;
+    they are all counted, and no more of them shown."""
+    return graph.subsystem(name, depth=2, limit=25, cursor=None, include_artifacts=True)
 
 
 def _scan(matrix: Any) -> object:

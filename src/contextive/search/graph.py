@@ -1,21 +1,23 @@
 """Questions about the graph: one node with its neighbours, a subsystem with what surrounds it, nodes by a word.
 
 The walk is the same over every store. It goes level by level, sees each node once by its shortest path, and stops at a
-bound that it tells of.
+bound that it tells of. It goes by numbers; names and properties are read for the page that is shown.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 from contextive.errors import InvalidIdentifier, InvalidRequest, NotFound
 from contextive.knowledge.graph import LABELS, Direction, Edge, Label, Node
 from contextive.knowledge.identifiers import parse_node_id
 from contextive.store.protocol import Store
+from contextive.store.values import Steps
 
 Relationships = Literal["outgoing", "incoming", "all", "none"]
 Way = Literal["OUT", "IN"]
@@ -112,6 +114,26 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True)
+class _Level:
+    """The nodes at one distance by number, and every step that leads to them from the distance before."""
+
+    reached: AbstractSet[int]
+    steps: Steps
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """What was reached, the nearest first."""
+
+    levels: Sequence[_Level]
+    bounded: bool
+
+    @property
+    def total(self) -> int:
+        return sum(len(level.reached) for level in self.levels)
+
+
+@dataclass(frozen=True, slots=True)
 class FoundNode:
     """A node that a word was found in."""
 
@@ -168,18 +190,18 @@ class GraphService:
     ) -> Surroundings:
         """A subsystem, what surrounds it up to `depth` hops (a page of it), and its artifacts."""
         root = self._subsystem_node(name)
-        related, bounded = self.walk(root.id, max(1, min(depth, MAX_DEPTH)))
-        related.sort(key=lambda found: (_title(found.target), found.target.id))
-        start = offset_of(cursor)
-        page = related[start : start + limit]
-        end = start + len(page)
+        with self._store.snapshot():
+            walk = self._walk(root.id, max(1, min(depth, MAX_DEPTH)))
+            start = offset_of(cursor)
+            page = self._page(walk, start, limit)
+        end, total = start + len(page), walk.total
         return Surroundings(
             subsystem=root,
-            related=tuple(page),
-            total=len(related),
-            cursor=cursor_of(end) if end < len(related) else None,
+            related=page,
+            total=total,
+            cursor=cursor_of(end) if page and end < total else None,
             artifacts=self.artifacts_of(root.id) if include_artifacts else (),
-            bounded=bounded,
+            bounded=walk.bounded,
         )
 
     def artifacts_of(self, subsystem_id: str) -> tuple[Node, ...]:
@@ -213,31 +235,59 @@ class GraphService:
         tests = self._store.nodes({edge.source for edge in edges})
         return symbol, tuple(sorted(tests.values(), key=lambda node: node.key))
 
+    def _walk(self, root: str, depth: int) -> _Walk:
+        """Every node within `depth` hops, in either direction, up to a bound. Names are left to who shows some of them."""
+        start = self._store.node_number(root)
+        seen = {start}
+        frontier = {start} if start is not None else set()
+        levels: list[_Level] = []
+        bounded = False
+        while frontier and len(levels) < depth and not bounded:
+            steps = self._store.steps(list(frontier), _WALKED_EDGES, MAX_NEIGHBOURS)
+            reached = {far for rows in (steps.outgoing, steps.incoming) for _, _, far in rows} - seen
+            room = MAX_WALKED + 1 - len(seen)
+            if len(reached) > room:
+                bounded = True
+                reached = set(list(dict.fromkeys(far for _, _, far in self._by_name(steps, reached)))[:room])
+            levels.append(_Level(reached, steps))
+            seen |= reached
+            frontier = reached
+        return _Walk(levels, bounded)
+
+    def _by_name(self, steps: Steps, wanted: AbstractSet[int]) -> list[tuple[Step, int, int]]:
+        """The steps to these nodes, with the numbers of their ends, in an order that does not depend on the index's history."""
+        chosen = [(*row, "OUT") for row in steps.outgoing if row[2] in wanted]
+        chosen += [(*row, "IN") for row in steps.incoming if row[2] in wanted]
+        nodes = self._store.nodes_numbered({end for near, _, far, _ in chosen for end in (near, far)})
+        ids = {number: node.id for number, node in nodes.items()}
+        named = [
+            (Step(steps.types[kind], cast("Way", way), ids[near], ids[far]), near, far)
+            for near, kind, far, way in chosen
+        ]
+        return sorted(named, key=lambda one: (one[0].source, one[0].type, one[0].direction, one[0].target))
+
     ##= docs/spec/knowledge.md#km-graph-subsystem
     ##% A related node MUST say its hops and the path to it, which is a shortest one.
-    def walk(self, root: str, depth: int) -> tuple[list[Related], bool]:
-        """Every node within `depth` hops, in either direction, by its shortest path; whether the bound cut it short."""
-        paths: dict[str, tuple[Step, ...]] = {root: ()}
-        frontier = [root]
-        bounded = False
-        for _ in range(depth):
-            following: list[str] = []
-            at = set(frontier)
-            edges = self._store.expand(frontier, _WALKED_EDGES, "both", MAX_NEIGHBOURS)
-            for step in _steps(edges, at):
-                if step.target in paths:
-                    continue
-                if len(paths) > MAX_WALKED:
-                    bounded = True
-                    break
-                paths[step.target] = (*paths[step.source], step)
-                following.append(step.target)
-            frontier = following
-            if bounded or not frontier:
-                break
-        del paths[root]
-        nodes = self._store.nodes(paths)
-        return [Related(nodes.get(target) or placeholder(target), path) for target, path in paths.items()], bounded
+    def _page(self, walk: _Walk, start: int, limit: int) -> tuple[Related, ...]:
+        """One page of what a walk reached: the nearest first, those of one distance by title."""
+        shown: list[Related] = []
+        for hops, level in enumerate(walk.levels):
+            if start < len(level.reached) and len(shown) < limit:
+                nodes = self._store.nodes_numbered(level.reached)
+                ordered = sorted(nodes.items(), key=lambda item: (_title(item[1]), item[1].id))
+                chosen = dict(ordered[start : start + limit - len(shown)])
+                paths = self._paths(walk, hops, chosen.keys())
+                shown += [Related(node, paths[number]) for number, node in chosen.items()]
+            start = max(0, start - len(level.reached))
+        return tuple(shown)
+
+    def _paths(self, walk: _Walk, hops: int, numbers: AbstractSet[int]) -> dict[int, tuple[Step, ...]]:
+        """How each of these nodes was reached, by the first of its shortest paths."""
+        last: dict[int, tuple[Step, int]] = {}
+        for step, near, far in self._by_name(walk.levels[hops].steps, numbers):
+            last.setdefault(far, (step, near))
+        before = self._paths(walk, hops - 1, {near for _, near in last.values()}) if hops else {}
+        return {number: (*before.get(near, ()), step) for number, (step, near) in last.items()}
 
     ##= docs/spec/knowledge.md#km-graph-subsystem
     ##% A subsystem that is not there MUST be refused with `not_found`.
@@ -276,18 +326,6 @@ def decoded(cursor: str) -> str | None:
 
 def _seen_from(node_id: str, edge: Edge) -> tuple[Way, str]:
     return ("OUT", edge.target) if edge.source == node_id else ("IN", edge.source)
-
-
-def _steps(edges: Sequence[Edge], at: set[str]) -> Iterator[Step]:
-    """The edges as steps away from a frontier, in an order that does not depend on the store."""
-    steps: list[Step] = []
-    for edge in edges:
-        if edge.source in at:
-            steps.append(Step(edge.type, "OUT", edge.source, edge.target))
-        if edge.target in at:
-            steps.append(Step(edge.type, "IN", edge.target, edge.source))
-    steps.sort(key=lambda step: (step.source, step.type, step.direction, step.target))
-    return iter(steps)
 
 
 def _title(node: Node) -> str:

@@ -33,6 +33,7 @@ from contextive.store.values import (
     ReportKind,
     Run,
     SearchEvent,
+    Steps,
     VectorModel,
     Vote,
 )
@@ -108,6 +109,10 @@ class Store(Protocol):
     def close(self) -> None: ...
 
     def transaction(self) -> AbstractContextManager[Writer]: ...
+
+    def snapshot(self) -> AbstractContextManager[object]:
+        """Everything that this thread asks inside the block is answered from one generation."""
+        ...
 
     def settle(self) -> None:
         """Finish what is still to be done behind the last commit, so that the next question is quick. Call it after much
@@ -214,6 +219,16 @@ class Store(Protocol):
 
     def find_nodes(self, term: str, labels: Sequence[str], limit: int) -> tuple[Node, ...]:
         """Nodes whose key or name holds `term`, without regard to case: by label in the given order, then by key."""
+        ...
+
+    def node_number(self, node_id: str) -> int | None:
+        """The number of a node, by which a walk goes on: it costs less than the id. Good inside of one `snapshot`."""
+        ...
+
+    def nodes_numbered(self, numbers: Iterable[int]) -> Mapping[int, Node]: ...
+
+    def steps(self, frontier: Sequence[int], types: Sequence[str], limit: int) -> Steps:
+        """What `expand` says of these nodes in both directions, by their numbers; in no order, and an edge perhaps twice."""
         ...
 
     def expand(

@@ -144,6 +144,15 @@ class ChunkRow:
         return self.chunk.sequence
 
 
+class Steps(NamedTuple):
+    """Edges as they are seen from one of their ends: near node, type and far node by the store's own numbers."""
+
+    outgoing: Sequence[tuple[int, int, int]]
+    incoming: Sequence[tuple[int, int, int]]
+    types: Mapping[int, str]
+    """What the numbers of types stand for."""
+
+
 @dataclass(frozen=True, slots=True)
 class ArtifactRow:
     """An artifact with the counts that reports show."""

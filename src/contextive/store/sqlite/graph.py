@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import starmap
+from operator import itemgetter
 from typing import Any, cast
 
 from contextive.knowledge.graph import Direction, Edge, Label, Node
 from contextive.store.sqlite.connection import Database, Row
 from contextive.store.sqlite.rows import encode_json, name_hash
 from contextive.store.sqlite.statements import SEARCH_SEPARATOR
+from contextive.store.values import Steps
 
 _MANY_EDGES = 50_000
 """More rows than this at once are asked for node by node, each with its limit."""
@@ -150,6 +152,44 @@ class Graph:
                 numbers.update([(number, f"{label}:{key}") for number, key in found])
         return numbers
 
+    def node_number(self, node_id: str) -> int | None:
+        with self._database.snapshot() as connection:
+            return next(iter(self._numbers(connection, [node_id])), None)
+
+    def nodes_numbered(self, numbers: Iterable[int]) -> dict[int, Node]:
+        found = self._database.read(
+            "SELECT n.number, n.label, n.key, n.properties FROM json_each(?) g CROSS JOIN node n ON n.number = g.value",
+            (json.dumps(list(numbers)),),
+        )
+        # All properties are decoded in one go: for small ones the call costs more than the work.
+        properties = json.loads(f"[{','.join([row[3] for row in found])}]")
+        return {
+            number: Node(cast("Label", self._text(label)), key, held)
+            for (number, label, key, _), held in zip(found, properties, strict=True)
+        }
+
+    def steps(self, frontier: Sequence[int], types: Sequence[str], limit: int) -> Steps:
+        given, chosen = json.dumps(list(frontier)), self._type_condition(types)
+        found: list[list[Row]] = []
+        with self._database.snapshot() as connection:
+            for near, far in _ENDS["both"]:
+                rows = connection.execute(
+                    f"SELECT e.{near}, e.type, e.{far} FROM json_each(?) g CROSS JOIN edge e ON e.{near} = g.value"
+                    f" {chosen} LIMIT ?",
+                    (given, _MANY_EDGES + 1),
+                ).fetchall()
+                if len(rows) > limit:
+                    counts = Counter(map(itemgetter(0), rows))
+                    crowded = {number for number, count in counts.items() if count > limit}
+                    cut = set(frontier) if len(rows) > _MANY_EDGES else crowded
+                    rows = [row for row in rows if row[0] not in cut] if cut else rows
+                    for number in cut:
+                        first = self._first_edges(connection, number, types, limit, near, far)
+                        rows += [(number, kind, other) for _, _, kind, other in first]
+                found.append(rows)
+        outgoing, incoming = found
+        return Steps(outgoing, incoming, {**self._types_of(outgoing), **self._types_of(incoming)})
+
     def _edges_at(
         self,
         connection: sqlite3.Connection,
@@ -173,7 +213,7 @@ class Graph:
                 named[near] = [
                     (numbers[number], kind, other)
                     for number in numbers
-                    for kind, other in self._first_edges(connection, number, types, limit, near, far)
+                    for kind, other, _, _ in self._first_edges(connection, number, types, limit, near, far)
                 ]
         others = self._ids(connection, {row[2] for rows in found.values() for row in rows}, numbers)
         for near, rows in found.items():
@@ -204,10 +244,11 @@ class Graph:
 
     def _first_edges(
         self, connection: sqlite3.Connection, number: int, types: Sequence[str], limit: int, near: str, far: str
-    ) -> Iterator[tuple[str, str]]:
+    ) -> Iterator[tuple[str, str, int, int]]:
+        """Type and other node of the first edges at a node: by name, then by number."""
         # The order is that of names and not of numbers: which edges are cut off must not depend on the history.
         found = connection.execute(
-            f"SELECT DISTINCT k.text, l.text || ':' || n.key FROM edge e JOIN node n ON n.number = e.{far}"
+            f"SELECT DISTINCT k.text, l.text || ':' || n.key, e.type, e.{far} FROM edge e JOIN node n ON n.number = e.{far}"
             " JOIN word k ON k.number = e.type JOIN word l ON l.number = n.label"
             f" WHERE e.{near} = ? {self._type_condition(types)} ORDER BY 1, 2 LIMIT ?",
             (number, limit),

@@ -51,6 +51,7 @@ from contextive.store.values import (
     ReportKind,
     Run,
     SearchEvent,
+    Steps,
     VectorModel,
     Vote,
 )
@@ -95,6 +96,9 @@ class SqliteStore:
             writer = SqliteWriter(connection, words)
             yield writer
             writer.finish()
+
+    def snapshot(self) -> contextlib.AbstractContextManager[object]:
+        return self._database.snapshot()
 
     def settle(self) -> None:
         """Bring the sidecars up to the present, however much that is."""
@@ -292,6 +296,15 @@ class SqliteStore:
 
     def find_nodes(self, term: str, labels: Sequence[str], limit: int) -> tuple[Node, ...]:
         return self._graph.find_nodes(term, labels, limit)
+
+    def node_number(self, node_id: str) -> int | None:
+        return self._graph.node_number(node_id)
+
+    def nodes_numbered(self, numbers: Iterable[int]) -> Mapping[int, Node]:
+        return self._graph.nodes_numbered(numbers)
+
+    def steps(self, frontier: Sequence[int], types: Sequence[str], limit: int) -> Steps:
+        return self._graph.steps(frontier, types, limit)
 
     def expand(
         self, frontier: Sequence[str], types: Sequence[str], direction: Direction, limit: int
