@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from contextive.errors import TimedOut, Unavailable
+from contextive.ingest.collecting import collected_less_often
 from contextive.ingest.linking import Linker, Touched
 from contextive.ingest.parsing import Parsed, ParserPool, Reading, parse_here
 from contextive.ingest.plan import LeftOut, Plan, ledger_entry, make_plan
@@ -155,7 +156,8 @@ class Indexer:
         """Bring the store in step with the files. Waits for a run of another process up to `wait_seconds`."""
         stop = stop or threading.Event()
         if request.dry_run:
-            return self._run(request, progress, stop)
+            with collected_less_often():
+                return self._run(request, progress, stop)
         lease = self._store.acquire_lease(LEASE, self._holder)
         deadline = time.monotonic() + wait_seconds
         while lease is None:
@@ -164,7 +166,8 @@ class Indexer:
                 raise AnotherRun("Another ingest run is going on.", hint="Ask km-ingest-status, and try again later.")
             lease = self._store.acquire_lease(LEASE, self._holder)
         try:
-            return self._run(request, progress, stop)
+            with collected_less_often():
+                return self._run(request, progress, stop)
         finally:
             lease.release()
 

@@ -20,6 +20,7 @@ MAX_TOKEN_LENGTH: Final = 64
 MAX_COMPOUND_PARTS: Final = 16
 MEMO_LIMIT: Final = 100_000
 """How many pieces of text are remembered before the memo starts over: some 30 MB at most."""
+_REMEMBERED_WORDS: Final = 16_384
 
 _STOP_WORDS_TEXT = """
     a about after again all also am an and any are as at be because been before being both but by can cannot could did do
@@ -61,7 +62,13 @@ class _Memo(dict[str, tuple[str, ...]]):
     """The tokens of every piece of text that was seen of late: looking one up costs no call of Python."""
 
     def __missing__(self, piece: str) -> tuple[str, ...]:
-        tokens = tuple(token for raw in _RAW_WORD.findall(piece) for token in _take_apart(raw).tokens)
+        if piece.isalnum():
+            tokens = _simple(piece).tokens
+        else:
+            found: list[str] = []
+            for raw in _RAW_WORD.findall(piece):
+                _split(_OWNER.sub("", raw) if "." in raw else raw, found, [], [])
+            tokens = tuple(found)
         if len(self) >= MEMO_LIMIT:
             self.clear()
         if len(piece) <= 2 * MAX_TOKEN_LENGTH:
@@ -143,9 +150,22 @@ def _split(word: str, tokens: list[str], stop_words: list[str], wholes: list[str
             for part in parts:
                 _split(part, tokens, stop_words, wholes)
         return
+    # Identifiers are many and mostly new; the words that they are made of come again and again.
+    simple = _simple(word)
+    tokens += simple.tokens
+    stop_words += simple.stop_words
+    wholes += simple.wholes
+
+
+@lru_cache(maxsize=_REMEMBERED_WORDS)
+def _simple(word: str) -> _Words:
+    """What a word without separators comes to."""
+    tokens: list[str] = []
+    stop_words: list[str] = []
+    wholes: list[str] = []
     if not word.isascii():
         _split_scripts(word, tokens, stop_words)
-        return
+        return _Words(tuple(tokens), tuple(stop_words), ())
     parts = _CAMEL_EDGE.split(word) if len(word) <= MAX_TOKEN_LENGTH else [word]
     whole = word.lower()[:MAX_TOKEN_LENGTH]
     if len(parts) > 1:
@@ -155,6 +175,7 @@ def _split(word: str, tokens: list[str], stop_words: list[str], wholes: list[str
         wholes.append(whole)
     for part in parts:
         _add_word(part.lower(), tokens, stop_words)
+    return _Words(tuple(tokens), tuple(stop_words), tuple(wholes))
 
 
 def _split_scripts(word: str, tokens: list[str], stop_words: list[str]) -> None:

@@ -190,6 +190,7 @@ class Index:
         always_record: bool = True,
     ) -> Outcome:
         """Make a run, record it with its reports, and give what it came to."""
+        from contextive.ingest.collecting import collected_less_often
         from contextive.search.happenings import RunEnded
 
         started = time.monotonic()
@@ -210,7 +211,8 @@ class Index:
             self.running = None
             self._rest_parsers()
         if outcome.did_something and not request.dry_run:
-            self.store.settle()
+            with collected_less_often():
+                self.store.settle()
         if not request.dry_run and (always_record or outcome.did_something):
             self._reporter().record(outcome, self.settings.ingest.include, always=always_record)
         if not request.dry_run:
