@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import signal
 import subprocess
 import threading
@@ -124,3 +125,15 @@ def test_where_no_worker_can_start_this_process_parses(
     broken = ParserPool(2)
     assert dict(broken.parse(reading, paths, threading.Event())) == dict(parse_here(reading, paths))
     broken.close()
+
+
+def test_rows_are_the_same_behind_the_pipe(tmp_path: Path, reading: Reading) -> None:
+    (tmp_path / "a.py").write_text(
+        "import os\n\n\nclass A:\n    def f(self) -> None:\n        os.getpid()\n", encoding="utf-8"
+    )
+    (tmp_path / "b.md").write_text("# B\n\nSee [a](a.py). #tag\n", encoding="utf-8")
+    for path, outcome in parse_here(reading, ["a.py", "b.md"]):
+        assert not isinstance(outcome, Skipped), path
+        sent = pickle.loads(pickle.dumps(outcome))
+        assert sent == outcome
+        assert repr(sent) == repr(outcome)

@@ -150,14 +150,18 @@ def test_a_subsystem_shows_what_surrounds_it_with_the_way_there(call: Call) -> N
 ##% Artifacts MUST be left out where `include_artifacts` is false.
 def test_pages_of_a_subsystem_hold_each_node_once(call: Call) -> None:
     seen: list[str] = []
+    hops: list[int] = []
     cursor = None
     for _ in range(100):
         page = call("km-graph-subsystem", name="Alerts", depth=3, limit=3, cursor=cursor, include_artifacts=False)
         assert page["artifacts"] == []
         seen += [node["target"]["id"] for node in page["related"]["nodes"]]
+        hops += [node["hops"] for node in page["related"]["nodes"]]
         cursor = page["related"]["cursor"]
         if cursor is None:
             break
+    assert hops == sorted(hops), "the nearest come first"
+    assert set(hops) == {1, 2, 3}
     assert len(seen) == len(set(seen)) == page["related"]["total"]
 
 

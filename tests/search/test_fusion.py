@@ -24,6 +24,8 @@ def test_fusion_is_a_permutation_of_the_union(
     assert sorted(one.number for one in fused) == sorted(lexical.keys() | near.keys())
     assert [one.score for one in fused] == sorted((one.score for one in fused), reverse=True)
     assert all(-1e-9 <= one.score <= lexical_weight + vector_weight + 1e-9 for one in fused)
+    head = fuse(lexical, near, lexical_weight=lexical_weight, vector_weight=vector_weight, first=3)
+    assert head == fused[:3]
 
 
 @given(scores)

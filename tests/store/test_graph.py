@@ -172,3 +172,35 @@ def test_many_nodes_are_given_at_once(store: Store) -> None:
     wanted = [f"Note:n{number}" for number in range(0, 600, 2)]
     found = store.nodes([*wanted, "without label", "Note:"])
     assert set(found) == {node_id for node_id in wanted if int(node_id[6:]) < 300}
+
+
+def test_nodes_come_with_the_edges_that_expanding_them_gives(store: Store) -> None:
+    keys = [f"n{number:02}" for number in range(12)]
+    edges = [link(one, other) for one in keys[:6] for other in keys if one != other]
+    state(store, "@a", [Node("Note", key, {"title": key.upper()}) for key in keys], edges)
+    asked = ["Note:n00", "Note:n07", "Note:none", "Symbol:none"]
+    for limit in (3, 100):
+        nodes, found = store.nodes_with_edges(asked, ["LINKS_TO"], limit)
+        assert nodes == store.nodes(asked)
+        assert found == store.expand(asked, ["LINKS_TO"], "both", limit)
+
+
+def test_steps_are_the_same_edges_by_number_whoever_states_them(store: Store) -> None:
+    keys = [f"n{number:02}" for number in range(12)]
+    edges = [link(one, other) for one in keys[:6] for other in keys if one != other]
+    state(store, "@a", notes(*keys), edges)
+    state(store, "@b", notes(*keys), edges[::2])
+    with store.snapshot():
+        numbers = {f"Note:{key}": store.node_number(f"Note:{key}") for key in keys}
+        nodes = store.nodes_numbered(number for number in numbers.values() if number is not None)
+        ids = {number: node.id for number, node in nodes.items()}
+        assert ids == {number: node_id for node_id, number in numbers.items()}
+        for limit in (3, 100):
+            for frontier in (["Note:n00"], ["Note:n01", "Note:n09"]):
+                asked = [number for node_id in frontier if (number := numbers[node_id]) is not None]
+                steps = store.steps(asked, ["LINKS_TO"], limit)
+                walked = {(ids[near], steps.types[kind], ids[far]) for near, kind, far in steps.outgoing}
+                walked |= {(ids[far], steps.types[kind], ids[near]) for near, kind, far in steps.incoming}
+                expanded = store.expand(frontier, ["LINKS_TO"], "both", limit)
+                assert walked == {(edge.source, edge.type, edge.target) for edge in expanded}
+        assert store.node_number("Note:none") is None

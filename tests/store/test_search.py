@@ -244,3 +244,19 @@ def test_odd_filters_and_limits_do_no_harm(store: Store) -> None:
     assert found_ids(store, "words", where=ChunkFilter(paths=("a.b",))) == []
     assert found_ids(store, "words", where=ChunkFilter(tags=("'; DROP TABLE chunk; --",))) == []
     assert store.lexical(LexicalQuery(('" OR 1', "AND", "*")), 5, EVERYTHING).hits == ()
+
+
+def test_places_are_chunks_without_their_text(store: Store) -> None:
+    made = [chunk("a", 0, "one", symbols=("a::f",)), chunk("a", 1, "two")]
+    named = parsed("a", chunks=made, symbols=[symbol("a", "f")])
+    put(store, named, parsed("b", ["three"]))
+    rows = store.chunks_by_id(["a::0", "a::1", "b::0"])
+    numbers = [row.number for row in rows.values()]
+    places = store.places([*numbers, numbers[0], 999_999], with_symbols=True)
+    assert places.keys() == set(numbers)
+    for row in rows.values():
+        place = places[row.number]
+        assert (place.number, place.sequence, place.artifact) == (row.number, row.sequence, row.artifact)
+        assert [tuple(one) for one in place.symbols] == [(one.name, one.qualified_name) for one in row.symbols]
+    assert places[rows["a::0"].number].symbols
+    assert not any(place.symbols for place in store.places(numbers, with_symbols=False).values())
