@@ -235,6 +235,12 @@ class GraphService:
         tests = self._store.nodes({edge.source for edge in edges})
         return symbol, tuple(sorted(tests.values(), key=lambda node: node.key))
 
+    def walk(self, root: str, depth: int) -> tuple[list[Related], bool]:
+        """Every node within `depth` hops by its shortest path, the nearest first; whether the bound cut it short."""
+        with self._store.snapshot():
+            walk = self._walk(root, depth)
+            return list(self._page(walk, 0, walk.total)), walk.bounded
+
     def _walk(self, root: str, depth: int) -> _Walk:
         """Every node within `depth` hops, in either direction, up to a bound. Names are left to who shows some of them."""
         start = self._store.node_number(root)
