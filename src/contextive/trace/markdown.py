@@ -1,25 +1,26 @@
 """Markdown as sections: CommonMark's headings, wherever they stand, with optional `{#ids}`.
 
-Only block structure is parsed, and the inline structure of headings: requirements are matched against the raw lines.
+Only block structure is parsed, and the inline structure of headings: requirements are matched against the raw lines. A document
+of nothing but headings and prose shows its structure by the first characters of its lines; a parser is asked about all others.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-
-from contextive.trace.commonmark import block_parser
 from contextive.trace.specification import Format, Section, Specification, SpecLine, slug
 from contextive.trace.text import WHITESPACE, SourceText, iter_lines, trim
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 _MARKDOWN_LINE_END = re.compile(r"\r\n?|\n")
 _ATTRIBUTES = re.compile(r"\{([^{}<>\\\n\r]*)\}[ \t\r\n]*\Z")
@@ -27,11 +28,21 @@ _FORM_FEEDS = re.compile(
     r"(?<=^#)[\x0b\x0c]|(?<=^##)[\x0b\x0c]|(?:\A|(?<=\n\n)|(?<=\n\r\n))[ \t\x0b\x0c]+(?=\r?$)", re.MULTILINE
 )
 """White space to duvet's parser of blocks, not to ours: behind the mark of a heading, and alone where no paragraph is open."""
+_NEEDS_PARSER = re.compile(
+    r"\n(?: {4}| {0,3}(?:[>=<\[]|```|~~~|[-+*](?: |$)|[-*_][-*_ ]*$|[0-9]{1,9}[.)](?: |$)))", re.MULTILINE
+)
+"""A line that may be more than a heading with number signs or prose. Every other document is understood without a parser."""
+_ATX_HEADING = re.compile(r"\n {0,3}(#{1,6})(?= |\n|\Z)")
 _INLINE_MARKUP = re.compile(r"[\\`*_\[\]!<&\r\n]")
 """The characters at which a rule for inline structure begins or ends; a text without any is one piece."""
 _BRACKET_AND_TAB = re.compile(r"\][\t\x0b\x0c][ \t\x0b\x0c]*\Z")
+_UNUSUAL_SPACE = re.compile(r"[\t\r\x0b\x0c]")
 _ASCII_SPACES = " \t\x0b\x0c"
 _NOT_MARKDOWN_SPACES = "".join(sorted(set(WHITESPACE) - set(_ASCII_SPACES)))
+
+
+_line = partial(tuple.__new__, SpecLine)
+"""A line from a pair. There are tens of thousands, and `SpecLine` itself would look at each pair in Python."""
 
 
 ##= docs/spec/trace.md#markdown-sections
@@ -73,10 +84,10 @@ class _Document:
 
     text: str
     lines: list[SpecLine]
-    tokens: list[Token]
-    environment: dict[str, Any]
     _markdown_starts: list[int]
     _starts: list[int]
+    environment: dict[str, Any] = field(default_factory=dict)
+    """What the parser learns on its way: the links that are defined."""
 
     @staticmethod
     def parse(text: str) -> _Document:
@@ -86,10 +97,8 @@ class _Document:
         else:
             contents = text.split("\n")
             markdown_starts = list(accumulate([len(content) + 1 for content in contents[:-1]], initial=0))
-            lines = list(map(SpecLine, markdown_starts, contents if contents[-1] else contents[:-1]))
-        environment: dict[str, Any] = {}
-        tokens = block_parser().parse(_without_form_feeds(text), environment)
-        return _Document(text, lines, tokens, environment, markdown_starts, [line.start for line in lines])
+            lines = list(map(_line, zip(markdown_starts, contents if contents[-1] else contents[:-1], strict=False)))
+        return _Document(text, lines, markdown_starts, [line.start for line in lines])
 
     def markdown_line(self, number: int) -> tuple[int, str]:
         """Start and text of a line as Markdown counts them."""
@@ -173,6 +182,10 @@ class _Body:
 def _sections(document: _Document) -> Iterator[tuple[_Heading, tuple[SpecLine | None, ...]]]:
     """Headings with their lines. A border runs before a list item, and after the last line with anything of it."""
     events = list(_events(document))
+    headings = [(event.line, event.heading) for event in events if event.heading is not None]
+    if len(headings) == len(events):
+        yield from _sections_without_lists(document.lines, headings)
+        return
     position = line = 0
     heading: _Heading | None = None
     body = _Body()
@@ -206,6 +219,20 @@ def _sections(document: _Document) -> Iterator[tuple[_Heading, tuple[SpecLine | 
         yield heading, body.close()
 
 
+def _sections_without_lists(
+    lines: Sequence[SpecLine], headings: Sequence[tuple[int, _Heading]]
+) -> Iterator[tuple[_Heading, tuple[SpecLine | None, ...]]]:
+    """The same where there are only headings: the lines between them, without empty ones at either end."""
+    borders = [*(line for line, _ in headings[1:]), len(lines)]
+    for (_, heading), last in zip(headings, borders, strict=False):
+        first = heading.end_line
+        while first < last and not trim(lines[first].text):
+            first += 1
+        while first < last and not trim(lines[last - 1].text):
+            last -= 1
+        yield heading, tuple(lines[first:last])
+
+
 def _cut_heading(document: _Document, heading: _Heading) -> _Heading:
     """What duvet keeps of a heading of several lines that begins where it closes a list item: the last line alone."""
     line = document.lines[heading.last_line]
@@ -213,11 +240,25 @@ def _cut_heading(document: _Document, heading: _Heading) -> _Heading:
 
 
 def _events(document: _Document) -> Iterator[_Event]:
+    text = f"\n{document.text}"
+    if _UNUSUAL_SPACE.search(text) or _NEEDS_PARSER.search(text):
+        yield from _parsed_events(document)
+        return
+    for mark in _ATX_HEADING.finditer(text):
+        line = document.line_at(mark.start())
+        yield _Event(_Kind.HEADING, line, _heading(document, (line, line + 1), len(mark[1])))
+
+
+def _parsed_events(document: _Document) -> Iterator[_Event]:
+    from contextive.trace.commonmark import block_parser
+
     depth = 0
-    tokens = document.tokens
+    tokens = block_parser().parse(_without_form_feeds(document.text), document.environment)
     for index, token in enumerate(tokens):
         if token.type == "heading_open":
-            heading = _heading(document, token, tokens[index + 1])
+            assert token.map is not None
+            underlined = None if token.markup.startswith("#") else tokens[index + 1].content
+            heading = _heading(document, (token.map[0], token.map[1]), int(token.tag[1:]), underlined)
             yield _Event(_Kind.HEADING, _first_line(document, token), heading)
         elif token.type == "list_item_open":
             depth += 1
@@ -271,6 +312,8 @@ def _last_line_of_fence(document: _Document, token: Token) -> int:
 
 @cache
 def _inline_parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
     parser = MarkdownIt("commonmark")
     # Escapes and `&names;` stay apart from the text around them.
     parser.core.ruler.disable("text_join")
@@ -294,16 +337,15 @@ def _lines_of_last_piece(content: str, environment: dict[str, Any]) -> int:
     return span[span.rfind(last.markup) :].count("\n")
 
 
-def _heading(document: _Document, token: Token, inline: Token) -> _Heading:
-    assert token.map is not None
-    first = token.map[0]
-    level = int(token.tag[1:])
-    end_line = document.line_of(token.map[1])
-    if token.markup.startswith("#"):
+def _heading(document: _Document, lines: tuple[int, int], level: int, underlined: str | None = None) -> _Heading:
+    """The heading on some lines as Markdown counts them. `underlined` is the text of one that number signs do not mark."""
+    first, end = lines
+    end_line = document.line_of(end)
+    if underlined is None:
         start, content, custom_id = _atx_content(document, first, level)
         pieces = [(start, content)] if content else []
     else:
-        pieces, custom_id = _setext_content(document, first, inline.content)
+        pieces, custom_id = _setext_content(document, first, underlined)
     content = "\n".join(piece for _, piece in pieces)
     # `[name]` before a last tab is no link, whatever the name is defined as.
     environment = {} if _BRACKET_AND_TAB.search(content) else document.environment

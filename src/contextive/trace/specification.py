@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -128,11 +129,16 @@ def _looks_like_markdown(text: str, name: str) -> bool:
     return trim(text).startswith(("#", "[//]:"))
 
 
+_ASCII_WORD = re.compile("[a-z0-9]+")
+
+
 ##= docs/spec/trace.md#markdown-sections
 ##% A slug MUST hold the letters and digits of a title as lower-case ASCII, with one dash for each run of anything
 ##% else.
 def slug(text: str) -> str:
     """Letters and digits in lower case, everything else one dash: how Markdown titles become section ids."""
+    if text.isascii():
+        return "-".join(_ASCII_WORD.findall(text.lower()))
     words: list[str] = []
     current: list[str] = []
     for character in text:
