@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import accumulate, chain, pairwise
-from operator import is_
+from operator import is_, lt
 from typing import NamedTuple, TypeAlias
 
 from contextive.trace.citation import Citation, ParsedFile, Problem
@@ -28,6 +28,10 @@ class Reference(NamedTuple):
     citation: Citation
     start: int
     end: int
+
+
+_reference = partial(tuple.__new__, Reference)
+"""A reference from a tuple. `Reference` itself would take each apart and put it together again, in Python."""
 
 
 class Share(NamedTuple):
@@ -52,9 +56,14 @@ class TargetReport:
     @cached_property
     def references(self) -> tuple[Reference, ...]:
         return tuple(
-            Reference(first + index, citation, start, end)
-            for first, share in zip(self._firsts, self.shares, strict=True)
-            for index, citation, start, end in share.pieces
+            map(
+                _reference,
+                [
+                    (first + index, citation, start, end)
+                    for first, share in zip(self._firsts, self.shares, strict=True)
+                    for index, citation, start, end in share.pieces
+                ],
+            )
         )
 
     @cached_property
@@ -133,7 +142,9 @@ class Analysis:
 
     @property
     def mapped_sections(self) -> int:
-        return len({(item.target.path, item.target.format, item.citation.section_id) for item in self.matched})
+        # Most citations of a section spell it alike: those are told apart before anything is cut out of them.
+        spellings = {(id(item.target), item.citation.target): item for item in self.matched}.values()
+        return len({(item.target.path, item.target.format, item.citation.section_id) for item in spellings})
 
     @property
     def _firsts(self) -> Iterable[int]:
@@ -144,7 +155,8 @@ class Analysis:
 def sort_citations(citations: Iterable[Citation]) -> list[Citation]:
     """Every citation once, in the order from which reports take their ids."""
     ordered = list(citations)
-    if all(one.line < other.line and one.source == other.source for one, other in pairwise(ordered)):
+    lines = [citation.line for citation in ordered]
+    if all(map(lt, lines, lines[1:])) and len({citation.source for citation in ordered}) < 2:
         return ordered  # as one reading of one file finds them
     ordered.sort(key=_order)
     doubled = [index for index, (one, other) in enumerate(pairwise(ordered), 1) if _is_same(one, other)]
@@ -247,15 +259,23 @@ class Memory:
 
     def take_in(self, parsed: list[ParsedFile]) -> PlacedFile:
         """A file that is yet to be placed."""
-        citations = sort_citations(chain.from_iterable(file.citations for file in parsed))
-        asked = []
-        for citation in citations:
-            key = (citation.target_path, citation.format, citation.base)
-            ask = self.asks.get(key)
-            if ask is None:
-                ask = self.asks[key] = Ask(citation)
-            asked.append(ask)
+        citations = sort_citations(chain.from_iterable([file.citations for file in parsed]))
+        asked: list[Ask] = []
+        for index, citation in enumerate(citations):
+            alike = index > 0 and _asks_alike(citation, citations[index - 1])
+            asked.append(asked[-1] if alike else self._ask(citation))
         return PlacedFile(parsed, citations, asked, tuple(dict.fromkeys(asked)))
+
+    def _ask(self, citation: Citation) -> Ask:
+        key = (citation.target_path, citation.format, citation.base)
+        ask = self.asks.get(key)
+        if ask is None:
+            ask = self.asks[key] = Ask(citation)
+        return ask
+
+
+def _asks_alike(one: Citation, other: Citation) -> bool:
+    return one.target == other.target and one.format is other.format and one.base == other.base
 
 
 ##= docs/spec/trace.md#matching
@@ -357,16 +377,19 @@ def _place(citation: Citation, ground: Ground) -> Outcome:
 
 def find_match(specification: Specification, section: Section, quote: str) -> Match | None:
     """Like `match_quote`, remembered with the specification: an unchanged quote is looked up, not searched."""
-    memory = specification._memory
-    key = (section.id, quote)
-    if key not in memory:
-        haystack = memory.get(section.id)
-        if not isinstance(haystack, Haystack):
-            haystack = memory[section.id] = Haystack.of(section)
-        memory[key] = match_quote(quote, haystack)
-    found = memory[key]
-    assert found is None or isinstance(found, Match)
-    return found
+    searched = specification._memory.get(section.id)
+    if not isinstance(searched, _Searched):
+        searched = specification._memory[section.id] = _Searched(Haystack.of(section), {})
+    if quote not in searched.found:
+        searched.found[quote] = match_quote(quote, searched.haystack)
+    return searched.found[quote]
+
+
+class _Searched(NamedTuple):
+    """A section's text and every quote that was looked for in it, each with its place if there is one."""
+
+    haystack: Haystack
+    found: dict[str, Match | None]
 
 
 def fuzzy_matches(analysis: Analysis) -> list[Matched]:

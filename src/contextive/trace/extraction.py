@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from contextive.trace.letters import is_part_of_word
 from contextive.trace.level import Level
 from contextive.trace.specification import Section, Specification, SpecLine
-from contextive.trace.text import normalise, trim
+from contextive.trace.text import WHITESPACE, normalise
 
 ##= docs/spec/trace.md#extraction
 ##% The level MUST be "MUST" for "MUST", "SHALL" and "REQUIRED", "SHOULD" for "SHOULD" and "RECOMMENDED", "MAY" for
@@ -52,14 +54,12 @@ _Position = tuple[int, int]
 ##= docs/spec/trace.md#extraction
 ##% A sentence with several key words MUST have the highest of their levels.
 def _extract(lines: Sequence[SpecLine | None]) -> list[ExtractedRequirement]:
-    sentences = _Sentences(lines)
+    texts = [line.text if line is not None else "" for line in lines]
+    sentences = _Sentences(texts)
     by_bounds: dict[tuple[_Position, _Position], str] = {}
     by_quote: dict[str, tuple[_Position, Level, tuple[str, ...]]] = {}
-    for index, line in enumerate(lines):
-        if line is None or not _ANY_KEYWORD.search(line.text):
-            continue
-        searched = _in_ascii(line.text)
-        for hit in _KEYWORD.finditer(searched):
+    for index in _lines_with_keywords(texts):
+        for hit in _KEYWORD.finditer(_in_ascii(texts[index])):
             ##= docs/spec/trace.md#extraction
             ##% A key word directly before a quotation mark MUST NOT make a requirement.
             if hit.group().endswith('"'):
@@ -68,7 +68,7 @@ def _extract(lines: Sequence[SpecLine | None]) -> list[ExtractedRequirement]:
             start, end = bounds = (sentences.start(index, hit.start()), sentences.end(index, hit.end()))
             key = by_bounds.get(bounds)
             if key is None:
-                quote = _quote(lines, start, end)
+                quote = _quote(texts, start, end)
                 key = by_bounds[bounds] = normalise("\n".join(quote))
                 if key not in by_quote:
                     by_quote[key] = (start, level, quote)
@@ -76,6 +76,15 @@ def _extract(lines: Sequence[SpecLine | None]) -> list[ExtractedRequirement]:
             if level > known:
                 by_quote[key] = (first, level, quote)
     return [ExtractedRequirement(level, quote) for _, level, quote in sorted(by_quote.values())]
+
+
+def _lines_with_keywords(texts: Sequence[str]) -> list[int]:
+    """The lines that may hold a key word, in order. All lines are searched as one text: most have none."""
+    hits = [hit.start() for hit in _ANY_KEYWORD.finditer("\n".join(texts))]
+    if not hits:
+        return []
+    starts = list(accumulate([len(text) + 1 for text in texts], initial=0))
+    return list(dict.fromkeys([bisect_right(starts, hit) - 1 for hit in hits]))
 
 
 def _in_ascii(text: str) -> str:
@@ -92,8 +101,8 @@ class _Sentences:
     """Where the sentences of a section begin and end. What was looked at once is remembered, so that the work for a section
     of many key words and few full stops grows with its length, not with the square of it."""
 
-    def __init__(self, lines: Sequence[SpecLine | None]) -> None:
-        self._lines = lines
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
         self._before: dict[int, _Position] = {-1: (0, 0)}
         self._after: dict[int, _Position] = {}
         self._stops: dict[int, _Stops | None] = {}
@@ -102,7 +111,7 @@ class _Sentences:
         """The start of the sentence that holds this place."""
         if (stop := self._last_stop(index, column)) is not None:
             return index, stop
-        if index == 0 or not self._text(index - 1):
+        if index == 0 or not self._texts[index - 1]:
             return max(index - 1, 0), 0
         return self._start_before(index - 1)
 
@@ -110,7 +119,7 @@ class _Sentences:
         """The end of the sentence that holds this place."""
         if (stop := self._first_stop(index, column)) is not None:
             return index, stop
-        if index + 1 == len(self._lines):
+        if index + 1 == len(self._texts):
             return index + 1, 0
         return self._end_after(index + 1)
 
@@ -118,7 +127,7 @@ class _Sentences:
         """The start of a sentence that goes on from this line without a stop in between."""
         passed = []
         while index not in self._before:
-            text = self._text(index)
+            text = self._texts[index]
             if not text:
                 self._before[index] = (index + 1, 0)
             elif (stop := self._last_stop(index, len(text))) is not None:
@@ -133,22 +142,18 @@ class _Sentences:
         """The end of a sentence that reaches this line without a stop before it."""
         passed = []
         while index not in self._after:
-            text = self._text(index)
+            text = self._texts[index]
             if not text:
                 self._after[index] = (index, 0)
             elif (stop := self._first_stop(index, 0)) is not None:
                 self._after[index] = (index, stop)
-            elif index + 1 == len(self._lines):
+            elif index + 1 == len(self._texts):
                 self._after[index] = (index, len(text))
             else:
                 passed.append(index)
                 index += 1
         self._after |= dict.fromkeys(passed, self._after[index])
         return self._after[index]
-
-    def _text(self, index: int) -> str:
-        line = self._lines[index]
-        return line.text if line is not None else ""
 
     def _last_stop(self, index: int, column: int) -> int | None:
         stops = self._stops_of(index)
@@ -161,7 +166,7 @@ class _Sentences:
     def _stops_of(self, index: int) -> _Stops | None:
         """None for a line without any full stop."""
         if index not in self._stops:
-            text = self._text(index)
+            text = self._texts[index]
             self._stops[index] = _Stops(text) if "." in text else None
         return self._stops[index]
 
@@ -214,16 +219,14 @@ class _Stops:
         return dot + 1 == len(self._text) or self._text[dot + 1] in " \t"
 
 
-def _quote(lines: Sequence[SpecLine | None], start: _Position, end: _Position) -> tuple[str, ...]:
-    pieces = []
-    for index in range(start[0], min(end[0], len(lines) - 1) + 1):
-        line = lines[index]
-        if line is None:
-            continue
-        text = trim(line.text[start[1] if index == start[0] else 0 : end[1] if index == end[0] else None])
-        if text:
-            pieces.append(text)
-    return tuple(pieces)
+def _quote(texts: Sequence[str], start: _Position, end: _Position) -> tuple[str, ...]:
+    first, last = start[0], min(end[0], len(texts) - 1)
+    pieces = list(texts[first : last + 1])
+    if pieces and end[0] == last:
+        pieces[-1] = pieces[-1][: end[1]]
+    if pieces:
+        pieces[0] = pieces[0][start[1] :]
+    return tuple([text for piece in pieces if (text := piece.strip(WHITESPACE))])
 
 
 def requirement_file(target: str, section: Section, requirements: Sequence[ExtractedRequirement]) -> str:

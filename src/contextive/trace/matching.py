@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import accumulate
 
 from contextive.trace.specification import Section
-from contextive.trace.text import Normalised, normalise, normalise_mapped, trim, trim_end
+from contextive.trace.text import WHITESPACE, Normalised, normalise, normalise_mapped, trim_end
 
 
 class MatchKind(StrEnum):
@@ -42,20 +43,18 @@ class Haystack:
     @staticmethod
     def of(section: Section) -> Haystack:
         pieces: list[str] = []
-        starts: list[int] = []
         offsets: list[int] = []
-        position = 0
         for line in section.lines:
             if line is None:
                 continue
-            piece = trim(line.text)
-            if not piece:
-                continue
-            starts.append(position)
-            offsets.append(line.start + line.text.index(piece[0]))
-            pieces.append(piece)
-            position += len(piece) + 1
-        return Haystack(" ".join(pieces), starts, offsets, [len(piece) for piece in pieces])
+            start, text = line
+            piece = text.strip(WHITESPACE)
+            if piece:
+                offsets.append(start if len(piece) == len(text) else start + text.index(piece[0]))
+                pieces.append(piece)
+        lengths = [len(piece) for piece in pieces]
+        starts = list(accumulate([length + 1 for length in lengths[:-1]], initial=0)) if pieces else []
+        return Haystack(" ".join(pieces), starts, offsets, lengths)
 
     @property
     def normalised(self) -> Normalised:
@@ -63,21 +62,20 @@ class Haystack:
             self._normalised = normalise_mapped(self.text)
         return self._normalised
 
-    def spans(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+    def spans(self, start: int, end: int) -> tuple[tuple[int, int], ...]:
         """The file ranges behind a range of this text, one for each line that it touches.
 
         A piece of a single byte gives an empty range: committed snapshots of real projects depend on it.
         """
-        index = bisect_right(self._starts, start) - 1
-        while index < len(self._starts) and self._starts[index] < end:
-            first = max(start - self._starts[index], 0)
-            last = min(end - self._starts[index], self._lengths[index])
+        text, starts, found = self.text, self._starts, []
+        for index in range(max(bisect_right(starts, start) - 1, 0), bisect_left(starts, end)):
+            line = starts[index]
+            first, last = max(start - line, 0), min(end - line, self._lengths[index])
             if last > first:
                 offset = self._offsets[index]
-                piece = self.text[self._starts[index] + first : self._starts[index] + last]
-                length = last - first if len(piece) > 1 or not piece.isascii() else 0
-                yield offset + first, offset + first + length
-            index += 1
+                is_byte = last - first == 1 and text[line + first].isascii()
+                found.append((offset + first, offset + first if is_byte else offset + last))
+        return tuple(found)
 
 
 ##= docs/spec/trace.md#matching
@@ -93,23 +91,23 @@ def match_quote(quote: str, haystack: Haystack) -> Match | None:
     if start >= 0:
         end = start + len(quote)
         repeated = haystack.text.find(quote, end) >= 0
-        return Match(MatchKind.EXACT, tuple(haystack.spans(start, end)), repeated)
+        return Match(MatchKind.EXACT, haystack.spans(start, end), repeated)
     needle = normalise(quote)
     if not needle:
         return None
     start = haystack.normalised.text.find(needle)
     if start >= 0:
-        return Match(MatchKind.NORMALISED, tuple(_original_spans(haystack, start, start + len(needle))))
+        return Match(MatchKind.NORMALISED, _original_spans(haystack, start, start + len(needle)))
     found = find_within_one_edit(
         needle.encode("utf-8", "surrogatepass"), haystack.normalised.text.encode("utf-8", "surrogatepass")
     )
     if found is None:
         return None
     first, last = _characters(haystack.normalised.text, found)
-    return Match(MatchKind.FUZZY, tuple(_original_spans(haystack, first, last)))
+    return Match(MatchKind.FUZZY, _original_spans(haystack, first, last))
 
 
-def _original_spans(haystack: Haystack, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _original_spans(haystack: Haystack, start: int, end: int) -> tuple[tuple[int, int], ...]:
     first = haystack.normalised.original_offset(start)
     last = haystack.normalised.original_offset(end)
     last = first + len(trim_end(haystack.text[first:last]))
