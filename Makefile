@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test retest lint fix bench fuzz soak durability blackbox differential conformance docs schema golden badge lock bundle clean
+.PHONY: help setup demo test lint fix bench fuzz soak durability blackbox differential conformance docs schema golden badge lock bundle clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -24,10 +24,6 @@ demo: $(STAMP)  ## Index the example and play a real MCP session on it
 test: $(STAMP) lint  ## Lint, types, all tests, and this project's own requirements
 	$(BIN)/duvet report --ci
 	$(BIN)/python -m pytest -n auto --dist loadfile
-
-retest: $(STAMP) lint  ## Run the tests that failed last once more, one at a time
-	$(BIN)/duvet report --ci
-	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 lint: $(STAMP)  ## Format check, lint and strict types
 	$(BIN)/ruff format --check .

@@ -160,7 +160,8 @@ class Pipe:
             raise AssertionError(f"nothing came within {timeout} seconds; log: {self.log_text[-2000:]}") from None
         if line is None:
             raise AssertionError(f"the server closed the pipe; log: {self.log_text[-2000:]}")
-        self._has_started()
+        if self._slowness == 1.0:
+            self._slowness = max(1.0, time.monotonic() - self._started_at)
         return json.loads(line, parse_constant=_no_constant)
 
     def rest(self, timeout: float = WAIT_SECONDS) -> list[Any]:
@@ -247,7 +248,6 @@ class Pipe:
             seen = len(self._log)
             for line in self.log_lines():
                 if wanted(line):
-                    self._has_started()
                     return line
             with self._logged:
                 if len(self._log) > seen:
@@ -255,10 +255,6 @@ class Pipe:
                 if self.process.poll() is not None or not self._logged.wait(max(0.0, deadline - time.monotonic())):
                     text = b"".join(self._log).decode("utf-8", "replace")
                     raise AssertionError(f"no such log line within {timeout} seconds: {text[-3000:]}")
-
-    def _has_started(self) -> None:
-        if self._slowness == 1.0:
-            self._slowness = max(1.0, time.monotonic() - self._started_at)
 
     def end(self, timeout: float = WAIT_SECONDS) -> tuple[int, float]:
         """The exit code and how long the process still took to give it."""

@@ -7,7 +7,9 @@ import json
 import os
 import re
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -183,13 +185,13 @@ def test_a_report_and_a_download_are_written_whole_or_not_at_all(
     place = tmp_path / "report.html"
     write_file(place, "old")
 
-    def half(self: Path, data: bytes) -> int:
-        with self.open("wb") as file:
-            file.write(data[:3])
-        raise OSError("the disk is full")
+    class Full(FileIO):
+        def write(self, data: Any) -> int:
+            super().write(data[:3])
+            raise OSError("the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", half)
+        patch.setattr(Path, "open", lambda self, mode: Full(self, mode))
         with pytest.raises(OSError, match="full"):
             write_file(place, "new and longer")
     assert {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == {"report.html": "old"}

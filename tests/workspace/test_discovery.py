@@ -224,8 +224,8 @@ def test_twenty_thousand_files_are_swept_in_well_under_a_second(tmp_path: Path) 
     write(tmp_path, {".gitignore": rules})
     durations = []
     for _ in range(3):
-        start = time.process_time()
+        start = time.perf_counter()
         found = discover(tmp_path)
-        durations.append(time.process_time() - start)
+        durations.append(time.perf_counter() - start)
     assert len(found.files) == 20_001
     assert min(durations) < 1

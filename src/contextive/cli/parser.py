@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import NoReturn, cast
@@ -91,6 +90,8 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
         arguments = [*arguments[:position], ALIASES[named], *arguments[position + 1 :]]
         named = ALIASES[named]
     if named is not None and named not in commands:
+        from difflib import get_close_matches
+
         close = get_close_matches(named, commands, n=1)
         hint = f"Did you mean {close[0]}?" if close else f"See {parser.prog} --help."
         raise UsageError(f"Unknown command {named[:60]!r}.", hint=hint)

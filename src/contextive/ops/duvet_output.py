@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from contextive.ingest.traced_project import GeneratedFile, TraceState
-from contextive.ops.excerpts import Excerpts
 from contextive.trace.citation import Problem
 from contextive.trace.duvet_config import TraceSettings
 from contextive.trace.requirement import Requirement, Summary, requirements_of
+from contextive.workspace.files import ProjectFiles
+
+_PART = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class Writer:
     settings: TraceSettings
     state: TraceState
     warnings: Sequence[Problem]
-    excerpts: Excerpts
+    files: ProjectFiles
 
     def wanted(self) -> Iterator[tuple[str, Callable[[], str]]]:
         options, settings = self.options, self.settings
@@ -87,15 +90,14 @@ class Writer:
         )
 
     def _html(self) -> str:
-        from datetime import UTC, datetime
-
+        from contextive.ops.excerpts import Excerpts
         from contextive.trace.reports.html import write_html
 
         return write_html(
             self.state.analysis,
             project=self.root.resolve().name,
-            date=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-            code_of=self.excerpts.of,
+            date=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+            code_of=Excerpts(self.files, self.state.analysis.citations).of,
             blob_link=self._blob_link,
             issue_link=self._issue_link,
             warnings=self.warnings,
@@ -183,7 +185,10 @@ def write_file(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        temporary.write_bytes(text.encode("utf-8", "surrogatepass"))
+        with temporary.open("wb") as file:
+            # In parts: all bytes of a large report at once would ask the system for as much memory again.
+            for start in range(0, len(text), _PART):
+                file.write(text[start : start + _PART].encode("utf-8", "surrogatepass"))
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -1,7 +1,8 @@
 """`duvet report`, step by step: extract, scan, match, write. Each step says what it does; every error is collected.
 
-All of it is done in one process. To write the requirement files, or half of the HTML, in a forked child was tried on 600 sources
-and 4,000 requirements: the pages that both processes then touch cost as much as the second processor gave.
+All of it is done in one process, except that a forked one writes the requirement files where there are many. To make half of the
+HTML in another was tried on 600 sources and 4,000 requirements: the pages that both processes then touch cost as much as the
+second processor gave.
 """
 
 from __future__ import annotations
@@ -12,10 +13,9 @@ from pathlib import Path
 
 from contextive.errors import ConfigError
 from contextive.ingest.traced_project import GeneratedFile, TracedProject, TraceState
-from contextive.ops.duvet_output import ReportOptions, RequirementFiles, Writer, all_requirements, write_file
-from contextive.ops.duvet_words import MOST_MEANINGS, Meanings, complaints, outcome
-from contextive.ops.excerpts import Excerpts, Lines
-from contextive.trace.analysis import Analysis
+from contextive.ops.duvet_output import ReportOptions, RequirementFiles, Writer, write_file
+from contextive.ops.source_lines import Lines
+from contextive.trace.analysis import Analysis, TargetReport
 from contextive.trace.cautions import Surroundings, cautions
 from contextive.trace.citation import CommentStyle, Problem
 from contextive.trace.duvet_config import SourcePattern, TraceSettings, parse_duvet_config
@@ -237,7 +237,7 @@ class DuvetProject:
         files: ProjectFiles,
         warnings: Sequence[Problem],
     ) -> int:
-        writer = Writer(self.root, options, settings, state, warnings, Excerpts(files, state.analysis.citations))
+        writer = Writer(self.root, options, settings, state, warnings, files)
         for path, make in writer.wanted():
             self.progress("Writing", path)
             write_file(self.root / path, make())

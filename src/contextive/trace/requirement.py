@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from blake3 import blake3
@@ -22,6 +24,7 @@ Span: TypeAlias = tuple[int, int]
 
 
 _CITING = frozenset({CitationType.CITATION, CitationType.IMPLICATION, CitationType.EXCEPTION})
+_TESTING = frozenset({CitationType.TEST, CitationType.IMPLICATION, CitationType.EXCEPTION})
 
 
 class Status(StrEnum):
@@ -38,6 +41,9 @@ class Status(StrEnum):
     @property
     def is_done(self) -> bool:
         return self in (Status.COMPLETE, Status.EXCEPTION)
+
+
+_STATUSES = tuple(Status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +85,8 @@ class Summary:
 
     @staticmethod
     def of(requirements: Iterable[Requirement]) -> Summary:
-        counted = Counter(requirement.status for requirement in requirements)
-        return Summary({status: counted.get(status, 0) for status in Status})
+        counted = Counter([requirement.status for requirement in requirements])
+        return Summary({status: counted.get(status, 0) for status in _STATUSES})
 
     @property
     def total(self) -> int:
@@ -105,25 +111,24 @@ def identify(text: str) -> str:
 
 
 def requirements_of(report: TargetReport) -> tuple[Requirement, ...]:
-    """The requirements of one specification, in the order of its text, each text once a section. Several reports ask for them."""
-    known = report._memory.get("requirements")
-    if not isinstance(known, tuple):
-        known = report._memory["requirements"] = _requirements_of(report)
-    return known
-
-
-def _requirements_of(report: TargetReport) -> tuple[Requirement, ...]:
-    source = report.specification.source
-    pieces: dict[int, list[Reference]] = {}
+    """The requirements of one specification, in the order of its text, each text once a section."""
+    source, section_of = report.specification.source, report.specification.section
+    line_of = source.line_of
+    own: dict[int, tuple[Citation, list[Span]]] = {}
+    others: dict[int, list[Reference]] = {}
     for reference in report.references:
-        number, citation, _, _ = reference
-        if citation.type is CitationType.SPEC and citation.quote:
-            pieces.setdefault(number, []).append(reference)
-    others = _by_line(report)
+        number, citation, start, end = reference
+        if not citation.quote:
+            continue
+        if citation.type is not CitationType.SPEC:
+            others.setdefault(line_of(start), []).append(reference)
+        elif number in own:
+            own[number][1].append((start, end))
+        else:
+            own[number] = (citation, [(start, end)])
     found: dict[tuple[str, str], Requirement] = {}
-    for references in pieces.values():
-        citation = references[0].citation
-        section = report.specification.section(citation.section_id or "")
+    for citation, pieces in own.values():
+        section = section_of(citation.section_id or "")
         assert section is not None
         identifier = identify(citation.quote)
         key = (section.id, identifier)
@@ -131,21 +136,21 @@ def _requirements_of(report: TargetReport) -> tuple[Requirement, ...]:
             if citation.level > found[key].level:
                 found[key] = replace(found[key], level=citation.level)
             continue
-        spans = tuple([(start, end) for _, _, start, end in references])
-        state = _state(spans, others, source)
+        spans = tuple(pieces)
+        status, related, covered = _state(spans, others, source)
         found[key] = Requirement(
-            identifier=identifier,
-            target=report.target,
-            section=section,
-            text=citation.quote,
-            level=citation.level,
-            status=state.status,
-            spans=spans,
-            citation=citation,
-            related=state.related,
-            covered=state.covered,
+            identifier,
+            report.target,
+            section,
+            citation.quote,
+            citation.level,
+            status,
+            spans,
+            citation,
+            related,
+            covered,
         )
-    return tuple(sorted(found.values(), key=lambda requirement: requirement.spans))
+    return tuple(sorted(found.values(), key=attrgetter("spans")))
 
 
 def renewed_requirements(
@@ -170,16 +175,14 @@ def renewed_requirements(
     return tuple(requirements)
 
 
-def _by_line(report: TargetReport, lines: Container[int] | None = None) -> dict[int, list[Reference]]:
-    """What quotes the specification and is no requirement itself, by line; on all lines or on some."""
+def _by_line(report: TargetReport, lines: Container[int]) -> dict[int, list[Reference]]:
+    """What quotes some lines of the specification and is no requirement itself, by line."""
     line_of = report.specification.source.line_of
     others: dict[int, list[Reference]] = {}
     for reference in report.references:
         _, citation, start, _ = reference
-        if citation.type is not CitationType.SPEC and citation.quote:
-            line = line_of(start)
-            if lines is None or line in lines:
-                others.setdefault(line, []).append(reference)
+        if citation.type is not CitationType.SPEC and citation.quote and (line := line_of(start)) in lines:
+            others.setdefault(line, []).append(reference)
     return others
 
 
@@ -193,19 +196,18 @@ class _State(NamedTuple):
 
 def _state(spans: tuple[Span, ...], others: dict[int, list[Reference]], source: SourceText) -> _State:
     line_of = source.line_of
-    touching = [
-        other
-        for start, end in spans
-        for other in others.get(line_of(start), ())
-        if other.start < end and start < other.end
-    ]
+    touching: dict[CitationType, set[Span]] = {}
+    related: dict[int, Citation] = {}
+    for start, end in spans:
+        for number, citation, first, last in others.get(line_of(start), ()):
+            if first < end and start < last:
+                touching.setdefault(citation.type, set()).add((first, last))
+                related[number] = citation
     if not touching and any(start < end for start, end in spans):
         return _State(Status.NOT_STARTED, (), {})
-    covered: dict[CitationType, tuple[Span, ...]] = {}
-    for kind in {reference.citation.type for reference in touching}:
-        covered[kind] = merge_spans((r.start, r.end) for r in touching if r.citation.type is kind)
-    related = {reference.number: reference.citation for reference in touching}
-    return _State(_status(spans, covered, source.text), tuple(related[n] for n in sorted(related)), covered)
+    covered = {kind: merge_spans(found) for kind, found in touching.items()}
+    cited = tuple(related.values()) if len(related) == 1 else tuple([related[number] for number in sorted(related)])
+    return _State(_status(spans, covered, source.text), cited, covered)
 
 
 ##= docs/spec/trace.md#coverage
@@ -215,21 +217,35 @@ def _state(spans: tuple[Span, ...], others: dict[int, list[Reference]], source: 
 ##= docs/spec/trace.md#coverage
 ##% A todo MUST NOT cover anything.
 def _status(spans: tuple[Span, ...], covered: dict[CitationType, tuple[Span, ...]], text: str) -> Status:
-    def covers(*types: CitationType) -> bool:
+    if set(covered.values()) == {spans}:
+        return _status_by_kinds(frozenset(covered))  # whole requirements were quoted, as most are
+
+    def covers(types: AbstractSet[CitationType]) -> bool:
         found = {span for kind in types if kind in covered for span in covered[kind]}
         return found.issuperset(spans) or is_covered(spans, merge_spans(found, text))
 
-    cited = covers(CitationType.CITATION, CitationType.IMPLICATION, CitationType.EXCEPTION)
-    tested = covers(CitationType.TEST, CitationType.IMPLICATION, CitationType.EXCEPTION)
-    if cited and tested:
-        return Status.EXCEPTION if covers(CitationType.EXCEPTION) else Status.COMPLETE
+    cited, tested = covers(_CITING), covers(_TESTING)
+    if cited and tested and covers({CitationType.EXCEPTION}):
+        return Status.EXCEPTION
+    return _status_of(cited, tested, covered.keys())
+
+
+@cache
+def _status_by_kinds(kinds: frozenset[CitationType]) -> Status:
+    """The status of a requirement whose whole text each of these kinds covers."""
+    if CitationType.EXCEPTION in kinds:
+        return Status.EXCEPTION
+    return _status_of(not _CITING.isdisjoint(kinds), not _TESTING.isdisjoint(kinds), kinds)
+
+
+def _status_of(cited: bool, tested: bool, kinds: AbstractSet[CitationType]) -> Status:
     if cited:
-        return Status.MISSING_TEST
+        return Status.COMPLETE if tested else Status.MISSING_TEST
     if tested:
         return Status.MISSING_CITATION
-    if any(kind is not CitationType.TODO for kind in covered):
+    if kinds - {CitationType.TODO}:
         return Status.PARTIAL
-    return Status.TODO if covered else Status.NOT_STARTED
+    return Status.TODO if kinds else Status.NOT_STARTED
 
 
 def merge_spans(spans: Iterable[Span], text: str = "") -> tuple[Span, ...]:

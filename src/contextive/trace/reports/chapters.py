@@ -55,6 +55,10 @@ class Chapter(NamedTuple):
         address = web_link(report.target.path)
         return Chapter(number, report, title, address, requirements, Summary.of(requirements), sections)
 
+    @property
+    def text(self) -> str:
+        return self.report.specification.source.text
+
     def other_citations(self) -> dict[str, list[Citation]]:
         """By section, the citations that touch no requirement."""
         related = {citation for requirement in self.requirements for citation in requirement.related}

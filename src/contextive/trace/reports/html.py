@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from binascii import b2a_base64
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 from urllib.parse import quote, urlencode
 
 from contextive import __version__
@@ -20,19 +19,15 @@ from contextive.trace.level import CitationType, Level
 from contextive.trace.reports.assets.script import SCRIPT
 from contextive.trace.reports.assets.style import STYLE
 from contextive.trace.reports.chapters import Chapter, Names, Part, shown_citations
-from contextive.trace.reports.marks import requirement_pieces, section_pieces
+from contextive.trace.reports.code import NO_CODE, CodeOf, code_block
+from contextive.trace.reports.marks import Claims, requirement_pieces, section_pieces
 from contextive.trace.reports.markup import GROUPS, bar, escaped, escaped_attribute, link_out, marked, percent
 from contextive.trace.reports.visible import one_line, shorten, uri_of_path, web_link
 from contextive.trace.requirement import Requirement, Status, Summary
 
-CodeOf: TypeAlias = Callable[[Citation], Sequence[tuple[int, str]]]
-"""The lines of code around a citation, each with its number."""
-
 _OPEN_UP_TO = 400
 """So many requirements are shown unfolded; more begin folded by section."""
 _OPEN_NOTES_UP_TO = 20
-_MAX_CODE_LINES = 40
-_MAX_LINE_LENGTH = 400
 
 _STATUS_WORDS = {status: status.value.replace("_", " ").capitalize() for status in Status}
 _KIND_WORDS = {
@@ -45,7 +40,6 @@ _KIND_WORDS = {
 }
 _LEVEL_NAMES = {level: level.name for level in Level}
 _LEVEL_WORDS = {**_LEVEL_NAMES, Level.AUTO: "no level"}
-_CITED_LINES = ' class="on"'
 _KEY = (
     ("both", "implemented + tested"),
     ("impl", "implemented"),
@@ -63,7 +57,7 @@ def write_html(
     *,
     project: str,
     date: str,
-    code_of: CodeOf = lambda _: (),
+    code_of: CodeOf = lambda _: NO_CODE,
     problems: Sequence[Problem] = (),
     warnings: Sequence[Problem] = (),
     blob_link: str | None = None,
@@ -71,7 +65,7 @@ def write_html(
 ) -> str:
     """The whole page. `problems` and `warnings` are shown as given; those of a citation come with its code."""
     page = _Page(analysis, code_of, web_link(blob_link), web_link(issue_link))
-    return "\n".join(page.lines(project, date, problems, warnings)) + "\n"
+    return "\n".join([*page.lines(project, date, problems, warnings), ""])
 
 
 def _hash(content: str) -> str:
@@ -86,6 +80,7 @@ class _Page:
     issue_link: str | None
     _chapters: list[Chapter] = field(init=False)
     _names: Names = field(default_factory=Names)
+    _files: dict[tuple[str, str | None], tuple[str, str | None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._chapters = [Chapter.of(number, r) for number, r in enumerate(self.analysis.reports.values(), 1)]
@@ -181,12 +176,12 @@ class _Page:
         address = link_out(chapter.address, escaped(target.shown), "path")
         yield f'<p class="muted">{address} · {summary.done} of {summary.total} done ({percent(summary)})</p>'
         yield f"{bar(summary)}</header>"
-        others = chapter.other_citations()
+        others, claims = chapter.other_citations(), Claims(chapter.report.references)
         for part in chapter.sections:
-            yield self._section(chapter, part, others.get(part.section.id, []), opened)
+            yield self._section(chapter, claims, part, others.get(part.section.id, []), opened)
         yield "</section>"
 
-    def _section(self, chapter: Chapter, part: Part, others: Sequence[Citation], opened: bool) -> str:
+    def _section(self, chapter: Chapter, claims: Claims, part: Part, others: Sequence[Citation], opened: bool) -> str:
         summary, section_id = part.summary, part.section.id
         target = escaped_attribute(f"{chapter.report.target.shown}#{section_id}")
         count = f"{summary.done} of {summary.total} done" if summary.total else "cited"
@@ -196,7 +191,7 @@ class _Page:
             f'{bar(summary)}<span class="n">{count}</span></summary>',
             *(self._requirement(chapter, requirement) for requirement in part.requirements),
             '<details class="full"><summary>Full text of this section, with marks</summary>',
-            f'<pre dir="auto">{marked(section_pieces(chapter.report, part.section))}</pre></details>',
+            f'<pre dir="auto">{marked(section_pieces(chapter.text, claims, part.section))}</pre></details>',
         ]
         if others:
             plural = "citation" if len(others) == 1 else "citations"
@@ -212,7 +207,7 @@ class _Page:
         anchor = self._names.requirement(requirement)
         status, level = requirement.status, _LEVEL_NAMES[requirement.level]
         # Where nothing is covered, the status says it all.
-        pieces = requirement_pieces(chapter.report, requirement) if requirement.covered else None
+        pieces = requirement_pieces(chapter.text, requirement) if requirement.covered else None
         words = marked(pieces) if pieces else escaped(requirement.text)
         related = requirement.related
         cites = self._citations(related) if related else '<p class="muted">Nothing cites this requirement.</p>'
@@ -268,27 +263,27 @@ class _Page:
             yield f'<span class="muted"><bdi>{escaped(", ".join(citation.tags))}</bdi></span>'
 
     def _code(self, citation: Citation) -> str:
-        lines = self.code_of(citation)[:_MAX_CODE_LINES]
-        if not lines:
-            return ""
-        numbers = "\n".join([str(number) for number, _ in lines])
-        runs = _code_runs(lines, citation.line, max(citation.end_line, citation.line))
-        return (
-            '<pre class="code" tabindex="0" aria-label="Code">'
-            f'<span class="numbers" aria-hidden="true">{numbers}</span><span class="lines">{runs}</span></pre>'
-        )
+        return code_block(self.code_of(citation), range(citation.line, max(citation.end_line, citation.line) + 1))
 
     def _place(self, path: str, line: int, column: int = 0, blob_link: str | None = None) -> str:
-        where = f"{path}:{line}" if line > 0 else path
+        shown, address = self._file(path, blob_link)
+        if line > 0:
+            shown += f":{line}"
+            address = f"{address}#L{line}" if address else None
         if column > 1:
-            where += f":{column}"
-        base = web_link(blob_link) if blob_link is not None else self.blob_link
-        address = web_link(path)
-        if address is None and base is not None and path and ".." not in path.split("/"):
-            encoded = uri_of_path(path)
-            if not encoded.startswith("file:"):
-                address = f"{base.rstrip('/')}/{encoded}" + (f"#L{line}" if line > 0 else "")
-        return link_out(address, f"<bdi>{escaped(where)}</bdi>", "path")
+            shown += f":{column}"
+        return link_out(web_link(path) or address, f"<bdi>{shown}</bdi>", "path")
+
+    def _file(self, path: str, blob_link: str | None) -> tuple[str, str | None]:
+        """A path as text of the page, and where the file can be seen, if that is on the web."""
+        known = self._files.get((path, blob_link))
+        if known is None:
+            base, address = web_link(blob_link) if blob_link is not None else self.blob_link, None
+            if base is not None and path and ".." not in path.split("/"):
+                encoded = uri_of_path(path)
+                address = f"{base.rstrip('/')}/{encoded}" if not encoded.startswith("file:") else None
+            known = self._files[path, blob_link] = escaped(path), address
+        return known
 
     def _notes(self, css: str, word: str, problems: Sequence[Problem], opened: bool) -> Iterator[str]:
         if not problems:
@@ -312,19 +307,6 @@ class _Page:
                 yield f'<div class="hint" dir="auto">{escaped(problem.help)}</div>'
             yield "</li>"
         yield "</ol></details>"
-
-
-def _code_runs(lines: Sequence[tuple[int, str]], first: int, last: int) -> str:
-    """The lines as HTML, those from `first` to `last` marked. They are escaped as one text, which keeps their number."""
-    texts = [line for _, line in lines]
-    text = "\n".join(texts)
-    if "\r" in text or text.count("\n") >= len(texts) or max(map(len, texts)) > _MAX_LINE_LENGTH:
-        text = "\n".join([shorten(line.rstrip("\r\n"), _MAX_LINE_LENGTH).replace("\n", " ") for line in texts])
-    shown = escaped(text).split("\n")
-    begin = sum([number < first for number, _ in lines])
-    end = sum([number <= last for number, _ in lines])
-    runs = ((shown[:begin], ""), (shown[begin:end], _CITED_LINES), (shown[end:], ""))
-    return "".join([f"<span{css}>" + "\n".join(run) + "\n</span>" for run, css in runs if run])
 
 
 def _tools(everything: Sequence[Requirement]) -> Iterator[str]:

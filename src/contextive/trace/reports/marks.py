@@ -2,93 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import TypeAlias
 
-from contextive.trace.analysis import TargetReport
+from contextive.trace.analysis import Reference
 from contextive.trace.level import CitationType
-from contextive.trace.requirement import Requirement
+from contextive.trace.requirement import Requirement, Span
 from contextive.trace.specification import Section
 
 Kinds: TypeAlias = frozenset[CitationType]
-Claim: TypeAlias = tuple[int, int, CitationType]
+Claim: TypeAlias = tuple[int, int, Kinds]
 """Start, end, and what is said about the text between them."""
+Piece: TypeAlias = tuple[str, Kinds]
+"""Some text and what covers it. White space alone is never marked: a gap between two citations is no gap in what they say."""
 
 NOTHING: Kinds = frozenset()
 
 
-class Piece(NamedTuple):
-    """Some text and what covers it. `continues` says that the next marked piece is of the same kinds, white space aside."""
-
-    text: str
-    kinds: Kinds
-    continues: bool = False
-
-    @property
-    def is_marked(self) -> bool:
-        """White space alone is never marked: a gap between two citations is no gap in what they say."""
-        return bool(self.kinds) and not self.text.isspace()
+@cache
+def _with(kinds: Kinds, kind: CitationType) -> Kinds:
+    return kinds | {kind}
 
 
-def section_pieces(report: TargetReport, section: Section) -> list[Piece]:
-    """The whole text of a section, line by line."""
-    source, references_on = report.specification.source, report.by_line.get
-    text, line_of = source.text, source.line_of
+class Claims:
+    """What is said about a specification: every stretch of text that is quoted, once, with all that is said about it."""
+
+    def __init__(self, references: Iterable[Reference]) -> None:
+        kinds: dict[Span, Kinds] = {}
+        for _, citation, start, end in references:
+            if start < end and citation.quote:
+                kinds[start, end] = _with(kinds.get((start, end), NOTHING), citation.type)
+        self._kinds = kinds
+        self._spans = sorted(kinds)
+
+    def between(self, start: int, end: int) -> list[Claim]:
+        """The claims that begin there, in order. None of them reaches over the end of its line."""
+        first = bisect_left(self._spans, (start,))
+        last = bisect_left(self._spans, (end,), first)
+        return [(*span, self._kinds[span]) for span in self._spans[first:last]]
+
+
+def section_pieces(text: str, claims: Claims, section: Section) -> list[Piece]:
+    """The whole text of a section, given that of its specification."""
+    lines = section.text_lines
+    if not lines:
+        return []
+    start, words = lines[0].start, "\n".join([line.text for line in lines])
+    if text.startswith(words, start):
+        end = start + len(words)
+        return _cut(text, start, end, claims.between(start, end))
+    # Something stands between the lines that is no part of them: a CR, the foot of a page.
     pieces: list[Piece] = []
-    plain = ""  # lines that nothing covers become one piece
-    for index, (start, words) in enumerate(section.text_lines):
-        if index:
-            plain += "\n"
-        references = references_on(line_of(start))
-        if references is None:
-            plain += words
-            continue
-        if plain:
-            pieces.append(Piece(plain, NOTHING))
-            plain = ""
-        claims = [(first, last, cited.type) for _, cited, first, last in references if cited.quote]
-        pieces += _cut(text, start, start + len(words), claims)
-    if plain:
-        pieces.append(Piece(plain, NOTHING))
-    return _with_continuations(pieces)
+    for line in lines:
+        if pieces:
+            pieces.append(("\n", NOTHING))
+        pieces += _cut(text, line.start, line.end, claims.between(line.start, line.end)) or [("", NOTHING)]
+    return pieces
 
 
-def requirement_pieces(report: TargetReport, requirement: Requirement) -> list[Piece]:
-    """The text of a requirement in one line."""
-    claims = [(start, end, kind) for kind, spans in requirement.covered.items() for start, end in spans]
+def requirement_pieces(text: str, requirement: Requirement) -> list[Piece]:
+    """The text of a requirement in one line, given that of its specification."""
+    spans, covered = requirement.spans, requirement.covered
+    if set(covered.values()) == {spans}:
+        words = " ".join([text[start:end] for start, end in spans if start < end])
+        if words and not words.isspace():
+            return [(words, frozenset([CitationType.SPEC, *covered]))]
+    claims = [(start, end, frozenset([kind])) for kind, found in covered.items() for start, end in found]
     pieces: list[Piece] = []
-    for start, end in requirement.spans:
-        cut = _cut(report.specification.source.text, start, end, [*claims, (start, end, CitationType.SPEC)])
-        if pieces and cut and pieces[-1].kinds == cut[0].kinds:
-            cut[0] = Piece(f"{pieces.pop().text} {cut[0].text}", cut[0].kinds)
+    for start, end in spans:
+        cut = _cut(text, start, end, [(start, end, frozenset([CitationType.SPEC])), *claims]) if start < end else []
+        if pieces and cut and pieces[-1][1] == cut[0][1]:
+            cut[0] = (f"{pieces.pop()[0]} {cut[0][0]}", cut[0][1])
         elif pieces and cut:
-            pieces.append(Piece(" ", NOTHING))
+            pieces.append((" ", NOTHING))
         pieces += cut
-    if not any(piece.text.strip() for piece in pieces):
-        return [Piece(requirement.text, frozenset({CitationType.SPEC}))]
-    return _with_continuations(pieces)
+    if not any(words.strip() for words, _ in pieces):
+        return [(requirement.text, frozenset({CitationType.SPEC}))]
+    return pieces
 
 
 def _cut(text: str, start: int, end: int, claims: Sequence[Claim]) -> list[Piece]:
-    if start >= end:
-        return []
-    kinds = set()
-    for first, last, kind in claims:
-        if first <= start and end <= last:
-            kinds.add(kind)
-        elif first < end and start < last:
-            return list(_sweep(text, start, end, claims))
-    return [Piece(text[start:end], frozenset(kinds))]
+    """The text from `start` to `end`, cut at the borders of the claims."""
+    pieces: list[Piece] = []
+    position = start
+    for first, last, kinds in claims:
+        if first < position or first == position > start or last > end:
+            return list(_sweep(text, start, end, claims))  # they overlap or touch, or come in any order
+        if first > position:
+            pieces.append((text[position:first], NOTHING))
+        pieces.append((text[first:last], kinds))
+        position = last
+    if position < end:
+        pieces.append((text[position:end], NOTHING))
+    return pieces
 
 
 def _sweep(text: str, start: int, end: int, claims: Sequence[Claim]) -> Iterator[Piece]:
     """One sweep over the borders: the work grows with the claims, not with their square."""
     borders: dict[int, list[tuple[CitationType, int]]] = {}
-    for first, last, kind in claims:
+    for first, last, kinds in claims:
         first, last = max(first, start), min(last, end)
         if first < last:
-            borders.setdefault(first, []).append((kind, 1))
-            borders.setdefault(last, []).append((kind, -1))
+            borders.setdefault(first, []).extend([(kind, 1) for kind in kinds])
+            borders.setdefault(last, []).extend([(kind, -1) for kind in kinds])
     open_kinds: dict[CitationType, int] = {}
     position, current = start, NOTHING
     for border in sorted(borders):
@@ -97,22 +115,7 @@ def _sweep(text: str, start: int, end: int, claims: Sequence[Claim]) -> Iterator
         kinds = frozenset(kind for kind, count in open_kinds.items() if count)
         if kinds != current:
             if border > position:
-                yield Piece(text[position:border], current)
+                yield text[position:border], current
             position, current = border, kinds
     if position < end:
-        yield Piece(text[position:end], current)
-
-
-def _with_continuations(pieces: Sequence[Piece]) -> list[Piece]:
-    marked: list[Piece] = []
-    following = NOTHING
-    for piece in reversed(pieces):
-        text, kinds, _ = piece
-        if kinds and not text.isspace():
-            if kinds == following:
-                piece = Piece(text, kinds, continues=True)
-            following = kinds
-        elif text.strip():
-            following = NOTHING
-        marked.append(piece)
-    return marked[::-1]
+        yield text[position:end], current

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import cache, lru_cache
-from html import escape
 
 from contextive.trace.level import CitationType
-from contextive.trace.reports.marks import Kinds, Piece
+from contextive.trace.reports.marks import NOTHING, Kinds, Piece
 from contextive.trace.reports.visible import one_line, spell_hidden
 from contextive.trace.requirement import Status, Summary
 
@@ -30,6 +29,12 @@ MARK_WORDS = {
 
 _PLAIN = re.compile("[\\t\\n !#-%(-;=?-~]*")
 """Text that is the same in HTML: visible ASCII without the characters that mean something there."""
+
+
+def escape(text: str) -> str:
+    """The same as `html.escape`, whose module would load the names of all characters with it."""
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return text.replace('"', "&quot;").replace("'", "&#x27;")
 
 
 def escaped(text: str) -> str:
@@ -74,7 +79,6 @@ def _bar(shares: tuple[int, ...]) -> str:
     return f'<svg class="bar" role="img" aria-label="{spoken}" {view}>{"".join(parts)}</svg>'
 
 
-@cache
 def _look(kinds: Kinds) -> str:
     if CitationType.EXCEPTION in kinds:
         return "exception"
@@ -87,22 +91,32 @@ def _look(kinds: Kinds) -> str:
 
 
 @cache
-def _label(kinds: Kinds) -> str:
-    return " + ".join(word for kind, word in MARK_WORDS.items() if kind in kinds) or "not covered"
+def _opening(kinds: Kinds, continues: bool) -> str:
+    label = " + ".join(word for kind, word in MARK_WORDS.items() if kind in kinds) or "not covered"
+    return f'<mark class="{_look(kinds)}">' if continues else f'<mark class="{_look(kinds)}" data-label="{label}">'
 
 
-def marked(pieces: Iterable[Piece]) -> str:
-    """Pieces with their marks. A mark is labelled once, at the end of a run of equal ones."""
-    return "".join(
-        [
-            _mark(text, kinds, continues) if kinds and not text.isspace() else escaped(text)
-            for text, kinds, continues in pieces
-        ]
-    )
+def marked(pieces: Sequence[Piece]) -> str:
+    """Pieces with their marks. A mark is labelled once, at the end of a run of equal ones, white space between them aside."""
+    plain = _PLAIN.fullmatch("".join([text for text, _ in pieces])) is not None
+    shown: list[str] = []
+    following = NOTHING
+    for text, kinds in reversed(pieces):
+        words = text if plain else escaped(text)
+        if kinds and not text.isspace():
+            shown.append(_mark(text, words, _opening(kinds, kinds == following)))
+            following = kinds
+        else:
+            shown.append(words)
+            if following and text.strip():
+                following = NOTHING
+    return "".join(shown[::-1])
 
 
-def _mark(text: str, kinds: Kinds, continues: bool) -> str:
-    label = "" if continues else f' data-label="{_label(kinds)}"'
+def _mark(text: str, words: str, opening: str) -> str:
+    """A text, escaped as `words`, with its mark; spaces around it stay outside."""
     inner = text.strip(" ")
-    before, _, after = text.partition(inner) if len(inner) < len(text) else ("", inner, "")
-    return f'{before}<mark class="{_look(kinds)}"{label}>{escaped(inner)}</mark>{after}'
+    if len(inner) == len(text):
+        return f"{opening}{words}</mark>"
+    before, _, after = text.partition(inner)
+    return f"{before}{opening}{words.strip(' ')}</mark>{after}"

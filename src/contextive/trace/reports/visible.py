@@ -58,7 +58,9 @@ def uri_of_path(path: str) -> str:
 @lru_cache(maxsize=4096)
 def web_link(text: str | None) -> str | None:
     """The address, where it leads to the web. `javascript:` and its kind are text, never links."""
-    if text is None or not text.isprintable() or any(c in text for c in " \"'<>\\^`{|}"):
+    if text is None or text[:4].lower() != "http":
+        return None  # most are paths
+    if not text.isprintable() or any(c in text for c in " \"'<>\\^`{|}"):
         return None
     try:
         parts = urlsplit(text)
