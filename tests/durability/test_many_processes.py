@@ -111,6 +111,8 @@ def _assert_runs_did_not_overlap(store: Store) -> None:
         assert started > ended - 0.005
 
 
+##= docs/spec/knowledge.md#keeping-in-step
+##% Servers of one project MUST give the same results to the same question once nothing changes any more.
 def _assert_all_agree(servers: list[Server]) -> None:
     """Every server shows the same pages, the same results and the same generation of the index."""
     answers = [_answers(server) for server in servers]

@@ -23,6 +23,8 @@ from contextive.search.service import SearchService, SearchSettings
 from contextive.search.weights import resolve_weights
 from contextive.store.opening import open_store
 from contextive.store.protocol import Store
+from contextive.store.sqlite import lexical
+from contextive.store.sqlite.locks import FileLock
 
 from .project import FILES, WRITTEN, fill
 
@@ -326,45 +328,33 @@ def test_many_threads_search_at_once(shop: Store) -> None:
     assert all(answer == wanted for answer in answers)
 
 
-def test_many_searches_at_once_answer_as_one_after_the_other(shop: Store) -> None:
-    embed_pending(shop, Dummy(), threading.Event())
-    searching = service(shop)
-    asked = [SearchRequest(query, request_id="same") for query in ("payment card", "gatherAll", "shelf stock", "tests")]
-    alone = [searching.search(one) for one in asked]
-    with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(searching.search, asked * 8))
-    assert [one.results for one in together] == [one.results for one in alone] * 8
-
-
-def test_a_failure_of_the_words_is_told_though_they_are_looked_for_beside(shop: Store) -> None:
-    class Wordless:
-        def __getattr__(self, name: str) -> object:
-            return getattr(shop, name)
-
-        def lexical(self, *_: object) -> None:
-            raise Unavailable("Lexical search is not available.")
-
-    searching = SearchService(Wordless(), Dummy)  # type: ignore[arg-type]
-    for _ in range(2):
-        with pytest.raises(Unavailable, match="Lexical search"):
-            searching.search(SearchRequest("payment"))
-
-
-def test_what_went_between_ranking_and_showing_is_not_shown(shop: Store) -> None:
-    whole = service(shop).search(SearchRequest("payment card"))
-
-    class Forgetful:
-        def __getattr__(self, name: str) -> object:
-            return getattr(shop, name)
-
-        def chunks(self, numbers: Sequence[int]) -> object:
-            return {number: row for number, row in shop.chunks(numbers).items() if number != gone}
-
-    gone = next(
-        number
-        for number, row in shop.chunks(range(1, 1000)).items()
-        if row.chunk.chunk_id == whole.results[0].chunk.chunk_id
+##= docs/spec/knowledge.md#keeping-in-step
+##% A search that does not see the newest changes yet MUST say so, and which state it saw.
+def test_a_search_that_does_not_see_the_newest_changes_says_so(
+    state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lexical, "_LOCK_SECONDS", 0.05)
+    store = open_store(state_dir)
+    fill(store, {"docs/payment.md": FILES["docs/payment.md"]})
+    asked = SearchRequest("refund receipt")
+    assert service(store).search(asked).metadata.warnings == (
+        "Results are by words alone. No vectors have been made yet.",
     )
-    left = SearchService(Forgetful(), Dummy, clock=lambda: NOW).search(SearchRequest("payment card"))  # type: ignore[arg-type]
-    assert paths(left) == paths(whole)[1:]
-    assert left.metadata.result_count == len(left.results)
+    before = store.generation()
+    held = FileLock(state_dir / "lexical/writing.lock")
+    assert held.acquire(1.0)
+    fill(store, FILES)
+    late = service(store).search(asked)
+    assert late.as_of.generation == before
+    assert [
+        f"generation {before}, the index is at {store.generation()}" in said for said in late.metadata.warnings
+    ] == [
+        False,
+        True,
+    ]
+    held.release()
+    fresh = service(store).search(asked)
+    assert fresh.as_of.generation == store.generation()
+    assert not any("newest changes" in said for said in fresh.metadata.warnings)
+    assert len(fresh.results) > len(late.results)
+    store.close()

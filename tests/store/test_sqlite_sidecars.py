@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contextive.store.sqlite import lexical, vectors, writer
-from contextive.store.values import ChunkFilter, LexicalQuery
+from contextive.store.sqlite import lexical, tantivy_engine, vectors, writer
+from contextive.store.sqlite.locks import FileLock
+from contextive.store.sqlite.store import SqliteStore
+from contextive.store.values import ChunkFilter, Found, LexicalQuery
 
 from .samples import EVERYTHING, MODEL, embed, found_ids, near_ids, parsed, put, remove, vector_of
 from .test_sqlite_opening import opened
@@ -122,6 +124,90 @@ def test_a_large_backlog_is_worked_off_behind_the_answers(tmp_path: Path, monkey
         worker.join(30)
         later = store.lexical(LexicalQuery(("common",)), 500, EVERYTHING)
         assert (len(later.hits), later.generation) == (200, store.generation())
+
+
+@pytest.mark.parametrize("name", ["lexical/writing.lock", "vectors"])
+def test_a_sidecar_that_another_process_holds_answers_from_before_and_says_so(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path, files=3)
+    for module in (lexical, vectors):
+        monkeypatch.setattr(module, "_LOCK_SECONDS", 0.05)
+    [path] = files_of(tmp_path / "vectors", "*.lock") if name == "vectors" else [tmp_path / name]
+
+    def asked(store: SqliteStore) -> Found:
+        if name == "vectors":
+            return store.dense(MODEL, vector_of("q"), 500, EVERYTHING)
+        return store.lexical(LexicalQuery(("common",)), 500, EVERYTHING)
+
+    with opened(tmp_path) as store, opened(tmp_path) as other:
+        before = store.generation()
+        assert not asked(store).is_behind
+        held = FileLock(path)
+        assert held.acquire(1.0)
+        put(store, parsed("late", ["common late"]))
+        embed(store)
+        for process in (store, other):
+            found = asked(process)
+            assert (len(found.hits), found.generation, found.is_behind) == (3, before, True)
+        held.release()
+        for process in (store, other):
+            found = asked(process)
+            assert (len(found.hits), found.generation, found.is_behind) == (4, store.generation(), False)
+
+
+def test_a_sidecar_that_another_process_has_mended_meanwhile_is_not_taken_away_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path, files=3)
+    mark = tmp_path / "lexical/tantivy.json"
+    with opened(tmp_path) as other, opened(tmp_path) as store:
+        found_ids(other, "common")
+        real = tantivy_engine.TantivyEngine.__init__
+
+        def mended_meanwhile(self: tantivy_engine.TantivyEngine, directory: Path | None, *, create: bool) -> None:
+            monkeypatch.setattr(tantivy_engine.TantivyEngine, "__init__", real)
+            other._lexical._discard()
+            other._lexical.catch_up(1.0)
+            assert directory is not None
+            assert not directory.exists()
+            real(self, directory, create=create)
+
+        monkeypatch.setattr(tantivy_engine.TantivyEngine, "__init__", mended_meanwhile)
+        assert len(found_ids(store, "common")) == 3
+        mended = mark.read_bytes()
+        assert len(found_ids(other, "common")) == 3
+        assert mark.read_bytes() == mended
+        assert len(list((tmp_path / "lexical").glob("tantivy-*"))) == 1
+
+
+def test_a_run_mends_a_lexical_sidecar_that_cannot_be_followed(tmp_path: Path) -> None:
+    fill(tmp_path, files=3)
+    for path in files_of(tmp_path / "lexical", "meta.json"):
+        path.write_bytes(b"")
+    with opened(tmp_path) as store:
+        put(store, parsed("late", ["common late"]))
+        store.settle()
+        assert list(store.verify()) == []
+
+
+def test_who_had_to_search_by_fts5_tries_again_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(tmp_path, files=3)
+    with opened(tmp_path) as store:
+        with monkeypatch.context() as patch:
+
+            def broken(*_: object, **__: object) -> None:
+                raise ValueError("cannot be opened")
+
+            patch.setattr(tantivy_engine.TantivyEngine, "__init__", broken)
+            assert len(found_ids(store, "common")) == 3
+            assert store.health()["lexical"]["engine"] == "fts5"
+        assert len(found_ids(store, "common")) == 3
+        assert store.health()["lexical"]["engine"] == "fts5"
+        monkeypatch.setattr(lexical, "_RETRY_SECONDS", 0.0)
+        assert len(found_ids(store, "common")) == 3
+        assert store.health()["lexical"]["engine"] == "tantivy"
+        assert store.health()["warnings"] == []
 
 
 def test_changes_that_were_forgotten_make_sidecars_start_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

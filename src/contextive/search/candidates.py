@@ -17,7 +17,7 @@ from contextive.search.answer import Mode
 from contextive.search.balance import SHARED, share_of_meaning
 from contextive.search.embedding.protocol import Embedder
 from contextive.store.protocol import Store
-from contextive.store.values import ChunkFilter, LexicalQuery
+from contextive.store.values import ChunkFilter, Found, LexicalQuery
 
 if TYPE_CHECKING:
     from contextive.search.embedding.protocol import Matrix
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 DEPTH: Final = 100
 """Hits that each half gives; the order is made of their union."""
 REMEMBERED_QUERIES: Final = 256
+_NOTHING: Final = Found((), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class Candidates:
     """A sentence that says why there are no vectors."""
     meaning: float = 0.5
     """How much meaning should count beside words, between 0 and 1."""
+    behind: int | None = None
+    """The generation that was searched, where the index has come further; None where this is the present."""
 
 
 class CandidateFinder:
@@ -56,49 +59,28 @@ class CandidateFinder:
     ##% Filters MUST narrow what is searched and not what was found.
     def find(self, query: str, where: ChunkFilter, mode: Mode) -> Candidates:
         """The candidates for a query. A model that cannot be used leaves the words."""
+        words = self._by_words(query, where) if mode != "dense" else _NOTHING
+        lexical = _scores(words)
         if mode == "lexical" or self._embedder is None:
-            return Candidates(self.by_words(query, where) if mode != "dense" else {}, {})
-        with self._words_beside(query, where, mode) as words:
-            try:
-                embedder = self._embedder()
-                vector = self._vector(embedder, query)
-            except (Unavailable, UpstreamError) as error:
-                return Candidates(words(), {}, missing=error.message)
-            hits = self._store.dense(embedder.model, vector, DEPTH, where).hits
-            lexical = words()
-        cosines = {hit.number: hit.score for hit in hits}
+            return Candidates(lexical, {}, behind=_behind(words))
+        try:
+            embedder = self._embedder()
+            vector = self._vector(embedder, query)
+        except (Unavailable, UpstreamError) as error:
+            return Candidates(lexical, {}, missing=error.message, behind=_behind(words))
+        near = self._store.dense(embedder.model, vector, DEPTH, where)
+        cosines = _scores(near)
         beside = [number for number in lexical if number not in cosines]
         if beside:
             cosines |= self._store.cosines(embedder.model, vector, beside)
         missing = None if cosines or not lexical else "No vectors have been made yet."
-        return Candidates(lexical, cosines, embedder.model.name, missing, self._meaning(query, lexical))
+        meaning, behind = self._meaning(query, lexical), _behind(words, near)
+        return Candidates(lexical, cosines, embedder.model.name, missing, meaning, behind)
 
-    @contextmanager
-    def _words_beside(self, query: str, where: ChunkFilter, mode: Mode) -> Iterator[Callable[[], dict[int, float]]]:
-        """What gives the lexical half. It is looked for while the other half is, unless another search does so already: then
-        every processor has its work."""
-        if mode == "dense":
-            yield dict
-        elif not self._beside.acquire(blocking=False):
-            yield partial(self.by_words, query, where)
-        else:
-            try:
-                if self._worker is None:
-                    self._worker = ThreadPoolExecutor(1, "contextive-words")
-                words = self._worker.submit(self.by_words, query, where)
-                try:
-                    yield words.result
-                finally:
-                    wait([words])
-            finally:
-                self._beside.release()
-
-    def by_words(self, query: str, where: ChunkFilter) -> dict[int, float]:
+    def _by_words(self, query: str, where: ChunkFilter) -> Found:
         """The lexical half alone."""
         asked = LexicalQuery(query_terms(query), (*identifiers(query), *unstemmed(query)))
-        if not asked.terms:
-            return {}
-        return {hit.number: hit.score for hit in self._store.lexical(asked, DEPTH, where).hits}
+        return self._store.lexical(asked, DEPTH, where) if asked.terms else _NOTHING
 
     ##= docs/spec/knowledge.md#ranking
     ##% Without vectors a search MUST go on by words, with a warning where there should be some.
@@ -120,7 +102,7 @@ class CandidateFinder:
         """Whether the filter left out a chunk only because it has no time that could be compared."""
         if where.updated_after is None:
             return False
-        at_any_time = self.by_words(query, replace(where, updated_after=None))
+        at_any_time = _scores(self._by_words(query, replace(where, updated_after=None)))
         left_out = [number for number in at_any_time if number not in found.lexical]
         places = self._store.places(left_out, with_symbols=False)
         return any(place.artifact.git is None for place in places.values())
@@ -136,3 +118,12 @@ class CandidateFinder:
                 if len(self._vectors) > REMEMBERED_QUERIES:
                     self._vectors.popitem(last=False)
         return known
+
+
+def _scores(found: Found) -> dict[int, float]:
+    return {hit.number: hit.score for hit in found.hits}
+
+
+def _behind(*halves: Found) -> int | None:
+    """The oldest generation among halves that have not followed the index."""
+    return min((half.generation for half in halves if half.is_behind), default=None)

@@ -161,7 +161,10 @@ class Index:
 
     def as_of(self) -> AsOf:
         """The state that answers are made from now."""
-        known = self.store.as_of()
+        return self.with_pending(self.store.as_of())
+
+    def with_pending(self, known: AsOf) -> AsOf:
+        """A state, and how many files are known to have changed since."""
         pending = self._keeper.pending_files if self._keeper is not None else 0
         return replace(known, pending_files=pending) if pending else known
 

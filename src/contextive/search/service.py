@@ -40,6 +40,9 @@ MAX_QUERY_CHARACTERS: Final = 4000
 RANKED: Final = 60
 """Candidates that the rules look at."""
 SHOWN_SYMBOLS: Final = 5
+_BEHIND: Final = (
+    "The newest changes are not searched yet: these results are of generation {}, the index is at {}. Ask again."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,8 @@ class SearchService:
     ##% The limit MUST be 10 unless said, and a number outside of 1 to 25 is brought inside.
     ##= docs/spec/knowledge.md#answers-of-km-search
     ##% An empty index MUST be answered with no results.
+    ##= docs/spec/knowledge.md#keeping-in-step
+    ##% A search that does not see the newest changes yet MUST say so, and which state it saw.
     def search(self, request: SearchRequest) -> SearchResponse:
         """The best results for a request."""
         try:
@@ -159,6 +164,9 @@ class SearchService:
         ranked = [one for one in ranked[:limit] if one.place.number in rows]
 
         warnings = [f"Results are by words alone. {found.missing}"] if found.missing else []
+        if found.behind is not None:
+            warnings.append(_BEHIND.format(found.behind, as_of.generation))
+            as_of = replace(as_of, generation=min(as_of.generation, found.behind))
         warnings += self._graph_warnings(request, ranked, contexts)
         if self._finder.hides_undated(query, where, found):
             warnings.append("The recency filter skipped results that have no timestamp.")

@@ -90,6 +90,8 @@ class Found:
 
     hits: tuple[Hit, ...]
     generation: int
+    is_behind: bool = False
+    """Whether the index has changed since that generation in what was searched."""
 
 
 class Named(Protocol):

@@ -93,7 +93,7 @@ def _answer(given: SearchInput, ctx: Context, request_id: str) -> dict[str, Any]
     )
     response = index.search.search(request)
     index.events.add(list(_events(response, given.context)))
-    return shown_response(response, index.as_of())
+    return shown_response(response, index.with_pending(response.as_of))
 
 
 class BatchInput(ToolInput):

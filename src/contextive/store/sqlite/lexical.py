@@ -13,6 +13,7 @@ import secrets
 import shutil
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,7 @@ _BATCH = 500
 _COMMIT_EVERY = 10_000
 _LOCK_SECONDS = 2.0
 _BACKGROUND_SECONDS = 0.25
+_RETRY_SECONDS = 60.0
 _FAULTS = (*tantivy_engine.FAULTS, *fts.FAULTS)
 _log = logging.getLogger("contextive.store")
 
@@ -62,6 +64,9 @@ class LexicalSidecar:
         self._engine: TantivyEngine | FtsEngine | None = None
         self._mark: Mark | None = None
         self._mark_stat: tuple[object, ...] | None = None
+        self._tried: tuple[object, ...] | None = None
+        """Which mark was read last, be it to no avail."""
+        self._fell_at: float | None = None
         self._own_memory = False
         self._state = threading.RLock()
         self._applying = threading.Lock()
@@ -85,7 +90,15 @@ class LexicalSidecar:
 
     # Asking
 
+    def _get_up(self) -> None:
+        """Try again what could not be used a while ago: other processes may have answered by it all the time."""
+        if self._fell_at is not None and time.monotonic() - self._fell_at > _RETRY_SECONDS:
+            with self._state:
+                self._kind, self._trouble, self._fell_at = TantivyEngine, None, None
+                self._engine = self._mark = self._mark_stat = None
+
     def search(self, query: LexicalQuery, k: int, where: ChunkFilter) -> Found:
+        self._get_up()
         try:
             return self._search(query, k, where)
         except _FAULTS as error:
@@ -98,6 +111,7 @@ class LexicalSidecar:
             self._refuse_where_nothing_can_be_written(error)
             if self._kind is not FtsEngine:
                 self._fall_back("its index cannot be used here")
+                self._fell_at = time.monotonic()
         try:
             return self._search(query, k, where)
         except _FAULTS as error:
@@ -124,7 +138,7 @@ class LexicalSidecar:
             progress, mark = self._look()
         current = self._is_current(mark, progress)
         generation = progress.generation if current else (mark.seq or 0) if mark else 0
-        return Found(tuple(self._hits(query, k, where, progress)), generation)
+        return Found(tuple(self._hits(query, k, where, progress)), generation, is_behind=not current)
 
     def _hits(self, query: LexicalQuery, k: int, where: ChunkFilter, progress: Progress) -> list[Hit]:
         engine = self._engine
@@ -145,6 +159,8 @@ class LexicalSidecar:
     def _is_current(mark: Mark | None, progress: Progress) -> bool:
         return mark is not None and mark.seq is not None and progress.chunk_seq <= mark.seq <= progress.generation
 
+    ##= docs/spec/knowledge.md#keeping-in-step
+    ##% Servers of one project MUST give the same results to the same question once nothing changes any more.
     def _load(self) -> Mark | None:
         """The mark as it is now, with its index opened."""
         with self._state:
@@ -157,6 +173,7 @@ class LexicalSidecar:
                 return None
             self._database.reader()  # notices when the database is another file
             seen = (found.st_mtime_ns, found.st_ino, self._database.identity)
+            self._tried = seen[:2]
             if seen != self._mark_stat:
                 mark = read_mark(self._mark_path, VERSION)
                 with self._database.snapshot() as connection:
@@ -199,10 +216,15 @@ class LexicalSidecar:
 
     def settle(self, timeout_seconds: float) -> None:
         """Catch up, where it can be done. Where it cannot, the next question finds out why."""
-        try:
-            self.catch_up(timeout_seconds)
-        except _FAULTS as error:
-            _log.warning("the lexical sidecar could not follow: %s", type(error).__name__)
+        for _ in range(2):
+            try:
+                self.catch_up(timeout_seconds)
+                return
+            except _FAULTS as error:
+                _log.warning("the lexical sidecar could not follow: %s", type(error).__name__)
+                if not takes_writes(self._directory):
+                    return
+                self._discard()
 
     def _backlog(self, progress: Progress, mark: Mark | None) -> int:
         if mark is None or mark.seq is None or mark.seq < progress.floor:
@@ -310,12 +332,15 @@ class LexicalSidecar:
                 shutil.rmtree(path, ignore_errors=True)
 
     def _discard(self) -> None:
+        """Have the sidecar made anew; but not one that another process has put in the place of the damaged one meanwhile."""
         with self._state:
             self._engine = self._mark = self._mark_stat = None
             self._own_memory = not self._writable
             if self._writable:
                 with contextlib.suppress(OSError):
-                    self._mark_path.unlink(missing_ok=True)
+                    found = self._mark_path.stat()
+                    if (found.st_mtime_ns, found.st_ino) == self._tried:
+                        self._mark_path.unlink()
 
     # Telling
 

@@ -108,14 +108,14 @@ class VectorSidecar:
                 matrix = self._catch_up() or matrix
                 progress = read_progress(self._database)
         if matrix is None:
-            return Found((), 0)
+            return Found((), 0, is_behind=True)
         current = _is_current(matrix.mark, progress)
         generation = progress.generation if current else matrix.mark.seq or 0
         query = normalised(vector)
         if k <= 0 or len(query) != self._model.dimensions:
-            return Found((), generation)
+            return Found((), generation, is_behind=not current)
         candidates = self._candidates(matrix, query, k, where, progress)
-        return Found(tuple(self._scored(candidates, query, k)), generation)
+        return Found(tuple(self._scored(candidates, query, k)), generation, is_behind=not current)
 
     def _candidates(
         self, matrix: Matrix, query: NDArray[np.float32], k: int, where: ChunkFilter, progress: Progress
