@@ -25,10 +25,12 @@ def hook(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fault.build(tmp_path_factory.mktemp("hook"))
 
 
-def outcomes_of(jobs: Sequence[str], folder: Path, hook: Path, points: str, error: int = 0) -> Mapping[str, Any]:
+def outcomes_of(
+    jobs: Sequence[str], folder: Path, hook: Path, points: str, *more: int, program: str = "jobs"
+) -> Mapping[str, Any]:
     """What became of each job when a fault came at some of its writes."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.durability.jobs", ",".join(jobs), str(folder), points, str(error)],
+        [sys.executable, "-m", f"tests.durability.{program}", ",".join(jobs), str(folder), points, *map(str, more)],
         cwd=Path(__file__).parents[2],
         env=clean_environment({"LD_PRELOAD": str(hook)}),
         capture_output=True,

@@ -9,19 +9,34 @@ import subprocess
 import sys
 from pathlib import Path
 
-SOURCE = Path(__file__).with_name("fault.c")
+_SOURCES = Path(__file__).parent
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 CAN_BUILD = COMPILER is not None and sys.platform.startswith("linux")
 
 
-def build(folder: Path) -> Path:
+def build(folder: Path, name: str = "fault") -> Path:
     """The library, made anew."""
     assert COMPILER is not None
-    library = folder / "fault.so"
-    subprocess.run(
-        [COMPILER, "-O1", "-Wall", "-shared", "-fPIC", "-o", str(library), str(SOURCE), "-ldl"], check=True, timeout=60
-    )
+    library = folder / f"{name}.so"
+    command = [
+        COMPILER,
+        "-O1",
+        "-Wall",
+        "-Werror",
+        "-shared",
+        "-fPIC",
+        "-o",
+        str(library),
+        f"{name}.c",
+        "-ldl",
+        "-pthread",
+    ]
+    subprocess.run(command, cwd=_SOURCES, check=True, timeout=60)
     return library
+
+
+def is_loaded() -> bool:
+    return hasattr(ctypes.CDLL(None), "fault_arm")
 
 
 def arm(root: Path, at: int, error: int = 0) -> None:

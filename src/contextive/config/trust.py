@@ -97,12 +97,23 @@ class TrustStore:
                     file.flush()
                     os.fsync(file.fileno())
                 Path(temporary).replace(self.path)
+                _sync_folder(self.path.parent)
             except BaseException:
                 with contextlib.suppress(OSError):
                     Path(temporary).unlink()
                 raise
         except OSError:
             raise ConfigError("The list of trusted files cannot be written.") from None
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the new name outlive a power cut, where the system can do that."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _home(environ: Mapping[str, str]) -> Path:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from contextive.errors import Conflict, Forbidden, TimedOut, TooLarge, Unavailable
+from contextive.workspace.handles import sync_names
 
 MAX_NOTE_BYTES = 4 * 1024 * 1024
 _LOCK_SECONDS = 10.0
@@ -87,11 +88,12 @@ class FolderWriter:
                 os.replace(staged.temporary, staged.name, src_dir_fd=staged.folder, dst_dir_fd=staged.folder)
             else:
                 _put_new(staged)
+        for folder in {staged.folder for staged in self._staged}:
+            sync_names(folder)  # before anything goes: else a power cut could keep the removal alone
         for folder, name in self._removed:
             os.unlink(name, dir_fd=folder)
-        for folder in {staged.folder for staged in self._staged} | {folder for folder, _ in self._removed}:
-            with suppress(OSError):  # not every file system can
-                os.fsync(folder)
+        for folder in {folder for folder, _ in self._removed}:
+            sync_names(folder)
 
     def tidy(self, folder: int) -> None:
         """Remove what a writer that crashed left behind."""
@@ -169,6 +171,7 @@ def open_below(top: int, folder: str, *, make: bool = False) -> int:
             if make:
                 with suppress(FileExistsError):
                     os.mkdir(part, dir_fd=handle)
+                    sync_names(handle)
             following = os.open(part, _FOLDER, dir_fd=handle)
         finally:
             os.close(handle)

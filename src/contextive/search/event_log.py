@@ -18,7 +18,7 @@ _MOST_WAITING = 5_000
 
 
 class EventLog:
-    """Collects events and writes them together. What `flush` returns after is in the store."""
+    """Collects events and writes them together. What `write` returns after is in the store."""
 
     def __init__(self, store: Store, keep: int, observer: Observer = nobody) -> None:
         self._store = store
@@ -41,7 +41,14 @@ class EventLog:
                 self._timer.start()
 
     def flush(self) -> None:
-        """Write what is waiting. What cannot be written is lost: events serve later votes, and no answer depends on them."""
+        """Write what is waiting, where that can be done: no answer depends on it."""
+        try:
+            self.write()
+        except ContextiveError as error:
+            logger.warning("what searches showed could not be kept: %s", error.sentence())
+
+    def write(self) -> None:
+        """Write what is waiting. What cannot be written waits for the next time, and the error says why."""
         with self._writing:
             with self._lock:
                 events, self._waiting = self._waiting, []
@@ -53,8 +60,9 @@ class EventLog:
             try:
                 with self._store.transaction() as writer:
                     dropped = writer.put_events(events, self._keep)
-            except ContextiveError as error:
-                logger.warning("what searches showed could not be kept: %s", error.sentence())
-                return
+            except ContextiveError:
+                with self._lock:
+                    self._waiting = [*events, *self._waiting][-_MOST_WAITING:]
+                raise
             if dropped:
                 self._observer(EventsDropped(dropped))

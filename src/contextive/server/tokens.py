@@ -25,6 +25,7 @@ from contextive.errors import Conflict, NotFound, Unavailable
 from contextive.registry import Caller, Scope
 from contextive.server.auth import InvalidToken, fingerprint
 from contextive.store.sqlite.locks import FileLock
+from contextive.workspace.handles import make_folders, sync_folder
 
 logger = logging.getLogger(__name__)
 
@@ -140,14 +141,19 @@ class TokenFile:
     @contextmanager
     def _changing(self) -> Iterator[list[IssuedToken]]:
         """The tokens as they are, locked; written when the block ends well, also by a return from within it."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self._path.with_suffix(".lock"))
-        if not lock.acquire(_LOCK_SECONDS):
-            raise Unavailable("Another process is writing the tokens.", hint="Try again in a moment.")
         try:
+            make_folders(self._path.parent)
+            if not lock.acquire(_LOCK_SECONDS):
+                raise Unavailable("Another process is writing the tokens.", hint="Try again in a moment.")
             tokens = list(self._read())
             yield tokens
             self._write(tokens)
+        except OSError as failure:
+            raise Unavailable(
+                f"The tokens cannot be written: {failure.strerror or 'the system refuses'}.",
+                hint="Check the state directory and its disk.",
+            ) from None
         finally:
             lock.release()
 
@@ -209,7 +215,7 @@ class TokenFile:
 
     def _make_key(self) -> bytes:
         """Who comes second takes the key of who came first."""
-        self._key_path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folders(self._key_path.parent, mode=0o700)
         lock = FileLock(self._key_path.with_suffix(".lock"))
         if not lock.acquire(_LOCK_SECONDS):
             raise Unavailable("Another process is writing the key of the tokens.", hint="Try again in a moment.")
@@ -233,6 +239,7 @@ def write_private(path: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
+        sync_folder(path.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

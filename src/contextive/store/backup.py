@@ -34,7 +34,7 @@ from contextive.store.archive import (
     write_archive,
 )
 from contextive.store.values import AuditEntry, BackupEnded
-from contextive.workspace.handles import open_folder, settle, walk
+from contextive.workspace.handles import make_folders, open_folder, settle, walk
 
 if TYPE_CHECKING:
     from contextive.store.protocol import Store
@@ -165,7 +165,7 @@ class Backups:
     @contextmanager
     def _opened(self, place: _Place) -> Iterator[int]:
         if not place.root.exists():
-            place.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folders(place.root, mode=0o700)
         top = open_folder(place.root)
         try:
             folder = walk(top, place.steps, make=True, mode=0o700)

@@ -108,7 +108,9 @@ class Store(Protocol):
 
     def close(self) -> None: ...
 
-    def transaction(self) -> AbstractContextManager[Writer]: ...
+    def transaction(self) -> AbstractContextManager[Writer]:
+        """Writes that are committed together when the block ends. Votes and audit entries outlive a power cut from there on."""
+        ...
 
     def snapshot(self) -> AbstractContextManager[object]:
         """Everything that this thread asks inside the block is answered from one generation."""

@@ -27,6 +27,7 @@ from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 from contextive import __version__
 from contextive.errors import InvalidRequest, TimedOut, TooLarge, Unavailable, UpstreamError
+from contextive.workspace.handles import make_folders, sync_folder
 
 Resolver: TypeAlias = Callable[[str, int], Sequence[str]]
 """From host and port to the addresses that the name has; raises OSError where it has none."""
@@ -438,7 +439,7 @@ def _store(body: bytes, destination: Path, within: Path | None) -> None:
         folder = destination.parent
         if within is not None and not folder.resolve().is_relative_to(within.resolve()):
             raise InvalidRequest("The place for downloaded specifications lies outside the project.")
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folders(folder)
         temporary = folder / f".fetched-{secrets.token_hex(8)}"
         try:
             handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
@@ -449,19 +450,9 @@ def _store(body: bytes, destination: Path, within: Path | None) -> None:
             temporary.replace(destination)
         finally:
             temporary.unlink(missing_ok=True)
-        _sync_folder(folder)
+        sync_folder(folder)
     except (OSError, ValueError, RuntimeError):  # the last one from a circle of links
         raise Unavailable("The specification was fetched but cannot be stored in its place.") from None
-
-
-def _sync_folder(folder: Path) -> None:
-    """Have the new name outlive a power cut, where the system can do that."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 __all__ = ["FetchPolicy", "Resolver", "fetch_specification", "is_public", "resolve_host"]

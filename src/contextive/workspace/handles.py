@@ -43,7 +43,32 @@ def step(folder: int, name: str, *, make: bool = False, mode: int = 0o777) -> in
     if make:
         with suppress(FileExistsError):
             os.mkdir(name, mode, dir_fd=folder)
+            sync_names(folder)
     return os.open(name, _FOLDER | _NO_LINK, dir_fd=folder)
+
+
+def sync_names(folder: int) -> None:
+    """Have the names in an open directory outlive a power cut, where the file system can do that."""
+    with suppress(OSError):
+        os.fsync(folder)
+
+
+def sync_folder(path: Path) -> None:
+    """Have the names in a directory outlive a power cut, where the system can do that."""
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def make_folders(path: Path, mode: int = 0o777) -> None:
+    """Make a directory, and those above it, so that they outlive a power cut. Those above get the mode of the user."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(mode=mode, parents=True, exist_ok=True)
+    for folder in missing:
+        sync_folder(folder.parent)
 
 
 def walk(top: int, parts: Iterable[str], *, make: bool = False, mode: int = 0o777) -> int:
@@ -97,8 +122,7 @@ def place(folder: int, name: str, data: bytes, *, overwrite: bool, mode: int = 0
     finally:
         with suppress(OSError):
             os.unlink(temporary, dir_fd=folder)
-    with suppress(OSError):  # not every file system can
-        os.fsync(folder)
+    sync_names(folder)
     return replaced
 
 

@@ -312,7 +312,7 @@ def _work(
 def _vote(index: Index, ballots: list[Ballot], ctx: Context) -> list[dict[str, Any]]:
     from contextive.store.values import AuditEntry, Vote
 
-    index.events.flush()
+    index.events.write()
     for ballot in ballots:
         known = [event.chunk_id for event in index.store.events(ballot.request_id)]
         if not known:

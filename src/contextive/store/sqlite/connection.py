@@ -119,6 +119,7 @@ class Database:
         if aside is not None:
             with contextlib.closing(self._connect("rw")) as connection:
                 kept = salvage.copy_kept_rows(aside, connection)
+                self.sync()
             self.was_salvaged = True
             _log.warning("the index was damaged and starts over; %d kept rows were saved", kept)
         self.directory.damage_mark.unlink(missing_ok=True)
@@ -130,6 +131,7 @@ class Database:
             journal = "DELETE" if self.network else "WAL"
             connection.execute(f"PRAGMA journal_mode = {journal}").fetchone()
             schema.migrate(connection)
+            self.sync()
 
     def _check_readable(self) -> None:
         if not self.directory.database.exists():
@@ -153,7 +155,8 @@ class Database:
             check_same_thread=False,
             cached_statements=256,
         )
-        connection.execute("PRAGMA synchronous = NORMAL")
+        # A log needs no sync at each commit to stay whole: what is to outlive a power cut is synced with `sync`.
+        connection.execute(f"PRAGMA synchronous = {'EXTRA' if self.network else 'NORMAL'}")
         connection.execute("PRAGMA foreign_keys = ON")
         # The file may have come with a cloned project: what is written into its schema calls no function of ours.
         connection.execute("PRAGMA trusted_schema = OFF")
@@ -323,6 +326,23 @@ class Database:
             else:
                 return
 
+    ##= docs/spec/knowledge.md#the-store
+    ##% What was acknowledged MUST be found after a power cut.
+    def sync(self) -> None:
+        """Have all that was committed outlive a power cut. What comes from the files needs it not: a run makes it again."""
+        try:
+            log = os.open(f"{self._path}-wal", os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
+        except FileNotFoundError:
+            return  # a journal, which is synced at each commit
+        except OSError as error:
+            raise _unsynced() from error
+        try:
+            os.fsync(log)
+        except OSError as error:
+            raise _unsynced() from error
+        finally:
+            os.close(log)
+
     # Ending
 
     @contextlib.contextmanager
@@ -358,6 +378,10 @@ class Database:
         if self._writing.acquire(timeout=WAIT_SECONDS):
             self._drop_writer()
             self._writing.release()
+
+
+def _unsynced() -> Unavailable:
+    return Unavailable("The disk of the index did not take what was written.", hint="Check the disk, then try again.")
 
 
 def _authorize_reading(

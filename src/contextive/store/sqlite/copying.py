@@ -16,6 +16,7 @@ from pathlib import Path
 from contextive.errors import InvalidRequest, Unavailable
 from contextive.store.sqlite import faults, salvage, schema
 from contextive.store.sqlite.directory import StateDirectory
+from contextive.workspace.handles import sync_folder
 
 _COUNTED_TABLES = ("artifact", "chunk", *salvage.KEPT_TABLES)
 _WAIT_SECONDS = 60.0
@@ -106,6 +107,7 @@ def put_database(staged: Path, directory: StateDirectory) -> Path | None:
     with staged.open("rb") as file:
         os.fsync(file.fileno())
     staged.replace(live)
+    sync_folder(live.parent)
     directory.damage_mark.unlink(missing_ok=True)
     return aside
 

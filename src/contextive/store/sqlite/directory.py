@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 from contextive.errors import Unavailable
+from contextive.workspace.handles import make_folders
 
 _NETWORK_SYSTEMS = frozenset(
     {"9p", "afs", "afpfs", "ceph", "cifs", "davfs", "fuse.s3fs", "fuse.sshfs", "gfs2", "glusterfs", "fuse.glusterfs",
@@ -36,7 +37,7 @@ class StateDirectory:
     def _prepare(self) -> None:
         try:
             if not self.path.exists():
-                self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_folders(self.path, mode=0o700)
             ignore = self.path / ".gitignore"
             if not ignore.exists() and os.access(self.path, os.W_OK):
                 ignore.write_text("*\n", encoding="utf-8")

@@ -96,6 +96,8 @@ class SqliteStore:
             writer = SqliteWriter(connection, words)
             yield writer
             writer.finish()
+        if writer.must_last:
+            self._database.sync()
 
     def snapshot(self) -> contextlib.AbstractContextManager[object]:
         return self._database.snapshot()

@@ -52,6 +52,8 @@ class SqliteWriter:
         self._seq: int = progress[0] + 1
         self._next_chunk: int = progress[1]
         self._next_symbol: int | None = None
+        self.must_last = False
+        """Whether there is something among the rows that nobody can make again."""
         self._changed = False
         self._artifacts_changed = False
         self._cleared = False
@@ -335,9 +337,11 @@ class SqliteWriter:
 
     def put_vote(self, vote: Vote) -> None:
         records.put_vote(self._connection, vote)
+        self.must_last = True
 
     def put_audit(self, entry: AuditEntry) -> None:
         records.put_audit(self._connection, entry)
+        self.must_last = True
 
     # The end
 

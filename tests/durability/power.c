@@ -1,0 +1,294 @@
+/* Writes down what a process does to the files below one directory. Loaded before the C library by tests alone.
+
+   Every change is recorded once it was made, in the order in which it was made: new names, writes with their bytes, truncations,
+   syncs, renames, links, removals. `power.py` makes of the record what a disk holds that lost its power at any moment of it.
+   Written through a map of memory is only the index of SQLite's log, which is made anew at every start. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+static char root[PATH_MAX];
+static size_t root_length;
+static int record = -1;
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+/* Begin to record changes below a directory into a file elsewhere. */
+void power_record(const char *directory, const char *file) {
+    record = NEXT(open)(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    strncpy(root, directory, sizeof root - 1);
+    root_length = record < 0 ? 0 : strlen(root);
+}
+
+static void put(const void *data, size_t size) {
+    for (const char *at = data; size;) {
+        ssize_t done = NEXT(write)(record, at, size);
+        if (done < 0)
+            abort(); /* a record with a hole would prove nothing */
+        at += done;
+        size -= (size_t)done;
+    }
+}
+
+/* One entry: its kind, the inode, an offset or a second number, two paths and some bytes. */
+static void put_entry(char kind, uint64_t inode, uint64_t number, const char *one, const char *other, const void *data, size_t size) {
+    uint32_t first = (uint32_t)strlen(one), second = (uint32_t)strlen(other);
+    uint64_t length = size;
+    struct { uint64_t inode, number, length; uint32_t first, second; char kind, rest[7]; } head = {
+        inode, number, length, first, second, kind, {0}};
+    put(&head, sizeof head);
+    put(one, first);
+    put(other, second);
+    put(data, size);
+}
+
+/* Some libraries rename by a call of their own, which passes nobody. A young file with such a library's name for temporary files
+   is looked for at every change, and its rename is told when its name is gone. */
+#define YOUNG 64
+#define TEMPORARY ".tmp"
+static struct { uint64_t inode; char path[PATH_MAX]; } young[YOUNG];
+
+static void tell_unseen_renames(void) {
+    for (int at = 0; at < YOUNG; at++) {
+        struct stat found;
+        if (!young[at].inode || (!lstat(young[at].path, &found) && found.st_ino == young[at].inode))
+            continue;
+        char place[PATH_MAX], *name;
+        snprintf(place, sizeof place, "%s", young[at].path);
+        *(name = strrchr(place, '/')) = 0;
+        DIR *folder = opendir(place);
+        for (struct dirent *entry; folder && (entry = readdir(folder));)
+            if (entry->d_ino == young[at].inode) {
+                char path[2 * PATH_MAX];
+                snprintf(path, sizeof path, "%s/%s", place, entry->d_name);
+                put_entry('r', 0, 0, young[at].path, path, "", 0);
+            }
+        if (folder)
+            closedir(folder);
+        young[at].inode = 0;
+    }
+}
+
+static void grow_up(uint64_t inode, const char *path) {
+    if (strncmp(strrchr(path, '/') + 1, TEMPORARY, strlen(TEMPORARY)))
+        return;
+    for (int at = 0; at < YOUNG; at++)
+        if (!young[at].inode) {
+            young[at].inode = inode;
+            snprintf(young[at].path, sizeof young[at].path, "%s", path);
+            return;
+        }
+    abort();
+}
+
+static void tell(char kind, uint64_t inode, uint64_t number, const char *one, const char *other, const void *data, size_t size) {
+    tell_unseen_renames();
+    put_entry(kind, inode, number, one, other, data, size);
+    if (kind == 'c')
+        grow_up(inode, one);
+}
+
+void power_mark(const char *word) {
+    pthread_mutex_lock(&turn);
+    tell('!', 0, 0, word, "", "", 0);
+    pthread_mutex_unlock(&turn);
+}
+
+static int is_ours(const char *path) {
+    return root_length && !strncmp(path, root, root_length) && (path[root_length] == '/' || !path[root_length]);
+}
+
+static int place_of(int handle, char *path) {
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", handle);
+    ssize_t length = readlink(link, path, PATH_MAX - 1);
+    path[length < 0 ? 0 : length] = 0;
+    return length >= 0;
+}
+
+static int path_at(int folder, const char *name, char *path) {
+    if (name[0] == '/')
+        return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX;
+    char base[PATH_MAX];
+    if (folder == AT_FDCWD ? !getcwd(base, sizeof base) : !place_of(folder, base))
+        return 0;
+    return snprintf(path, PATH_MAX, "%s/%s", base, name) < PATH_MAX;
+}
+
+static int ours_at(int folder, const char *name, char *path) { return root_length && path_at(folder, name, path) && is_ours(path); }
+
+static int ours(int handle, struct stat *found) {
+    char path[PATH_MAX];
+    return root_length && place_of(handle, path) && is_ours(path) && !fstat(handle, found);
+}
+
+/* Files that were opened */
+
+static int opened(int (*real)(int, const char *, int, ...), int folder, const char *name, int flags, mode_t mode) {
+    char path[PATH_MAX];
+    if (!(flags & (O_CREAT | O_TRUNC)) || !ours_at(folder, name, path))
+        return real(folder, name, flags, mode);
+    pthread_mutex_lock(&turn);
+    struct stat before, after;
+    int was_there = !fstatat(folder, name, &before, 0);
+    int handle = real(folder, name, flags, mode);
+    if (handle >= 0 && !fstat(handle, &after) && S_ISREG(after.st_mode)) {
+        if (!was_there)
+            tell('c', after.st_ino, 0, path, "", "", 0);
+        else if (flags & O_TRUNC)
+            tell('t', after.st_ino, 0, "", "", "", 0);
+    }
+    pthread_mutex_unlock(&turn);
+    return handle;
+}
+
+#define MODE(last) mode_t mode = 0; if (flags & (O_CREAT | O_TMPFILE)) { va_list rest; va_start(rest, last); mode = va_arg(rest, mode_t); va_end(rest); }
+int open(const char *name, int flags, ...) { MODE(flags) return opened(NEXT(openat), AT_FDCWD, name, flags, mode); }
+int open64(const char *name, int flags, ...) { MODE(flags) return opened(NEXT(openat64), AT_FDCWD, name, flags, mode); }
+int openat(int folder, const char *name, int flags, ...) { MODE(flags) return opened(NEXT(openat), folder, name, flags, mode); }
+int openat64(int folder, const char *name, int flags, ...) { MODE(flags) return opened(NEXT(openat64), folder, name, flags, mode); }
+
+/* Bytes that were written */
+
+static void told_written(int handle, const struct stat *found, off64_t at, ssize_t size, const void *data) {
+    if (size <= 0)
+        return;
+    char *copy = NULL;
+    if (!data) { /* one file was copied to another inside the system: read what is there now */
+        char link[64];
+        snprintf(link, sizeof link, "/proc/self/fd/%d", handle);
+        int again = NEXT(open)(link, O_RDONLY | O_CLOEXEC);
+        data = copy = malloc((size_t)size);
+        if (again < 0 || !copy || pread(again, copy, (size_t)size, at) != size)
+            abort();
+        close(again);
+    }
+    tell('w', found->st_ino, (uint64_t)at, "", "", data, (size_t)size);
+    free(copy);
+}
+
+#define WRITING(name, parameters, arguments, data, given_place) \
+    ssize_t name parameters { \
+        struct stat found; \
+        if (!ours(handle, &found)) return NEXT(name) arguments; \
+        pthread_mutex_lock(&turn); \
+        ssize_t done = NEXT(name) arguments; \
+        int failure = errno; \
+        off64_t start = given_place; \
+        told_written(handle, &found, start, done, data); \
+        pthread_mutex_unlock(&turn); \
+        errno = failure; \
+        return done; \
+    }
+#define HERE (lseek64(handle, 0, SEEK_CUR) - (done > 0 ? done : 0))
+WRITING(write, (int handle, const void *data, size_t size), (handle, data, size), data, HERE)
+WRITING(pwrite, (int handle, const void *data, size_t size, off_t at), (handle, data, size, at), data, at)
+WRITING(pwrite64, (int handle, const void *data, size_t size, off64_t at), (handle, data, size, at), data, at)
+WRITING(writev, (int handle, const struct iovec *parts, int number), (handle, parts, number), NULL, HERE)
+WRITING(sendfile, (int handle, int from, off_t *at, size_t size), (handle, from, at, size), NULL, HERE)
+WRITING(sendfile64, (int handle, int from, off64_t *at, size_t size), (handle, from, at, size), NULL, HERE)
+WRITING(copy_file_range, (int from, off64_t *off, int handle, off64_t *at, size_t size, unsigned flags),
+        (from, off, handle, at, size, flags), NULL, (at ? *at - (done > 0 ? done : 0) : HERE))
+
+/* Everything else: done, and told where it was done */
+
+#define HANDLED(name, kind, parameters, arguments, number) \
+    int name parameters { \
+        struct stat found; \
+        if (!ours(handle, &found)) return NEXT(name) arguments; \
+        pthread_mutex_lock(&turn); \
+        int done = NEXT(name) arguments; \
+        if (!done) tell(kind, found.st_ino, (uint64_t)(number), "", "", "", 0); \
+        pthread_mutex_unlock(&turn); \
+        return done; \
+    }
+HANDLED(ftruncate, 't', (int handle, off_t size), (handle, size), size)
+HANDLED(ftruncate64, 't', (int handle, off64_t size), (handle, size), size)
+
+/* A directory that is synced is told with the names in it. */
+static void told_synced(int handle, const struct stat *found) {
+    if (!S_ISDIR(found->st_mode)) {
+        tell('s', found->st_ino, 0, "", "", "", 0);
+        return;
+    }
+    char link[64], *names = NULL;
+    size_t size = 0;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", handle);
+    DIR *folder = opendir(link);
+    FILE *listing = open_memstream(&names, &size);
+    if (!folder || !listing)
+        abort();
+    for (struct dirent *entry; (entry = readdir(folder));)
+        fprintf(listing, "%ju %s%c", (uintmax_t)entry->d_ino, entry->d_name, 0);
+    closedir(folder);
+    fclose(listing);
+    tell('D', found->st_ino, 0, "", "", names, size);
+    free(names);
+}
+
+#define SYNCING(name) \
+    int name(int handle) { \
+        struct stat found; \
+        if (!ours(handle, &found)) return NEXT(name)(handle); \
+        pthread_mutex_lock(&turn); \
+        int done = NEXT(name)(handle); \
+        if (!done) told_synced(handle, &found); \
+        pthread_mutex_unlock(&turn); \
+        return done; \
+    }
+SYNCING(fsync)
+SYNCING(fdatasync)
+
+#define NAMED(name, kind, folder, path, parameters, arguments) \
+    int name parameters { \
+        char place[PATH_MAX]; \
+        struct stat found = {0}; \
+        if (!ours_at(folder, path, place)) return NEXT(name) arguments; \
+        pthread_mutex_lock(&turn); \
+        int done = NEXT(name) arguments; \
+        int failure = errno; \
+        if (!done) { (void)fstatat(folder, path, &found, AT_SYMLINK_NOFOLLOW); tell(kind, found.st_ino, 0, place, "", "", 0); } \
+        pthread_mutex_unlock(&turn); \
+        errno = failure; \
+        return done; \
+    }
+NAMED(unlink, 'u', AT_FDCWD, path, (const char *path), (path))
+NAMED(unlinkat, 'u', folder, path, (int folder, const char *path, int flags), (folder, path, flags))
+NAMED(rmdir, 'u', AT_FDCWD, path, (const char *path), (path))
+NAMED(mkdir, 'd', AT_FDCWD, path, (const char *path, mode_t mode), (path, mode))
+NAMED(mkdirat, 'd', folder, path, (int folder, const char *path, mode_t mode), (folder, path, mode))
+
+#define PAIRED(name, kind, source, from, folder, to, parameters, arguments) \
+    int name parameters { \
+        char old[PATH_MAX], new[PATH_MAX]; \
+        if (!ours_at(folder, to, new) || !path_at(source, from, old)) return NEXT(name) arguments; \
+        pthread_mutex_lock(&turn); \
+        int done = NEXT(name) arguments; \
+        int failure = errno; \
+        if (!done) tell(kind, 0, 0, old, new, "", 0); \
+        pthread_mutex_unlock(&turn); \
+        errno = failure; \
+        return done; \
+    }
+PAIRED(rename, 'r', AT_FDCWD, from, AT_FDCWD, to, (const char *from, const char *to), (from, to))
+PAIRED(renameat, 'r', source, from, folder, to, (int source, const char *from, int folder, const char *to), (source, from, folder, to))
+PAIRED(renameat2, 'r', source, from, folder, to, (int source, const char *from, int folder, const char *to, unsigned flags),
+       (source, from, folder, to, flags))
+PAIRED(link, 'l', AT_FDCWD, from, AT_FDCWD, to, (const char *from, const char *to), (from, to))
+PAIRED(linkat, 'l', source, from, folder, to, (int source, const char *from, int folder, const char *to, int flags),
+       (source, from, folder, to, flags))

@@ -1,0 +1,101 @@
+"""The power fails at any moment: what was acknowledged is there afterwards, and whatever else is wrong is told and mended.
+
+In CI each job loses its power at some moment and just after it was acknowledged; with `DURABILITY=full` around every sync, in
+each of three ways in which a disk forgets.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.running import clean_environment
+
+from . import fault, power
+from .conftest import outcomes_of
+from .jobs import JOBS
+
+POINTS = "all" if os.environ.get("DURABILITY") == "full" else "1"
+
+
+@pytest.fixture(scope="module")
+def recorder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if not fault.CAN_BUILD:
+        pytest.skip("the hook needs Linux and a C compiler")
+    return fault.build(tmp_path_factory.mktemp("recorder"), "power")
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory, recorder: Path) -> Mapping[str, Any]:
+    return outcomes_of(tuple(JOBS), tmp_path_factory.mktemp("outages"), recorder, POINTS, program="outages")
+
+
+@pytest.mark.parametrize("job", JOBS)
+##= docs/spec/knowledge.md#the-store
+##% What was acknowledged MUST be found after a power cut.
+def test_a_job_whose_power_fails_loses_nothing_that_was_acknowledged(job: str, outcomes: Mapping[str, Any]) -> None:
+    outcome = outcomes[job]
+    print(f"\n{job}: {outcome['writes']} changes, the power failed {outcome['faults']} times")
+    assert outcome["failures"] == []
+    assert outcome["faults"] >= 3
+
+
+_PROGRAM = """
+import os, sys
+from pathlib import Path
+from tests.durability import power
+root = Path(sys.argv[1])
+power.start_recording(root, root.parent / "record")
+folder = os.open(root, os.O_RDONLY)
+def write(name, data, *, sync):
+    handle = os.open(name, os.O_RDWR | os.O_CREAT, dir_fd=folder)
+    os.write(handle, data)
+    if sync:
+        os.fsync(handle)
+write("both", b"old", sync=True)
+write("content", b"text", sync=True)
+os.mkdir("folder", dir_fd=folder)
+write("name", b"text", sync=False)
+os.unlink("content", dir_fd=folder)
+os.fsync(folder)
+write("both", b"new!", sync=False)
+write("late", b"text", sync=True)
+os.rename("both", "moved", src_dir_fd=folder, dst_dir_fd=folder)
+"""
+
+
+def test_a_disk_without_power_forgets_what_was_not_synced(tmp_path: Path, recorder: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    disk = power.Disk(root)
+    subprocess.run(
+        [sys.executable, "-c", _PROGRAM, str(root)],
+        cwd=Path(__file__).parents[2],
+        env=clean_environment({"LD_PRELOAD": str(recorder)}),
+        timeout=60,
+        check=True,
+    )
+    for change in power.read_record(tmp_path / "record"):
+        disk.follow(change)
+    assert [*disk.differences()] == []
+
+    disk.write_to(tmp_path / "left", "least", seed=1)
+    left = {path.name: path.read_bytes() for path in (tmp_path / "left").iterdir() if path.is_file()}
+    assert left == {"both": b"old", "name": b""}
+    assert (tmp_path / "left/folder").is_dir()
+
+    kept = set()
+    for seed in range(40):
+        torn = tmp_path / f"torn-{seed}"
+        disk.write_to(torn, "torn", seed)
+        kept.add((tuple(sorted(path.name for path in torn.iterdir())), (torn / "name").read_bytes()))
+    names = {found for found, _ in kept}
+    assert ("both", "folder", "name") in names
+    assert ("folder", "late", "moved", "name") in names
+    assert {content for _, content in kept} == {b"", b"text"}
