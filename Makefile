@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test lint fix bench fuzz soak durability blackbox differential conformance docs schema golden badge lock bundle clean
+.PHONY: help setup demo test retest lint fix bench fuzz soak durability attacks blackbox differential conformance docs schema golden badge lock bundle clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -45,6 +45,9 @@ soak: $(STAMP)  ## Keep servers busy for SOAK_SECONDS (600); fails when memory, 
 
 durability: $(STAMP)  ## Kill, fill and damage at every write, and ten thousand operations among nine servers
 	DURABILITY=full $(BIN)/python -m pytest -s tests/durability
+
+attacks: $(STAMP)  ## Fire at full size: a million files, a hundred thousand notes, links and names of tools
+	ATTACKS=full $(BIN)/python -m pytest -s tests/attacks/test_i_limits.py tests/attacks/test_e_injection.py
 
 blackbox: $(STAMP)  ## Run the cases of real systems that stand in ../shared, where they are there
 	$(BIN)/python -m pytest tests/blackbox

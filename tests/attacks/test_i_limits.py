@@ -82,10 +82,15 @@ def test_i1_the_parameters_of_every_route_are_bounded(arena: Arena) -> None:
 
 # -- files that want to hurt ------------------------------------------------------------------------------------------
 
+FULL = os.environ.get("ATTACKS") == "full"
 DEEP = 100_000
 LINKS = 100_000
-NOTES = 1_000
-FILES = 2_000
+NOTES = 100_000 if FULL else 1_000
+FILES = 1_000_000 if FULL else 2_000
+FILES_IN_A_FOLDER = 100_000
+INGEST_SECONDS = 3_600 if FULL else 60
+MEGABYTES = 3_000 if FULL else 800
+SHOWN_LINKS = 10_000
 CODE = {
     "py": "(", "ts": "{", "js": "[", "go": "(", "rs": "{", "java": "(", "c": "(", "cpp": "<a>", "tsx": "<a>",
 }  # fmt: skip
@@ -111,10 +116,11 @@ def build_bombs(root: Path) -> None:
     for number in range(NOTES):
         text = f"# N{number}\n\n[[n{(number + 1) % NOTES}]] [[harbour]] [[n{number}]]\n"
         (root / "notes" / f"n{number}.md").write_text(text, encoding="utf-8")
-    many = root / "src" / "many"
-    many.mkdir()
     for number in range(FILES):
-        (many / f"f{number}.txt").touch()
+        folder = root / "src" / f"many{number // FILES_IN_A_FOLDER}"
+        if number % FILES_IN_A_FOLDER == 0:
+            folder.mkdir()
+        (folder / f"f{number}.txt").touch()
     (root / "notes" / "long.md").write_text("# Long\n\n" + "word " * 400_000, encoding="utf-8")
 
 
@@ -122,9 +128,12 @@ def build_bombs(root: Path) -> None:
 def bombed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
     with open_arena("http", tmp_path_factory.mktemp("bombs"), prepare=build_bombs) as running:
         started = time.monotonic()
-        shot = running.fire("km-ingest-trigger", {"profile": "attack"}, timeout=170)
-        assert shot.code is None, shot.text
-        assert time.monotonic() - started < 60 * running.allowed_seconds
+        # A run that takes longer than a call may is gone on with by the next call.
+        while (shot := running.fire("km-ingest-trigger", {"profile": "attack"}, timeout=170)).code is not None:
+            assert FULL, shot.text
+            assert shot.code in ("timeout", "unavailable"), shot.text
+            assert time.monotonic() - started < INGEST_SECONDS * running.allowed_seconds
+        assert time.monotonic() - started < INGEST_SECONDS * running.allowed_seconds
         running.settle()
         yield running
 
@@ -139,7 +148,8 @@ def test_i2_huge_files_many_files_and_many_links_are_counted_and_survived(bombed
     coverage = json.dumps(bombed.fire("km-coverage-summary").result)
     assert "too_large" in coverage
     page = bombed.fire("get_page", {"slug": "harbour"})
-    assert len(page.result["backlinks"]) >= NOTES
+    assert len(page.result["backlinks"]) + page.result.get("omitted", {}).get("backlinks", 0) >= NOTES
+    assert len(page.result["backlinks"]) >= min(NOTES, SHOWN_LINKS)
     for tool, arguments in (
         ("get_connections", {"slug": "harbour"}),
         ("get_connections", {"slug": "links"}),
@@ -152,7 +162,7 @@ def test_i2_huge_files_many_files_and_many_links_are_counted_and_survived(bombed
             shot = bombed.fire(tool, arguments, era=era)
             assert shot.code in (None, "too_large"), shot.text[:500]
             assert shot.seconds < 5 * bombed.allowed_seconds, f"{tool} took {shot.seconds} seconds"
-    assert memory_of(bombed) < 800
+    assert memory_of(bombed) < MEGABYTES
     bombed.survived(entries=0)
 
 

@@ -422,8 +422,23 @@ def test_a_reader_has_no_tool_that_writes(writable: WebServer, tool: str) -> Non
 
 
 ##= docs/spec/notes.md#get-page
-##% A maintainer MUST also get the `version` of a page, and a reader no field beyond the five.
+##% A maintainer MUST also get the `version` of a page, and a reader no field beyond the five unless links
+##% are left out.
 def test_a_reader_sees_exactly_the_fields_of_the_contract(writable: WebServer) -> None:
     call(writable.web.as_bearer(ADMIN), "create_page", title="For Readers")
     page = call(writable.web.as_bearer(READER), "get_page", slug="for-readers").json["result"]
     assert set(page) == {"slug", "title", "content", "outlinks", "backlinks"}
+
+
+##= docs/spec/notes.md#get-page
+##% Of more than 10,000 outlinks or backlinks the first 10,000 MUST be given, and `omitted` says how many are left out.
+def test_a_page_with_more_links_than_fit_is_read_and_says_how_many_are_left_out(
+    writable: WebServer,
+) -> None:
+    web = writable.web.as_bearer(ADMIN)
+    targets = "".join(f"[[far-{number}]]\n" for number in range(10_003))
+    call(web, "create_page", title="Hub", content=targets)
+    for tool in ("get_page", "get_connections"):
+        page = call(web, tool, slug="hub").json["result"]
+        assert page["omitted"] == {"outlinks": 3}
+        assert (len(page["outlinks"]), page["outlinks"][-1]) == (10_000, "far-9999")

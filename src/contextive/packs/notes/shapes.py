@@ -50,6 +50,7 @@ class Page(Shape):
     outlinks: list[str]
     backlinks: list[str]
     version: str | None = None
+    omitted: dict[str, int] | None = None
 
 
 class Hits(Shape):
@@ -70,6 +71,7 @@ class Connections(Shape):
     localGraph: dict[str, Any] = Field(  # noqa: N815 - a wire name
         description="nodes (id, title, connections), edges (source, target)"
     )
+    omitted: dict[str, int] | None = None
 
 
 class Change(Shape):

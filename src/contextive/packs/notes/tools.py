@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from contextive.ingest.notes_service import NotesService
@@ -25,6 +26,7 @@ from contextive.registry.paging import encode_cursor, offset_of
 _LABELS = ("notes",)
 _MAX_PROBLEMS = 20
 _MAX_PAGES = 10_000
+_MAX_LINKS = 10_000
 
 
 ##= docs/spec/notes.md#list-pages
@@ -58,7 +60,9 @@ def list_pages(given: PagesInput, ctx: Context) -> Pages:
 ##= docs/spec/notes.md#get-page
 ##% The tool `get_page` MUST take `slug` and answer with `slug`, `title`, `content`, `outlinks` and `backlinks`.
 ##= docs/spec/notes.md#get-page
-##% A maintainer MUST also get the `version` of a page, and a reader no field beyond the five.
+##% A maintainer MUST also get the `version` of a page, and a reader no field beyond the five unless links are left out.
+##= docs/spec/notes.md#get-page
+##% Of more than 10,000 outlinks or backlinks the first 10,000 MUST be given, and `omitted` says how many are left out.
 @pack.tool(
     "get_page",
     title="Get a page",
@@ -69,14 +73,22 @@ def list_pages(given: PagesInput, ctx: Context) -> Pages:
 def get_page(given: PageInput, ctx: Context) -> Page:
     view, note = ctx.service(NotesService).page(given.slug)
     may_write = ctx.caller.scope.covers(Scope.MAINTAINER)
+    outlinks, backlinks = view.catalog.outlinks(note), view.catalog.backlinks(note)
     return Page(
         slug=note.slug,
         title=note.title,
         content=note.content,
-        outlinks=view.catalog.outlinks(note),
-        backlinks=view.catalog.backlinks(note),
+        outlinks=outlinks[:_MAX_LINKS],
+        backlinks=backlinks[:_MAX_LINKS],
         version=note.version if may_write else None,
+        omitted=_omitted(outlinks, backlinks),
     )
+
+
+def _omitted(outlinks: Sequence[str], backlinks: Sequence[str]) -> dict[str, int] | None:
+    """How many links of each kind an answer leaves out."""
+    more = {"outlinks": len(outlinks) - _MAX_LINKS, "backlinks": len(backlinks) - _MAX_LINKS}
+    return {kind: number for kind, number in more.items() if number > 0} or None
 
 
 ##= docs/spec/notes.md#search
@@ -122,11 +134,13 @@ async def ask_pages(given: AskInput, ctx: Context) -> Answered:
 )
 def get_connections(given: PageInput, ctx: Context) -> Connections:
     view, note = ctx.service(NotesService).page(given.slug)
+    outlinks, backlinks = view.catalog.outlinks(note), view.catalog.backlinks(note)
     return Connections(
         slug=note.slug,
-        outlinks=view.catalog.outlinks(note),
-        backlinks=view.catalog.backlinks(note),
+        outlinks=outlinks[:_MAX_LINKS],
+        backlinks=backlinks[:_MAX_LINKS],
         localGraph=_shown(view.catalog.local_graph(note)),
+        omitted=_omitted(outlinks, backlinks),
     )
 
 
