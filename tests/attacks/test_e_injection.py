@@ -418,11 +418,15 @@ def test_e12_no_name_of_a_caller_makes_a_series(arena: Arena) -> None:
     before = _series(web)
     before_bytes = _resident(arena)
     for number in range(NAMES):
-        arena.fire(f"tool-{number}", {f"argument-{number}": 1}, era=ERAS[number % 2])
-        web.request("POST", f"/api/v1/tools/none-{number}", b"{}", {"Content-Type": "application/json"})
-        if number < FEW_NAMES:
+        # The first few go through every door, the rest through one after the other.
+        door = number % 4 if number >= FEW_NAMES else None
+        if door in (None, 0, 1):
+            arena.fire(f"tool-{number}", {f"argument-{number}": 1}, era=ERAS[number % 2])
+        if door in (None, 2):
+            web.request("POST", f"/api/v1/tools/none-{number}", b"{}", {"Content-Type": "application/json"})
+        if door in (None, 3):
             web.get(f"/api/v1/graph/nodes/none-{number}")
-        else:
+        if number >= FEW_NAMES:
             arena.shots.clear()  # each was answered; all of them together need not be kept
     grown = _series(web) - before
     assert not any("none-" in name or "tool-" in name or "argument-" in name for name in grown)
