@@ -25,6 +25,10 @@ test: $(STAMP) lint  ## Lint, types, all tests, and this project's own requireme
 	$(BIN)/duvet report --ci
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
+retest: $(STAMP) lint  ## Run the tests that failed last once more, one at a time
+	$(BIN)/duvet report --ci
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
+
 lint: $(STAMP)  ## Format check, lint and strict types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .

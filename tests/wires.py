@@ -160,8 +160,7 @@ class Pipe:
             raise AssertionError(f"nothing came within {timeout} seconds; log: {self.log_text[-2000:]}") from None
         if line is None:
             raise AssertionError(f"the server closed the pipe; log: {self.log_text[-2000:]}")
-        if self._slowness == 1.0:
-            self._slowness = max(1.0, time.monotonic() - self._started_at)
+        self._has_started()
         return json.loads(line, parse_constant=_no_constant)
 
     def rest(self, timeout: float = WAIT_SECONDS) -> list[Any]:
@@ -248,6 +247,7 @@ class Pipe:
             seen = len(self._log)
             for line in self.log_lines():
                 if wanted(line):
+                    self._has_started()
                     return line
             with self._logged:
                 if len(self._log) > seen:
@@ -255,6 +255,10 @@ class Pipe:
                 if self.process.poll() is not None or not self._logged.wait(max(0.0, deadline - time.monotonic())):
                     text = b"".join(self._log).decode("utf-8", "replace")
                     raise AssertionError(f"no such log line within {timeout} seconds: {text[-3000:]}")
+
+    def _has_started(self) -> None:
+        if self._slowness == 1.0:
+            self._slowness = max(1.0, time.monotonic() - self._started_at)
 
     def end(self, timeout: float = WAIT_SECONDS) -> tuple[int, float]:
         """The exit code and how long the process still took to give it."""

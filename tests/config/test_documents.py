@@ -139,7 +139,7 @@ def test_a_problem_inside_a_toml_array_is_placed_at_the_array(project: Project) 
     assert message == "a.toml:3: notes.paths[0]: found 1 (integer), allowed: non-empty string"
 
 
-@settings(database=None, deadline=None, max_examples=300)
+@settings(database=None, max_examples=300)
 @given(st.sampled_from(["a.json", "a.yaml", "a.toml"]), st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
 def test_any_bytes_give_a_document_or_a_config_error(name: str, content: bytes) -> None:
     try:
@@ -149,7 +149,7 @@ def test_any_bytes_give_a_document_or_a_config_error(name: str, content: bytes) 
     document.lines()
 
 
-@settings(database=None, deadline=None, max_examples=300)
+@settings(database=None, max_examples=300)
 @given(st.text(alphabet='{}[]",:\\\n ab1', max_size=60))
 def test_the_scanner_of_json_lines_never_fails(text: str) -> None:
     try:

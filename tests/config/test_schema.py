@@ -143,7 +143,6 @@ def mutated(draw: st.DrawFn) -> dict[str, Any]:
 DOCUMENTS = fitting(SCHEMA)
 QUIET = settings(
     database=None,
-    deadline=None,
     max_examples=400,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )

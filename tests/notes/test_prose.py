@@ -49,7 +49,7 @@ def links(content: str, stretches: list[tuple[int, int]]) -> list[str]:
     return [found[0] for start, end in stretches for found in wikilink._written_within(content, start, end)]
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=3000)
 @given(st.lists(PIECES, max_size=14).map("".join))
 def test_a_look_at_the_lines_finds_the_links_that_the_parser_finds(content: str) -> None:
     plain = _plain_prose(content)

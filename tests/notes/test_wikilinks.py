@@ -145,6 +145,6 @@ def test_the_quick_way_for_texts_without_code_finds_what_the_parser_finds(text: 
     ids=lambda text: text[:8],
 )
 def test_hostile_texts_take_no_time(text: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     list(find_links(text))
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10

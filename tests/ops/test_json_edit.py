@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contextive.ops.json_edit import NotEditable, parse, with_value, without_value
@@ -28,7 +28,6 @@ DOCUMENTS = st.builds(
 INDENTS = st.sampled_from([None, 0, 1, 2, 4, "\t"])
 
 
-@settings(deadline=None)
 @given(DOCUMENTS, INDENTS, st.booleans())
 def test_a_value_is_set_and_removed_and_nothing_else_changes(
     document: dict[str, Any], indent: int | None, ascii_only: bool
@@ -42,7 +41,6 @@ def test_a_value_is_set_and_removed_and_nothing_else_changes(
     assert with_value(changed, PATH, ENTRY) == changed
 
 
-@settings(deadline=None)
 @given(st.text(alphabet='{}[]":,/*\\ \n ae1-', max_size=40))
 def test_a_text_is_understood_or_refused(text: str) -> None:
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contextive.ops.json_edit import NotEditable
@@ -83,7 +83,6 @@ def test_an_explicit_table_around_it_stays() -> None:
 NAMES = st.text(min_size=1, max_size=12).filter(lambda name: name != "other")
 
 
-@settings(deadline=None)
 @given(NAMES, st.text(max_size=20), st.lists(st.text(max_size=20), max_size=3))
 def test_every_name_and_value_comes_back_as_it_was(name: str, command: str, arguments: list[str]) -> None:
     entry = {"command": command, "args": arguments}

@@ -184,9 +184,9 @@ def test_nothing_and_far_too_much_are_refused(citation: str, desk: Desk) -> None
 
 def test_a_long_wrong_quote_takes_no_long_time(desk: Desk) -> None:
     desk.project.write("specs/tea.md", "# Tea\n\n" + "the pot brews tea " * 20_000 + "\n")
-    started = time.monotonic()
+    started = time.process_time()
     assert validity(desk, f"//= specs/tea.md#tea\n//# {'the pot brews tee ' * 1000}")["valid"] is False
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_asking_leaves_nothing_behind(desk: Desk) -> None:

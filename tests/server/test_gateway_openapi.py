@@ -108,7 +108,6 @@ def _check(api: Any, method: str, path: str, *, examples: int) -> None:
 
     @settings(
         max_examples=examples,
-        deadline=None,
         database=None,
         phases=[Phase.explicit, Phase.generate],
         suppress_health_check=list(HealthCheck),

@@ -61,8 +61,10 @@ def test_open_streams_end_with_the_server_soon_and_cleanly(workshop: Workshop, n
 
 
 def test_a_slow_call_does_not_keep_the_server_longer_than_configured(workshop: Workshop) -> None:
-    with workshop.http({"server": {"shutdownSeconds": 1}}) as running:
-        connection = socket.create_connection(("127.0.0.1", running.web.port))
+    with (
+        workshop.http({"server": {"shutdownSeconds": 1}}) as running,
+        socket.create_connection(("127.0.0.1", running.web.port)) as connection,
+    ):
         body = b'{"seconds": 60.0}'
         connection.sendall(
             b"POST /api/v1/tools/odd_block HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -72,7 +74,6 @@ def test_a_slow_call_does_not_keep_the_server_longer_than_configured(workshop: W
         assert running.web.get("/healthz").status == 200
         running.process.signal(signal.SIGTERM)
         assert running.process.end_within(2.5) == 0
-        connection.close()
 
 
 ##= docs/spec/host.md#reload

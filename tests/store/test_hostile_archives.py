@@ -161,10 +161,10 @@ def test_a_bomb_of_zeros_is_refused_before_it_is_unpacked(place: Place, tmp_path
         body = tarfile.TarInfo("index.db")
         body.size = huge
         packed.write(body.tobuf(tarfile.GNU_FORMAT) + b"\0" * (1 << 24))
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(TooLarge):
         check_archive(bomb)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_what_is_no_archive_is_refused(place: Place, tmp_path: Path) -> None:

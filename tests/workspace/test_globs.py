@@ -131,19 +131,19 @@ def test_generated_directories_are_left_out_on_request_unless_named(tmp_path: Pa
 def test_a_pattern_with_astronomically_many_readings_is_walked_once(tmp_path: Path) -> None:
     deep = "/".join(["a"] * 40)
     _write(tmp_path, f"{deep}/x.rs")
-    started = time.monotonic()
+    started = time.process_time()
     assert walked(tmp_path, "/".join(["**/a"] * 20 + ["**", "*.rs"])) == [f"{deep}/x.rs"]
     assert walked(tmp_path, "/".join(["**/a"] * 50 + ["*.rs"])) == []
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_a_component_with_many_stars_takes_no_longer_than_one(tmp_path: Path) -> None:
     _write(tmp_path, "a" * 250)
-    started = time.monotonic()
+    started = time.process_time()
     assert walked(tmp_path, "*a" * 100 + "*b") == []
     assert walked(tmp_path, "*a" * 100 + "*") == ["a" * 250]
     assert walked(tmp_path, "*[ab]?" * 50 + "*") == ["a" * 250]
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started < 2
 
 
 _NAMES = st.text("ab.", min_size=1, max_size=6).filter(lambda name: set(name) != {"."})

@@ -28,7 +28,7 @@ ignore_files = st.dictionaries(folders, ignore_file, max_size=3)
 
 ##= docs/spec/knowledge.md#files-of-the-index
 ##% What git or `.contextiveignore` ignores MUST NOT be indexed.
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(tree=files, rules=ignore_files, excluded=ignore_file)
 def test_the_files_that_are_found_are_those_that_git_does_not_ignore(
     tree: list[tuple[str, str]], rules: dict[str, str], excluded: str
@@ -89,10 +89,10 @@ def test_a_mark_at_the_start_of_the_file_and_windows_line_ends_are_no_part_of_a_
 def test_no_rule_takes_long(rule: bytes) -> None:
     rules = parse_rules(rule)
     path = b"/".join([b"a" * 60] * 60)
-    start = time.perf_counter()
+    start = time.process_time()
     if rules is not None:
         rules.verdict(path, b"a" * 60, False)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_a_file_of_rules_without_rules_costs_nothing() -> None:

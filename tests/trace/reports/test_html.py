@@ -376,10 +376,10 @@ def test_a_large_project_is_written_in_time_that_grows_with_its_size() -> None:
         code = "".join(f"//= s.md#s{n // 10}\n//# It MUST do {n // 10} and {n % 10}.\n\n" for n in range(count))
         sample = Sample({"s.md": spec}, {"a.rs": code})
         assert len(sample.requirements) == count
-        started = time.perf_counter()
+        started = time.process_time()
         page = write_html(sample.analysis, project="p", date="d", code_of=lambda _: Code(1, ["code"]))
         assert len(page) < count * 2500
-        return time.perf_counter() - started
+        return time.process_time() - started
 
     assert seconds(2000) < 20 * max(seconds(400), 0.01)
 
