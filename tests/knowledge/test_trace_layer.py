@@ -130,3 +130,14 @@ def test_a_comment_belongs_to_what_it_stands_above_or_in(lines: tuple[int, int],
     symbols = [symbol("kind", 1, 12), symbol("inner", 2, 5), symbol("method", 9, 10), symbol("next", 16, 20)]
     found = symbol_at(symbols, *lines)
     assert (found.name if found else None) == expected
+
+
+def test_a_specification_that_has_a_url_is_found_in_the_file_that_stores_it() -> None:
+    url, file = "https://spec.example/pot.md", "kept/spec.example/pot.txt"
+    text = "# Pot\n\n## Brewing\n\nThe pot MUST brew.\n"
+    wanted = f"//= {url}#brewing\n//= type=spec\n//= level=MUST\n//# The pot MUST brew.\n"
+    catalog = TraceCatalog(trace({url: text}, {"requirements.rs": wanted}), {}, download_dir="kept")
+    assert [chunk.text for chunk in requirement_chunks(catalog)[file]] == ["The pot MUST brew."]
+    layer = trace_layer(catalog, {file: f"DesignDoc:{file}"}, {})
+    assert Edge(BREW, "PART_OF", f"DesignDoc:{file}") in layer.edges
+    assert next(node for node in layer.nodes if node.label == "Specification").properties["path"] == file

@@ -46,7 +46,7 @@ def trace_layer(
     nodes: dict[str, Node] = {}
     edges: set[Edge] = set()
     for entry in catalog.specifications.values():
-        home = Node("Specification", entry.id, _specification_facts(entry))
+        home = Node("Specification", entry.id, _specification_facts(catalog, entry))
         nodes[home.id] = home
         for section in entry.specification.sections:
             inner = _section_node(entry, section)
@@ -57,7 +57,7 @@ def trace_layer(
         node = _requirement_node(catalog, entry, requirement)
         nodes.setdefault(node.id, node)
         edges.add(Edge(node.id, "PART_OF", _section_node(entry, requirement.section).id))
-        document = artifacts.get(local_path(entry) or "")
+        document = artifacts.get(catalog.file_of(entry) or "")
         if document is not None:
             edges.add(Edge(node.id, "PART_OF", document))
     speakers = _Speakers(catalog, artifacts, symbols)
@@ -77,26 +77,18 @@ def trace_layer(
 ##= docs/spec/knowledge.md#chunks-and-symbols
 ##% Each requirement of a specification MUST be a chunk of its own.
 def requirement_chunks(catalog: TraceCatalog, first_sequence: int = 0) -> dict[str, tuple[Chunk, ...]]:
-    """One chunk for each requirement, by the path or URL of its specification.
+    """One chunk for each requirement, by the path of its specification in the project, or by its URL.
 
     A text that stands in several sections of one specification is one requirement, and one chunk.
     """
     found: dict[str, dict[str, Chunk]] = {}
     for requirement in catalog.requirements:
         entry = catalog.entry_of(requirement.target)
-        path = local_path(entry) or entry.url
+        path = catalog.file_of(entry) or entry.url
         chunks = found.setdefault(path, {})
         chunk = _chunk(path, entry, requirement, first_sequence + len(chunks))
         chunks.setdefault(chunk.chunk_id, chunk)
     return {path: tuple(chunks.values()) for path, chunks in found.items()}
-
-
-def local_path(entry: SpecificationEntry) -> str | None:
-    """The path of a specification's file in the project; None for one that is known by its URL, or lies elsewhere."""
-    if entry.target.is_url:
-        return None
-    path = posixpath.normpath(entry.target.path_in_project or entry.target.path)
-    return None if path.startswith(("/", "../")) or path == ".." else path
 
 
 def _chunk(path: str, entry: SpecificationEntry, requirement: Requirement, sequence: int) -> Chunk:
@@ -116,12 +108,12 @@ def _chunk(path: str, entry: SpecificationEntry, requirement: Requirement, seque
     )
 
 
-def _specification_facts(entry: SpecificationEntry) -> dict[str, str | None]:
+def _specification_facts(catalog: TraceCatalog, entry: SpecificationEntry) -> dict[str, str | None]:
     return {
         "id": entry.id,
         "name": entry.name,
         "url": entry.url if entry.target.is_url else None,
-        "path": local_path(entry),
+        "path": catalog.file_of(entry),
         "format": entry.specification.format.value,
     }
 

@@ -114,6 +114,14 @@ class TraceCatalog:
         }
         self._by_target = {entry.target: entry for entry in self.specifications.values()}
 
+    def file_of(self, entry: SpecificationEntry) -> str | None:
+        """The path of a specification's text in the project; None for one that lies elsewhere."""
+        target = entry.target
+        if target.is_url and not self._download_dir:
+            return None
+        path = posixpath.normpath(stored_path(target.path_in_project or target.path, self._download_dir))
+        return None if path.startswith(("/", "../")) or path == ".." else path
+
     def _stored_at(self, path: str) -> list[SpecificationEntry]:
         """The specifications that a path or URL names, in whichever of its spellings."""
         wanted = stored_path(path, self._download_dir)

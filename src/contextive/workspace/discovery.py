@@ -1,9 +1,9 @@
 """Which files of a project are to be indexed: one walk that looks at names and times, and opens nothing but ignore files.
 
-Left out are directories whose name starts with a dot, dependencies and caches, what git or a `.contextiveignore` ignores, what
-the configuration excludes, files that hold secrets by their name, images and other binaries by their ending, files that are
-too large, and everything that is no regular file. Links are not followed: what they lead to inside the project is found at
-its own place. A directory that is left out counts once.
+Left out are directories whose name starts with a dot (all but the texts of specifications in `.duvet/specifications`),
+dependencies and caches, what git or a `.contextiveignore` ignores, what the configuration excludes, files that hold secrets by
+their name, images and other binaries by their ending, files that are too large, and everything that is no regular file. Links
+are not followed: what they lead to inside the project is found at its own place. A directory that is left out counts once.
 
 `.contextiveignore` has the syntax of `.gitignore` and the last word: with `!` it brings back what git ignores. Patterns of
 the configuration are written in the same language, from the root. A directory that an include pattern names is included with
@@ -34,6 +34,9 @@ GENERATED_DIRECTORIES = frozenset({"node_modules", "__pycache__", "bower_compone
 """Directories that hold no work of the project's own, whatever git says of them."""
 GENERATED_MARKS = frozenset({"pyvenv.cfg", "CACHEDIR.TAG"})
 """Files by which a virtual environment and a cache (such as the target directory of cargo) say what they are."""
+STORED_SPECIFICATIONS = ".duvet/specifications"
+"""Where a project keeps the texts of specifications that it names by a URL: what it promised, though in a dot-directory."""
+_WAY_THERE, _, _LAST_STEP = STORED_SPECIFICATIONS.rpartition("/")
 IMAGE_ENDINGS = frozenset(
     {
         "avif", "bmp", "gif", "heic", "ico", "icns", "jpeg", "jpg", "png", "psd", "svg", "svgz", "tif", "tiff",
@@ -142,6 +145,12 @@ class _Walk:
             self.found.skip("generated_directory", folder.path.rstrip("/"))
             return
         git, own = self._with_rules(folder, entries.names)
+        ##= docs/spec/knowledge.md#files-of-the-index
+        ##% The texts of specifications that the project stores below `.duvet/specifications` MUST be indexed like any
+        ##% other file.
+        if folder.path == f"{_WAY_THERE}/":
+            # Nothing beside the one directory that this is the way to.
+            entries = entries._replace(files=[], folders=[e for e in entries.folders if e.name == _LAST_STEP])
         for entry in entries.files:
             path = folder.path + entry.name
             reason = self._reason_for_file(entry, path, git, own, folder.included)
@@ -198,7 +207,7 @@ class _Walk:
     def _reason_for_folder(self, name: str, path: str, git: list[Rules], own: list[Rules]) -> SkipReason | None:
         if path == self.state:
             return "state_directory"
-        if name.startswith("."):
+        if name.startswith(".") and path != _WAY_THERE:
             return "dot_directory"
         if name in GENERATED_DIRECTORIES:
             return "generated_directory"
