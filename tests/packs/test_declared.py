@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,15 @@ print(json.dumps([len(listed), [name for name in sys.modules if name.startswith(
 
 def test_what_is_written_down_is_what_the_modules_declare() -> None:
     assert DECLARED.read_text(encoding="utf-8") == declared_text(), "run `make schema`, and read the difference"
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_nothing_that_is_declared_is_lost_on_the_way_there_and_back(name: str) -> None:
+    read, real = load_builtin(name), import_builtin(name)
+    for kind in ("tools", "resources", "prompts"):
+        for one, other in zip(getattr(read, kind), getattr(real, kind), strict=True):
+            words = [field.name for field in fields(other) if field.name not in ("load", "schemas")]
+            assert [getattr(one, word) for word in words] == [getattr(other, word) for word in words]
 
 
 @pytest.mark.parametrize("name", BUILTIN)

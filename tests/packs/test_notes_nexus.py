@@ -389,8 +389,6 @@ def test_a_maintainer_writes_pages_through_the_dialect(writable: WebServer) -> N
     assert call(web, "update_page", slug="second", version="x").status == 400
 
 
-##= docs/spec/notes.md#calls
-##% An error MUST be given in the field `error` of a JSON object, as a message that says what was wrong.
 @pytest.mark.parametrize(
     ("headers", "status", "said"),
     [

@@ -328,6 +328,36 @@ def test_many_threads_search_at_once(shop: Store) -> None:
     assert all(answer == wanted for answer in answers)
 
 
+def test_many_searches_at_once_answer_as_one_after_the_other(shop: Store) -> None:
+    embed_pending(shop, Dummy(), threading.Event())
+    searching = service(shop)
+    asked = [SearchRequest(query, request_id="same") for query in ("payment card", "gatherAll", "shelf stock", "tests")]
+    alone = [searching.search(one) for one in asked]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(searching.search, asked * 8))
+    assert [one.results for one in together] == [one.results for one in alone] * 8
+
+
+def test_what_went_between_ranking_and_showing_is_not_shown(shop: Store) -> None:
+    whole = service(shop).search(SearchRequest("payment card"))
+
+    class Forgetful:
+        def __getattr__(self, name: str) -> object:
+            return getattr(shop, name)
+
+        def chunks(self, numbers: Sequence[int]) -> object:
+            return {number: row for number, row in shop.chunks(numbers).items() if number != gone}
+
+    gone = next(
+        number
+        for number, row in shop.chunks(range(1, 1000)).items()
+        if row.chunk.chunk_id == whole.results[0].chunk.chunk_id
+    )
+    left = SearchService(Forgetful(), Dummy, clock=lambda: NOW).search(SearchRequest("payment card"))  # type: ignore[arg-type]
+    assert paths(left) == paths(whole)[1:]
+    assert left.metadata.result_count == len(left.results)
+
+
 ##= docs/spec/knowledge.md#keeping-in-step
 ##% A search that does not see the newest changes yet MUST say so, and which state it saw.
 def test_a_search_that_does_not_see_the_newest_changes_says_so(

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contextive.store.sqlite import lexical, tantivy_engine, vectors, writer
+from contextive.store.sqlite import lexical, scanning, tantivy_engine, vectors, writer
 from contextive.store.sqlite.locks import FileLock
 from contextive.store.sqlite.store import SqliteStore
 from contextive.store.values import ChunkFilter, Found, LexicalQuery
@@ -264,8 +264,8 @@ def test_without_simsimd_numpy_gives_the_same_products() -> None:
     query = rng.integers(-127, 127, (1, 16)).astype(np.int8)
     matrix = rng.integers(-127, 127, (9_000, 16)).astype(np.int8)
     expected = matrix.astype(np.int64) @ query[0].astype(np.int64)
-    assert vectors._dots(query, matrix).tolist() == expected.tolist()
-    assert vectors._dots_by_numpy(query, matrix).tolist() == expected.tolist()
+    assert scanning.dots(query, matrix).tolist() == expected.tolist()
+    assert scanning._dots_by_numpy(query, matrix).tolist() == expected.tolist()
 
 
 def test_without_tantivy_fts5_answers_and_says_so(tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from contextive.errors import ConfigError
 from contextive.ingest.traced_project import GeneratedFile, TracedProject, TraceState
-from contextive.ops.duvet_output import ReportOptions, RequirementFiles, Writer, write_file
+from contextive.ops.duvet_output import ReportOptions, RequirementFiles, Writer, all_requirements, write_file
+from contextive.ops.duvet_words import MOST_MEANINGS, Meanings, complaints, outcome
 from contextive.ops.source_lines import Lines
-from contextive.trace.analysis import Analysis, TargetReport
+from contextive.trace.analysis import Analysis
 from contextive.trace.cautions import Surroundings, cautions
 from contextive.trace.citation import CommentStyle, Problem
 from contextive.trace.duvet_config import SourcePattern, TraceSettings, parse_duvet_config

@@ -11,7 +11,6 @@ from pydantic import ValidationError
 from contextive.errors import InvalidRequest
 
 _MAX_PROBLEMS = 5
-_LARGEST_WHOLE = 2**53
 
 
 ##= docs/spec/host.md#tool-calls
@@ -66,7 +65,7 @@ def with_whole_numbers(arguments: Any) -> str:
 
 def _whole(value: Any) -> Any:
     match value:
-        case float() if value.is_integer() and abs(value) <= _LARGEST_WHOLE:
+        case float() if value.is_integer():
             return int(value)
         case dict():
             return {key: _whole(item) for key, item in value.items()}

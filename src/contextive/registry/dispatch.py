@@ -341,7 +341,7 @@ class Dispatcher:
 def parse_arguments(tool: Tool, arguments: Mapping[str, Any]) -> BaseModel:
     """The arguments as the tool's input model, or an `InvalidRequest` that names what is wrong and what is allowed."""
     try:
-        text = json.dumps(_with_integers(tool, arguments), allow_nan=False)
+        text = json.dumps(arguments, allow_nan=False)
     except (ValueError, RecursionError):
         raise InvalidRequest(
             f"The arguments of {tool.name} hold a number that is not finite, or nest too deep."
@@ -362,15 +362,6 @@ def _parsed_again(tool: Tool, text: str) -> BaseModel:
         return tool.input_model.model_validate_json(text, strict=True)
     except ValidationError as problems:
         raise explain_arguments(tool.name, tool.input_schema, problems) from None
-
-
-def _with_integers(tool: Tool, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The arguments with `5.0` as 5 where an integer belongs: to JSON Schema, and to some clients, they are the same."""
-    whole = {name: int(v) for name, v in arguments.items() if isinstance(v, float) and v.is_integer()}
-    if not whole:
-        return arguments
-    declared = tool.input_schema.get("properties", {})
-    return {**arguments, **{n: v for n, v in whole.items() if declared.get(n, {}).get("type") == "integer"}}
 
 
 def well_formed(text: str) -> str:

@@ -36,7 +36,7 @@ def write_down(pack: Pack) -> dict[str, Any]:
         "title": pack.title,
         "description": pack.description,
         "tools": [_write_tool(tool) for tool in pack.tools],
-        "resources": [_words(one, _RESOURCE_WORDS) | {"scope": one.scope.value} for one in pack.resources],
+        "resources": [_write_resource(resource) for resource in pack.resources],
         "prompts": [_write_prompt(prompt) for prompt in pack.prompts],
     }
 
@@ -77,11 +77,21 @@ def _read_tool(entry: Mapping[str, Any], pack: str, load: Callable[[], Pack]) ->
     )
 
 
+def _write_resource(resource: Resource) -> dict[str, Any]:
+    return _words(resource, _RESOURCE_WORDS) | {"scope": resource.scope.value, "members": list(resource.members)}
+
+
 def _read_resource(entry: Mapping[str, Any], pack: str, load: Callable[[], Pack]) -> Resource:
     def code() -> ResourceCode:
         return next(resource.code for resource in load().resources if resource.uri == entry["uri"])
 
-    return Resource(**_chosen(entry, _RESOURCE_WORDS), load=code, scope=Scope(entry["scope"]), pack=pack)
+    return Resource(
+        **_chosen(entry, _RESOURCE_WORDS),
+        load=code,
+        scope=Scope(entry["scope"]),
+        members=tuple(entry["members"]),
+        pack=pack,
+    )
 
 
 def _write_prompt(prompt: Prompt) -> dict[str, Any]:

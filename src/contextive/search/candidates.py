@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from contextive.errors import Unavailable, UpstreamError
@@ -52,8 +49,6 @@ class CandidateFinder:
         self._embedder = embedder
         self._vectors: OrderedDict[tuple[str, str], Matrix] = OrderedDict()
         self._lock = threading.Lock()
-        self._beside = threading.Lock()
-        self._worker: ThreadPoolExecutor | None = None
 
     ##= docs/spec/knowledge.md#requests-of-km-search
     ##% Filters MUST narrow what is searched and not what was found.

@@ -111,7 +111,14 @@ def identify(text: str) -> str:
 
 
 def requirements_of(report: TargetReport) -> tuple[Requirement, ...]:
-    """The requirements of one specification, in the order of its text, each text once a section."""
+    """The requirements of one specification, in the order of its text, each text once a section. Several reports ask for them."""
+    known = report._memory.get("requirements")
+    if not isinstance(known, tuple):
+        known = report._memory["requirements"] = _requirements_of(report)
+    return known
+
+
+def _requirements_of(report: TargetReport) -> tuple[Requirement, ...]:
     source, section_of = report.specification.source, report.specification.section
     line_of = source.line_of
     own: dict[int, tuple[Citation, list[Span]]] = {}

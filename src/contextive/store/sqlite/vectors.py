@@ -40,6 +40,7 @@ from contextive.store.sqlite.progress import (
     write_mark,
 )
 from contextive.store.sqlite.quantisation import decode_vectors, normalised, quantise, reach
+from contextive.store.sqlite.scanning import ROUNDING, dots, kth_best, membership, most_of, within_reach
 from contextive.store.values import ChunkFilter, Discrepancy, Found, Hit, VectorModel
 
 if TYPE_CHECKING:
@@ -55,11 +56,6 @@ _GATHER_SHARE = 0.2
 _FEWEST_CANDIDATES = 512
 """Scored exactly whatever k is. Only when more vectors than this, and than four times k, lie closer together than eight bits
 can tell could one of the best be missed."""
-_ROUNDING = 5e-4
-_SCAN_THREADS = 4
-_MANY_ROWS = 20_000
-"""From so many rows on, a scan is shared between threads."""
-_STRIPES = 64
 _log = logging.getLogger("contextive.store")
 
 
@@ -127,10 +123,10 @@ class VectorSidecar:
         rows: NDArray[Any] | None = None
         if passing is not None and np.count_nonzero(passing) < _GATHER_SHARE * len(passing):
             rows = np.flatnonzero(passing)
-            scores = _dots(steps, np.ascontiguousarray(matrix.rows["vector"][rows]))
+            scores = dots(steps, np.ascontiguousarray(matrix.rows["vector"][rows]))
             scores *= matrix.scales[rows] * scales[0]
         else:
-            scores = _dots(steps, matrix.rows["vector"])
+            scores = dots(steps, matrix.rows["vector"])
             scores *= matrix.scales
             scores *= scales[0]
             if passing is not None:
@@ -141,20 +137,18 @@ class VectorSidecar:
         # A score may be off by the way that both vectors moved when they were rounded.
         more = 2 * float(reach(scales, error)[0])
         # Most rows are further away than the largest error could explain, and need no closer look.
-        likely = np.flatnonzero(
-            scores >= max(_kth_best(scores, k) - more - 2 * (matrix.largest_error + _ROUNDING), -3.0)
-        )
+        likely = np.flatnonzero(scores >= max(kth_best(scores, k) - more - 2 * (matrix.largest_error + ROUNDING), -3.0))
         near = likely
         if len(likely) > k:
             errors = matrix.errors[likely if rows is None else rows[likely]]
-            near = likely[_within_reach(scores[likely], errors, k, more)]
-        near = _most(near, scores, max(16 * k, 4 * _FEWEST_CANDIDATES))
+            near = likely[within_reach(scores[likely], errors, k, more)]
+        near = most_of(near, scores, max(16 * k, 4 * _FEWEST_CANDIDATES))
         chosen = near if rows is None else rows[near]
         if len(chosen) > k:
             # The query as it was, with those that are left, tells more of them apart.
             scores = (matrix.rows["vector"][chosen].astype(np.float32) @ query) * matrix.scales[chosen]
-            near = _within_reach(scores, matrix.errors[chosen], k, 0.0)
-            chosen = chosen[_most(near, scores, max(4 * k, _FEWEST_CANDIDATES))]
+            near = within_reach(scores, matrix.errors[chosen], k, 0.0)
+            chosen = chosen[most_of(near, scores, max(4 * k, _FEWEST_CANDIDATES))]
         return matrix.numbers[chosen]
 
     def _passing(self, matrix: Matrix, where: ChunkFilter, progress: Progress) -> NDArray[np.bool_] | None:
@@ -167,7 +161,7 @@ class VectorSidecar:
             (self._filters.chunks(where, progress), matrix.numbers),
         ):
             if allowed is not None:
-                mask = _membership(held, allowed)
+                mask = membership(held, allowed)
                 passing = mask if passing is None else passing & mask
         return passing
 
@@ -268,10 +262,10 @@ class VectorSidecar:
             ]
             fresh = self._rows(connection, changed)
         gone = np.setdiff1d(np.array(changed, dtype=np.int64), fresh["number"])
-        lost = gone[_membership(gone, matrix.numbers[matrix.alive])]
+        lost = gone[membership(gone, matrix.numbers[matrix.alive])]
         dropped = np.zeros(len(lost), dtype=fresh.dtype)
         dropped["number"] = -lost
-        replaced = int(_membership(fresh["number"], matrix.numbers[matrix.alive]).sum())
+        replaced = int(membership(fresh["number"], matrix.numbers[matrix.alive]).sum())
         dead = matrix.dead + 2 * len(lost) + replaced
         if dead > _DEAD_SHARE * (len(matrix.rows) + len(fresh) + len(lost)) + 64:
             with self._database.snapshot() as connection:
@@ -397,35 +391,6 @@ def score_exactly(found: list[tuple[Any, ...]], query: NDArray[np.float32]) -> t
     return [number for number, _ in found], scores
 
 
-def _kth_best(scores: NDArray[np.float32], k: int) -> float:
-    """The score at the place k, of more than k."""
-    import numpy as np
-
-    width = len(scores) // _STRIPES
-    if width > 4 * k:
-        # The best of many stripes are quick to find. What is below the k-th of them is below the k-th of all.
-        best = scores[: width * _STRIPES].reshape(_STRIPES, width).max(axis=0)
-        scores = scores[scores >= np.partition(best, width - k)[width - k]]
-    return float(np.partition(scores, len(scores) - k)[len(scores) - k])
-
-
-def _within_reach(scores: NDArray[np.float32], errors: NDArray[np.float32], k: int, more: float) -> NDArray[Any]:
-    """The places that could be among the k best, when each score may be off by its error and two by `more` besides."""
-    import numpy as np
-
-    least = _kth_best(scores - errors, k) - more - _ROUNDING
-    return np.flatnonzero(scores + errors >= max(least, -3.0))
-
-
-def _most(chosen: NDArray[Any], scores: NDArray[np.float32], most: int) -> NDArray[Any]:
-    """The best of the chosen places, when there are too many."""
-    import numpy as np
-
-    if len(chosen) <= most:
-        return chosen
-    return chosen[np.argpartition(scores[chosen], len(chosen) - most)[-most:]]
-
-
 def _is_current(mark: Mark, progress: Progress) -> bool:
     return mark.seq is not None and progress.vector_seq <= mark.seq <= progress.generation
 
@@ -470,39 +435,3 @@ def _matrix(mark: Mark, rows: NDArray[Any]) -> Matrix:
     artifacts, scales, errors = (np.array(rows[name]) for name in ("artifact", "scale", "error"))
     reaches = reach(scales, errors)
     return Matrix(mark, rows, numbers, artifacts, scales, reaches, float(reaches.max(initial=0.0)), alive)
-
-
-def _membership(values: NDArray[Any], allowed: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which values are among the allowed, by a table: numbers are small and dense."""
-    import numpy as np
-
-    top = int(max(values.max(initial=0), allowed.max(initial=0)))
-    table = np.zeros(top + 1, dtype=bool)
-    table[allowed] = True
-    inside: NDArray[np.bool_] = table[np.maximum(values, 0)] & (values > 0)
-    return inside
-
-
-def _dots(query: NDArray[np.int8], matrix: NDArray[np.int8]) -> NDArray[np.float32]:
-    """The products of one row with all others."""
-    import numpy as np
-
-    if not len(matrix):
-        return np.empty(0, dtype=np.float32)
-    try:
-        import simsimd
-    except ImportError:
-        return _dots_by_numpy(query, matrix)
-    # Whole numbers come back at half the cost of floating ones; the stub of the package does not know them.
-    threads = min(_SCAN_THREADS, os.cpu_count() or 1) if len(matrix) >= _MANY_ROWS else 1
-    products = simsimd.cdist(query, matrix, metric="dot", out_dtype="int32", threads=threads)  # type: ignore[arg-type]
-    return np.asarray(products).reshape(-1).astype(np.float32)
-
-
-def _dots_by_numpy(query: NDArray[np.int8], matrix: NDArray[np.int8]) -> NDArray[np.float32]:
-    """The same, in parts that need little memory."""
-    import numpy as np
-
-    whole = query[0].astype(np.float32)
-    parts = [matrix[start : start + _BATCH].astype(np.float32) @ whole for start in range(0, len(matrix), _BATCH)]
-    return np.concatenate(parts)
