@@ -116,3 +116,14 @@ def test_without_votes_eval_says_how_to_get_some(command: Command, tmp_path: Pat
     code, said = command("eval", project=tmp_path)
     assert (code, "km-feedback-submit" in said) == (1, True)
     assert "--judgements" in said
+
+
+def test_eval_says_what_is_wrong_with_a_file(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "bytes.jsonl").write_bytes(b"\xff\xfe")
+    for name, wrong in [
+        ("none.jsonl", "There is no file none.jsonl."),
+        ("bytes.jsonl", "bytes.jsonl is no UTF-8 text."),
+    ]:
+        code, said = command("eval", "--judgements", str(tmp_path / name), project=tmp_path)
+        assert code == 2
+        assert wrong in said

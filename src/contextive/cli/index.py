@@ -182,8 +182,12 @@ def _judgements(file: Path) -> tuple[Judgement, ...]:
 
     try:
         text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise UsageError(f"{file.name} cannot be read as UTF-8 text.") from None
+    except FileNotFoundError:
+        raise UsageError(f"There is no file {file.name}.", hint="Give a JSON Lines file of judgements.") from None
+    except OSError as failure:
+        raise UsageError(f"{file.name} cannot be read: {failure.strerror}.") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{file.name} is no UTF-8 text.") from None
     return parse_judgements(text)
 
 
