@@ -171,7 +171,7 @@ class DuvetProject:
             meant = meanings.of(problem) if number < MOST_MEANINGS else ""
             self._print_problem(lines, replace(problem, help=problem.help or meant), "×")
         if problems:
-            self.say(f"  × encountered {len(problems)} {'error' if len(problems) == 1 else 'errors'}")
+            self.say(f"  × encountered {len(problems)} errors")  # also of one: these are duvet's words
         return bool(problems)
 
     def _print_problem(self, lines: Lines, problem: Problem, mark: str) -> None:
