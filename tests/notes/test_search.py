@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from contextive.notes.note import parse_note
 from contextive.notes.search import SearchIndex, keywords_of, relevant_notes
 from contextive.notes.similarity import similar_notes
+from contextive.notes.words import WordGroups
 from tests.notes.making import catalog_of
 
 
@@ -122,3 +123,10 @@ def test_an_index_that_learns_changes_finds_what_a_new_one_finds(edits: list[tup
         index = SearchIndex(notes, index)
         for query in ("a", "ab", "a b", "b\na", "ba ab a", "zz"):
             assert index.search(query, 100) == SearchIndex(notes).search(query, 100)
+
+
+def test_a_note_that_changes_again_and_again_leaves_nothing_behind() -> None:
+    words = WordGroups()
+    for number in range(50):
+        words.learn([parse_note("a.md", f"harbour water {number % 2}")])
+    assert {word: len(groups) for word, groups in words._groups.items()} == {"harbour": 1, "water": 1, "0": 1, "1": 1}

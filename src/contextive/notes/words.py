@@ -42,9 +42,9 @@ class WordGroups:
             if known is None:
                 new.append(note)
             elif known[0] is not note:
-                self._add([note], known[1])
+                self._add([note], known[1], is_new=False)
         for start in range(0, len(new), GROUP):
-            self._add(new[start : start + GROUP], self._count)
+            self._add(new[start : start + GROUP], self._count, is_new=True)
             self._count += 1
         if len(self._groups) > before:
             self._words += _BETWEEN.join(islice(self._groups, before, None)) + _BETWEEN
@@ -59,14 +59,15 @@ class WordGroups:
         narrow = [groups for groups in found if groups is not None]
         return set.intersection(*narrow) if narrow else None
 
-    def _add(self, notes: Sequence[Note], group: int) -> None:
+    def _add(self, notes: Sequence[Note], group: int, *, is_new: bool) -> None:
         words: set[str] = set()
         for note in notes:
             words.update(note.lowered.split())
             self._known[note.path] = note, group
         groups = self._groups
         for word in words:
-            groups[word].append(group)
+            if is_new or group not in groups[word]:
+                groups[word].append(group)
 
     def _any(self, part: str) -> set[int] | None:
         """The groups of all words that hold a part; None where so many do that it is not worth looking."""
