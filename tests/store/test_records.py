@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from contextive.store.protocol import Store
+from contextlib import suppress
+from pathlib import Path
+
+from contextive.store.protocol import Store, Writer
+from contextive.store.sqlite.store import SqliteStore
 from contextive.store.values import AuditEntry, Report, Run, SearchEvent, Vote
 
 from .conftest import StoreFactory
@@ -47,6 +51,63 @@ def test_events_are_kept_up_to_a_number_and_found_by_request(store: Store) -> No
     assert store.events("q3") == tuple(events[6:])
     assert store.events(limit=1) == (events[-1],)
     assert store.events("q0") == ()
+
+
+def test_what_leaves_the_log_of_searches_does_not_cost_more_with_every_vote(tmp_path: Path) -> None:
+    def search(number: int, writer: Writer) -> None:
+        writer.put_events([SearchEvent(f"q{number}", float(number), 1, "words", "a::0", {})], keep=5)
+
+    def steps(number: int) -> int:
+        counted = 0
+
+        def count() -> int:
+            nonlocal counted
+            counted += 1
+            return 0
+
+        with store.transaction() as writer:
+            writer._connection.set_progress_handler(count, 1)
+            search(number, writer)
+            writer._connection.set_progress_handler(None, 1)
+        return counted
+
+    store = SqliteStore(tmp_path)
+    with store.transaction() as writer:
+        for number in range(10):
+            search(number, writer)
+    few = steps(10)
+    for number in range(11, 500):
+        with store.transaction() as writer:
+            search(number, writer)
+            writer.put_vote(Vote(f"q{number}", "a::0", "me", 1.0, None, {}, 1.0))
+    many = steps(500)
+    store.close()
+    assert many < few + 100
+
+
+def test_a_log_of_searches_that_is_to_be_shorter_is_shortened_with_the_next_search(
+    store: Store, store_factory: StoreFactory
+) -> None:
+    events = [SearchEvent(f"q{number}", float(number), 1, "words", "a::0", {}) for number in range(10)]
+    for event in events[:8]:
+        with store.transaction() as writer:
+            writer.put_events([event], keep=6)
+    for asked, event in ((store, events[8]), (store_factory(), events[9])):
+        with asked.transaction() as writer:
+            writer.put_events([event], keep=3)
+    assert store.events() == tuple(events[7:])
+
+
+def test_events_leave_the_log_although_the_transaction_before_was_taken_back(store: Store) -> None:
+    events = [SearchEvent(f"q{number}", float(number), 1, "words", "a::0", {}) for number in range(6)]
+    with store.transaction() as writer:
+        writer.put_events(events[:5], keep=5)
+    with suppress(ZeroDivisionError), store.transaction() as writer:
+        writer.put_events(events[5:], keep=1)
+        raise ZeroDivisionError
+    with store.transaction() as writer:
+        assert writer.put_events(events[5:], keep=2) == 4
+    assert store.events() == tuple(events[4:])
 
 
 ##= docs/spec/gateway.md#km-feedback-submit

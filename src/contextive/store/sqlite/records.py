@@ -38,19 +38,28 @@ def put_report(connection: sqlite3.Connection, report: Report, keep: int) -> Non
 
 ##= docs/spec/care.md#feedback-export
 ##% The searches that were voted on MUST stay when others leave the log.
-def put_events(connection: sqlite3.Connection, events: Sequence[SearchEvent], keep: int) -> int:
+def put_events(
+    connection: sqlite3.Connection, events: Sequence[SearchEvent], keep: int, sifted: int
+) -> tuple[int, int]:
+    """Add events and drop old ones; how many those were, and up to which number only voted ones are left.
+
+    `sifted` is the second of these from the time before. Voted events are never dropped, so to look at all of them each time
+    would take longer with every vote.
+    """
     connection.executemany(
         "INSERT INTO event (request_id, timestamp, rank, query, chunk_id, body) VALUES (?, ?, ?, ?, ?, ?)",
         [(e.request_id, e.timestamp, e.rank, e.query, e.chunk_id, encode_json(e.body)) for e in events],
     )
     # Numbers only grow and old ones go from the front, so the newest `keep` are those behind a number. What somebody voted on
     # stays: without its query a vote says nothing.
+    (newest,) = connection.execute("SELECT coalesce(max(number), 0) FROM event").fetchone()
+    last = max(newest - keep, 0)
     gone = connection.execute(
-        "DELETE FROM event WHERE number <= (SELECT max(number) FROM event) - ?"
+        "DELETE FROM event WHERE number > ? AND number <= ?"
         " AND NOT EXISTS (SELECT 1 FROM vote WHERE vote.request_id = event.request_id)",
-        (keep,),
+        (sifted if sifted <= last else 0, last),
     )
-    return gone.rowcount
+    return gone.rowcount, last
 
 
 ##= docs/spec/gateway.md#km-feedback-submit

@@ -76,6 +76,8 @@ class SqliteStore:
         self._lexical = LexicalSidecar(self._database, self._filters)
         self._vectors: dict[VectorModel, VectorSidecar] = {}
         self._as_of: tuple[int, AsOf] | None = None
+        self._sifted_events: tuple[object, int] = (None, 0)
+        """Of which file, and up to which number its log of searches needs no second look."""
         self._guard = threading.Lock()
 
     # Life
@@ -93,9 +95,11 @@ class SqliteStore:
         with self._database.writing() as connection:
             add_words(connection)
             words = dict(connection.execute("SELECT text, number FROM word"))
-            writer = SqliteWriter(connection, words)
+            identity, (sifted_file, sifted) = self._database.identity, self._sifted_events
+            writer = SqliteWriter(connection, words, sifted if sifted_file == identity else 0)
             yield writer
             writer.finish()
+        self._sifted_events = identity, writer.sifted_events
         if writer.must_last:
             self._database.sync()
 

@@ -45,8 +45,10 @@ _DERIVED_TABLES = (
 class SqliteWriter:
     """The rows of one transaction. `finish` gives it its generation just before the commit."""
 
-    def __init__(self, connection: sqlite3.Connection, words: Mapping[str, int]) -> None:
+    def __init__(self, connection: sqlite3.Connection, words: Mapping[str, int], sifted_events: int = 0) -> None:
         self._connection = connection
+        self.sifted_events = sifted_events
+        """Up to which number the log of searches holds only events that stay."""
         self._statements = Statements(connection, words)
         progress = connection.execute("SELECT generation, next_chunk FROM progress").fetchone()
         self._seq: int = progress[0] + 1
@@ -333,7 +335,8 @@ class SqliteWriter:
         records.put_report(self._connection, report, keep)
 
     def put_events(self, events: Sequence[SearchEvent], keep: int) -> int:
-        return records.put_events(self._connection, events, keep)
+        dropped, self.sifted_events = records.put_events(self._connection, events, keep, self.sifted_events)
+        return dropped
 
     def put_vote(self, vote: Vote) -> None:
         records.put_vote(self._connection, vote)
