@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from contextive.store.sqlite.documents import Document
 from contextive.store.sqlite.filters import folded
-from contextive.store.sqlite.memory import give_back
+from contextive.store.sqlite.memory import give_back, keep_little
 from contextive.store.values import ChunkFilter, Hit, LexicalQuery
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class TantivyEngine:
     def __init__(self, directory: Path | None, *, create: bool) -> None:
         import tantivy
 
+        keep_little()
         self._module = tantivy
         self._schema = _schema()
         if directory is None:
