@@ -17,6 +17,17 @@ class Allowance:
     more: float
 
 
+MEGABYTE = 1024 * 1024
+ALLOWANCES = {
+    "own memory": Allowance(0.05, 4 * MEGABYTE),
+    "mapped files": Allowance(0.25, 32 * MEGABYTE),
+    "descriptors": Allowance(0.0, 4),
+    "log of the database": Allowance(0.5, 8 * MEGABYTE),
+    "p99": Allowance(1.0, 0.1),
+}
+"""What a server may grow by. A kilobyte that each call leaves behind is more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Slope:
     """The middle of the first third and of the last, and whether the last is too much."""
