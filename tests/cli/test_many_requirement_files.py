@@ -1,14 +1,23 @@
-"""A specification of many sections: its requirement files are written beside the rest of the work."""
+"""A large specification: its requirements are extracted, and their files written, beside the rest of the work."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from contextive.ingest.traced_project import TracedProject
+from contextive.ops import requirement_files
+from contextive.ops.requirement_files import RequirementFiles
+from contextive.trace.duvet_config import SpecificationSource, TraceSettings
+from contextive.trace.specification import Specification
+from contextive.trace.target import Target
+from contextive.workspace.files import ProjectFiles
 from tests.running import clean_environment
 
 SECTIONS = 100
@@ -26,16 +35,33 @@ enabled = false
 """
 
 
+MAIN = "from contextive.cli import duvet_main; duvet_main()"
+IN_ONE_PROCESS = f"import contextive.ops.requirement_files as files; files._ENOUGH_BYTES = 1 << 60; {MAIN}"
+ASIDE_IN_VAIN = (
+    "import contextive.ops.requirement_files as files\n"
+    f"def fail(self, pipe): raise OSError\nfiles.RequirementFiles._work = fail\n{MAIN}"
+)
+KILLED_ASIDE = (
+    "import os, signal, contextive.ops.requirement_files as files\n"
+    f"files.write_requirement_files = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n{MAIN}"
+)
+
+
 def _project(folder: Path, pattern: str = "src/**/*.rs") -> Path:
     (folder / ".duvet").mkdir()
     (folder / ".duvet/config.toml").write_text(CONFIG.format(pattern=pattern), encoding="utf-8")
-    sections = (f"## Part {number}\n\nPart {number} MUST hold.\n" for number in range(SECTIONS))
-    (folder / "spec.md").write_text("# Parts\n\n" + "\n".join(sections), encoding="utf-8")
+    filler = "\nThis is known.\nIt has been thought about.\n" * 50
+    sections = (f"## Part {number}\n\nPart {number} MUST hold.\n{filler}" for number in range(SECTIONS))
+    text = "# Parts\n\n" + "\n".join(sections)
+    assert len(text) > requirement_files._ENOUGH_BYTES
+    (folder / "spec.md").write_text(text, encoding="utf-8")
+    (folder / "src").mkdir()
+    (folder / "src/main.rs").write_text("//= spec.md#part-3\n//# Part 3 MUST hold.\n", encoding="utf-8")
     return folder
 
 
-def _duvet(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from contextive.cli import duvet_main; duvet_main()", *arguments]
+def _duvet(folder: Path, *arguments: str, program: str = MAIN) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", program, *arguments]
     return subprocess.run(command, cwd=folder, env=clean_environment({}), capture_output=True, text=True, timeout=60)
 
 
@@ -71,3 +97,53 @@ def test_files_that_are_sources_too_are_written_before_they_are_scanned(tmp_path
     assert first.returncode == second.returncode == 0, first.stderr
     scanned = [next(line for line in done.stderr.splitlines() if "Scanned" in line) for done in (first, second)]
     assert scanned[0].split("s (")[0] == scanned[1].split("s (")[0]
+
+
+def _outcome(folder: Path, program: str) -> tuple[dict[str, str], str, str]:
+    """What a report leaves behind and says, with nothing left of the run before."""
+    shutil.rmtree(folder / ".duvet/requirements", ignore_errors=True)
+    done = _duvet(folder, "report", "--json", "report.json", program=program)
+    assert done.returncode == 0, done.stderr
+    return _written(folder), (folder / "report.json").read_text(encoding="utf-8"), done.stderr
+
+
+def test_it_makes_no_difference_who_extracts(tmp_path: Path) -> None:
+    project = _project(tmp_path)
+    alone = _outcome(project, IN_ONE_PROCESS)
+    assert len(alone[0]) == SECTIONS
+    assert _outcome(project, MAIN) == alone
+    assert _outcome(project, ASIDE_IN_VAIN) == alone, "what fails aside is done again here"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is done aside")
+def test_a_command_whose_files_could_not_be_written_does_not_end_well(tmp_path: Path) -> None:
+    done = _duvet(_project(tmp_path), "report", program=KILLED_ASIDE)
+    assert done.returncode == -signal.SIGKILL, "who writes them again meets the same end"
+
+
+def test_a_specification_that_is_missing_keeps_all_files_from_being_written(tmp_path: Path) -> None:
+    project = _project(tmp_path)
+    config = project / ".duvet/config.toml"
+    more = '[[specification]]\nsource = "other.md"\n\n[report.html]'
+    config.write_text(config.read_text(encoding="utf-8").replace("[report.html]", more), encoding="utf-8")
+    done = _duvet(project, "report")
+    assert done.returncode == 1
+    assert "other.md does not exist" in done.stderr
+    assert _written(project) == {}
+
+
+def test_requirements_of_another_text_are_not_taken_over(tmp_path: Path) -> None:
+    project = TracedProject(
+        ProjectFiles(_project(tmp_path)), TraceSettings(specifications=(SpecificationSource("spec.md"),))
+    )
+    target = Target("spec.md")
+    specification = project.specification(target)
+    assert isinstance(specification, Specification)
+    sent = requirement_files._plain_of(specification, project.extract())
+    files = RequirementFiles(project, write=True)  # not entered: nothing is forked, and what was sent is given here
+    files._sent = {("spec.md", "auto"): (sent[0], sent[1][:1])}
+    assert len(files._received(target, specification)) == 1, "these were sent for this text"
+    files._sent = {("spec.md", "auto"): (sent[0] + 1, sent[1][:1])}
+    assert len(files._received(target, specification)) == SECTIONS
+    files.finish()
+    assert len(_written(tmp_path)) == SECTIONS

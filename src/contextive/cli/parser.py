@@ -67,7 +67,10 @@ def build_parser(program: str = "contextive-mcp") -> Parser:
         allow_abbrev=False,
     )
     parser.add_argument("-v", "--version", action="version", version=f"{program} {__version__}")
-    group = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)
+    # With the name given, no usage is put together to find it.
+    group = parser.add_subparsers(
+        dest="command", metavar="COMMAND", title="commands", parser_class=Parser, prog=program
+    )
     for name, (_, summary) in commands.items():
         group.add_parser(name, help=summary, description=summary + ".", allow_abbrev=False)
     return parser

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
 from operator import is_
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from contextive.errors import ConfigError
 from contextive.trace.analysis import Analysis, Memory, analyse_files
@@ -39,6 +39,9 @@ class GeneratedFile:
     @property
     def text(self) -> str:
         return requirement_file(self.target.path, self.section, self.requirements)
+
+
+Extractor: TypeAlias = Callable[[Target, Specification], list[tuple[Section, list[ExtractedRequirement]]]]
 
 
 class SourceKey(NamedTuple):
@@ -77,6 +80,8 @@ class TracedProject:
     """Whether requirements are extracted in memory; the command line writes them to disk first and reads them back."""
     unify_aliases: bool = False
     """Whether two spellings of one document count as one. duvet's reports keep them apart."""
+    extractor: Extractor | None = None
+    """Who finds the requirements of a specification, where that is not done here."""
     _sources: dict[SourceKey, tuple[FileText | Unreadable, ParsedFile]] = field(default_factory=dict)
     _specifications: dict[Target, tuple[FileText | Unreadable, Specification | str]] = field(default_factory=dict)
     _generated: dict[Target, tuple[Specification, list[GeneratedFile]]] = field(default_factory=dict)
@@ -99,9 +104,13 @@ class TracedProject:
         `folders` are those of this moment, where the caller has looked at them already.
         """
         self._folders = folders or self._folders.look_again()
-        generated = self.extract() if self.extracts else []
-        keys = self._source_keys(generated)
+        keys = self._source_keys()
         parsed = [self._parse(key) for key in keys]
+        # After the sources, because requirements may be extracted elsewhere meanwhile.
+        generated = self.extract() if self.extracts else []
+        written = self._written_keys(keys, generated)
+        keys += written
+        parsed += [self._parse(key) for key in written]
         now: list[object] = [self.settings, *generated, *parsed, *self._specifications_now()]
         if self._last is not None and _same(self._last[0], now):
             return self._last[1]
@@ -189,16 +198,29 @@ class TracedProject:
                 continue
             known = self._generated.get(read_as)
             if known is None or known[0] is not specification:
-                known = self._generated[read_as] = (specification, list(self._generate(target, specification)))
+                known = self._generated[read_as] = (specification, list(self._generate(target, read_as, specification)))
             files += known[1]
         return files
+
+    def extracted(self) -> Iterator[tuple[Target, Specification, list[GeneratedFile]]]:
+        """What was extracted last: each specification as it was read, with its requirement files."""
+        for target, (specification, files) in self._generated.items():
+            yield target, specification, files
+
+    def missing(self) -> Iterator[tuple[Target, str]]:
+        """The configured specifications that cannot be read, each with the reason."""
+        for source in self.settings.specifications:
+            target = self.configured_target(source)
+            outcome = self.specification(Target(target.path, source.format))
+            if isinstance(outcome, str):
+                yield target, outcome
 
     ##= docs/spec/trace.md#formats
     ##% A format that the configuration names for extraction, or a citation for its match, MUST be used in place of
     ##% the guessed one.
     def specification(self, target: Target) -> Specification | str:
         """The specification behind a target, parsed anew only when its text changed; or why there is none."""
-        path = self._path(target)
+        path = self.stored(target)
         content = self.files.read(path)
         known = self._specifications.get(target)
         if known is not None and known[0] is content:
@@ -215,7 +237,8 @@ class TracedProject:
 
     ##= docs/spec/trace.md#targets
     ##% The text of a URL MUST be taken from the copy that is stored in the project.
-    def _path(self, target: Target) -> str:
+    def stored(self, target: Target) -> str:
+        """Where the text of a target stands."""
         return cached_path(target.path, self.settings.download_dir) if target.is_url else target.path
 
     def _document(self, target: Target) -> str:
@@ -240,15 +263,16 @@ class TracedProject:
             raise ConfigError(f"The specification {source.source!r} is not a URL.", hint="Correct it.")
         return Target(url)
 
-    def _generate(self, target: Target, specification: Specification) -> Iterator[GeneratedFile]:
+    def _generate(self, target: Target, read_as: Target, specification: Specification) -> Iterator[GeneratedFile]:
         folder = requirements_dir(target, self.settings.download_dir, self.settings.requirements_dir)
-        for section, requirements in extract_requirements(specification):
+        found = self.extractor(read_as, specification) if self.extractor else extract_requirements(specification)
+        for section, requirements in found:
             path = f"{folder}/{section.id}.toml"
             parsed = _read_back(path, target, section, requirements)
             yield GeneratedFile(path, target, section, requirements, parsed)
 
-    def _source_keys(self, generated: list[GeneratedFile]) -> list[SourceKey]:
-        """Every source file under each way to read it, once. A requirement file that is extracted anyway is left out."""
+    def _source_keys(self) -> list[SourceKey]:
+        """Every source file under each way to read it, once."""
         keys: dict[SourceKey, None] = {}
         readings = [(source.pattern, self._reading_of(source)) for source in self.settings.sources]
         if self.settings.automatic:
@@ -260,11 +284,18 @@ class TracedProject:
         else:
             for pattern, reading in readings:
                 keys |= dict.fromkeys([SourceKey(path, reading) for path in self._matches(pattern)])
-        written = [path for pattern in self.settings.requirement_patterns for path in self._matches(pattern)]
-        if written:
-            extracted, reading = {file.path for file in generated}, self._reading_of(None)
-            keys |= dict.fromkeys(SourceKey(path, reading) for path in written if path not in extracted)
         return list(keys)
+
+    def _written_keys(self, sources: list[SourceKey], generated: list[GeneratedFile]) -> list[SourceKey]:
+        """Every requirement file that is not one of the sources, once. One that is extracted anyway is left out."""
+        written = [path for pattern in self.settings.requirement_patterns for path in self._matches(pattern)]
+        if not written:
+            return []
+        extracted, reading = {file.path for file in generated}, self._reading_of(None)
+        keys = dict.fromkeys(SourceKey(path, reading) for path in written if path not in extracted)
+        return (
+            [key for key in keys if key not in sources] if reading in {key.reading for key in sources} else list(keys)
+        )
 
     def _reading_of(self, source: SourcePattern | None) -> int:
         """The number of a way to read files. Two blocks with equal settings and different patterns are one way."""
@@ -318,7 +349,7 @@ class TracedProject:
         used = configured | state.specifications.keys() | state.specification_problems.keys()
         for target in self._specifications.keys() - used:
             del self._specifications[target]
-        self.files.keep_only({key.path for key in keys} | {self._path(target) for target in self._specifications})
+        self.files.keep_only({key.path for key in keys} | {self.stored(target) for target in self._specifications})
 
     def _is_file(self, path: str) -> bool:
         if path not in self._probed:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from contextive.ingest.traced_project import GeneratedFile, TraceState
+from contextive.ingest.traced_project import TraceState
 from contextive.trace.citation import Problem
 from contextive.trace.duvet_config import TraceSettings
 from contextive.trace.requirement import Requirement, Summary, requirements_of
@@ -121,61 +120,6 @@ class Writer:
 
 def all_requirements(state: TraceState) -> list[Requirement]:
     return [r for report in state.analysis.reports.values() for r in requirements_of(report)]
-
-
-def write_requirement_files(root: Path, generated: Sequence[GeneratedFile]) -> None:
-    """Write the requirement files. They can be made again at any time, so they need no detour through a temporary file."""
-    for folder in {file.path.rpartition("/")[0] for file in generated}:
-        (root / folder).mkdir(parents=True, exist_ok=True)
-    # Without Python's file objects: there are hundreds of small files, and each would be asked what it is.
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | getattr(os, "O_BINARY", 0)
-    for file in generated:
-        data = file.text.encode("utf-8", "surrogatepass")
-        handle = os.open(f"{root}/{file.path}", flags, 0o666)
-        try:
-            while data:
-                data = data[os.write(handle, data) :]
-        finally:
-            os.close(handle)
-
-
-class RequirementFiles:
-    """The requirement files of one run, written beside its other work where that pays.
-
-    Making hundreds of files is waiting for the file system. A process that is forked does that waiting; whatever stops
-    it, the files are then written here, and the error is the one that a user should see.
-    """
-
-    _FEW = 64
-    """So few files are written sooner than a process is forked."""
-
-    def __init__(self, root: Path, generated: Sequence[GeneratedFile]) -> None:
-        self._root = root
-        self._generated = generated
-        self._child: int | None = None
-
-    def begin(self) -> None:
-        if len(self._generated) < self._FEW or not hasattr(os, "fork") or threading.active_count() > 1:
-            write_requirement_files(self._root, self._generated)
-            return
-        self._child = os.fork()
-        if self._child:
-            return
-        # Nothing of the parent's must run here: no handlers at exit, no buffers that would be written twice.
-        status = 1
-        try:
-            write_requirement_files(self._root, self._generated)
-            status = 0
-        finally:
-            os._exit(status)
-
-    def finish(self) -> None:
-        if self._child is None:
-            return
-        _, status = os.waitpid(self._child, 0)
-        self._child = None
-        if status:
-            write_requirement_files(self._root, self._generated)
 
 
 ##= docs/spec/trace.md#reports

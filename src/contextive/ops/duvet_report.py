@@ -1,8 +1,8 @@
 """`duvet report`, step by step: extract, scan, match, write. Each step says what it does; every error is collected.
 
-All of it is done in one process, except that a forked one writes the requirement files where there are many. To make half of the
-HTML in another was tried on 600 sources and 4,000 requirements: the pages that both processes then touch cost as much as the
-second processor gave.
+All of it is done in one process, except that a forked one extracts the requirements of large specifications and writes their
+files. To make half of the HTML in another was tried on 600 sources and 4,000 requirements: the pages that both processes then
+touch cost as much as the second processor gave.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from pathlib import Path
 
 from contextive.errors import ConfigError
 from contextive.ingest.traced_project import GeneratedFile, TracedProject, TraceState
-from contextive.ops.duvet_output import ReportOptions, RequirementFiles, Writer, all_requirements, write_file
-from contextive.ops.duvet_words import MOST_MEANINGS, Meanings, complaints, outcome
+from contextive.ops.duvet_output import ReportOptions, Writer, all_requirements, write_file
+from contextive.ops.duvet_words import complaints, outcome
+from contextive.ops.requirement_files import RequirementFiles
 from contextive.ops.source_lines import Lines
 from contextive.trace.analysis import Analysis
 from contextive.trace.cautions import Surroundings, cautions
@@ -83,13 +84,11 @@ class DuvetProject:
         ##% `trace.fetch`.
         if options.fetch:
             self._fetch(settings)
-        generated, written = self._extract(project, configured)
-        try:
-            return self._report_on(project, generated, options)
-        finally:
-            written.finish()
+        with RequirementFiles(project, write=configured) as written:
+            self._extract(project, written)
+            return self._report_on(project, options)
 
-    def _report_on(self, project: TracedProject, generated: Sequence[GeneratedFile], options: ReportOptions) -> int:
+    def _report_on(self, project: TracedProject, options: ReportOptions) -> int:
         files, settings = project.files, project.settings
         state, sound = self._scan(project)
         lines = Lines(files)
@@ -99,7 +98,7 @@ class DuvetProject:
         analysis = state.analysis
         self.progress("Sorting", "references")
         self.progress("Sorted", f"{sum(len(r.references) for r in analysis.reports.values())} references ")
-        warnings = self._cautions(state, generated)
+        warnings = self._cautions(state, state.generated)
         for warning in warnings:
             self._print_problem(lines, warning, "⚠")
         # What an earlier run left behind is news for who runs this one, and none for who reads a report.
@@ -110,33 +109,25 @@ class DuvetProject:
         """Extract, scan and match without writing any report; None after errors, which were printed."""
         settings, configured = self.settings(options)
         project = TracedProject(ProjectFiles(self.root), settings)
-        _, written = self._extract(project, configured)
-        try:
+        with RequirementFiles(project, write=configured) as written:
+            self._extract(project, written)
             state, sound = self._scan(project)
-        finally:
-            written.finish()
         return state if sound else None
 
-    def _extract(self, project: TracedProject, configured: bool) -> tuple[list[GeneratedFile], RequirementFiles]:
-        """The requirement files of the project, which may still be on their way to the disk."""
+    def _extract(self, project: TracedProject, written: RequirementFiles) -> None:
+        """See that every specification can be read. Its requirements are found beside, or when they are asked for."""
         specifications = project.settings.specifications
         self.progress("Extracting", "requirements")
-        for source in specifications:
-            target = project.configured_target(source)
-            outcome = project.specification(Target(target.path, source.format))
-            if isinstance(outcome, str):
-                hint = " Store its text there, or run again with --fetch." if target.is_url else ""
-                raise ConfigError(f"{outcome}.{hint}")
-        generated = project.extract()
-        written = RequirementFiles(self.root, generated if configured else ())
-        written.begin()
-        if any(_may_name_toml(source.pattern) for source in project.settings.sources):
-            written.finish()  # the files are among those that are scanned next
+        for target, reason in project.missing():
+            hint = " Store its text there, or run again with --fetch." if target.is_url else ""
+            raise ConfigError(f"{reason}.{hint}")
+        # The files may be among those that are scanned next.
+        if not written.aside or any(_may_name_toml(source.pattern) for source in project.settings.sources):
+            written.finish()
         if specifications:
             self.progress("Extracted", f"requirements from {len(specifications)} specifications ")
         else:
             self.progress("Extracted", "no requirements - config does not include any specifications ")
-        return generated, written
 
     def _scan(self, project: TracedProject) -> tuple[TraceState, bool]:
         """What the files say, and whether duvet would accept all of it."""
@@ -166,13 +157,16 @@ class DuvetProject:
     ##% A citation that is not valid MUST make `duvet report` end with the exit code 1, after all errors of its kind
     ##% were shown.
     def _fails(self, lines: Lines, state: TraceState, problems: Sequence[Problem]) -> bool:
+        if not problems:
+            return False
+        from contextive.ops.duvet_meanings import MOST_MEANINGS, Meanings
+
         meanings = Meanings(state)
         for number, problem in enumerate(problems):
             meant = meanings.of(problem) if number < MOST_MEANINGS else ""
             self._print_problem(lines, replace(problem, help=problem.help or meant), "×")
-        if problems:
-            self.say(f"  × encountered {len(problems)} errors")  # also of one: these are duvet's words
-        return bool(problems)
+        self.say(f"  × encountered {len(problems)} errors")  # also of one: these are duvet's words
+        return True
 
     def _print_problem(self, lines: Lines, problem: Problem, mark: str) -> None:
         place = problem.place

@@ -1,23 +1,17 @@
-"""What `duvet report` says at its end: how far the project is, which lines a gate wants, and what a broken citation meant."""
+"""What `duvet report` says at its end: how far the project is, and which lines a gate wants."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from contextive.ingest.traced_project import TraceState
-from contextive.trace.advice import STYLES, judge_citation
 from contextive.trace.analysis import TargetReport
-from contextive.trace.catalog import TraceCatalog
-from contextive.trace.citation import Citation, Place, Problem
+from contextive.trace.citation import Place
 from contextive.trace.level import CitationType
 from contextive.trace.requirement import Requirement, Status, Summary
 from contextive.trace.target import cached_path
 
-MOST_MEANINGS = 20
-"""For so many broken citations the nearest text is looked for; that takes longer than all the rest."""
 MOST_LINES = 10
 """So many lines of one complaint are shown. Who has more of them wants another view."""
-_JUDGED = frozenset({"specification_not_found", "section_missing", "section_not_found", "quote_not_found"})
 _WORDS: Mapping[Status, tuple[str, str]] = {
     Status.NOT_STARTED: ("is not started", "are not started"),
     Status.TODO: ("is a todo", "are todos"),
@@ -60,26 +54,6 @@ def complaints(
     if require_tests and untested:
         yield "  × Citation missing test."
         yield from _listed(untested, "test")
-
-
-class Meanings:
-    """What broken citations probably meant, found out when it is asked for."""
-
-    def __init__(self, state: TraceState) -> None:
-        self._state = state
-        self._asked: tuple[TraceCatalog, dict[Problem, Citation]] | None = None
-
-    def of(self, problem: Problem) -> str:
-        """The nearest specification, section or sentence; nothing where none is near."""
-        if problem.code not in _JUDGED:
-            return ""
-        if self._asked is None:
-            catalog = TraceCatalog(self._state.analysis, self._state.specifications)
-            self._asked = catalog, {problem: citation for citation, problem in catalog.invalid}
-        catalog, broken = self._asked
-        citation = broken.get(problem)
-        nearest = judge_citation(citation, catalog, STYLES[0]).nearest if citation is not None else ""
-        return f"nearest: {nearest}" if nearest else ""
 
 
 def _lines_by_kind(report: TargetReport) -> tuple[set[int], set[int], set[int]]:

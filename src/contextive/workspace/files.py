@@ -204,9 +204,12 @@ class ProjectFiles:
 def _content(handle: int, size: int, max_bytes: int) -> bytes:
     """All that an open file holds, and of one that grew too large as much as shows it.
 
-    The first look asks for what the file should hold: a buffer for the largest file allowed takes longer than the reading.
+    The first look asks for what the file should hold and one byte more: whoever gets what it should hold has all of it. A
+    second look, or a buffer for the largest file allowed, takes longer than the reading.
     """
     data = os.read(handle, min(size, max_bytes) + 1)
+    if 0 < size == len(data):
+        return data
     while len(data) <= max_bytes and (more := os.read(handle, _CHUNK_BYTES)):
         data += more
     return data
