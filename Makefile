@@ -22,6 +22,8 @@ demo: $(STAMP)  ## Index the example and play a real MCP session on it
 	$(BIN)/contextive-mcp demo
 
 test: $(STAMP) lint  ## Lint, types, all tests, and this project's own requirements
+	@# Tests start hundreds of servers. Where Python is told to leave no compiled files, each would compile them all.
+	@$(BIN)/python -m compileall -q src
 	$(BIN)/duvet report --ci
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
