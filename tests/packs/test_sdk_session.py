@@ -187,6 +187,32 @@ def test_a_broken_configuration_is_an_error_of_the_call_and_mending_it_helps(pro
     asyncio.run(run())
 
 
+##= docs/spec/host.md#resources-and-prompts
+##= type=test
+##% Resources that cannot be listed MUST NOT keep the others from being listed; the result says that they are
+##% missing, and why.
+def test_a_broken_configuration_costs_the_list_of_resources_what_comes_from_it_alone(project: Project) -> None:
+    async def run() -> None:
+        async with session(project, "auto") as client:
+            whole = await client.list_resources(cache_mode="bypass")
+            text = (project.root / ".duvet/config.toml").read_text(encoding="utf-8")
+            project.write(".duvet/config.toml", "[")
+            rest = await client.list_resources(cache_mode="bypass")
+            uris = [resource.uri for resource in rest.resources]
+            assert [resource.uri for resource in whole.resources if resource.uri in uris] == uris
+            assert "duvet:///requirements" in uris
+            assert not any("/sections/" in uri for uri in uris)
+            assert rest.meta is not None
+            [error] = rest.meta["contextive/missing"]
+            assert ".duvet/config.toml" in error["message"]
+            project.write(".duvet/config.toml", text)
+            mended = await client.list_resources(cache_mode="bypass")
+            assert mended.resources == whole.resources
+            assert "contextive/missing" not in (mended.meta or {})
+
+    asyncio.run(run())
+
+
 def test_a_subscriber_of_the_newer_era_hears_of_a_new_status(project: Project) -> None:
     async def run() -> None:
         async with session(project, "auto") as client:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextive.errors import InternalError, TimedOut, ToolNotFound
+from contextive.errors import InternalError, NotFound, TimedOut, ToolNotFound
 from contextive.registry import (
     OWNER_AS_MAINTAINER,
     OWNER_AS_READER,
@@ -89,6 +89,23 @@ def test_the_pages_of_resources_are_the_whole_list_for_any_page_size(sizes: list
     assert found == expected
     assert all(length == page_size for length in lengths[:-1])
     assert lengths[-1] > 0 or not expected
+
+
+def test_a_list_of_which_nothing_can_be_shown_is_an_error() -> None:
+    pack = Pack("broken", title="B", description="B")
+
+    async def read(_variables: Mapping[str, str], _ctx: Context) -> str:
+        return ""
+
+    async def fail(_offset: int, _limit: int, _ctx: Context) -> list[ResourceEntry]:
+        raise NotFound("The file is broken.", hint="Mend it.")
+
+    for number in range(2):
+        pack.resource(f"b:///{number}/{{x}}", name="b", title="T", description="D", list_entries=fail)(read)
+    registry = Registry([pack])
+    listing = Dispatcher(registry).list_resources(registry.surface(["broken"], Scope.READER), None, context())
+    with pytest.raises(NotFound, match="broken"):
+        asyncio.run(listing)
 
 
 def one_tool(handler: Any, **more: Any) -> Registry:

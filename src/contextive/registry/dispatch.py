@@ -186,25 +186,34 @@ class Dispatcher:
 
     ##= docs/spec/host.md#resources-and-prompts
     ##% The server MUST list the resources that can be read and read each of them.
+    ##= docs/spec/host.md#resources-and-prompts
+    ##% Resources that cannot be listed MUST NOT keep the others from being listed; the result says that they are
+    ##% missing, and why.
     async def list_resources(self, surface: Surface, cursor: str | None, ctx: Context) -> Page[ResourceEntry]:
         """One page of everything that can be read: fixed resources and the members of every template."""
         index, offset = _resource_position(cursor, len(surface.resources))
         size = self.limits.page_size
         items: list[ResourceEntry] = []
+        failures: dict[str, ContextiveError] = {}
         while index < len(surface.resources):
             resource = surface.resources[index]
             wanted = size + 1 - len(items)
-            entries = await self._entries(resource, offset, wanted, ctx)
+            entries: Sequence[ResourceEntry] = ()
+            try:
+                entries = await self._entries(resource, offset, wanted, ctx)
+            except ContextiveError as error:
+                failures.setdefault(error.sentence(), error)  # all that needs one broken file fails alike
             items.extend(entries)
             if len(items) > size:
-                return Page(
-                    items[:size], encode_cursor("resources", f"{index}:{offset + len(entries) - (len(items) - size)}")
-                )
+                position = f"{index}:{offset + len(entries) - (len(items) - size)}"
+                return Page(items[:size], encode_cursor("resources", position), list(failures.values()))
             if len(entries) < wanted:
                 index, offset = index + 1, 0
             else:
                 offset += len(entries)
-        return Page(items)
+        if failures and not items and cursor is None:
+            raise next(iter(failures.values()))
+        return Page(items, failures=list(failures.values()))
 
     ##= docs/spec/host.md#resources-and-prompts
     ##% A URI or path given to `resources/list` MUST choose the resources that stand directly below it.

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from contextive.errors import InvalidCursor
+from contextive.errors import ContextiveError, InvalidCursor
 
 T = TypeVar("T")
 
@@ -26,6 +26,8 @@ class Page(Generic[T]):
 
     items: Sequence[T]
     next_cursor: str | None = None
+    failures: Sequence[ContextiveError] = ()
+    """Why some of what belongs here could not be listed."""
 
 
 def encode_cursor(kind: str, position: str) -> str:

@@ -40,7 +40,7 @@ from contextive.server.wire import (
     message_to_wire,
     prompt_to_wire,
     protocol_error,
-    resource_to_wire,
+    resources_to_wire,
     result_to_wire,
     template_to_wire,
     tool_to_wire,
@@ -175,9 +175,7 @@ class McpDoor:
             page = await dispatcher.list_below(surface, below, _cursor(params), call)
         else:
             raise InvalidRequest("params.uri must be a string.", hint="Give the URI or path of a resource, or none.")
-        return types.ListResourcesResult(
-            resources=[resource_to_wire(entry) for entry in page.items], next_cursor=page.next_cursor
-        )
+        return resources_to_wire(page)
 
     ##= docs/spec/host.md#resources-and-prompts
     ##% The server MUST list resource templates and propose values for their blanks.

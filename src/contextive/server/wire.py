@@ -33,8 +33,10 @@ from contextive.registry import (
     Tool,
     ToolResult,
 )
+from contextive.registry.paging import Page
 
 AS_OF_META_KEY = "contextive/as_of"
+MISSING_META_KEY = "contextive/missing"
 LEGACY_RESOURCE_NOT_FOUND = -32002
 
 
@@ -58,7 +60,17 @@ def tool_to_wire(tool: Tool) -> types.Tool:
     )
 
 
-def resource_to_wire(entry: ResourceEntry) -> types.Resource:
+def resources_to_wire(page: Page[ResourceEntry]) -> types.ListResourcesResult:
+    """A page of resources, with what is missing from it."""
+    missing = [failure.as_dict() for failure in page.failures]
+    return types.ListResourcesResult(
+        resources=[_resource_to_wire(entry) for entry in page.items],
+        next_cursor=page.next_cursor,
+        _meta={MISSING_META_KEY: missing} if missing else None,
+    )
+
+
+def _resource_to_wire(entry: ResourceEntry) -> types.Resource:
     return types.Resource(
         uri=entry.uri,
         name=entry.name,
