@@ -269,6 +269,13 @@ def test_a_root_that_is_itself_a_link_is_followed_once(root: Path) -> None:
     assert text_of(ProjectFiles.bounded(link).read("a.md")) == "inside"
 
 
+def test_a_project_at_the_root_of_the_file_system_holds_all_of_it(root: Path) -> None:
+    (root / "a.md").write_text("inside", encoding="utf-8")
+    files = ProjectFiles(Path("/"), Path("/"))
+    assert text_of(files.read(f"{root}/a.md".removeprefix("/"))) == "inside"
+    assert files.allows(str(root))
+
+
 def test_without_a_boundary_everything_may_be_read(root: Path, outside: Path) -> None:
     assert text_of(ProjectFiles(root).read("../outside/secret.md")) == "secret"
 

@@ -130,6 +130,8 @@ def text_value(values: Mapping[str, Any], key: str) -> str:
 def text_values(values: Mapping[str, Any], key: str) -> tuple[str, ...]:
     """A value as texts: a list, or words with commas between them. Each once, in order."""
     value = values.get(key)
+    if value is None:
+        return ()
     items: Sequence[Any] = value if isinstance(value, list) else text_value(values, key).split(",")
     texts = (text_value({"item": item}, "item") for item in items)
     return tuple(dict.fromkeys(text for text in texts if text))
@@ -137,6 +139,8 @@ def text_values(values: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 def time_value(values: Mapping[str, Any], key: str) -> float | None:
     """A time in ISO 8601 as seconds since the epoch; without a zone it is UTC."""
+    if values.get(key) is None:
+        return None
     try:
         moment = datetime.fromisoformat(text_value(values, key))
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

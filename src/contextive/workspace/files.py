@@ -60,12 +60,15 @@ class ProjectFiles:
     boundary: Path | None = None
     max_bytes: int = MAX_TEXT_BYTES
     _prefix: str = field(init=False)
+    _inside: str = field(init=False)
+    """How every path begins that leads into the boundary, the boundary itself with a separator behind it too."""
     _cache: dict[str, FileText | Unreadable] = field(default_factory=dict)
     _unsettled: set[str] = field(default_factory=set)
     """Files that were read so soon after a change that another one could have left the same fingerprint."""
 
     def __post_init__(self) -> None:
         self._prefix = os.path.join(self.root, "")  # noqa: PTH118 - strings, for speed
+        self._inside = os.path.join(self.boundary or "", "")  # noqa: PTH118
 
     ##= docs/spec/trace.md#bad-input
     ##% The server MUST NOT read files outside the repository that the project belongs to, or outside the project
@@ -125,7 +128,7 @@ class ProjectFiles:
         if not path.startswith(("/", "../")) and "/../" not in path and not self._has_link(path):
             return True
         real = real_path(self._absolute(path))
-        return real is not None and Path(real).is_relative_to(self.boundary)
+        return real is not None and self._holds(real)
 
     def keep_only(self, paths: set[str]) -> None:
         """Forget the texts of files that are no longer of interest."""
@@ -162,7 +165,11 @@ class ProjectFiles:
             real = os.readlink(f"/proc/self/fd/{handle}")  # noqa: PTH115
         except OSError:
             return self.allows(path)  # a system that does not tell
-        return Path(real).is_relative_to(self.boundary)
+        return self._holds(real)
+
+    def _holds(self, real: str) -> bool:
+        """Whether a path without links lies inside the boundary. Asked for every file, so it is told from the text."""
+        return f"{real}{os.sep}".startswith(self._inside)
 
     def _read(self, path: str) -> FileText | Unreadable:
         found: os.stat_result | None = None
