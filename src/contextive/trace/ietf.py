@@ -7,12 +7,15 @@ Page headers, footers and form feeds are taken out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
+from functools import partial
+from itertools import accumulate
+from typing import NamedTuple
 
 from contextive.trace.specification import Format, Section, Specification, SpecLine, slug
-from contextive.trace.text import WHITESPACE, SourceText, iter_lines, trim, trim_start
+from contextive.trace.text import WHITESPACE, SourceText, trim, trim_start
 
 _APPENDIX_WORDS = ("Appendix ", "APPENDIX ", "Annex ")
 _SPACES = f"[{WHITESPACE}]+"
@@ -65,26 +68,29 @@ class _Kind(Enum):
     TEXT = auto()
     LINE_BREAK = auto()
     PAGE_BREAK = auto()
-    HEADER = auto()
+    FURNITURE = auto()
+    """A header or a footer of a page."""
     HEADING = auto()
 
 
-@dataclass(slots=True)
-class _Token:
-    kind: _Kind
-    start: int
-    text: str
-    section_id: str = ""
-    title_start: int = 0
-    title: str = ""
+_TEXT, _LINE_BREAK, _PAGE_BREAK, _FURNITURE, _HEADING = _Kind
+"""The same as names of the module, which are found sooner: a library of RFCs has a hundred thousand lines."""
+
+
+class _Heading(NamedTuple):
+    section_id: str
+    title_start: int
+    title: str
 
 
 def parse_ietf(text: str) -> Specification:
     """The sections of an IETF document. Of two sections with one id the last one counts, as it does in duvet."""
-    tokens = _drop_page_furniture(_named_sections(_headings(_lines(text))))
+    starts, lines = _lines(text)
+    kinds, headings = _classify(starts, lines)
+    _add_named(starts, lines, kinds, headings)
     sections: dict[str, Section] = {}
     duplicates: list[str] = []
-    for section in _collect(tokens):
+    for section in _collect(starts, lines, kinds, headings):
         if section.id in sections:
             duplicates.append(section.id)
         sections[section.id] = section
@@ -92,76 +98,79 @@ def parse_ietf(text: str) -> Specification:
     return Specification(SourceText(text), Format.IETF, None, ordered, tuple(dict.fromkeys(duplicates)))
 
 
-def _lines(text: str) -> Iterator[_Token]:
-    for index, (start, line) in enumerate(iter_lines(text)):
-        if index == 0:
-            stripped = line.lstrip("\ufeff")
-            start, line = start + len(line) - len(stripped), stripped
-        if line == "\x0c":
-            yield _Token(_Kind.PAGE_BREAK, start, line)
-        elif not trim(line):
-            yield _Token(_Kind.LINE_BREAK, start, line)
-        else:
-            yield _Token(_Kind.TEXT, start, line)
+def _lines(text: str) -> tuple[list[int], list[str]]:
+    """Where each line starts, and what it says without its LF or CRLF. A trailing LF opens no further line."""
+    lines = text.split("\n")
+    starts = list(accumulate([len(line) + 1 for line in lines[:-1]], initial=0))
+    if "\r" in text:
+        lines = [*[line.removesuffix("\r") for line in lines[:-1]], lines[-1]]
+    if not lines[-1]:
+        lines.pop()
+    if lines and lines[0].startswith("\ufeff"):
+        stripped = lines[0].lstrip("\ufeff")
+        starts[0], lines[0] = len(lines[0]) - len(stripped), stripped
+    return starts, lines
 
 
-def _headings(tokens: Iterator[_Token]) -> Iterator[_Token]:
+def _classify(starts: Sequence[int], lines: Sequence[str]) -> tuple[list[_Kind], dict[int, _Heading]]:
+    """What each line is, and the numbered headings among them."""
     reader = _HeadingReader()
-    for token in tokens:
-        if token.kind is _Kind.TEXT:
-            reader.read(token)
-            if token.kind is _Kind.TEXT and _is_page_furniture(token.text):
-                token.kind = _Kind.HEADER
-                reader.after_break = False
-                yield token
-                continue
-        reader.after_break = token.kind in (_Kind.LINE_BREAK, _Kind.PAGE_BREAK)
-        yield token
-
-
-def _is_page_furniture(line: str) -> bool:
-    return _HEADER_AT_START.match(line) is not None or _FOOTER_AT_END.search(line) is not None
+    kinds: list[_Kind] = []
+    headings: dict[int, _Heading] = {}
+    kind: _Kind | None = None
+    for index, line in enumerate(lines):
+        if not line.strip(WHITESPACE):
+            kind = _PAGE_BREAK if line == "\x0c" else _LINE_BREAK
+        elif line[0] == " ":
+            # Most lines are indented. Of all that a line can be besides text, only a footer begins so.
+            kind = _FURNITURE if line[-1] == "]" and _FOOTER_AT_END.search(line) else _TEXT
+        elif heading := reader.read(starts[index], line, kind is _LINE_BREAK or kind is _PAGE_BREAK):
+            kind, headings[index] = _HEADING, heading
+        else:
+            kind = _FURNITURE if _HEADER_AT_START.match(line) or _FOOTER_AT_END.search(line) else _TEXT
+        kinds.append(kind)
+    return kinds, headings
 
 
 @dataclass(slots=True)
 class _HeadingReader:
     """Decides, line by line, whether a line is a heading, from its form and from the number before it."""
 
-    after_break: bool = False
     previous: str | None = None
+    after_break: bool = False
 
-    def read(self, token: _Token) -> None:
-        line = token.text
+    def read(self, start: int, line: str, after_break: bool) -> _Heading | None:
+        """The heading that a line is, if it is one. `start` is where it stands in the text."""
+        self.after_break = after_break
         prefix = next((word for word in _APPENDIX_WORDS if line.startswith(word)), "")
-        rest, shift = line[len(prefix) :], len(prefix)
+        rest, title_base = line[len(prefix) :], start + len(prefix)
         if prefix:
             for form in _APPENDIX_FORMS:
                 if (found := form.match(rest)) is None:
                     continue
                 title_at = found.start(2) if form.groups == 2 else found.end(1)
                 title = found.group(2) if form.groups == 2 else ""
-                if self._accept(token, found.group(1), title, shift + title_at, appendix=True):
-                    return
+                if heading := self._accept(found.group(1), title, title_base + title_at, appendix=True):
+                    return heading
         if found := _NUMBERED.match(rest):
-            number = found.group(1).rstrip(".")
-            if self._accept(token, number, found.group(2), shift + found.start(2), appendix=bool(prefix)):
-                return
-        if found := _NUMBER_ALONE.match(rest):
+            number, title_start = found.group(1).rstrip("."), title_base + found.start(2)
+            if heading := self._accept(number, found.group(2), title_start, appendix=bool(prefix)):
+                return heading
+        if _NUMBER_ALONE.match(rest):
             number = rest.rstrip(".")
-            self._accept(token, number, "", shift + len(number), appendix=bool(prefix))
+            return self._accept(number, "", title_base + len(number), appendix=bool(prefix))
+        return None
 
     ##= docs/spec/trace.md#ietf-sections
     ##% The id of a numbered IETF section MUST be `section-` or `appendix-` and the number.
-    def _accept(self, token: _Token, number: str, title: str, title_at: int, *, appendix: bool) -> bool:
+    def _accept(self, number: str, title: str, title_start: int, *, appendix: bool) -> _Heading | None:
         trimmed = trim(title)
         if not _is_title(trimmed) or not self._may_follow(number, trimmed):
-            return False
+            return None
         leading = len(title) - len(trim_start(title))
-        token.kind = _Kind.HEADING
-        token.section_id = f"section-{number}" if not appendix and number[:1].isdigit() else f"appendix-{number}"
-        token.title_start, token.title = token.start + title_at + leading, trimmed
         self.previous = number
-        return True
+        section_id = f"section-{number}" if not appendix and number[:1].isdigit() else f"appendix-{number}"
+        return _Heading(section_id, title_start + leading, trimmed)
 
     def _may_follow(self, number: str, title: str) -> bool:
         parts = _parts(number)
@@ -222,66 +231,53 @@ def _is_successor(old: int | str, new: int | str) -> bool:
     return isinstance(new, str) and ord(new) == ord(old) + 1
 
 
-def _named_sections(tokens: Iterator[_Token]) -> Iterator[_Token]:
-    """Well-known titles without a number, standing alone between two blank lines."""
-    window: list[_Token] = []
-    for token in tokens:
-        window.append(token)
-        if len(window) == 3:
-            before, candidate, after = window
-            if before.kind is candidate.kind is _Kind.LINE_BREAK or before.kind is not _Kind.LINE_BREAK:
-                yield window.pop(0)
-                continue
-            is_named = candidate.kind is _Kind.TEXT and candidate.text in _NAMED and after.kind is _Kind.LINE_BREAK
-            if is_named:
-                candidate.kind = _Kind.HEADING
-                candidate.section_id = f"name-{slug(candidate.text)}"
-                candidate.title_start, candidate.title = candidate.start, candidate.text
-                # The blank line after a title does not open another one.
-                yield from window
-                window.clear()
-            else:
-                yield window.pop(0)
-    yield from window
-
-
-def _drop_page_furniture(tokens: Iterator[_Token]) -> Iterator[_Token]:
-    """Runs of breaks become one; headers go, and so does the line that follows a page break."""
-    last_break: _Kind | None = None
-    for token in tokens:
-        previous, last_break = last_break, None
-        if token.kind in (_Kind.LINE_BREAK, _Kind.PAGE_BREAK):
-            last_break = token.kind
-            if previous is not None:
-                continue
-        elif token.kind is _Kind.HEADER or (token.kind is _Kind.TEXT and previous is _Kind.PAGE_BREAK):
-            last_break = _Kind.LINE_BREAK
+def _add_named(starts: Sequence[int], lines: Sequence[str], kinds: list[_Kind], headings: dict[int, _Heading]) -> None:
+    """Make headings of well-known titles without a number, standing alone between two blank lines."""
+    closed = -1
+    """The blank line after a title does not open another one."""
+    for index in range(1, len(lines) - 1):
+        line = lines[index]
+        if line not in _NAMED or kinds[index] is not _TEXT or index - 1 == closed:
             continue
-        yield token
+        if kinds[index - 1] is kinds[index + 1] is _LINE_BREAK:
+            kinds[index] = _HEADING
+            headings[index] = _Heading(f"name-{slug(line)}", starts[index], line)
+            closed = index + 1
 
 
-@dataclass(slots=True)
-class _OpenSection:
-    heading: _Token
-    lines: list[SpecLine] = field(default_factory=list)
-
-    def close(self) -> Section:
-        while self.lines and not trim(self.lines[-1].text):
-            self.lines.pop()
-        heading = self.heading
-        return Section(heading.section_id, heading.title, heading.title_start, heading.title, tuple(self.lines))
+_spec_line = partial(tuple.__new__, SpecLine)
+"""A line from a tuple, which costs half of what `SpecLine` itself does."""
 
 
-def _collect(tokens: Iterator[_Token]) -> Iterator[Section]:
-    current: _OpenSection | None = None
-    for token in tokens:
-        if token.kind is _Kind.HEADING:
-            if current is not None:
-                yield current.close()
-            current = _OpenSection(token)
-        elif current is not None:
-            text = token.text if token.kind is _Kind.TEXT else ""
-            if current.lines or trim(text):
-                current.lines.append(SpecLine(token.start, text))
-    if current is not None:
-        yield current.close()
+def _collect(
+    starts: Sequence[int], lines: Sequence[str], kinds: Sequence[_Kind], headings: Mapping[int, _Heading]
+) -> Iterator[Section]:
+    """The sections. Runs of breaks become one; headers and footers go, and so does the line that follows a page break."""
+    heading: _Heading | None = None
+    found: list[SpecLine] = []
+    last_break: _Kind | None = None
+    for index, kind in enumerate(kinds):
+        if kind is _TEXT:
+            if last_break is _PAGE_BREAK:
+                last_break = _LINE_BREAK
+                continue
+            last_break = None
+            found.append(_spec_line((starts[index], lines[index])))
+        elif kind is _HEADING:
+            if heading is not None:
+                yield _section(heading, found)
+            heading, found, last_break = headings[index], [], None
+        elif kind is _FURNITURE:
+            last_break = _LINE_BREAK
+        else:
+            if last_break is None and found:
+                found.append(_spec_line((starts[index], "")))
+            last_break = kind
+    if heading is not None:
+        yield _section(heading, found)
+
+
+def _section(heading: _Heading, lines: list[SpecLine]) -> Section:
+    while lines and not lines[-1].text:
+        lines.pop()
+    return Section(heading.section_id, heading.title, heading.title_start, heading.title, tuple(lines))
