@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -131,7 +132,7 @@ class Tool:
     @cached_property
     def runs_in_loop(self) -> bool:
         """Coroutine handlers run in the event loop, plain functions in a worker thread."""
-        return inspect.iscoroutinefunction(self.handler)
+        return asyncio.iscoroutinefunction(self.handler)
 
 
 @dataclass(frozen=True, slots=True)

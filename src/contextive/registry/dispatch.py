@@ -43,6 +43,7 @@ from contextive.registry.declaration import Prompt, Resource, ResourceEntry, Too
 from contextive.registry.paging import Page, decode_cursor, encode_cursor, page_of
 from contextive.registry.registry import Registry, Surface, shown
 from contextive.registry.threads import run_in_thread
+from contextive.registry.time_limit import TimeLimit
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +51,9 @@ _SHORTAGES = frozenset(
     {errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ENOMEM}
 )
 """What the system lacks, and not what a handler did wrong."""
+
+_STRICT_JSON = json.JSONEncoder(allow_nan=False)
+_PLAIN_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +135,10 @@ class Dispatcher:
                 # The surface has left it out already; checked again on purpose.
                 raise InternalError("A tool stood in a surface of too small a scope.")
             parsed = parse_arguments(tool, arguments)
+            handler = tool.handler
             value = await self._guarded(
-                lambda own: tool.handler(parsed, own),
-                tool.handler,
+                lambda own: handler(parsed, own),
+                tool.runs_in_loop,
                 f"tool {tool.name}",
                 self._within(tool.pack, ctx),
                 tool.timeout_seconds,
@@ -170,7 +175,7 @@ class Dispatcher:
         resource, full_uri, variables = surface.find_resource(uri)
         value = await self._guarded(
             lambda own: resource.code.read(variables, own),
-            resource.code.read,
+            asyncio.iscoroutinefunction(resource.code.read),
             f"resource {resource.name}",
             self._within(resource.pack, ctx),
         )
@@ -246,7 +251,7 @@ class Dispatcher:
             raise InvalidRequest(f"Prompt {name} needs the argument {missing[0]}.", hint="Give it a non-empty value.")
         messages = await self._guarded(
             lambda own: prompt.code.render(arguments, own),
-            prompt.code.render,
+            asyncio.iscoroutinefunction(prompt.code.render),
             f"prompt {name}",
             self._within(prompt.pack, ctx),
         )
@@ -257,7 +262,10 @@ class Dispatcher:
     ) -> Sequence[str]:
         """Values that a blank of one of the pack's declarations can take."""
         values = await self._guarded(
-            lambda own: handler(prefix, others, own), handler, "completion", self._within(pack, ctx)
+            lambda own: handler(prefix, others, own),
+            asyncio.iscoroutinefunction(handler),
+            "completion",
+            self._within(pack, ctx),
         )
         return [well_formed(str(value)) for value in values]
 
@@ -266,7 +274,7 @@ class Dispatcher:
         if handler is not None:
             listed: Sequence[ResourceEntry] = await self._guarded(
                 lambda own: handler(offset, limit, own),
-                handler,
+                asyncio.iscoroutinefunction(handler),
                 f"listing {resource.name}",
                 self._within(resource.pack, ctx),
             )
@@ -290,17 +298,17 @@ class Dispatcher:
     async def _guarded(
         self,
         run: Callable[[Context], Any],
-        handler: Callable[..., Any],
+        in_loop: bool,
         what: str,
         ctx: Context,
         own_seconds: float | None = None,
     ) -> Any:
         """Run a handler under its own or the usual time limit; whatever it raises leaves as one of our errors."""
         seconds = self.limits.timeout_seconds if own_seconds is None else own_seconds
-        limit = asyncio.timeout(seconds)
+        limit = TimeLimit(seconds)
         try:
-            async with limit:
-                if asyncio.iscoroutinefunction(handler):
+            with limit:
+                if in_loop:
                     return await run(ctx)
                 return await run_in_thread(lambda: run(ctx))
         except (ContextiveError, InputNeeded):
@@ -309,7 +317,7 @@ class Dispatcher:
             # The outermost handler: a fault in a pack must cost this call only, and must not show its insides.
             if isinstance(failure, asyncio.CancelledError) and _is_being_cancelled():
                 raise
-            if limit.expired():
+            if limit.is_over:
                 raise TimedOut(
                     f"The {what} took longer than {seconds:g} seconds.",
                     hint="Ask for less, or raise limits.toolTimeoutSeconds.",
@@ -350,7 +358,7 @@ class Dispatcher:
 def parse_arguments(tool: Tool, arguments: Mapping[str, Any]) -> BaseModel:
     """The arguments as the tool's input model, or an `InvalidRequest` that names what is wrong and what is allowed."""
     try:
-        text = json.dumps(arguments, allow_nan=False)
+        text = _STRICT_JSON.encode(arguments)
     except (ValueError, RecursionError):
         raise InvalidRequest(
             f"The arguments of {tool.name} hold a number that is not finite, or nest too deep."
@@ -399,7 +407,7 @@ def _checked_data(tool: Tool, reply: Reply) -> Any:
 
 def _as_json(data: Any) -> tuple[Any, str]:
     """The data and its JSON text, both fit for every wire."""
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False)
+    text = _PLAIN_JSON.encode(data)
     clean = well_formed(text)
     return (data if clean is text else json.loads(clean)), visible_json(clean)
 
