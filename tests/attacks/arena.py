@@ -324,7 +324,7 @@ class Arena:
         """How many calls and refusals the log tells of."""
         for line in self.process.log_since(self._read_lines):
             self._read_lines += 1
-            if line.startswith((b'{"event": "call"', b'{"event": "refused"')):
+            if line.startswith((b'{"event":"call"', b'{"event":"refused"')):
                 self._entries += 1
         return self._entries
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from contextive.server.logs import LogPipeline
-from contextive.server.telemetry import summarise
+from contextive.registry import CallRecord
+from contextive.server.logs import FIELDS, LogPipeline
+from contextive.server.telemetry import log_call, summarise
 from tests.server.conftest import Workshop
 from tests.wires import Pipe, WebServer
 
@@ -156,3 +157,33 @@ def test_a_secret_is_hidden_even_where_json_spells_it_differently(secret: str) -
     first, second = (json.loads(line) for line in stream.getvalue().splitlines())
     assert first["event"] == "token is [hidden]"
     assert secret not in second["exception"]
+
+
+@pytest.mark.parametrize("text", ["plain", "ünïcode", "a\u2028b\x85c", "half \ud800", "tab\t, \x1b and \x7f", ""])
+def test_a_line_is_ascii_and_says_what_was_said(text: str) -> None:
+    stream = io.StringIO()
+    pipeline = LogPipeline("info", stream=stream)
+    try:
+        fields = {"text": text, "bytes": b"\xff", "number": 1.5, "thing": io, "nested": {"list": [text, None]}}
+        logging.getLogger("test").info("said %s", text, extra={FIELDS: fields})
+    finally:
+        pipeline.close()
+    [line] = stream.getvalue().splitlines()
+    assert line.isascii()
+    said = json.loads(line)
+    assert (said["event"], said["text"], said["nested"]["list"]) == (f"said {text}", text, [text, None])
+    assert (said["bytes"], said["number"], said["thing"]) == (repr(b"\xff"), 1.5, repr(io))
+
+
+def test_the_record_of_a_call_is_one_that_every_handler_can_show(caplog: pytest.LogCaptureFixture) -> None:
+    record = CallRecord("odd_echo", True, "owner", "test", "r1", 0.25, {"text": "private"}, None)
+    with caplog.at_level(logging.INFO):
+        logging.getLogger("contextive.call").info("call")
+        log_call(record)
+    usual, ours = caplog.records
+    assert ours.__dict__.keys() - {FIELDS} == usual.__dict__.keys()
+    assert (ours.name, ours.levelno, ours.getMessage()) == (usual.name, usual.levelno, usual.getMessage())
+    assert 0 <= ours.created - usual.created < 60
+    shown = logging.Formatter("%(asctime)s %(filename)s %(levelname)s %(message)s").format(ours)
+    assert shown.endswith(" telemetry.py INFO call")
+    assert getattr(ours, FIELDS)["parameters"] == {"text": "str[7]"}

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from pydantic_core import to_json
+
 TRACE = 5
 LEVELS: Mapping[str, int] = {
     "trace": TRACE,
@@ -29,6 +31,7 @@ FIELDS = "contextive_fields"
 """The attribute of a log record under which structured fields travel."""
 
 _refusals = logging.getLogger("contextive.refusal")
+_escaping = json.JSONEncoder(separators=(",", ":"), default=repr)
 
 
 def log_refusal(status: str, **more: str | int | None) -> None:
@@ -122,7 +125,7 @@ class _JsonLines:
             return
 
     def _line(self, record: logging.LogRecord) -> str:
-        line = json.dumps(self._object(record), default=repr)
+        line = _as_json(self._object(record))
         for secret in self._secrets:
             line = line.replace(secret, "[hidden]")
         return line
@@ -139,3 +142,12 @@ class _JsonLines:
         said["timestamp"] = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds")
         said.update(getattr(record, FIELDS, {}))
         return said
+
+
+def _as_json(said: dict[str, Any]) -> str:
+    """One line of ASCII. Whatever else stands in it is escaped: some readers take U+2028 for the end of a line."""
+    try:
+        fast = to_json(said, fallback=repr)
+    except ValueError:  # half a surrogate pair, or bytes that are no text
+        return _escaping.encode(said)
+    return fast.decode("ascii") if fast.isascii() else _escaping.encode(said)
