@@ -10,11 +10,11 @@ from typing import Any
 
 from mcp_types import HEADER_MISMATCH, INVALID_REQUEST, PROTOCOL_VERSION_META_KEY, JSONRPCRequest
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contextive.server.guard import BODY_KEY, replay_body
+from contextive.server.headers import RequestHeaders
 from contextive.server.jsonrpc import Batch, Refusal, parse_line
 from contextive.server.jsonrpc import Message as RpcMessage
 from contextive.server.logs import log_refusal
@@ -54,8 +54,8 @@ class BatchSplitter:
 
         The SDK would give the second one the stream of the first, which then waits for ever. It compares ids as text.
         """
-        headers = Headers(scope=scope)
-        session = headers.get("mcp-session-id")
+        headers = RequestHeaders(scope)
+        session = headers.get(b"mcp-session-id")
         if isinstance(message, JSONRPCRequest) and _is_of_another_era(message, headers):
             refusal = Refusal(HEADER_MISMATCH, "Header and body name different protocol versions.", message.id)
             await JSONResponse(refusal.body(), 400)(scope, receive, send)
@@ -77,8 +77,8 @@ class BatchSplitter:
     ##= docs/spec/host.md#batches
     ##% A session of protocol 2025-03-26 MUST accept a batch and answer it with one array.
     async def _serve(self, scope: Scope, items: tuple[RpcMessage | Refusal, ...], receive: Receive) -> Response:
-        headers = Headers(scope=scope)
-        if headers.get("mcp-protocol-version") not in _VERSIONS or not headers.get("mcp-session-id"):
+        headers = RequestHeaders(scope)
+        if headers.get(b"mcp-protocol-version") not in _VERSIONS or not headers.get(b"mcp-session-id"):
             refusal = Refusal(
                 INVALID_REQUEST, "Invalid request: batches belong to sessions of protocol 2025-03-26 only."
             )
@@ -115,11 +115,11 @@ class BatchSplitter:
         return status, bytes(collected)
 
 
-def _is_of_another_era(message: JSONRPCRequest, headers: Headers) -> bool:
+def _is_of_another_era(message: JSONRPCRequest, headers: RequestHeaders) -> bool:
     """Whether a stateless request comes under the header of a handshake version, by which the SDK would believe it."""
     meta = (message.params or {}).get("_meta")
     named = meta.get(PROTOCOL_VERSION_META_KEY) if isinstance(meta, dict) else None
-    header = headers.get("mcp-protocol-version")
+    header = headers.get(b"mcp-protocol-version")
     return named is not None and header in HANDSHAKE_PROTOCOL_VERSIONS and header != named
 
 

@@ -11,20 +11,22 @@ import ipaddress
 import json
 import logging
 import re
-import uuid
+import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contextive.errors import ContextiveError, InternalError, InvalidRequest, RateLimited, TooLarge, Unauthorized
 from contextive.registry import Caller
 from contextive.server.auth import ANONYMOUS, InvalidToken, TokenBook, is_loopback
+from contextive.server.connections import COMPLETE_KEY
+from contextive.server.headers import RequestHeaders
 from contextive.server.limits import RateLimiter
-from contextive.server.logs import log_refusal
+from contextive.server.logs import FIELDS, log_refusal
 from contextive.server.protocol import CALLER_KEY, LOGGED_KEY, REQUEST_ID_KEY
 
 logger = logging.getLogger(__name__)
@@ -55,10 +57,8 @@ class DoorPolicy:
 
     ##= docs/spec/host.md#requests
     ##% A request whose Host header does not belong to the server MUST be refused with 421.
-    def accepts_host(self, header: str | None) -> bool:
+    def accepts_host(self, header: str) -> bool:
         """A browser that was lured here by DNS rebinding still says the name that it believes to talk to."""
-        if header is None:
-            return False
         host = header.lower()
         name = _without_port(host)
         if name in _LOOPBACK_NAMES or host in self.public_hosts or name in self.public_hosts:
@@ -107,9 +107,9 @@ class OuterWall:
             return
         if scope["type"] != "http":
             return
-        headers = Headers(scope=scope)
-        given = headers.get("x-request-id", "")
-        request_id = given if _REQUEST_ID.match(given) else uuid.uuid4().hex
+        headers = RequestHeaders(scope)
+        given = headers.get(b"x-request-id")
+        request_id = given if given and _REQUEST_ID.match(given) else secrets.token_hex(16)
         scope[REQUEST_ID_KEY] = request_id
         answer = _Answer(send, request_id, scope)
         try:
@@ -130,7 +130,8 @@ class OuterWall:
             await answer.refuse(error.http_status, error)
         except Exception:
             # The outermost handler of the HTTP door.
-            logger.exception("%s %s failed", scope["method"], scope["path"])
+            fields = {FIELDS: {"requestId": request_id}}
+            logger.exception("%s %s failed", scope["method"], scope["path"], extra=fields)
             await answer.refuse(
                 500, InternalError("Internal error.", hint="The log has the details under this request's id.")
             )
@@ -139,20 +140,21 @@ class OuterWall:
     ##% A request with a body that is not `application/json` MUST be refused with 415.
     ##= docs/spec/host.md#tokens
     ##% A token in a URL MUST be refused.
-    def _refuse_headers(self, headers: Headers, scope: Scope) -> tuple[int, ContextiveError] | None:
-        if not self._policy.accepts_host(headers.get("host")) or len(headers.getlist("host")) != 1:
+    def _refuse_headers(self, headers: RequestHeaders, scope: Scope) -> tuple[int, ContextiveError] | None:
+        hosts = headers.every(b"host")
+        if len(hosts) != 1 or not self._policy.accepts_host(hosts[0]):
             return 421, InvalidRequest("The Host header is not one of this server's.", hint="See server.publicHosts.")
-        if not all(self._policy.accepts_origin(origin) for origin in headers.getlist("origin")):
+        if not all(self._policy.accepts_origin(origin) for origin in headers.every(b"origin")):
             return 403, InvalidRequest("The Origin is not allowed here.", hint="See server.allowedOrigins.")
-        if "transfer-encoding" in headers and "content-length" in headers:
+        if b"transfer-encoding" in headers and b"content-length" in headers:
             # Two answers to where this request ends: a proxy in front may have chosen the other one.
             return 400, InvalidRequest("Content-Length and Transfer-Encoding exclude each other.", hint="Send one.")
         if scope["method"] in ("POST", "PUT", "PATCH"):
-            kind = headers.get("content-type", "").split(";")[0].strip().lower()
+            kind = (headers.get(b"content-type") or "").split(";")[0].strip().lower()
             if kind != "application/json":
                 return 415, InvalidRequest("The body must be application/json.", hint="Set Content-Type.")
         query = scope.get("query_string", b"").decode("latin-1")
-        if any(name.lower() in _TOKEN_PARAMETERS for name, _ in parse_qsl(query, keep_blank_values=True)):
+        if query and any(name.lower() in _TOKEN_PARAMETERS for name, _ in parse_qsl(query, keep_blank_values=True)):
             return 400, InvalidRequest(
                 "Credentials do not belong in a URL.", hint="Send Authorization: Bearer, and change that token."
             )
@@ -164,14 +166,14 @@ class OuterWall:
     ##% The path `/metrics` MUST need a token when tokens are set.
     ##= docs/spec/host.md#tokens
     ##% An address that sends too many wrong tokens MUST be made to wait.
-    def _authenticate(self, headers: Headers, scope: Scope) -> Caller:
+    def _authenticate(self, headers: RequestHeaders, scope: Scope) -> Caller:
         address = (scope.get("client") or ("unknown",))[0]
         self._requests().count(f"address:{address}")
         if scope["path"] in _OPEN_PATHS:
             return ANONYMOUS
         self._failures().check(address)
         try:
-            caller = self._book().caller_for(headers.get("authorization"))
+            caller = self._book().caller_for(headers.get(b"authorization"))
         except InvalidToken:
             self._failures().count(address)
             raise
@@ -181,9 +183,9 @@ class OuterWall:
 
     ##= docs/spec/gateway.md#issued-tokens
     ##% A session and its streams MUST end with the token that opened them.
-    def _is_still_good(self, headers: Headers) -> bool:
+    def _is_still_good(self, headers: RequestHeaders) -> bool:
         try:
-            self._book().caller_for(headers.get("authorization"))
+            self._book().caller_for(headers.get(b"authorization"))
         except Unauthorized:
             return False
         return True
@@ -192,32 +194,47 @@ class OuterWall:
     ##% A body over `limits.maxBodyBytes` MUST be refused with 413.
     ##= docs/spec/host.md#requests
     ##% A body that does not arrive in time MUST be refused.
-    async def _limited(self, scope: Scope, headers: Headers, receive: Receive) -> Receive | None:
+    async def _limited(self, scope: Scope, headers: RequestHeaders, receive: Receive) -> Receive | None:
         """The body, read whole under the limits of size and time, then replayed. None where the client left before its end."""
         limit = self._policy.max_body_bytes
-        too_large = TooLarge(f"The body is over {limit} bytes.", hint="Send less; see limits.maxBodyBytes.")
-        declared = headers.get("content-length", "")
+        declared = headers.get(b"content-length") or ""
         if declared.isdigit() and int(declared) > limit:
-            if int(declared) <= limit + _MOST_DISCARDED and "expect" not in headers:
+            if int(declared) <= limit + _MOST_DISCARDED and b"expect" not in headers:
                 await _discard_body(receive)
-            raise too_large
-        body = bytearray()
-        try:
-            async with asyncio.timeout(_BODY_SECONDS):
-                while True:
-                    message = await receive()
-                    if message["type"] != "http.request":
-                        return None
-                    body += message.get("body", b"")
-                    if len(body) > limit:
-                        if message.get("more_body", False):
-                            await _discard_body(receive)
-                        raise too_large
-                    if not message.get("more_body", False):
-                        scope[BODY_KEY] = whole = bytes(body)
-                        return replay_body(whole, receive)
-        except TimeoutError:
-            raise InvalidRequest("The body did not arrive in time.", hint="Send it again, faster.") from None
+            raise _too_large(limit)
+        if COMPLETE_KEY in scope:  # it is here already: there is nothing to wait for
+            body = await _whole_body(receive, limit)
+        else:
+            try:
+                async with asyncio.timeout(_BODY_SECONDS):
+                    body = await _whole_body(receive, limit)
+            except TimeoutError:
+                raise InvalidRequest("The body did not arrive in time.", hint="Send it again, faster.") from None
+        if body is None:
+            return None
+        scope[BODY_KEY] = body
+        return replay_body(body, receive)
+
+
+async def _whole_body(receive: Receive, limit: int) -> bytes | None:
+    """The body in one piece; None where the client left before its end. Raises `TooLarge` where it is over the limit."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(body) > limit:
+            if more:
+                await _discard_body(receive)
+            raise _too_large(limit)
+        if not more:
+            return bytes(body)
+
+
+def _too_large(limit: int) -> TooLarge:
+    return TooLarge(f"The body is over {limit} bytes.", hint="Send less; see limits.maxBodyBytes.")
 
 
 async def _discard_body(receive: Receive) -> None:
@@ -257,7 +274,8 @@ class _Answer:
             self._started = True
             if message["status"] >= 400 and not self._scope.get(LOGGED_KEY):
                 log_refusal("refused", requestId=self._request_id, http=message["status"])
-            MutableHeaders(scope=message).append("X-Request-ID", self._request_id)
+            # A new list: the one that is there may be a constant of its sender's.
+            message["headers"] = [*message["headers"], (b"x-request-id", self._request_id.encode("latin-1"))]
         await self._send(message)
 
     async def refuse(self, status: int, error: ContextiveError) -> None:
@@ -299,18 +317,21 @@ def error_headers(error: ContextiveError) -> Iterable[tuple[str, str]]:
 
 def replay_body(body: bytes, receive: Receive) -> Receive:
     """A `receive` that gives a body which was already read, then goes on with the real one."""
-    return _replay([{"type": "http.request", "body": body, "more_body": False}], receive)
+    is_given = False
 
-
-def _replay(pending: list[Message], receive: Receive) -> Receive:
     async def replayed() -> Message:
-        return pending.pop(0) if pending else await receive()
+        nonlocal is_given
+        if is_given:
+            return await receive()
+        is_given = True
+        return {"type": "http.request", "body": body, "more_body": False}
 
     return replayed
 
 
 ##= docs/spec/host.md#tokens
 ##% A session MUST be usable only with the credential that opened it.
+@lru_cache(maxsize=256)
 def _sdk_user(caller: Caller) -> object:
     """The caller in the form by which the SDK binds a session to the credential that opened it."""
     from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -320,7 +341,8 @@ def _sdk_user(caller: Caller) -> object:
 
 
 def _without_port(host: str) -> str:
-    return re.sub(r":[0-9]*\Z", "", host)
+    name, colon, port = host.rpartition(":")
+    return name if colon and (not port or (port.isascii() and port.isdigit())) else host
 
 
 def _is_address(name: str) -> bool:

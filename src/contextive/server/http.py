@@ -92,7 +92,8 @@ class HttpServer:
             *RestDoor(self._host).routes(),
             *GatewayDoor(self._host, lambda: self._slow_routes).routes(),
         ]
-        app = Starlette(
+        app = _Application(
+            self._default,
             routes=routes,
             lifespan=self._lifespan,
             exception_handlers={HTTPException: _http_error, Exception: _fault},
@@ -158,6 +159,20 @@ class HttpServer:
             self._host.door(name).hub.close()
             for transport in open_transports(manager):
                 await transport.terminate()
+
+
+class _Application(Starlette):
+    """All routes. `/mcp`, to which nearly every request goes, is found without a walk through middleware and router."""
+
+    def __init__(self, mcp: ASGIApp, **more: Any) -> None:
+        super().__init__(**more)
+        self._mcp = mcp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == "/mcp":
+            await self._mcp(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
 
 
 class _Endpoint:

@@ -203,7 +203,7 @@ class McpDoor:
     ##% A call of a tool that does not exist MUST be a protocol error.
     async def call_tool(self, ctx: RequestContext, params: types.CallToolRequestParams) -> Any:
         call = self._context(ctx, McpClient(ctx, params.input_responses, params.request_state))
-        surface = self._surface_of(ctx)
+        surface = self.surface(call.caller)
         _mark_logged(ctx)  # the dispatcher tells the log of every call, however it ends
         try:
             result = await self.host.dispatcher.call(surface, params.name, params.arguments or {}, call)
@@ -329,8 +329,9 @@ class _Frame:
     ##% project.
     async def __call__(self, ctx: RequestContext, call_next: CallNext) -> HandlerResult:
         asked = ctx.method
-        method, params = in_own_words(ctx.method, ctx.params)
-        ctx = replace(ctx, method=method, params=params)
+        method, params = in_own_words(asked, ctx.params)
+        if method is not asked or params is not ctx.params:
+            ctx = replace(ctx, method=method, params=params)
         if ctx.request_id is None and not ctx.method.startswith("notifications/"):
             return None  # a request without an id: nobody waits for an answer, so nothing is done
         try:

@@ -1,0 +1,146 @@
+"""The outer wall by itself, where its short ways could go wrong: headers, ports, bodies that are late, faults behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from starlette.datastructures import Headers
+from starlette.types import Message, Receive, Scope, Send
+
+from contextive.server import guard
+from contextive.server.auth import TokenBook
+from contextive.server.connections import COMPLETE_KEY
+from contextive.server.guard import DoorPolicy, OuterWall
+from contextive.server.headers import RequestHeaders
+from contextive.server.limits import RateLimiter
+from contextive.server.logs import FIELDS
+from tests.loops import in_loop
+from tests.registry.laws import law
+
+NAMES = st.sampled_from([b"host", b"origin", b"accept", b"authorization"])
+JSON = (b"content-type", b"application/json")
+
+
+@law
+@given(st.lists(st.tuples(NAMES, st.binary(max_size=3)), max_size=6))
+def test_headers_are_those_that_the_framework_would_find(raw: list[tuple[bytes, bytes]]) -> None:
+    ours, theirs = RequestHeaders({"headers": raw}), Headers(raw=raw)
+    for name in (b"host", b"origin", b"accept", b"authorization", b"cookie"):
+        word = name.decode()
+        assert ours.get(name) == theirs.get(word)
+        assert ours.every(name) == theirs.getlist(word)
+        assert (name in ours) == (word in theirs)
+
+
+@law
+@example("[::1]:80")
+@example("localhost:²")
+@example("a:80:")
+@given(st.text("ab:.[]019²٣\n", max_size=8))
+def test_a_port_is_digits_after_the_last_colon(host: str) -> None:
+    assert guard._without_port(host) == re.sub(r":[0-9]*\Z", "", host)
+
+
+class Exchange:
+    """One request to a wall with `app` behind it."""
+
+    def __init__(
+        self, app: Any, *parts: bytes, headers: tuple[tuple[bytes, bytes], ...] = (), is_complete: bool = False
+    ) -> None:
+        policy = DoorPolicy("127.0.0.1", frozenset(), frozenset(), 10)
+        none = RateLimiter(0, 1)
+        self._wall = OuterWall(app, policy=policy, book=TokenBook, requests=lambda: none, failures=lambda: none)
+        self._parts = list(parts)
+        self.answer: list[Message] = []
+        self.scope: Scope = {
+            "type": "http",
+            "method": "POST",
+            "path": "/mcp",
+            "query_string": b"",
+            "headers": [(b"host", b"localhost"), JSON, *headers],
+        }
+        if is_complete:
+            self.scope[COMPLETE_KEY] = True
+
+    async def receive(self) -> Message:
+        if not self._parts:
+            await asyncio.sleep(60)
+        body = self._parts.pop(0)
+        return {"type": "http.request", "body": body, "more_body": not body.endswith(b".")}
+
+    async def send(self, message: Message) -> None:
+        self.answer.append(message)
+
+    async def run(self) -> tuple[int, Any]:
+        await self._wall(self.scope, self.receive, self.send)
+        head, body = self.answer[0], b"".join(message.get("body", b"") for message in self.answer[1:])
+        return head["status"], json.loads(body) if body else None
+
+
+async def told(_scope: Scope, receive: Receive, send: Send) -> None:
+    body = (await receive())["body"]
+    await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+    await send({"type": "http.response.body", "body": json.dumps(body.decode()).encode()})
+
+
+HEADERS = [(b"content-type", b"application/json")]
+
+
+##= docs/spec/host.md#requests
+##% A body that does not arrive in time MUST be refused.
+@in_loop
+async def test_a_body_that_stops_half_way_is_refused_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "_BODY_SECONDS", 0.1)
+    for parts in ((), (b"half",)):
+        async with asyncio.timeout(30):
+            status, body = await Exchange(told, *parts).run()
+        assert (status, body["error"]["message"]) == (400, "The body did not arrive in time.")
+
+
+@in_loop
+async def test_a_body_is_read_whole_whether_it_was_there_or_came_in_parts() -> None:
+    assert await Exchange(told, b"all.", is_complete=True).run() == (200, "all.")
+    assert await Exchange(told, b"a", b"ll", b".").run() == (200, "all.")
+
+
+@in_loop
+@pytest.mark.parametrize("parts", [(b"01234567890.",), (b"0123456789", b"0.")])
+async def test_a_body_over_the_limit_is_refused_either_way(parts: tuple[bytes, ...]) -> None:
+    for is_complete in (False, True):
+        status, body = await Exchange(told, *parts, is_complete=is_complete).run()
+        assert (status, body["error"]["code"]) == (413, "too_large")
+
+
+##= docs/spec/host.md#requests
+##% Every answer MUST carry a request id.
+@in_loop
+@pytest.mark.parametrize(("given", "kept"), [(b"mine-1", True), (b"", False), (b"a b", False), (b"x" * 65, False)])
+async def test_an_id_is_added_to_the_headers_and_not_to_the_list_they_came_in(given: bytes, kept: bool) -> None:
+    exchange = Exchange(told, b".", headers=((b"x-request-id", given),))
+    await exchange.run()
+    [found] = [value for name, value in exchange.answer[0]["headers"] if name == b"x-request-id"]
+    assert (found == given) is kept
+    assert re.fullmatch(r"mine-1|[0-9a-f]{32}", found.decode())
+    assert HEADERS == [JSON]
+
+
+@in_loop
+async def test_a_fault_behind_the_wall_is_told_without_its_words_and_logged_with_its_id(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def fault(_scope: Scope, _receive: Receive, _send: Send) -> None:
+        raise ValueError("inner words")
+
+    with caplog.at_level(logging.ERROR):
+        status, body = await Exchange(fault, b".").run()
+    assert (status, body["error"]["code"]) == (500, "internal_error")
+    assert "inner words" not in json.dumps(body)
+    [line] = [record for record in caplog.records if record.exc_info]
+    assert getattr(line, FIELDS)["requestId"] == body["request_id"]
