@@ -19,6 +19,7 @@ from benchmarks.trace_project import generate_project
 from benchmarks.wire import StdioServer, call, environment
 
 READ_BUDGET = 30.0
+DUVET_BUDGET = 1.0
 WARM_LIMIT_MS = 20.0
 EDIT_LIMIT_MS = 60.0
 MEMORY_LIMIT_MB = 250.0
@@ -47,7 +48,7 @@ def _reports(project: Path, rounds: int) -> Iterator[Figure]:
         ours, theirs = in_turns(
             rounds, lambda: _report_ms(_REPORT, project), lambda: _report_ms((duvet, "report"), project)
         )
-        yield Figure("duvet report, cold, beside duvet", "ms", ours, theirs, "the real duvet")
+        yield Figure("duvet report, cold, beside duvet", "ms", ours, theirs, "the real duvet", DUVET_BUDGET)
 
 
 def _questions(project: Path, rounds: int) -> Iterator[Figure]:
