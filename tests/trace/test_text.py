@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextive.trace.text import SourceText, iter_lines, normalise, normalise_mapped, quoted, trim
+from contextive.trace.text import SourceText, normalise, normalise_mapped, quoted, split_lines, trim
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from contextive.trace.text import SourceText, iter_lines, normalise, normalise_m
     ],
 )
 def test_a_line_ends_at_a_line_feed_and_nowhere_else(text: str, lines: list[tuple[int, str]]) -> None:
-    assert list(iter_lines(text)) == lines
+    assert list(zip(*split_lines(text), strict=True)) == lines
 
 
 @pytest.mark.parametrize("space", [" ", "\t", "\x0b", "\x0c", "\r", "\x85", "\xa0", "\u1680", "\u2003", "\u3000"])
@@ -36,7 +36,7 @@ def test_what_only_python_or_only_the_eye_takes_for_white_space_stays(other: str
 
 @given(st.text())
 def test_the_lines_put_together_again_are_the_text(text: str) -> None:
-    lines = list(iter_lines(text))
+    lines = list(zip(*split_lines(text), strict=True))
     assert "".join(text[start : start + len(line)] for start, line in lines) == "".join(line for _, line in lines)
     assert len(lines) == text.count("\n") + (0 if text.endswith("\n") or not text else 1)
 

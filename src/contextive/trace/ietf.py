@@ -11,11 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
-from itertools import accumulate
 from typing import NamedTuple
 
 from contextive.trace.specification import Format, Section, Specification, SpecLine, slug
-from contextive.trace.text import WHITESPACE, SourceText, trim, trim_start
+from contextive.trace.text import WHITESPACE, SourceText, split_lines, trim, trim_start
 
 _APPENDIX_WORDS = ("Appendix ", "APPENDIX ", "Annex ")
 _SPACES = f"[{WHITESPACE}]+"
@@ -32,6 +31,8 @@ _NUMBER_ALONE = re.compile(r"((?:[A-Z]\.)?[0-9.]+)\Z")
 _HEADER_AT_START = re.compile(r"RFC [1-9][0-9]*  |\[Page [1-9][0-9]*\]")
 _FOOTER_AT_END = re.compile(r" \[Page [1-9][0-9]*\]\Z")
 _MAX_NUMBER = 199
+_MARK = "\ufeff"
+"""The mark of the order of bytes, with which some files begin."""
 
 _NAMED = frozenset(
     {
@@ -85,7 +86,10 @@ class _Heading(NamedTuple):
 
 def parse_ietf(text: str) -> Specification:
     """The sections of an IETF document. Of two sections with one id the last one counts, as it does in duvet."""
-    starts, lines = _lines(text)
+    starts, lines = split_lines(text)
+    if lines and lines[0].startswith(_MARK):
+        stripped = lines[0].lstrip(_MARK)
+        starts[0], lines[0] = len(lines[0]) - len(stripped), stripped
     kinds, headings = _classify(starts, lines)
     _add_named(starts, lines, kinds, headings)
     sections: dict[str, Section] = {}
@@ -96,20 +100,6 @@ def parse_ietf(text: str) -> Specification:
         sections[section.id] = section
     ordered = tuple(sorted(sections.values(), key=lambda section: section.title_start))
     return Specification(SourceText(text), Format.IETF, None, ordered, tuple(dict.fromkeys(duplicates)))
-
-
-def _lines(text: str) -> tuple[list[int], list[str]]:
-    """Where each line starts, and what it says without its LF or CRLF. A trailing LF opens no further line."""
-    lines = text.split("\n")
-    starts = list(accumulate([len(line) + 1 for line in lines[:-1]], initial=0))
-    if "\r" in text:
-        lines = [*[line.removesuffix("\r") for line in lines[:-1]], lines[-1]]
-    if not lines[-1]:
-        lines.pop()
-    if lines and lines[0].startswith("\ufeff"):
-        stripped = lines[0].lstrip("\ufeff")
-        starts[0], lines[0] = len(lines[0]) - len(stripped), stripped
-    return starts, lines
 
 
 def _classify(starts: Sequence[int], lines: Sequence[str]) -> tuple[list[_Kind], dict[int, _Heading]]:

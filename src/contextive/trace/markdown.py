@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from contextive.trace.specification import Format, Section, Specification, SpecLine, slug
-from contextive.trace.text import WHITESPACE, SourceText, iter_lines, trim
+from contextive.trace.text import WHITESPACE, SourceText, split_lines, trim
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -92,7 +92,7 @@ class _Document:
     @staticmethod
     def parse(text: str) -> _Document:
         if "\r" in text:
-            lines = [SpecLine(start, line) for start, line in iter_lines(text)]
+            lines = list(map(SpecLine, *split_lines(text)))
             markdown_starts = [0, *(end.end() for end in _MARKDOWN_LINE_END.finditer(text))]
         else:
             contents = text.split("\n")

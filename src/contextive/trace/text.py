@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate
@@ -59,17 +59,18 @@ def _spelled_out(character: str) -> str:
     return character if is_visible else f"\\u{{{ord(character):x}}}"
 
 
-def iter_lines(text: str) -> Iterator[tuple[int, str]]:
+def split_lines(text: str) -> tuple[list[int], list[str]]:
     """Start offset and content of each line, without its LF or CRLF. A trailing LF opens no further line."""
-    start, size = 0, len(text)
-    while start < size:
-        end = text.find("\n", start)
-        if end < 0:
-            yield start, text[start:]
-            return
-        stop = end - 1 if end > start and text[end - 1] == "\r" else end
-        yield start, text[start:stop]
-        start = end + 1
+    lines = text.split("\n")
+    last = lines.pop()
+    starts = list(accumulate([len(line) + 1 for line in lines], initial=0))
+    if "\r" in text:
+        lines = [line.removesuffix("\r") for line in lines]
+    if last:
+        lines.append(last)
+    else:
+        starts.pop()
+    return starts, lines
 
 
 @dataclass(frozen=True)
