@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from contextive.trace.analysis import Reference, TargetReport
 from contextive.trace.level import CitationType, Level
@@ -27,14 +28,16 @@ class Run:
     end: int
     references: tuple[Reference, ...]
 
-    @property
-    def level(self) -> Level:
-        return max((reference.citation.level for reference in self.references), default=Level.AUTO)
-
     def status(self) -> str:
-        types = {reference.citation.type for reference in self.references}
-        words = [f"!{self.level.name}"] if self.level is not Level.AUTO else []
-        return ",".join(words + [word for kind, word in _SHOWN.items() if kind in types])
+        return _status(frozenset([(citation.type, citation.level) for _, citation, _, _ in self.references]))
+
+
+@cache
+def _status(said: frozenset[tuple[CitationType, Level]]) -> str:
+    """What is said about a piece of text, in the words of the snapshot. Thousands of pieces share a few of them."""
+    types, level = {kind for kind, _ in said}, max((level for _, level in said), default=Level.AUTO)
+    words = [f"!{level.name}"] if level is not Level.AUTO else []
+    return ",".join(words + [word for kind, word in _SHOWN.items() if kind in types])
 
 
 def runs_of(line: SpecLine, references: Sequence[Reference]) -> Iterator[Run]:
@@ -90,7 +93,8 @@ def _text_lines(line: SpecLine, references: Sequence[Reference]) -> Iterator[str
     pending_start: int | None = None
     open_start, open_end, open_status = 0, 0, ""
     for run in [*runs_of(line, references), None]:
-        if run is not None and run.status() == open_status:
+        status = run.status() if run is not None else ""
+        if run is not None and status == open_status:
             open_end = max(open_end, run.end)
             continue
         text = trim_end(line.text[open_start:open_end])
@@ -99,4 +103,4 @@ def _text_lines(line: SpecLine, references: Sequence[Reference]) -> Iterator[str
             yield f"    TEXT[{open_status}]: {text}"
         if run is not None:
             open_start = run.start if pending_start is None else pending_start
-            open_end, open_status = run.end, run.status()
+            open_end, open_status = run.end, status
