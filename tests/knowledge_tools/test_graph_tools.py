@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from contextive.errors import InvalidIdentifier, InvalidRequest, NotFound
+from contextive.search import graph
 
 from .conftest import Call
 
@@ -31,6 +32,16 @@ def test_a_node_shows_what_it_is_connected_with(call: Call) -> None:
     assert ("DECLARES_SYMBOL", "OUT", f"Symbol:{SIREN}::Siren.sound_alarm") in found
     assert ("IMPORTS", "IN", "SourceFile:src/tidewatch/gauge/reader.py") in found
     assert any(kind == "CITES" and target.startswith("Requirement:") for kind, _, target in found)
+
+
+def test_relationships_that_are_not_even_looked_at_are_counted(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    ways: tuple[str, ...] = ("all", "outgoing", "incoming")
+    node = f"SourceFile:{SIREN}"
+    whole = {way: call("km-graph-node", node_id=node, relationships=way)["total"] for way in ways}
+    monkeypatch.setattr(graph, "MAX_NEIGHBOURS", 1)
+    for way in ways:
+        assert call("km-graph-node", node_id=node, relationships=way)["total"] == whole[way]
+    assert whole["outgoing"] > 1
 
 
 def test_one_hop_leads_from_a_document_to_the_requirement_that_code_cites(call: Call) -> None:

@@ -120,6 +120,8 @@ def test_edges_are_given_by_type_and_direction_up_to_a_limit_for_each_node(store
     assert store.expand([], [], "both", 5) == ()
     assert store.expand(["Note:hub"], [], "both", 0) == ()
     assert store.degree("Note:hub") == {"LINKS_TO": 22, "PART_OF": 1}
+    assert store.degree("Note:hub", "outgoing") == {"LINKS_TO": 21, "PART_OF": 1}
+    assert store.degree("Note:hub", "incoming") == {"LINKS_TO": 2}
     assert store.degree("Note:none") == {}
 
 

@@ -172,14 +172,16 @@ class GraphService:
         node = self.resolve(node_id)
         if relationships == "none":
             return Neighbourhood(node, (), 0)
-        edges = self._store.expand([node.id], (), _DIRECTIONS[relationships], MAX_NEIGHBOURS)
+        direction = _DIRECTIONS[relationships]
+        edges = self._store.expand([node.id], (), direction, MAX_NEIGHBOURS)
+        total = len(edges) if len(edges) < MAX_NEIGHBOURS else sum(self._store.degree(node.id, direction).values())
         ends = [(edge, *_seen_from(node.id, edge)) for edge in edges]
         ends.sort(key=lambda end: (end[0].type, end[1], end[2]))
         targets = self._store.nodes(other for _, _, other in ends[:limit])
         seen = tuple(
             Relationship(edge.type, way, targets.get(other) or placeholder(other)) for edge, way, other in ends[:limit]
         )
-        return Neighbourhood(node, seen, len(ends))
+        return Neighbourhood(node, seen, total)
 
     ##= docs/spec/knowledge.md#km-graph-subsystem
     ##% Related nodes MUST come in pages by `cursor`, each of them once, with their `total`.

@@ -239,8 +239,8 @@ class Store(Protocol):
         """Edges at these nodes in a stable order; no types means all. At most `limit` for each node and direction."""
         ...
 
-    def degree(self, node_id: str) -> Mapping[str, int]:
-        """How many edges of each type stand at a node, in both directions."""
+    def degree(self, node_id: str, direction: Direction = "both") -> Mapping[str, int]:
+        """How many edges of each type stand at a node."""
         ...
 
     def unconnected(self, label: str, types: Sequence[str], after: str | None, limit: int) -> tuple[Node, ...]:

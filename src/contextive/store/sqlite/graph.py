@@ -255,17 +255,16 @@ class Graph:
         )
         yield from found
 
-    def degree(self, node_id: str) -> dict[str, int]:
+    def degree(self, node_id: str, direction: Direction = "both") -> dict[str, int]:
+        outgoing, incoming = (
+            "SELECT source, type, target FROM edge WHERE " + end for end in ("source = ?1", "target = ?1")
+        )
+        # An edge from a node to itself stands at it once.
+        edges = {"outgoing": outgoing, "incoming": incoming, "both": f"{outgoing} UNION {incoming}"}[direction]
         with self._database.snapshot() as connection:
             degrees: dict[str, int] = defaultdict(int)
             for number in self._numbers(connection, [node_id]):
-                # An edge from a node to itself stands at it once.
-                found = connection.execute(
-                    "SELECT type, count(*) FROM (SELECT source, type, target FROM edge WHERE source = ?1"
-                    " UNION SELECT source, type, target FROM edge WHERE target = ?1) GROUP BY type",
-                    (number,),
-                )
-                for kind, count in found:
+                for kind, count in connection.execute(f"SELECT type, count(*) FROM ({edges}) GROUP BY type", (number,)):
                     degrees[self._text(kind)] += count
         return dict(sorted(degrees.items()))
 

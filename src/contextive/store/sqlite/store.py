@@ -317,8 +317,8 @@ class SqliteStore:
     ) -> tuple[Edge, ...]:
         return self._graph.expand(frontier, types, direction, limit)
 
-    def degree(self, node_id: str) -> Mapping[str, int]:
-        return self._graph.degree(node_id)
+    def degree(self, node_id: str, direction: Direction = "both") -> Mapping[str, int]:
+        return self._graph.degree(node_id, direction)
 
     def unconnected(self, label: str, types: Sequence[str], after: str | None, limit: int) -> tuple[Node, ...]:
         return self._graph.unconnected(label, types, after, limit)
