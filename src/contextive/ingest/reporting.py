@@ -47,8 +47,8 @@ class Reporter:
             for kind, body, keep in reports:
                 writer.put_report(Report(kind, body["generated_at"], run.run_id, _shortened(body)), keep)
 
-    def coverage(self, include: Sequence[str]) -> dict[str, Any]:
-        """Which files the index holds now, after the last run."""
+    def coverage(self, include: Sequence[str], most: int | None = None) -> dict[str, Any]:
+        """Which files the index holds now, after the last run; at most so many of them by name."""
         run = self._last_run()
         tests = self._exercised()
         symbols = self._symbol_ids()
@@ -62,7 +62,7 @@ class Reporter:
             )
             for row in self._store.artifacts()
         )
-        return build_coverage(_shown(run), time.time(), covered, _removed(run), include, self._catalog())
+        return build_coverage(_shown(run), time.time(), covered, _removed(run), include, self._catalog(), most)
 
     def lifecycle(self) -> dict[str, Any]:
         """What no subsystem holds, what is old, and what is not tested."""

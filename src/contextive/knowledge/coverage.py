@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any, Literal
 
 from contextive.knowledge.artifact import Artifact, ArtifactType
@@ -65,23 +66,36 @@ def build_coverage(
     removed: Iterable[RemovedArtifact] = (),
     include_patterns: Sequence[str] = (),
     catalog: SubsystemCatalog = NO_CATALOG,
+    most: int | None = None,
 ) -> dict[str, Any]:
-    """The report as it is stored and shown. `generated_at` is in seconds since the epoch."""
-    covered = sorted(artifacts, key=lambda item: item.artifact.path)
-    rows = [_row(item, catalog) for item in covered]
-    breakdown: Mapping[str, int] = Counter(item.artifact.artifact_type for item in covered)
+    """The report as it is stored and shown. `generated_at` is in seconds since the epoch.
+
+    With `most`, only so many files are listed, the first that come, and only so many of those that came to nothing; all of them
+    are counted. There may be a million.
+    """
+    rows: list[dict[str, Any]] = []
+    missing: list[dict[str, Any]] = []
+    breakdown: Counter[str] = Counter()
+    chunk_count = 0
+    for item in artifacts:
+        breakdown[item.artifact.artifact_type] += 1
+        chunk_count += item.chunk_count
+        if most is None or len(rows) < most:
+            rows.append(_row(item, catalog))
+        if item.chunk_count == 0 and (most is None or len(missing) < most):
+            missing.append(_row(item, catalog))
     return {
         "generated_at": generated_at,
         "generated_at_iso": iso_time(generated_at),
         "run": run.as_dict(),
         "include_patterns": list(include_patterns),
         "summary": {
-            "artifact_total": len(rows),
+            "artifact_total": breakdown.total(),
             "artifact_breakdown": dict(sorted(breakdown.items())),
-            "chunk_count": sum(item.chunk_count for item in covered),
+            "chunk_count": chunk_count,
         },
-        "artifacts": rows,
-        "missing_artifacts": [row for row in rows if row["chunk_count"] == 0],
+        "artifacts": sorted(rows, key=itemgetter("path")),
+        "missing_artifacts": sorted(missing, key=itemgetter("path")),
         "removed_artifacts": [item.as_dict() for item in sorted(removed, key=lambda item: item.path)],
     }
 

@@ -314,10 +314,10 @@ class Index:
             shown["keeper"] = self._keeper.state
         return shown
 
-    def coverage(self) -> dict[str, Any]:
-        """What the index holds now."""
+    def coverage(self, most: int) -> dict[str, Any]:
+        """What the index holds now; at most so many files by name."""
         self.be_fresh()
-        return self._reporter().coverage(self.settings.ingest.include)
+        return self._reporter().coverage(self.settings.ingest.include, most)
 
     def lifecycle(self) -> dict[str, Any]:
         """What has come loose, grown old, or is not tested."""

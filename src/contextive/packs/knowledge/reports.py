@@ -40,16 +40,13 @@ class CoverageAnswer(BaseModel):
 )
 def coverage_summary(_given: NoInput, ctx: Context) -> Reply:
     index = index_of(ctx)
-    report = index.coverage()
-    artifacts = report.pop("artifacts")
+    report = index.coverage(_SHOWN_ARTIFACTS)
     answer: dict[str, Any] = {
         "status": "success",
         **report,
-        "artifacts": artifacts[:_SHOWN_ARTIFACTS],
-        "artifacts_omitted": max(0, len(artifacts) - _SHOWN_ARTIFACTS),
+        "artifacts_omitted": report["summary"]["artifact_total"] - len(report["artifacts"]),
         "skipped": index.skipped(),
         "as_of": shown_as_of(index.as_of()),
     }
-    for name in ("missing_artifacts", "removed_artifacts"):
-        answer[name] = answer[name][:_SHOWN_ARTIFACTS]
+    answer["removed_artifacts"] = answer["removed_artifacts"][:_SHOWN_ARTIFACTS]
     return Reply(data=answer)
