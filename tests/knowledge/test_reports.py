@@ -130,6 +130,14 @@ def test_long_lists_of_symbols_end_and_are_still_counted() -> None:
     assert report["summary"]["symbol_test_gaps"] == MOST_SYMBOLS + 5
 
 
+def test_a_coverage_report_that_is_cut_short_counts_everything() -> None:
+    files = [CoveredArtifact(artifact(f"{number}.md", "doc"), number % 2) for number in range(9)]
+    report = build_coverage(RUN, 0.0, files, most=2)
+    assert [row["path"] for row in report["artifacts"]] == ["0.md", "1.md"]
+    assert [row["path"] for row in report["missing_artifacts"]] == ["0.md", "2.md"]
+    assert report["summary"] == {"artifact_total": 9, "artifact_breakdown": {"doc": 9}, "chunk_count": 4}
+
+
 def test_an_empty_project_has_reports() -> None:
     assert build_coverage(RUN, 0.0, [])["summary"]["artifact_total"] == 0
     assert build_lifecycle(RUN, 0.0, 30, ProjectState([]))["summary"]["isolated_nodes"] == 0

@@ -29,7 +29,7 @@ _LEVELS = tuple(Level)
 _SentText: TypeAlias = tuple[int, list[tuple[int, list[tuple[int, tuple[str, ...]]]]]]
 """The hash of a specification's text and, by the number of their section, levels and quotes."""
 _Sent: TypeAlias = dict[tuple[str, str], _SentText]
-"""By path and format. Plain values, because those cross a pipe in a tenth of the time that objects take."""
+"""By path and format. Plain values, which need no pickling to cross a pipe."""
 
 
 class RequirementFiles:

@@ -236,7 +236,7 @@ def _add_named(starts: Sequence[int], lines: Sequence[str], kinds: list[_Kind], 
 
 
 _spec_line = partial(tuple.__new__, SpecLine)
-"""A line from a tuple, which costs half of what `SpecLine` itself does."""
+"""A line from a tuple, without the call that `SpecLine` itself makes."""
 
 
 def _collect(
