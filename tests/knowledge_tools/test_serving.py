@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -11,10 +12,14 @@ from typing import Any
 
 import pytest
 
+from contextive.ingest.indexer import Outcome
+from contextive.search.index import Index
 from contextive.server.profiles import PROFILES
 from contextive.server.serve import asks_index
 from contextive.store.opening import open_store
 from tests.wires import Pipe, envelope
+
+from .conftest import OpenHost
 
 ENVIRONMENT = {"CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL": "dummy"}
 PATIENCE_SECONDS = 120.0
@@ -106,3 +111,34 @@ def test_one_of_many_servers_keeps_the_index_and_another_takes_over(
             wait_until(lambda server=server: "docs/airship.md" in server.found("zeppelin"))  # type: ignore[misc]
     finally:
         store.close()
+
+
+def test_what_was_saved_before_the_watch_is_seen_however_busy_the_state_directory_is(
+    repository: Path, open_host: OpenHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = open_host(repository).services.get(Index)
+    ingest, late = index.ingest, repository / "docs/airship.md"
+
+    def ingest_and_miss_one(*arguments: Any, **options: Any) -> Outcome:
+        outcome = ingest(*arguments, **options)
+        if not late.exists():
+            late.write_text("# Zeppelin\n\nSaved after the first look.\n", encoding="utf-8")
+        return outcome
+
+    monkeypatch.setattr(index, "ingest", ingest_and_miss_one)
+    done = threading.Event()
+
+    def search_without_end() -> None:  # every search writes below the state directory
+        while not done.wait(0.02):
+            (index.settings.state_dir / "busy").write_text("more", encoding="utf-8")
+
+    busy = threading.Thread(target=search_without_end)
+    try:
+        index.keep()
+        wait_until(late.exists)
+        busy.start()
+        wait_until(lambda: index.store.artifact("docs/airship.md") is not None)
+    finally:
+        done.set()
+        busy.join()
+        index.close()

@@ -106,13 +106,14 @@ class Keeper:
         """Run again whenever files change. Where the system cannot tell, look every few seconds."""
         from watchfiles import watch
 
-        root = self._index.settings.root
+        root, state_dir = self._index.settings.root, self._index.settings.state_dir
         looked_at = float("-inf")
         is_behind = False
         try:
-            for changes in watch(
+            # The watch filters nothing: it would not tick while changes come that it leaves out, and every search makes one.
+            for seen in watch(
                 root,
-                watch_filter=lambda _change, path: is_of_interest(root, path, self._index.settings.state_dir),
+                watch_filter=None,
                 debounce=_DEBOUNCE_MILLISECONDS,
                 step=50,
                 stop_event=self._stop,
@@ -120,6 +121,7 @@ class Keeper:
                 yield_on_timeout=True,
                 raise_interrupt=False,
             ):
+                changes = [path for _change, path in seen if is_of_interest(root, path, state_dir)]
                 # The first tick looks again: a file may have been saved after the first run and before the watch.
                 if changes or is_behind or time.monotonic() - looked_at > _SWEEP_SECONDS:
                     self.pending_files = len(changes) or self.pending_files
