@@ -6,8 +6,14 @@ import json
 import subprocess
 import sys
 import threading
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
+import pytest
+
+from contextive.ingest import indexer
+from contextive.ingest.indexer import AnotherRun
 from contextive.ingest.settings import IngestRequest
 from contextive.search.index import Index
 from tests.running import clean_environment
@@ -59,3 +65,30 @@ def test_writers_and_readers_do_not_disturb_each_other(repository: Path, open_ho
     index.forget()
     index.ingest(IngestRequest(full=True))
     assert rows_of(index.store) == kept
+
+
+def test_who_waits_for_a_run_comes_before_those_who_ask_later(
+    repository: Path, open_host: OpenHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexer, "_LEASE_LOOK_SECONDS", 1.0)
+    here, there = (open_host(repository).services.get(Index) for _ in range(2))
+    waits = threading.Event()
+    order: list[str] = []
+
+    def tell(name: str, phase: str, _done: int, _total: int) -> None:
+        if phase == "wait":
+            waits.set()
+        elif phase == "discover":
+            order.append(name)
+
+    lease = here.store.acquire_lease("ingest", "somebody")
+    assert lease is not None
+    first = threading.Thread(target=here.ingest, args=(IngestRequest(),), kwargs={"progress": partial(tell, "first")})
+    first.start()
+    assert waits.wait(60)
+    lease.release()
+    # The lease is free now, and who waits for it looks only in a while.
+    with suppress(AnotherRun):
+        there.ingest(IngestRequest(), progress=partial(tell, "later"), wait_seconds=0.0)
+    first.join(60)
+    assert order[0] == "first"

@@ -34,7 +34,7 @@ from contextive.knowledge.layers import artifact_layer, project_layer
 from contextive.knowledge.subsystems import CATALOG_PATHS, NO_CATALOG, parse_catalog, source_prefixes
 from contextive.knowledge.symbol import Symbol
 from contextive.knowledge.windows import Window
-from contextive.store.protocol import Store
+from contextive.store.protocol import Lease, Store
 from contextive.store.values import STATE_REPO_HEAD, STATE_SKIPPED_FILES, LedgerEntry, Run
 from contextive.workspace.contents import Skipped, read_bytes, text_of
 from contextive.workspace.discovery import Discovery, FoundFile, discover
@@ -44,6 +44,7 @@ from contextive.workspace.git import FileCommit, git_facts, git_head
 logger = logging.getLogger(__name__)
 
 LEASE = "ingest"
+_NEXT = "ingest-next"
 _BATCH_FILES = 64
 _BATCH_SECONDS = 0.25
 _RETIMED_FILES = 512
@@ -158,18 +159,25 @@ class Indexer:
         if request.dry_run:
             with collected_less_often():
                 return self._run(request, progress, stop)
-        lease = self._store.acquire_lease(LEASE, self._holder)
         deadline = time.monotonic() + wait_seconds
-        while lease is None:
-            progress("wait", 0, 0)
-            if stop.wait(_LEASE_LOOK_SECONDS) or time.monotonic() > deadline:
-                raise AnotherRun("Another ingest run is going on.", hint="Ask km-ingest-status, and try again later.")
-            lease = self._store.acquire_lease(LEASE, self._holder)
+        # Who waits holds the place of the next. Who makes one run after the other has to wait for that place, too.
+        place = self._wait_for(_NEXT, progress, stop, deadline)
+        try:
+            lease = self._wait_for(LEASE, progress, stop, deadline)
+        finally:
+            place.release()
         try:
             with collected_less_often():
                 return self._run(request, progress, stop)
         finally:
             lease.release()
+
+    def _wait_for(self, name: str, progress: Progress, stop: threading.Event, deadline: float) -> Lease:
+        while (lease := self._store.acquire_lease(name, self._holder)) is None:
+            progress("wait", 0, 0)
+            if stop.wait(_LEASE_LOOK_SECONDS) or time.monotonic() > deadline:
+                raise AnotherRun("Another ingest run is going on.", hint="Ask km-ingest-status, and try again later.")
+        return lease
 
     def discover(self) -> Discovery:
         """The files that are there to be indexed, and how many were left out for what reason."""
