@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import pickle
 import signal
@@ -109,6 +110,28 @@ def test_a_stopped_pool_ends_soon(pool: ParserPool, reading: Reading, tmp_path: 
     assert seen < 200
 
 
+def test_workers_that_are_told_to_rest_finish_the_run_that_has_begun(
+    pool: ParserPool, reading: Reading, tmp_path: Path
+) -> None:
+    paths = write_files(tmp_path, 100)
+    for _, outcome in pool.parse(reading, paths, threading.Event()):
+        pool.rest()
+        assert not isinstance(outcome, Skipped)
+        assert outcome[0].symbols  # a worker that was ended would leave lines alone
+
+
+def test_a_pool_that_is_closed_in_the_middle_leaves_no_file_out(
+    pool: ParserPool, reading: Reading, tmp_path: Path
+) -> None:
+    paths = write_files(tmp_path, 200)
+    found = set()
+    for path, _ in pool.parse(reading, paths, threading.Event()):
+        found.add(path)
+        if len(found) % 10 == 1:
+            pool.close()
+    assert found == set(paths)
+
+
 def test_nothing_of_the_project_is_imported_by_a_worker(pool: ParserPool, reading: Reading, tmp_path: Path) -> None:
     mark = tmp_path / "imported"
     for name in ("json.py", "contextive.py", "pickle.py", "sitecustomize.py"):
@@ -125,6 +148,16 @@ def test_where_no_worker_can_start_this_process_parses(
     broken = ParserPool(2)
     assert dict(broken.parse(reading, paths, threading.Event())) == dict(parse_here(reading, paths))
     broken.close()
+
+
+def test_a_pipe_that_is_closed_while_it_is_written_to_leaves_no_file_out(
+    pool: ParserPool, reading: Reading, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = io.BytesIO()
+    closed.close()
+    monkeypatch.setattr("contextive.ingest.parsing._Worker._stream", lambda _worker: closed)
+    paths = write_files(tmp_path, 20)
+    assert dict(pool.parse(reading, paths, threading.Event())) == dict(parse_here(reading, paths))
 
 
 def test_rows_are_the_same_behind_the_pipe(tmp_path: Path, reading: Reading) -> None:

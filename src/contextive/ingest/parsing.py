@@ -121,6 +121,14 @@ class ParserPool:
         if left and not stop.is_set():
             yield from parse_here(reading, left)
 
+    def rest(self) -> None:
+        """End the workers if they have nothing to do. Those of a run that has begun meanwhile go on."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self.close()
+            finally:
+                self._lock.release()
+
     def close(self) -> None:
         for worker in self._workers:
             worker.end()
@@ -153,8 +161,8 @@ class _Worker:
                 for outcome in self._batch(reading, list(batch)):
                     if not _put(done, outcome, ending):
                         return
-        except OSError as error:
-            _put(done, error, ending)
+        except (OSError, ValueError) as error:  # a ValueError says that a pipe was closed under our hands
+            _put(done, OSError(str(error)), ending)
 
     ##= docs/spec/knowledge.md#chunks-and-symbols
     ##% A file on which a parser hangs or fails MUST still be indexed by its lines.

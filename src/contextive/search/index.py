@@ -250,7 +250,7 @@ class Index:
             if self._idle is not None:
                 self._idle.cancel()
             if self._pool is not None:
-                self._idle = threading.Timer(_IDLE_SECONDS, self._pool.close)
+                self._idle = threading.Timer(_IDLE_SECONDS, self._pool.rest)
                 self._idle.daemon = True
                 self._idle.start()
 
