@@ -82,6 +82,8 @@ class TracedProject:
     """Whether two spellings of one document count as one. duvet's reports keep them apart."""
     extractor: Extractor | None = None
     """Who finds the requirements of a specification, where that is not done here."""
+    listener: Callable[[list[ParsedFile]], None] | None = None
+    """Who wants to know what the sources say as soon as they are parsed."""
     _sources: dict[SourceKey, tuple[FileText | Unreadable, ParsedFile]] = field(default_factory=dict)
     _specifications: dict[Target, tuple[FileText | Unreadable, Specification | str]] = field(default_factory=dict)
     _generated: dict[Target, tuple[Specification, list[GeneratedFile]]] = field(default_factory=dict)
@@ -106,6 +108,8 @@ class TracedProject:
         self._folders = folders or self._folders.look_again()
         keys = self._source_keys()
         parsed = [self._parse(key) for key in keys]
+        if self.listener is not None:
+            self.listener(parsed)
         # After the sources, because requirements may be extracted elsewhere meanwhile.
         generated = self.extract() if self.extracts else []
         written = self._written_keys(keys, generated)

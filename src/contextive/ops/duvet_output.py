@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contextive.ingest.traced_project import TraceState
+from contextive.ops.excerpts import NO_BLOCKS, Blocks, Excerpts, places_of
 from contextive.trace.citation import Problem
 from contextive.trace.duvet_config import TraceSettings
 from contextive.trace.requirement import Requirement, Summary, requirements_of
@@ -51,6 +52,8 @@ class Writer:
     state: TraceState
     warnings: Sequence[Problem]
     files: ProjectFiles
+    code: Callable[[], Blocks] = lambda: NO_BLOCKS
+    """Gives the code around citations as far as somebody has made HTML of it meanwhile."""
 
     def wanted(self) -> Iterator[tuple[str, Callable[[], str]]]:
         options, settings = self.options, self.settings
@@ -89,14 +92,14 @@ class Writer:
         )
 
     def _html(self) -> str:
-        from contextive.ops.excerpts import Excerpts
         from contextive.trace.reports.html import write_html
 
+        excerpts = Excerpts(self.files, places_of(self.state.analysis.citations), self.code())
         return write_html(
             self.state.analysis,
             project=self.root.resolve().name,
             date=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-            code_of=Excerpts(self.files, self.state.analysis.citations).of,
+            code_of=excerpts.of,
             blob_link=self._blob_link,
             issue_link=self._issue_link,
             warnings=self.warnings,

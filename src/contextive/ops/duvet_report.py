@@ -1,8 +1,8 @@
 """`duvet report`, step by step: extract, scan, match, write. Each step says what it does; every error is collected.
 
-All of it is done in one process, except that a forked one extracts the requirements of large specifications and writes their
-files. To make half of the HTML in another was tried on 600 sources and 4,000 requirements: the pages that both processes then
-touch cost as much as the second processor gave.
+All of it is done in one process, except for what a second one can do that is forked before anything is read. To make half of
+the HTML in one that is forked later was tried on 600 sources and 4,000 requirements: the pages that both processes then touch
+cost as much as the second processor gave.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextive.errors import ConfigError
 from contextive.ingest.traced_project import GeneratedFile, TracedProject, TraceState
 from contextive.ops.duvet_output import ReportOptions, Writer, all_requirements, write_file
 from contextive.ops.duvet_words import complaints, outcome
-from contextive.ops.requirement_files import RequirementFiles
+from contextive.ops.second_process import SecondProcess
 from contextive.ops.source_lines import Lines
 from contextive.trace.analysis import Analysis
 from contextive.trace.cautions import Surroundings, cautions
@@ -84,11 +84,12 @@ class DuvetProject:
         ##% `trace.fetch`.
         if options.fetch:
             self._fetch(settings)
-        with RequirementFiles(project, write=configured) as written:
-            self._extract(project, written)
-            return self._report_on(project, options)
+        code = bool(options.html) or settings.html.enabled
+        with SecondProcess(project, write=configured, code=code) as second:
+            self._extract(project, second)
+            return self._report_on(project, options, second)
 
-    def _report_on(self, project: TracedProject, options: ReportOptions) -> int:
+    def _report_on(self, project: TracedProject, options: ReportOptions, second: SecondProcess) -> int:
         files, settings = project.files, project.settings
         state, sound = self._scan(project)
         lines = Lines(files)
@@ -103,18 +104,18 @@ class DuvetProject:
             self._print_problem(lines, warning, "⚠")
         # What an earlier run left behind is news for who runs this one, and none for who reads a report.
         lasting = [warning for warning in warnings if warning.code != "stale_requirements"]
-        return self._write_reports(options, settings, state, files, lasting)
+        return self._write_reports(Writer(self.root, options, settings, state, lasting, files, second.code))
 
     def analyse(self, options: ReportOptions) -> TraceState | None:
         """Extract, scan and match without writing any report; None after errors, which were printed."""
         settings, configured = self.settings(options)
         project = TracedProject(ProjectFiles(self.root), settings)
-        with RequirementFiles(project, write=configured) as written:
-            self._extract(project, written)
+        with SecondProcess(project, write=configured) as second:
+            self._extract(project, second)
             state, sound = self._scan(project)
         return state if sound else None
 
-    def _extract(self, project: TracedProject, written: RequirementFiles) -> None:
+    def _extract(self, project: TracedProject, second: SecondProcess) -> None:
         """See that every specification can be read. Its requirements are found beside, or when they are asked for."""
         specifications = project.settings.specifications
         self.progress("Extracting", "requirements")
@@ -122,8 +123,8 @@ class DuvetProject:
             hint = " Store its text there, or run again with --fetch." if target.is_url else ""
             raise ConfigError(f"{reason}.{hint}")
         # The files may be among those that are scanned next.
-        if not written.aside or any(_may_name_toml(source.pattern) for source in project.settings.sources):
-            written.finish()
+        if not second.is_at_work or any(_may_name_toml(source.pattern) for source in project.settings.sources):
+            second.finish()
         if specifications:
             self.progress("Extracted", f"requirements from {len(specifications)} specifications ")
         else:
@@ -224,22 +225,15 @@ class DuvetProject:
     ##= docs/spec/trace.md#reports
     ##% The command `duvet report` MUST be able to write JSON in both versions, LCOV, HTML, SARIF, JUnit, GitHub
     ##% annotations and a badge.
-    def _write_reports(
-        self,
-        options: ReportOptions,
-        settings: TraceSettings,
-        state: TraceState,
-        files: ProjectFiles,
-        warnings: Sequence[Problem],
-    ) -> int:
-        writer = Writer(self.root, options, settings, state, warnings, files)
+    def _write_reports(self, writer: Writer) -> int:
+        options, settings, state = writer.options, writer.settings, writer.state
         for path, make in writer.wanted():
             self.progress("Writing", path)
             write_file(self.root / path, make())
             self.progress("Wrote", f"{path} ")
         if options.lcov:
             self._write_lcov(options, settings, state.analysis)
-        self._write_findings(options, settings, state, (), warnings, Lines(files))
+        self._write_findings(options, settings, state, (), writer.warnings, Lines(writer.files))
         self.progress("Result", outcome(all_requirements(state)))
         return self._check(options, settings, state)
 

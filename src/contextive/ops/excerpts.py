@@ -1,40 +1,64 @@
-"""The code around citations, as reports show it."""
+"""The code around citations, as the HTML report shows it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
+from typing import TypeAlias
 
 from contextive.trace.citation import Citation
-from contextive.trace.reports.code import NO_CODE, Code
+from contextive.trace.level import CitationType
+from contextive.trace.reports.code import Code, code_block
 from contextive.workspace.files import FileText, ProjectFiles
 
 _LINES_AFTER = 4
+Lines: TypeAlias = tuple[int, int]
+"""The first line of a citation and its last one."""
+Places: TypeAlias = Mapping[str, Collection[Lines]]
+"""Where citations stand, by file."""
+Blocks: TypeAlias = Mapping[str, Mapping[Lines, str]]
+"""The code at such places, as HTML."""
+NO_BLOCKS: Blocks = MappingProxyType({})
+
+
+def places_of(citations: Iterable[Citation]) -> dict[str, set[Lines]]:
+    """Where some citations stand, the requirements themselves aside: nobody shows code for those."""
+    places: dict[str, set[Lines]] = {}
+    for citation in citations:
+        if citation.type is not CitationType.SPEC:
+            places.setdefault(citation.source, set()).add((citation.line, citation.end_line))
+    return places
 
 
 class Excerpts:
-    """The lines around each citation. A file is cut into lines once, for all of its citations, and not kept."""
+    """The code at some places. A file is cut into lines once, for all of its citations, and not kept."""
 
-    def __init__(self, files: ProjectFiles, citations: Iterable[Citation]) -> None:
+    def __init__(self, files: ProjectFiles, places: Places, made: Blocks = NO_BLOCKS) -> None:
+        """`made` are blocks that somebody has made already."""
         self._files = files
-        self._places: dict[str, set[tuple[int, int]]] = {}
-        self._excerpts: dict[str, dict[tuple[int, int], Code]] = {}
-        for citation in citations:
-            self._places.setdefault(citation.source, set()).add((citation.line, citation.end_line))
+        self._places = places
+        self._blocks = dict(made)
 
-    def of(self, citation: Citation) -> Code:
+    def of(self, citation: Citation) -> str:
         """The code of a citation; none where the file cannot be read any more."""
-        excerpts = self._excerpts.get(citation.source)
-        if excerpts is None:
-            excerpts = self._excerpts[citation.source] = self._cut(citation.source)
-        return excerpts.get((citation.line, citation.end_line), NO_CODE)
+        path, lines = citation.source, (citation.line, citation.end_line)
+        blocks = self._blocks.get(path)
+        if blocks is None:
+            blocks = self._blocks[path] = self._cut(path, self._places.get(path, (lines,)))
+        return blocks.get(lines, "")
 
-    def _cut(self, path: str) -> dict[tuple[int, int], Code]:
+    def all(self) -> dict[str, dict[Lines, str]]:
+        """The code at all places."""
+        return {path: self._cut(path, lines) for path, lines in self._places.items()}
+
+    def _cut(self, path: str, places: Collection[Lines]) -> dict[Lines, str]:
         content = self._files.read(path)
         if not isinstance(content, FileText):
             return {}
         lines = content.text.split("\n")
-        excerpts = {}
-        for line, end_line in self._places.get(path, ()):
-            first = max(line - 1 - 1, 0)
-            excerpts[line, end_line] = Code(first + 1, lines[first : max(end_line, line) + _LINES_AFTER])
-        return excerpts
+        blocks = {}
+        for line, end_line in places:
+            first, behind = max(line - 1 - 1, 0), max(end_line, line)
+            code = Code(first + 1, lines[first : behind + _LINES_AFTER])
+            blocks[line, end_line] = code_block(code, range(line, behind + 1))
+        return blocks

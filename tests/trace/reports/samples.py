@@ -10,7 +10,7 @@ from contextive.trace.analysis import Analysis, analyse
 from contextive.trace.citation import Citation, Problem, parse_citations
 from contextive.trace.extraction import extract_requirements
 from contextive.trace.level import CitationType
-from contextive.trace.reports.code import Code
+from contextive.trace.reports.code import Code, code_block
 from contextive.trace.requirement import Requirement, requirements_of
 from contextive.trace.specification import Format, Specification, parse_specification
 from contextive.trace.target import Target
@@ -108,10 +108,11 @@ class Sample:
     def requirements(self) -> list[Requirement]:
         return [found for report in self.analysis.reports.values() for found in requirements_of(report)]
 
-    def code_of(self, citation: Citation) -> Code:
+    def code_of(self, citation: Citation) -> str:
         lines = self.sources.get(citation.source, "").split("\n")
         first = max(0, citation.line - 2)
-        return Code(first + 1, lines[first : citation.end_line + 2])
+        code = Code(first + 1, lines[first : citation.end_line + 2])
+        return code_block(code, range(citation.line, citation.end_line + 1))
 
     @cached_property
     def _parsed_specifications(self) -> dict[str, Specification]:

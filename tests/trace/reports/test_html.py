@@ -16,7 +16,7 @@ import pytest
 from contextive.trace.citation import Place, Problem
 from contextive.trace.reports.assets.script import SCRIPT
 from contextive.trace.reports.assets.style import STYLE
-from contextive.trace.reports.code import Code
+from contextive.trace.reports.code import Code, code_block
 from contextive.trace.reports.html import write_html
 from contextive.trace.reports.visible import one_line, spell_hidden, uri_of_path, web_link
 
@@ -377,7 +377,9 @@ def test_a_large_project_is_written_in_time_that_grows_with_its_size() -> None:
         sample = Sample({"s.md": spec}, {"a.rs": code})
         assert len(sample.requirements) == count
         started = time.process_time()
-        page = write_html(sample.analysis, project="p", date="d", code_of=lambda _: Code(1, ["code"]))
+        page = write_html(
+            sample.analysis, project="p", date="d", code_of=lambda _: code_block(Code(1, ["code"]), range(1, 2))
+        )
         assert len(page) < count * 2500
         return time.process_time() - started
 

@@ -21,9 +21,8 @@ class Code(NamedTuple):
     lines: Sequence[str]
 
 
-NO_CODE = Code(1, ())
-CodeOf: TypeAlias = Callable[[Citation], Code]
-"""The lines of code around a citation."""
+CodeOf: TypeAlias = Callable[[Citation], str]
+"""The code around a citation as HTML."""
 
 
 def code_block(code: Code, cited: range) -> str:

@@ -19,7 +19,7 @@ from contextive.trace.level import CitationType, Level
 from contextive.trace.reports.assets.script import SCRIPT
 from contextive.trace.reports.assets.style import STYLE
 from contextive.trace.reports.chapters import Chapter, Names, Part, shown_citations
-from contextive.trace.reports.code import NO_CODE, CodeOf, code_block
+from contextive.trace.reports.code import CodeOf
 from contextive.trace.reports.marks import Claims, requirement_pieces, section_pieces
 from contextive.trace.reports.markup import GROUPS, bar, escaped, escaped_attribute, link_out, marked, percent
 from contextive.trace.reports.visible import one_line, shorten, uri_of_path, web_link
@@ -57,7 +57,7 @@ def write_html(
     *,
     project: str,
     date: str,
-    code_of: CodeOf = lambda _: NO_CODE,
+    code_of: CodeOf = lambda _: "",
     problems: Sequence[Problem] = (),
     warnings: Sequence[Problem] = (),
     blob_link: str | None = None,
@@ -242,7 +242,7 @@ class _Page:
     def _citation(self, citation: Citation) -> str:
         name, is_new = self._names.code(citation)
         if is_new:
-            anchor, code = f' id="{name}"', self._code(citation)
+            anchor, code = f' id="{name}"', self.code_of(citation)
         else:
             anchor, code = "", f'<a class="same" href="#{name}">The code is shown here</a>'
         extras = "".join(self._extras(citation)) if citation.feature or citation.tracking_issue or citation.tags else ""
@@ -261,9 +261,6 @@ class _Page:
             yield f"<span>Issue: {link_out(address, f'<bdi>{escaped(citation.tracking_issue)}</bdi>')}</span>"
         if citation.tags:
             yield f'<span class="muted"><bdi>{escaped(", ".join(citation.tags))}</bdi></span>'
-
-    def _code(self, citation: Citation) -> str:
-        return code_block(self.code_of(citation), range(citation.line, max(citation.end_line, citation.line) + 1))
 
     def _place(self, path: str, line: int, column: int = 0, blob_link: str | None = None) -> str:
         shown, address = self._file(path, blob_link)
@@ -302,7 +299,7 @@ class _Page:
                 yield self._place(problem.place.path, problem.place.line, problem.place.column, blob_link)
             yield f"<span>{escaped(problem.code)}</span></div>"
             if citation is not None:
-                yield self._code(citation)
+                yield self.code_of(citation)
             if problem.help:
                 yield f'<div class="hint" dir="auto">{escaped(problem.help)}</div>'
             yield "</li>"

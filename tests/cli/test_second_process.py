@@ -1,8 +1,9 @@
-"""A large specification: its requirements are extracted, and their files written, beside the rest of the work."""
+"""A large specification: its requirements, their files and the code of its report are made beside the rest of the work."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -12,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from contextive.ingest.traced_project import TracedProject
-from contextive.ops import requirement_files
-from contextive.ops.requirement_files import RequirementFiles
+from contextive.ops import second_process
+from contextive.ops.second_process import SecondProcess
 from contextive.trace.duvet_config import SpecificationSource, TraceSettings
 from contextive.trace.specification import Specification
 from contextive.trace.target import Target
@@ -36,14 +37,24 @@ enabled = false
 
 
 MAIN = "from contextive.cli import duvet_main; duvet_main()"
-IN_ONE_PROCESS = f"import contextive.ops.requirement_files as files; files._ENOUGH_BYTES = 1 << 60; {MAIN}"
+IN_ONE_PROCESS = f"import contextive.ops.second_process as files; files._ENOUGH_BYTES = 1 << 60; {MAIN}"
 ASIDE_IN_VAIN = (
-    "import contextive.ops.requirement_files as files\n"
-    f"def fail(self, pipe): raise OSError\nfiles.RequirementFiles._work = fail\n{MAIN}"
+    "import contextive.ops.second_process as files\n"
+    f"def fail(self, *pipes): raise OSError\nfiles.SecondProcess._work = fail\n{MAIN}"
+)
+NO_CODE_ASIDE = (
+    "import os, contextive.ops.second_process as files\n"
+    f"files.SecondProcess._make_code = lambda *_: os._exit(1)\n{MAIN}"
+)
+CODE_ASIDE_ALONE = (
+    "import os, contextive.ops.excerpts as excerpts\n"
+    "parent, cut = os.getpid(), excerpts.Excerpts._cut\n"
+    "excerpts.Excerpts._cut = lambda *all: cut(*all) if os.getpid() != parent else {}\n"
+    f"{MAIN}"
 )
 KILLED_ASIDE = (
     "import os, signal, contextive.ops.requirement_files as files\n"
-    f"files.write_requirement_files = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n{MAIN}"
+    f"files.write_requirement_file = files.write_requirement_files = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n{MAIN}"
 )
 
 
@@ -53,7 +64,7 @@ def _project(folder: Path, pattern: str = "src/**/*.rs") -> Path:
     filler = "\nThis is known.\nIt has been thought about.\n" * 50
     sections = (f"## Part {number}\n\nPart {number} MUST hold.\n{filler}" for number in range(SECTIONS))
     text = "# Parts\n\n" + "\n".join(sections)
-    assert len(text) > requirement_files._ENOUGH_BYTES
+    assert len(text) > second_process._ENOUGH_BYTES
     (folder / "spec.md").write_text(text, encoding="utf-8")
     (folder / "src").mkdir()
     (folder / "src/main.rs").write_text("//= spec.md#part-3\n//# Part 3 MUST hold.\n", encoding="utf-8")
@@ -115,6 +126,27 @@ def test_it_makes_no_difference_who_extracts(tmp_path: Path) -> None:
     assert _outcome(project, ASIDE_IN_VAIN) == alone, "what fails aside is done again here"
 
 
+def _page(folder: Path, program: str) -> str:
+    """The HTML report, without the moment in which it was written."""
+    done = _duvet(folder, "report", "--html", "report.html", program=program)
+    assert done.returncode == 0, done.stderr
+    return re.sub(r"[0-9-]+ [0-9:]+ UTC", "", (folder / "report.html").read_text(encoding="utf-8"))
+
+
+def test_it_makes_no_difference_who_shows_the_code(tmp_path: Path) -> None:
+    project = _project(tmp_path)
+    alone = _page(project, IN_ONE_PROCESS)
+    assert alone.count('<pre class="code"') == 1
+    assert _page(project, MAIN) == alone
+    assert _page(project, NO_CODE_ASIDE) == alone, "what fails aside is done again here"
+    assert len(_written(project)) == SECTIONS
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="code is shown by the one process")
+def test_the_code_is_made_by_the_second_process(tmp_path: Path) -> None:
+    assert _page(_project(tmp_path), CODE_ASIDE_ALONE).count('<pre class="code"') == 1
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is done aside")
 def test_a_command_whose_files_could_not_be_written_does_not_end_well(tmp_path: Path) -> None:
     done = _duvet(_project(tmp_path), "report", program=KILLED_ASIDE)
@@ -139,8 +171,8 @@ def test_requirements_of_another_text_are_not_taken_over(tmp_path: Path) -> None
     target = Target("spec.md")
     specification = project.specification(target)
     assert isinstance(specification, Specification)
-    sent = requirement_files._plain_of(specification, project.extract())
-    files = RequirementFiles(project, write=True)  # not entered: nothing is forked, and what was sent is given here
+    sent = second_process._plain_of(specification, project.extract())
+    files = SecondProcess(project, write=True)  # not entered: nothing is forked, and what was sent is given here
     files._sent = {("spec.md", "auto"): (sent[0], sent[1][:1])}
     assert len(files._received(target, specification)) == 1, "these were sent for this text"
     files._sent = {("spec.md", "auto"): (sent[0] + 1, sent[1][:1])}
