@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from contextive.knowledge.artifact import Artifact, ArtifactType, GitFacts
+from contextive.knowledge.artifact import Artifact, ArtifactType, GitFacts, Totals
 from contextive.knowledge.coverage import CoveredArtifact, RemovedArtifact, ReportRun, build_coverage
 from contextive.knowledge.graph import Edge
 from contextive.knowledge.lifecycle import MOST_SYMBOLS, ProjectState, build_lifecycle
@@ -25,14 +25,17 @@ def symbol(path: str, name: str) -> tuple[str, Symbol]:
 
 def test_the_coverage_report_has_all_its_fields() -> None:
     catalog = parse_catalog('{"S": {"criticality": "high"}}', "c")
+    empty = CoveredArtifact(artifact("a.md", "doc"), 0)
     report = build_coverage(
         RUN,
         1000 * DAY,
+        {"test": Totals(1, 1), "doc": Totals(1, 0), "code": Totals(1, 3)},
         [
             CoveredArtifact(artifact("b.py", "code", "S", 1), 3, symbols=["b.py::f"], skipped=True),
-            CoveredArtifact(artifact("a.md", "doc"), 0),
+            empty,
             CoveredArtifact(artifact("t.py", "test"), 1, exercises_symbols=["b.py::f"]),
         ],
+        [empty],
         [GONE],
         ["docs/"],
         catalog,
@@ -130,14 +133,6 @@ def test_long_lists_of_symbols_end_and_are_still_counted() -> None:
     assert report["summary"]["symbol_test_gaps"] == MOST_SYMBOLS + 5
 
 
-def test_a_coverage_report_that_is_cut_short_counts_everything() -> None:
-    files = [CoveredArtifact(artifact(f"{number}.md", "doc"), number % 2) for number in range(9)]
-    report = build_coverage(RUN, 0.0, files, most=2)
-    assert [row["path"] for row in report["artifacts"]] == ["0.md", "1.md"]
-    assert [row["path"] for row in report["missing_artifacts"]] == ["0.md", "2.md"]
-    assert report["summary"] == {"artifact_total": 9, "artifact_breakdown": {"doc": 9}, "chunk_count": 4}
-
-
 def test_an_empty_project_has_reports() -> None:
-    assert build_coverage(RUN, 0.0, [])["summary"]["artifact_total"] == 0
+    assert build_coverage(RUN, 0.0, {}, [], [])["summary"]["artifact_total"] == 0
     assert build_lifecycle(RUN, 0.0, 30, ProjectState([]))["summary"]["isolated_nodes"] == 0

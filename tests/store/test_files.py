@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from contextive.knowledge.artifact import Totals
 from contextive.knowledge.symbol import Reference
 from contextive.store.protocol import Store
 
@@ -52,6 +53,15 @@ def test_artifacts_are_listed_by_path(store: Store) -> None:
     put(store, parsed("b"), parsed("a/z"), parsed("a.md"))
     assert [row.artifact.path for row in store.artifacts()] == ["a.md", "a/z", "b"]
     assert store.artifact("c") is None
+
+
+def test_some_artifacts_are_listed_and_all_are_counted(store: Store) -> None:
+    put(store, *(parsed(f"{number}.md", ["text"] * (number % 3)) for number in range(9)))
+    assert [row.artifact.path for row in store.artifacts(limit=2)] == ["0.md", "1.md"]
+    assert [row.artifact.path for row in store.artifacts(limit=2, without_chunks=True)] == ["0.md", "3.md"]
+    assert [row.artifact.path for row in store.artifacts(without_chunks=True)] == ["0.md", "3.md", "6.md"]
+    kind = next(store.artifacts()).artifact.artifact_type
+    assert store.totals() == {kind: Totals(files=9, chunks=9)}
 
 
 def test_the_ledger_remembers_every_number_exactly(store: Store) -> None:

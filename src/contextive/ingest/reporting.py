@@ -15,7 +15,7 @@ from contextive.knowledge.layers import TO_SUBSYSTEM
 from contextive.knowledge.lifecycle import ProjectState, build_lifecycle
 from contextive.knowledge.subsystems import Subsystem, SubsystemCatalog
 from contextive.store.protocol import Store
-from contextive.store.values import Report, ReportKind, Run
+from contextive.store.values import ArtifactRow, Report, ReportKind, Run
 
 _FRONTIER = 500
 _NEIGHBOURS = 2_000
@@ -40,34 +40,46 @@ class Reporter:
         if not always and newest and time.time() - newest[0].generated_at < _REPORT_SECONDS:
             return
         reports: tuple[tuple[ReportKind, dict[str, Any], int], ...] = (
-            ("coverage", self.coverage(include), self._settings.coverage_history),
+            ("coverage", self.coverage(include, _KEPT_ROWS), self._settings.coverage_history),
             ("lifecycle", self.lifecycle(), self._settings.lifecycle_history),
         )
         with self._store.transaction() as writer:
             for kind, body, keep in reports:
                 writer.put_report(Report(kind, body["generated_at"], run.run_id, _shortened(body)), keep)
 
-    def coverage(self, include: Sequence[str], most: int | None = None) -> dict[str, Any]:
-        """Which files the index holds now, after the last run; at most so many of them by name."""
+    def coverage(self, include: Sequence[str], most: int) -> dict[str, Any]:
+        """Which files the index holds now, after the last run: all of them counted, at most so many by name."""
         run = self._last_run()
-        tests = self._exercised()
-        symbols = self._symbol_ids()
-        covered = (
-            CoveredArtifact(
+        listed = list(self._store.artifacts(limit=most))
+        missing = list(self._store.artifacts(limit=most, without_chunks=True))
+        tests = self._exercised([*listed, *missing])
+
+        def covered(row: ArtifactRow) -> CoveredArtifact:
+            path = row.artifact.path
+            return CoveredArtifact(
                 artifact=row.artifact,
                 chunk_count=row.chunk_count,
                 skipped=run is not None and row.last_seen < run.started_at,
-                symbols=symbols.get(row.artifact.path, ()),
-                exercises_symbols=tests.get(row.artifact.path, ()),
+                symbols=[symbol.id for _, symbol in self._store.symbols(path)] if row.symbol_count else (),
+                exercises_symbols=tests.get(path, ()),
             )
-            for row in self._store.artifacts()
+
+        return build_coverage(
+            _shown(run),
+            time.time(),
+            self._store.totals(),
+            map(covered, listed),
+            map(covered, missing),
+            _removed(run),
+            include,
+            self._catalog(),
         )
-        return build_coverage(_shown(run), time.time(), covered, _removed(run), include, self._catalog(), most)
 
     def lifecycle(self) -> dict[str, Any]:
         """What no subsystem holds, what is old, and what is not tested."""
         run = self._last_run()
-        artifacts = [row.artifact for row in self._store.artifacts()]
+        rows = list(self._store.artifacts())
+        artifacts = [row.artifact for row in rows]
         messages = [node.key for node in self._labelled("IntegrationMessage")]
         edges = [
             Edge(
@@ -80,7 +92,7 @@ class Reporter:
         ]
         edges += self._expand([node_id("IntegrationMessage", name) for name in messages], ("IMPLEMENTS",), "incoming")
         tests_of: dict[str, list[str]] = {}
-        for path, exercised in self._exercised().items():
+        for path, exercised in self._exercised(rows).items():
             for symbol_id in exercised:
                 tests_of.setdefault(symbol_id, []).append(path)
         state = ProjectState(artifacts, edges, messages, self._store.symbols(), tests_of)
@@ -97,17 +109,11 @@ class Reporter:
             tuple(Subsystem(name=node.key, criticality=node.properties.get("criticality")) for node in nodes)
         )
 
-    def _symbol_ids(self) -> Mapping[str, Sequence[str]]:
-        found: dict[str, list[str]] = {}
-        for path, symbol in self._store.symbols():
-            found.setdefault(path, []).append(symbol.id)
-        return found
-
-    def _exercised(self) -> Mapping[str, Sequence[str]]:
-        """The symbols that each test exercises, by its path."""
+    def _exercised(self, rows: Iterable[ArtifactRow]) -> Mapping[str, Sequence[str]]:
+        """The symbols that each test among these files exercises, by its path."""
         tests = [
             artifact_node_id(row.artifact.path, row.artifact.artifact_type)
-            for row in self._store.artifacts()
+            for row in rows
             if ARTIFACT_LABELS[row.artifact.artifact_type] == "TestCase"
         ]
         found: dict[str, list[str]] = {}

@@ -49,3 +49,11 @@ class ParsedArtifact:
     chunks: tuple[Chunk, ...] = ()
     symbols: tuple[Symbol, ...] = ()
     references: tuple[Reference, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """How many files there are of a type, and how many chunks came of them."""
+
+    files: int
+    chunks: int

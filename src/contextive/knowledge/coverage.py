@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any, Literal
 
-from contextive.knowledge.artifact import Artifact, ArtifactType
+from contextive.knowledge.artifact import Artifact, ArtifactType, Totals
 from contextive.knowledge.subsystems import NO_CATALOG, SubsystemCatalog
 
 
@@ -62,40 +61,30 @@ class RemovedArtifact:
 def build_coverage(
     run: ReportRun,
     generated_at: float,
-    artifacts: Iterable[CoveredArtifact],
+    totals: Mapping[ArtifactType, Totals],
+    listed: Iterable[CoveredArtifact],
+    missing: Iterable[CoveredArtifact],
     removed: Iterable[RemovedArtifact] = (),
     include_patterns: Sequence[str] = (),
     catalog: SubsystemCatalog = NO_CATALOG,
-    most: int | None = None,
 ) -> dict[str, Any]:
     """The report as it is stored and shown. `generated_at` is in seconds since the epoch.
 
-    With `most`, only so many files are listed, the first that come, and only so many of those that came to nothing; all of them
-    are counted. There may be a million.
+    `totals` count every file. `listed` are those that are shown by name, and `missing` those of which nothing is indexed: some
+    of them, because there may be a million.
     """
-    rows: list[dict[str, Any]] = []
-    missing: list[dict[str, Any]] = []
-    breakdown: Counter[str] = Counter()
-    chunk_count = 0
-    for item in artifacts:
-        breakdown[item.artifact.artifact_type] += 1
-        chunk_count += item.chunk_count
-        if most is None or len(rows) < most:
-            rows.append(_row(item, catalog))
-        if item.chunk_count == 0 and (most is None or len(missing) < most):
-            missing.append(_row(item, catalog))
     return {
         "generated_at": generated_at,
         "generated_at_iso": iso_time(generated_at),
         "run": run.as_dict(),
         "include_patterns": list(include_patterns),
         "summary": {
-            "artifact_total": breakdown.total(),
-            "artifact_breakdown": dict(sorted(breakdown.items())),
-            "chunk_count": chunk_count,
+            "artifact_total": sum(of_type.files for of_type in totals.values()),
+            "artifact_breakdown": {kind: of_type.files for kind, of_type in sorted(totals.items())},
+            "chunk_count": sum(of_type.chunks for of_type in totals.values()),
         },
-        "artifacts": sorted(rows, key=itemgetter("path")),
-        "missing_artifacts": sorted(missing, key=itemgetter("path")),
+        "artifacts": sorted([_row(item, catalog) for item in listed], key=itemgetter("path")),
+        "missing_artifacts": sorted([_row(item, catalog) for item in missing], key=itemgetter("path")),
         "removed_artifacts": [item.as_dict() for item in sorted(removed, key=lambda item: item.path)],
     }
 

@@ -11,15 +11,11 @@ def status_of(index: Index) -> dict[str, Any]:
     """The facts of an index, the most asked for first."""
     as_of = index.as_of()
     run = index.last_run()
-    counts: dict[str, int] = {}
-    chunks = 0
-    for row in index.store.artifacts():
-        counts[row.artifact.artifact_type] = counts.get(row.artifact.artifact_type, 0) + 1
-        chunks += row.chunk_count
+    totals = index.store.totals()
     return {
-        "files": sum(counts.values()),
-        "by_type": dict(sorted(counts.items())),
-        "chunks": chunks,
+        "files": sum(of_type.files for of_type in totals.values()),
+        "by_type": {kind: of_type.files for kind, of_type in sorted(totals.items())},
+        "chunks": sum(of_type.chunks for of_type in totals.values()),
         "vectors": {f"{model.name}": count for model, count in index.store.vector_counts().items()},
         "vectors_to_make": as_of.pending_vectors,
         "left_out": index.skipped(),

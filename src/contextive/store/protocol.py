@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from contextive.knowledge.artifact import GitFacts, ParsedArtifact
+from contextive.knowledge.artifact import ArtifactType, GitFacts, ParsedArtifact, Totals
 from contextive.knowledge.graph import Direction, Edge, Layer, Node
 from contextive.knowledge.symbol import Reference, Symbol
 from contextive.store.values import (
@@ -145,8 +145,12 @@ class Store(Protocol):
 
     def ledger(self) -> Mapping[str, LedgerEntry]: ...
 
-    def artifacts(self) -> Iterator[ArtifactRow]:
-        """Every artifact, by path."""
+    def artifacts(self, *, limit: int | None = None, without_chunks: bool = False) -> Iterator[ArtifactRow]:
+        """The artifacts by path: every one, or the first `limit`; of all, or of those from which no chunk came."""
+        ...
+
+    def totals(self) -> Mapping[ArtifactType, Totals]:
+        """How many files and chunks there are, by the type of file."""
         ...
 
     def artifact(self, path: str) -> ArtifactRow | None: ...

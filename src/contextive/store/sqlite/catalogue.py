@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
-from contextive.knowledge.artifact import Artifact
+from contextive.knowledge.artifact import Artifact, ArtifactType, Totals
 from contextive.knowledge.chunk import Chunk
 from contextive.knowledge.symbol import Reference, Symbol
 from contextive.store.sqlite import rows
@@ -58,9 +58,17 @@ class Catalogue:
             for path, digest, size, modified, changed, inode, parser in found
         }  # fmt: skip
 
-    def artifacts(self) -> Iterator[ArtifactRow]:
-        for row in self._database.read(_WITH_COUNTS + "ORDER BY a.path"):
+    def artifacts(self, limit: int | None, without_chunks: bool) -> Iterator[ArtifactRow]:
+        where = "WHERE NOT EXISTS (SELECT 1 FROM chunk WHERE artifact = a.number) " if without_chunks else ""
+        found = self._database.read(f"{_WITH_COUNTS}{where}ORDER BY a.path LIMIT ?", (-1 if limit is None else limit,))
+        for row in found:
             yield _artifact_row(row)
+
+    def totals(self) -> dict[ArtifactType, Totals]:
+        files: dict[ArtifactType, int] = dict(self._database.read("SELECT type, count(*) FROM artifact GROUP BY type"))
+        of_type = "SELECT a.type, count(*) FROM chunk c JOIN artifact a ON a.number = c.artifact GROUP BY a.type"
+        chunks: dict[ArtifactType, int] = dict(self._database.read(of_type))
+        return {kind: Totals(count, chunks.get(kind, 0)) for kind, count in files.items()}
 
     def artifact(self, path: str) -> ArtifactRow | None:
         row = self._database.read_one(_WITH_COUNTS + "WHERE a.path = ?", (path,))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contextive.errors import Unavailable
+from contextive.knowledge.artifact import ArtifactType, Totals
 from contextive.knowledge.graph import Direction, Edge, Node
 from contextive.knowledge.symbol import Reference, Symbol
 from contextive.store.sqlite import lease, schema
@@ -213,8 +214,11 @@ class SqliteStore:
     def ledger(self) -> Mapping[str, LedgerEntry]:
         return self._catalogue.ledger()
 
-    def artifacts(self) -> Iterator[ArtifactRow]:
-        return self._catalogue.artifacts()
+    def artifacts(self, *, limit: int | None = None, without_chunks: bool = False) -> Iterator[ArtifactRow]:
+        return self._catalogue.artifacts(limit, without_chunks)
+
+    def totals(self) -> dict[ArtifactType, Totals]:
+        return self._catalogue.totals()
 
     def artifact(self, path: str) -> ArtifactRow | None:
         return self._catalogue.artifact(path)
