@@ -16,6 +16,7 @@ from contextive.search.index import EmbeddingSettings, Index, IndexSettings
 
 FIRST_LIMIT_MS = 1000 / 300
 AGAIN_LIMIT_MS = 1000 / 5_000
+GROWTH_BUDGET = 1.5
 
 
 def measure(plan: Plan) -> Iterator[Figure]:
@@ -38,6 +39,20 @@ def measure(plan: Plan) -> Iterator[Figure]:
         edited, read = in_turns(rounds * 3, lambda: _edit_ms(index, page), lambda: _read_ms(root, files) * files)
         yield Figure("ingest again, one file changed, all", "ms", edited, read, "reading and hashing all")
         index.close()
+    yield _growth(files)
+
+
+def _growth(files: int) -> Figure:
+    """What a file costs among ten times as many: a ratio of one is linear in all."""
+    with tempfile.TemporaryDirectory(prefix="contextive-bench-") as folder:
+        costs = []
+        for count in (files // 3, files * 10 // 3):
+            root = Path(folder) / f"project{count}"
+            write_repository(root, count)
+            costs.append(_first_ms(root, Path(folder) / f"state{count}", count))
+    few, many = costs
+    name = f"ingest, a file, from {files // 3:,} to {files * 10 // 3:,}"
+    return Figure(name, "ms", [many], [few], "one among a tenth of them", GROWTH_BUDGET)
 
 
 def _index(root: Path, state: Path) -> Index:
