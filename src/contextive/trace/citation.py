@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 
 from contextive.trace.level import CitationType, Level
 from contextive.trace.specification import Format
-from contextive.trace.text import WHITESPACE, quoted
+from contextive.trace.text import SPACE_IN_LINE, WHITESPACE, quoted
 
-_SPACE = f"[{WHITESPACE.replace(chr(10), '')}]"
-_INDENT = f"{_SPACE}*"
+_INDENT = f"{SPACE_IN_LINE}*+"
 
 
 class Place(NamedTuple):
@@ -190,19 +189,19 @@ class _Grammar(NamedTuple):
 @lru_cache(maxsize=64)
 def _grammar(style: CommentStyle) -> _Grammar:
     meta, content = re.escape(style.meta), re.escape(style.content)
-    line = re.compile(f"^{_INDENT}(?!{_SPACE})(?:({meta})|{content})", re.MULTILINE)
+    line = re.compile(f"^{_INDENT}(?:({meta})|{content})", re.MULTILINE)
     if not style.meta or not style.content or any(end in style.meta + style.content for end in "\r\n"):
         return _Grammar(re.compile(meta), line, _NEVER, _NEVER)
     # Nothing is ever given back, so that a search takes no longer than the text is long.
-    field_start = f"{_SPACE}*+{meta}{_SPACE}*+"
+    field_start = f"{_INDENT}{meta}{_INDENT}"
     usual = re.compile(
-        f"({field_start})([^={WHITESPACE}][^=\n]*+)$"
-        f"(?:\n{field_start}type=([A-Za-z]++){_SPACE}*+$)?+"
-        f"(?!\n{_SPACE}*+{meta})"
-        f"((?:\n{_SPACE}*+(?!{meta}){content}[^\n]*+)*+)",
+        f"({field_start})([^=\\s][^=\n]*+)$"
+        f"(?:\n{field_start}type=([A-Za-z]++){_INDENT}$)?+"
+        f"(?!\n{_INDENT}{meta})"
+        f"((?:\n{_INDENT}(?!{meta}){content}[^\n]*+)*+)",
         re.MULTILINE,
     )
-    return _Grammar(re.compile(meta), line, usual, re.compile(f"\n{_SPACE}*+{content}{_SPACE}*+([^\n]*+)"))
+    return _Grammar(re.compile(meta), line, usual, re.compile(f"\n{_INDENT}{content}{_INDENT}([^\n]*+)"))
 
 
 _NEVER = re.compile("(?!)")

@@ -26,13 +26,10 @@ _LEVELS = {
     "MAY": Level.MAY,
     "OPTIONAL": Level.MAY,
 }
-_KEYWORD = re.compile(
-    r'\b(?:(MUST|SHALL|SHOULD)(?: NOT)?|(?:NOT )?(RECOMMENDED)|(REQUIRED|MAY|OPTIONAL))\b"?', re.ASCII
-)
-_ANY_KEYWORD = re.compile("|".join(_LEVELS))
-_KEYWORD_END = re.compile(
-    rf'({_ANY_KEYWORD.pattern})\b(?:(?<=MUST) NOT\b|(?<=SHALL) NOT\b|(?<=SHOULD) NOT\b)?"?', re.ASCII
-)
+_KEYWORD = r'\b(?:(MUST|SHALL|SHOULD)(?: NOT)?|(?:NOT )?(RECOMMENDED)|(REQUIRED|MAY|OPTIONAL))\b"?'
+_ANY_KEYWORD = "|".join(_LEVELS)
+"""Both are compiled when the first section needs them: few sections are not usual."""
+_KEYWORD_END = re.compile(rf'({_ANY_KEYWORD})\b(?:(?<=MUST) NOT\b|(?<=SHALL) NOT\b|(?<=SHOULD) NOT\b)?"?', re.ASCII)
 """The same key words, perhaps at the end of a longer word: a search that begins with letters takes a sixth of the time."""
 _WORD = re.compile(r"\w", re.ASCII)
 _REST_OF_SENTENCE = re.compile(r"(?:[^.\n]++|\.[^ \t\n]|\n(?!\n))*+\.?")
@@ -113,7 +110,7 @@ def _extract_any(texts: Sequence[str]) -> list[ExtractedRequirement]:
     by_bounds: dict[tuple[_Position, _Position], str] = {}
     by_quote: dict[str, tuple[_Position, Level, tuple[str, ...]]] = {}
     for index in _lines_with_keywords(texts):
-        for hit in _KEYWORD.finditer(_with_ascii_borders(texts[index])):
+        for hit in re.finditer(_KEYWORD, _with_ascii_borders(texts[index]), re.ASCII):
             ##= docs/spec/trace.md#extraction
             ##% A key word directly before a quotation mark MUST NOT make a requirement.
             if hit.group().endswith('"'):
@@ -134,7 +131,7 @@ def _extract_any(texts: Sequence[str]) -> list[ExtractedRequirement]:
 
 def _lines_with_keywords(texts: Sequence[str]) -> list[int]:
     """The lines that may hold a key word, in order. All lines are searched as one text: most have none."""
-    hits = [hit.start() for hit in _ANY_KEYWORD.finditer("\n".join(texts))]
+    hits = [hit.start() for hit in re.finditer(_ANY_KEYWORD, "\n".join(texts))]
     if not hits:
         return []
     starts = list(accumulate([len(text) + 1 for text in texts], initial=0))
