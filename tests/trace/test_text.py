@@ -1,10 +1,22 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextive.trace.text import SourceText, normalise, normalise_mapped, quoted, split_lines, trim
+from contextive.trace.text import (
+    SPACE,
+    SPACE_IN_LINE,
+    WHITESPACE,
+    SourceText,
+    normalise,
+    normalise_mapped,
+    quoted,
+    split_lines,
+    trim,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,6 +44,12 @@ def test_every_unicode_white_space_is_trimmed(space: str) -> None:
 @pytest.mark.parametrize("other", ["\x1c", "\x1f", "\u200b", "\ufeff", "\u180e"])
 def test_what_only_python_or_only_the_eye_takes_for_white_space_stays(other: str) -> None:
     assert trim(f"{other}a{other}") == f"{other}a{other}"
+
+
+def test_the_pattern_for_white_space_is_the_white_space_that_is_stripped() -> None:
+    for character in map(chr, range(0x110000)):
+        assert bool(re.match(SPACE, character)) == (character in WHITESPACE)
+        assert bool(re.match(SPACE_IN_LINE, character)) == (character in WHITESPACE and character != "\n")
 
 
 @given(st.text())

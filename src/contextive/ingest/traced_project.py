@@ -12,7 +12,16 @@ from typing import NamedTuple, TypeAlias
 
 from contextive.errors import ConfigError
 from contextive.trace.analysis import Analysis, Memory, analyse_files
-from contextive.trace.citation import Citation, CommentStyle, ParsedFile, Place, Problem, parse_citations
+from contextive.trace.citation import (
+    Citation,
+    CommentStyle,
+    ParsedFile,
+    Place,
+    Problem,
+    parse_citations,
+    quick_citation,
+    quick_place,
+)
 from contextive.trace.duvet_config import SourcePattern, SpecificationSource, TraceSettings
 from contextive.trace.extraction import ExtractedRequirement, extract_requirements, requirement_file
 from contextive.trace.level import CitationType
@@ -446,25 +455,31 @@ def _same(before: list[object], now: list[object]) -> bool:
 def _read_back(path: str, target: Target, section: Section, requirements: list[ExtractedRequirement]) -> ParsedFile:
     """What a generated file says. It is not parsed for that: TOML has no way to hold every text of a specification."""
     line = 5 + len(section.text_lines) + 1
-    cited, target_place = f"{target.path}#{section.id}", Place(path, 1, 10)
+    cited, target_place, nowhere = f"{target.path}#{section.id}", Place(path, 1, 10), Place("", 0)
+    kind, form = CitationType.SPEC, Format.AUTO
     citations = []
-    for requirement in requirements:
+    for level, quote in requirements:
         citations.append(
-            Citation(
-                source=path,
-                line=line,
-                type=CitationType.SPEC,
-                target=cited,
-                quote=requirement.text,
-                level=requirement.level,
-                format=Format.AUTO,
-                comment="\n".join(requirement.quote) + "\n",
-                base=path,
-                target_place=target_place,
-                quote_place=Place(path, line + 2, 9),
-                text="[[spec]]",
-                end_line=line,
+            quick_citation(
+                path,
+                line,
+                kind,
+                cited,
+                " ".join(quote),
+                level,
+                form,
+                "\n".join(quote) + "\n",
+                "",
+                "",
+                (),
+                None,
+                path,
+                target_place,
+                quick_place((path, line + 2, 9)),
+                nowhere,
+                "[[spec]]",
+                line,
             )
         )
-        line += 5 + len(requirement.quote)
+        line += 5 + len(quote)
     return ParsedFile(tuple(citations))

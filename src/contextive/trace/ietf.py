@@ -14,10 +14,10 @@ from functools import partial
 from typing import NamedTuple
 
 from contextive.trace.specification import Format, Section, Specification, SpecLine, slug
-from contextive.trace.text import WHITESPACE, SourceText, split_lines, trim, trim_start
+from contextive.trace.text import SPACE, WHITESPACE, SourceText, split_lines, trim, trim_start
 
 _APPENDIX_WORDS = ("Appendix ", "APPENDIX ", "Annex ")
-_SPACES = f"[{WHITESPACE}]+"
+_SPACES = f"{SPACE}+"
 _APPENDIX_FORMS = tuple(
     re.compile(pattern, re.DOTALL)
     for pattern in (
@@ -76,6 +76,7 @@ class _Kind(Enum):
 
 _TEXT, _LINE_BREAK, _PAGE_BREAK, _FURNITURE, _HEADING = _Kind
 """The same as names of the module, which are found sooner: a library of RFCs has a hundred thousand lines."""
+_BREAKS = (_LINE_BREAK, _PAGE_BREAK)
 
 
 class _Heading(NamedTuple):
@@ -90,8 +91,8 @@ def parse_ietf(text: str) -> Specification:
     if lines and lines[0].startswith(_MARK):
         stripped = lines[0].lstrip(_MARK)
         starts[0], lines[0] = len(lines[0]) - len(stripped), stripped
-    kinds, headings = _classify(starts, lines)
-    _add_named(starts, lines, kinds, headings)
+    kinds, headings, at_edge = _classify(starts, lines)
+    _add_named(at_edge, starts, lines, kinds, headings)
     sections: dict[str, Section] = {}
     duplicates: list[str] = []
     for section in _collect(starts, lines, kinds, headings):
@@ -102,24 +103,28 @@ def parse_ietf(text: str) -> Specification:
     return Specification(SourceText(text), Format.IETF, None, ordered, tuple(dict.fromkeys(duplicates)))
 
 
-def _classify(starts: Sequence[int], lines: Sequence[str]) -> tuple[list[_Kind], dict[int, _Heading]]:
-    """What each line is, and the numbered headings among them."""
+def _classify(starts: Sequence[int], lines: Sequence[str]) -> tuple[list[_Kind], dict[int, _Heading], list[int]]:
+    """What each line is, the numbered headings among them, and the lines of text at the left edge."""
     reader = _HeadingReader()
-    kinds: list[_Kind] = []
     headings: dict[int, _Heading] = {}
-    kind: _Kind | None = None
-    for index, line in enumerate(lines):
+    at_edge: list[int] = []
+    # Most lines are empty or indented. Of all that an indented line can be besides text, only a footer has letters.
+    kinds = [_TEXT if line else _LINE_BREAK for line in lines]
+    others = [i for i, line in enumerate(lines) if line and (line[0] != " " or line[-1] == "]" or line.isspace())]
+    for index in others:
+        line = lines[index]
         if not line.strip(WHITESPACE):
-            kind = _PAGE_BREAK if line == "\x0c" else _LINE_BREAK
+            kinds[index] = _PAGE_BREAK if line == "\x0c" else _LINE_BREAK
         elif line[0] == " ":
-            # Most lines are indented. Of all that a line can be besides text, only a footer begins so.
-            kind = _FURNITURE if line[-1] == "]" and _FOOTER_AT_END.search(line) else _TEXT
-        elif heading := reader.read(starts[index], line, kind is _LINE_BREAK or kind is _PAGE_BREAK):
-            kind, headings[index] = _HEADING, heading
+            if _FOOTER_AT_END.search(line):
+                kinds[index] = _FURNITURE
+        elif heading := reader.read(starts[index], line, index > 0 and kinds[index - 1] in _BREAKS):
+            kinds[index], headings[index] = _HEADING, heading
+        elif _HEADER_AT_START.match(line) or _FOOTER_AT_END.search(line):
+            kinds[index] = _FURNITURE
         else:
-            kind = _FURNITURE if _HEADER_AT_START.match(line) or _FOOTER_AT_END.search(line) else _TEXT
-        kinds.append(kind)
-    return kinds, headings
+            at_edge.append(index)
+    return kinds, headings, at_edge
 
 
 @dataclass(slots=True)
@@ -132,7 +137,7 @@ class _HeadingReader:
     def read(self, start: int, line: str, after_break: bool) -> _Heading | None:
         """The heading that a line is, if it is one. `start` is where it stands in the text."""
         self.after_break = after_break
-        prefix = next((word for word in _APPENDIX_WORDS if line.startswith(word)), "")
+        prefix = line[: line.index(" ") + 1] if line.startswith(_APPENDIX_WORDS) else ""
         rest, title_base = line[len(prefix) :], start + len(prefix)
         if prefix:
             for form in _APPENDIX_FORMS:
@@ -221,13 +226,19 @@ def _is_successor(old: int | str, new: int | str) -> bool:
     return isinstance(new, str) and ord(new) == ord(old) + 1
 
 
-def _add_named(starts: Sequence[int], lines: Sequence[str], kinds: list[_Kind], headings: dict[int, _Heading]) -> None:
+def _add_named(
+    at_edge: Sequence[int],
+    starts: Sequence[int],
+    lines: Sequence[str],
+    kinds: list[_Kind],
+    headings: dict[int, _Heading],
+) -> None:
     """Make headings of well-known titles without a number, standing alone between two blank lines."""
     closed = -1
     """The blank line after a title does not open another one."""
-    for index in range(1, len(lines) - 1):
+    for index in at_edge:
         line = lines[index]
-        if line not in _NAMED or kinds[index] is not _TEXT or index - 1 == closed:
+        if line not in _NAMED or not 0 < index < len(lines) - 1 or index - 1 == closed:
             continue
         if kinds[index - 1] is kinds[index + 1] is _LINE_BREAK:
             kinds[index] = _HEADING
@@ -246,13 +257,14 @@ def _collect(
     heading: _Heading | None = None
     found: list[SpecLine] = []
     last_break: _Kind | None = None
+    spec_lines = list(map(_spec_line, zip(starts, lines, strict=True)))
     for index, kind in enumerate(kinds):
         if kind is _TEXT:
             if last_break is _PAGE_BREAK:
                 last_break = _LINE_BREAK
                 continue
             last_break = None
-            found.append(_spec_line((starts[index], lines[index])))
+            found.append(spec_lines[index])
         elif kind is _HEADING:
             if heading is not None:
                 yield _section(heading, found)

@@ -36,7 +36,7 @@ _ATX_HEADING = re.compile(r"\n {0,3}(#{1,6})(?= |\n|\Z)")
 _INLINE_MARKUP = re.compile(r"[\\`*_\[\]!<&\r\n]")
 """The characters at which a rule for inline structure begins or ends; a text without any is one piece."""
 _BRACKET_AND_TAB = re.compile(r"\][\t\x0b\x0c][ \t\x0b\x0c]*\Z")
-_UNUSUAL_SPACE = re.compile(r"[\t\r\x0b\x0c]")
+_UNUSUAL_SPACES = "\t\r\x0b\x0c"
 _ASCII_SPACES = " \t\x0b\x0c"
 _NOT_MARKDOWN_SPACES = "".join(sorted(set(WHITESPACE) - set(_ASCII_SPACES)))
 
@@ -92,13 +92,15 @@ class _Document:
     @staticmethod
     def parse(text: str) -> _Document:
         if "\r" in text:
-            lines = list(map(SpecLine, *split_lines(text)))
+            starts, contents = split_lines(text)
             markdown_starts = [0, *(end.end() for end in _MARKDOWN_LINE_END.finditer(text))]
         else:
             contents = text.split("\n")
             markdown_starts = list(accumulate([len(content) + 1 for content in contents[:-1]], initial=0))
-            lines = list(map(_line, zip(markdown_starts, contents if contents[-1] else contents[:-1], strict=False)))
-        return _Document(text, lines, markdown_starts, [line.start for line in lines])
+            if not contents[-1]:
+                contents.pop()
+            starts = markdown_starts[: len(contents)]
+        return _Document(text, list(map(_line, zip(starts, contents, strict=True))), markdown_starts, starts)
 
     def markdown_line(self, number: int) -> tuple[int, str]:
         """Start and text of a line as Markdown counts them."""
@@ -241,7 +243,7 @@ def _cut_heading(document: _Document, heading: _Heading) -> _Heading:
 
 def _events(document: _Document) -> Iterator[_Event]:
     text = f"\n{document.text}"
-    if _UNUSUAL_SPACE.search(text) or _NEEDS_PARSER.search(text):
+    if any(space in text for space in _UNUSUAL_SPACES) or _NEEDS_PARSER.search(text):
         yield from _parsed_events(document)
         return
     for mark in _ATX_HEADING.finditer(text):
@@ -343,6 +345,8 @@ def _heading(document: _Document, lines: tuple[int, int], level: int, underlined
     end_line = document.line_of(end)
     if underlined is None:
         start, content, custom_id = _atx_content(document, first, level)
+        if content and not _INLINE_MARKUP.search(content):
+            return _Heading(level, start, content, custom_id, document.line_of(first), max(end_line, 1))
         pieces = [(start, content)] if content else []
     else:
         pieces, custom_id = _setext_content(document, first, underlined)
@@ -398,7 +402,7 @@ def _setext_content(document: _Document, first: int, content: str) -> tuple[list
 
 
 def _without_attributes(content: str) -> tuple[str, str | None]:
-    found = _ATTRIBUTES.search(content)
+    found = _ATTRIBUTES.search(content) if "}" in content else None
     if found is None:
         return content, None
     ids = [word[1:] for word in re.split(r"[ \t\n\r\x0c]+", found.group(1)) if word.startswith("#") and len(word) > 1]
