@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import groupby
+from operator import attrgetter
 
 from contextive.trace.citation import Citation
 from contextive.trace.reports.code import NO_CODE, Code
@@ -16,10 +18,10 @@ class Excerpts:
 
     def __init__(self, files: ProjectFiles, citations: Iterable[Citation]) -> None:
         self._files = files
-        self._places: dict[str, set[tuple[int, int]]] = {}
+        self._citations: dict[str, list[Citation]] = {}
         self._excerpts: dict[str, dict[tuple[int, int], Code]] = {}
-        for citation in citations:
-            self._places.setdefault(citation.source, set()).add((citation.line, citation.end_line))
+        for source, together in groupby(citations, attrgetter("source")):
+            self._citations.setdefault(source, []).extend(together)
 
     def of(self, citation: Citation) -> Code:
         """The code of a citation; none where the file cannot be read any more."""
@@ -34,7 +36,8 @@ class Excerpts:
             return {}
         lines = content.text.split("\n")
         excerpts = {}
-        for line, end_line in self._places.get(path, ()):
+        for citation in self._citations.get(path, ()):
+            line, end_line = citation.line, citation.end_line
             first = max(line - 1 - 1, 0)
             excerpts[line, end_line] = Code(first + 1, lines[first : max(end_line, line) + _LINES_AFTER])
         return excerpts
