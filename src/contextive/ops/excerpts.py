@@ -34,10 +34,12 @@ class Excerpts:
         content = self._files.read(path)
         if not isinstance(content, FileText):
             return {}
-        lines = content.text.split("\n")
+        places = [(citation.line, citation.end_line) for citation in self._citations.get(path, ())]
+        # What stands behind the last of them is not cut.
+        lines = content.text.split("\n", max([max(place) for place in places], default=0) + _LINES_AFTER)
         excerpts = {}
-        for citation in self._citations.get(path, ()):
-            line, end_line = citation.line, citation.end_line
-            first = max(line - 1 - 1, 0)
-            excerpts[line, end_line] = Code(first + 1, lines[first : max(end_line, line) + _LINES_AFTER])
+        for line, end_line in places:
+            first = line - 2 if line > 2 else 0
+            last = end_line if end_line > line else line
+            excerpts[line, end_line] = Code(first + 1, lines[first : last + _LINES_AFTER])
         return excerpts

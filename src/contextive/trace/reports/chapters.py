@@ -98,6 +98,8 @@ def _section_title(report: TargetReport, section: Section) -> str:
 
 def shown_citations(citations: Collection[Citation]) -> list[Citation]:
     """Those of many that are shown, ordered by what they claim."""
+    if len(citations) < 2:
+        return list(citations)
     return sorted(citations, key=lambda citation: _KIND_ORDER[citation.type])[:_MAX_CITATIONS]
 
 

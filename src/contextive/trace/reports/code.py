@@ -31,11 +31,14 @@ def code_block(code: Code, cited: range) -> str:
     lines = code.lines[:_MAX_CODE_LINES]
     if not lines:
         return ""
-    numbers = "\n".join(map(str, range(code.first, code.first + len(lines))))
+    first = code.first
+    numbers = "\n".join(map(str, range(first, first + len(lines))))
+    begin = cited.start - first if cited.start > first else 0
+    end = cited.stop - first if cited.stop > first else 0
     return (
         '<pre class="code" tabindex="0" aria-label="Code">'
         f'<span class="numbers" aria-hidden="true">{numbers}</span><span class="lines">'
-        f"{_runs(lines, max(cited.start - code.first, 0), max(cited.stop - code.first, 0))}</span></pre>"
+        f"{_runs(lines, begin, end)}</span></pre>"
     )
 
 
