@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from contextive.trace.analysis import sort_citations
+from contextive.trace.catalog import TraceCatalog
 from contextive.trace.citation import CommentStyle, parse_citations
 from contextive.trace.level import CitationType
 from contextive.trace.requirement_file import parse_requirement_file
@@ -76,3 +77,10 @@ def test_two_entries_of_a_toml_file_that_say_the_same_on_one_line_are_two() -> N
 def test_two_formats_of_one_document_are_two_targets() -> None:
     analysis = trace(SPEC, {"a.rs": "//= s.md#one\n\n//= s.md#one\n//= format=markdown\n"})
     assert [target.format.value for target in analysis.reports] == ["auto", "markdown"]
+
+
+def test_a_section_may_be_called_like_anything_that_is_remembered_with_its_specification() -> None:
+    spec = "# T\n\n## Requirements\n\nIt MUST work.\n"
+    code = "//= s.md#requirements\n//= type=spec\n//# It MUST work.\n"
+    catalog = TraceCatalog(trace({"s.md": spec}, {"a.rs": code}), {})
+    assert [requirement.text for requirement in catalog.requirements] == ["It MUST work."]

@@ -98,7 +98,7 @@ class DuvetProject:
             return 1
         analysis = state.analysis
         self.progress("Sorting", "references")
-        self.progress("Sorted", f"{sum(len(r.references) for r in analysis.reports.values())} references ")
+        self.progress("Sorted", f"{_reference_count(analysis)} references ")
         warnings = self._cautions(state, state.generated)
         for warning in warnings:
             self._print_problem(lines, warning, "⚠")
@@ -151,7 +151,7 @@ class DuvetProject:
         self.progress("Matching", "references")
         if self._fails(lines, state, analysis.problems):
             return state, False
-        self.progress("Matched", f"{sum(len(r.references) for r in analysis.reports.values())} references ")
+        self.progress("Matched", f"{_reference_count(analysis)} references ")
         return state, True
 
     ##= docs/spec/trace.md#reports
@@ -324,6 +324,10 @@ class DuvetProject:
         self.say(f"  × {path}")
         self.say("  ╰─▶ Report snapshot does not match with CI mode enabled.")
         return False
+
+
+def _reference_count(analysis: Analysis) -> int:
+    return sum([report.reference_count for report in analysis.reports.values()])
 
 
 def _may_name_toml(pattern: str) -> bool:

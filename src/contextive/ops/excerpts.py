@@ -55,10 +55,12 @@ class Excerpts:
         content = self._files.read(path)
         if not isinstance(content, FileText):
             return {}
-        lines = content.text.split("\n")
+        # What stands behind the last of them is not cut.
+        lines = content.text.split("\n", max([max(place) for place in places], default=0) + _LINES_AFTER)
         blocks = {}
         for line, end_line in places:
-            first, behind = max(line - 1 - 1, 0), max(end_line, line)
-            code = Code(first + 1, lines[first : behind + _LINES_AFTER])
-            blocks[line, end_line] = code_block(code, range(line, behind + 1))
+            first = line - 2 if line > 2 else 0
+            last = end_line if end_line > line else line
+            code = Code(first + 1, lines[first : last + _LINES_AFTER])
+            blocks[line, end_line] = code_block(code, range(line, last + 1))
         return blocks

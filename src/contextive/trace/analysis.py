@@ -34,10 +34,15 @@ _reference = partial(tuple.__new__, Reference)
 """A reference from a tuple. `Reference` itself would take each apart and put it together again, in Python."""
 
 
-class Share(NamedTuple):
-    """What one file says about one specification: its citations, by their place in the file, with the text they claim."""
+Span: TypeAlias = tuple[int, int]
+Claim: TypeAlias = tuple[int, Citation, tuple[Span, ...]]
+"""A citation behind its number, and before the text that it claims, in one piece a line. A bare tuple is taken apart fastest."""
 
-    pieces: tuple[tuple[int, Citation, int, int], ...]
+
+class Share(NamedTuple):
+    """What one file says about one specification. Its claims are numbered by their place in the file."""
+
+    claims: tuple[Claim, ...]
 
 
 @dataclass(frozen=True)
@@ -54,15 +59,25 @@ class TargetReport:
     """What was worked out about it, for whoever asks again."""
 
     @cached_property
+    def claims(self) -> list[Claim]:
+        """What all files say about it, each citation once and under its own number."""
+        return [
+            (first + index, citation, spans)
+            for first, share in zip(self._firsts, self.shares, strict=True)
+            for index, citation, spans in share.claims
+        ]
+
+    @property
+    def reference_count(self) -> int:
+        return sum([len(spans) for _, _, spans in self.claims])
+
+    @cached_property
     def references(self) -> tuple[Reference, ...]:
+        """The same piece by piece."""
         return tuple(
             map(
                 _reference,
-                [
-                    (first + index, citation, start, end)
-                    for first, share in zip(self._firsts, self.shares, strict=True)
-                    for index, citation, start, end in share.pieces
-                ],
+                [(number, citation, start, end) for number, citation, spans in self.claims for start, end in spans],
             )
         )
 
@@ -84,6 +99,9 @@ class Matched(NamedTuple):
     target: Target
     section: Section
     match: Match | None
+
+
+_matched = partial(tuple.__new__, Matched)
 
 
 @dataclass(frozen=True)
@@ -119,10 +137,15 @@ class Analysis:
     @cached_property
     def matched(self) -> tuple[Matched, ...]:
         return tuple(
-            Matched(number, citation, *outcome)
-            for first, file in zip(self._firsts, self._files, strict=True)
-            for number, (citation, outcome) in enumerate(zip(file.citations, file.outcomes, strict=True), first)
-            if not isinstance(outcome, Problem)
+            map(
+                _matched,
+                [
+                    (number, citation, *outcome)
+                    for first, file in zip(self._firsts, self._files, strict=True)
+                    for number, (citation, outcome) in enumerate(zip(file.citations, file.outcomes, strict=True), first)
+                    if not isinstance(outcome, Problem)
+                ],
+            )
         )
 
     @cached_property
@@ -143,8 +166,8 @@ class Analysis:
     @property
     def mapped_sections(self) -> int:
         # Most citations of a section spell it alike: those are told apart before anything is cut out of them.
-        spellings = {(id(item.target), item.citation.target): item for item in self.matched}.values()
-        return len({(item.target.path, item.target.format, item.citation.section_id) for item in spellings})
+        spellings = {(id(target), citation.target): (target, citation) for _, citation, target, _, _ in self.matched}
+        return len({(target.path, target.format, citation.section_id) for target, citation in spellings.values()})
 
     @property
     def _firsts(self) -> Iterable[int]:
@@ -200,6 +223,8 @@ class Ground:
 
     target: Target
     specification: Specification | str
+    searched: dict[str, _Searched] = field(default_factory=dict)
+    """The sections that citations name, by the target that they wrote."""
 
 
 @dataclass(eq=False, slots=True)
@@ -230,17 +255,25 @@ class PlacedFile:
     def place(self, resolve: Resolve) -> PlacedFile:
         """Find each citation's place on the grounds as they are now."""
         outcomes: list[Outcome] = []
-        pieces: dict[Ground, list[tuple[int, Citation, int, int]]] = {}
+        claims: dict[Ground, list[Claim]] = {}
+        has_problems = False
         for index, (citation, ask) in enumerate(zip(self.citations, self.asked, strict=True)):
-            outcome = _place(citation, ask.ground) if ask.ground else resolve(citation)
+            ground = ask.ground
+            outcome = _place(citation, ground) if ground else resolve(citation)
             assert not isinstance(outcome, Target)
             outcomes.append(outcome)
-            if ask.ground and not isinstance(outcome, Problem):
+            if isinstance(outcome, Problem):
+                has_problems = True
+            elif ground:
                 _, section, match = outcome
                 spans = match.spans if match else ((section.title_start, section.title_end),)
-                pieces.setdefault(ask.ground, []).extend([(index, citation, start, end) for start, end in spans])
-        shares = [(ground, Share(tuple(found))) for ground, found in pieces.items() if found]
-        has_problems = any(isinstance(outcome, Problem) for outcome in outcomes)
+                if not spans:
+                    continue
+                if ground in claims:
+                    claims[ground].append((index, citation, spans))
+                else:
+                    claims[ground] = [(index, citation, spans)]
+        shares = [(ground, Share(tuple(found))) for ground, found in claims.items()]
         return PlacedFile(self.parsed, self.citations, self.asked, self.asks, outcomes, shares, has_problems)
 
 
@@ -261,9 +294,11 @@ class Memory:
         """A file that is yet to be placed."""
         citations = sort_citations(chain.from_iterable([file.citations for file in parsed]))
         asked: list[Ask] = []
-        for index, citation in enumerate(citations):
-            alike = index > 0 and _asks_alike(citation, citations[index - 1])
+        before: Citation | None = None
+        for citation in citations:
+            alike = before is not None and _asks_alike(citation, before)
             asked.append(asked[-1] if alike else self._ask(citation))
+            before = citation
         return PlacedFile(parsed, citations, asked, tuple(dict.fromkeys(asked)))
 
     def _ask(self, citation: Citation) -> Ask:
@@ -350,44 +385,55 @@ def _find_grounds(
 
 def _place(citation: Citation, ground: Ground) -> Outcome:
     """A citation's section and its place there, None for one that quotes nothing."""
-    specification, target = ground.specification, ground.target
-    if isinstance(specification, str):
-        return Problem("specification_not_found", specification, citation.target_place, "referenced here")
-    section_id = citation.section_id
-    if section_id is None:
-        message = f"reference to {target.shown} is missing a section"
-        return Problem("section_missing", message, citation.target_place, "referenced here")
-    section = specification.section(section_id)
-    if section is None:
-        message = f"missing section {quoted(section_id)} in {target.shown}"
-        return Problem("section_not_found", message, citation.target_place, "referenced here")
+    searched = ground.searched.get(citation.target)
+    if searched is None:
+        outcome = _find_section(citation, ground)
+        if isinstance(outcome, Problem):
+            return outcome
+        searched = ground.searched[citation.target] = outcome
+    target, section, quote = ground.target, searched.section, citation.quote
     ##= docs/spec/trace.md#citation-comments
     ##% A citation without quoted lines MUST be valid where its section exists, and covers nothing.
-    if not citation.quote:
+    if not quote:
         return target, section, None
-    match = find_match(specification, section, citation.quote)
+    # An unchanged quote is looked up, not searched.
+    match = searched.found.get(quote)
+    if match is None and quote not in searched.found:
+        match = searched.found[quote] = match_quote(quote, searched.haystack)
     ##= docs/spec/trace.md#matching
     ##% A quote that does not stand in its section MUST be an error.
     if match is None:
-        message = f"could not find text in section {quoted(section_id)} of {target.shown}"
+        message = f"could not find text in section {quoted(citation.section_id or '')} of {target.shown}"
         label = "text here" if section.text_lines else "section is empty"
         return Problem("quote_not_found", message, citation.quote_place, label)
     return target, section, match
 
 
-def find_match(specification: Specification, section: Section, quote: str) -> Match | None:
-    """Like `match_quote`, remembered with the specification: an unchanged quote is looked up, not searched."""
-    searched = specification._memory.get(section.id)
+def _find_section(citation: Citation, ground: Ground) -> _Searched | Problem:
+    """The section that a citation names. What is found in it is remembered with the specification."""
+    specification, shown = ground.specification, ground.target.shown
+    if isinstance(specification, str):
+        return Problem("specification_not_found", specification, citation.target_place, "referenced here")
+    section_id = citation.section_id
+    if section_id is None:
+        message = f"reference to {shown} is missing a section"
+        return Problem("section_missing", message, citation.target_place, "referenced here")
+    section = specification.section(section_id)
+    if section is None:
+        message = f"missing section {quoted(section_id)} in {shown}"
+        return Problem("section_not_found", message, citation.target_place, "referenced here")
+    key = ("searched", section.id)
+    searched = specification._memory.get(key)
     if not isinstance(searched, _Searched):
-        searched = specification._memory[section.id] = _Searched(Haystack.of(section), {})
-    if quote not in searched.found:
-        searched.found[quote] = match_quote(quote, searched.haystack)
-    return searched.found[quote]
+        searched = specification._memory[key] = _Searched(section, Haystack.of(section), {})
+    return searched
 
 
-class _Searched(NamedTuple):
-    """A section's text and every quote that was looked for in it, each with its place if there is one."""
+@dataclass(eq=False, slots=True)
+class _Searched:
+    """A section, its text, and every quote that was looked for in it, each with its place if there is one."""
 
+    section: Section
     haystack: Haystack
     found: dict[str, Match | None]
 

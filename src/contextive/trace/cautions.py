@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from contextive.trace.analysis import Analysis, Matched
+from contextive.trace.analysis import Analysis
 from contextive.trace.citation import Citation, Place, Problem
 from contextive.trace.level import CitationType
-from contextive.trace.matching import MatchKind
+from contextive.trace.matching import Match, MatchKind
 from contextive.trace.specification import Format, Specification
 from contextive.trace.target import Target
 
@@ -26,14 +27,15 @@ class Surroundings:
 
 def cautions(analysis: Analysis, around: Surroundings) -> list[Problem]:
     """Every warning, grouped by kind."""
+    quotes = list(_quotes(analysis))
     return [
         *_nothing_found(analysis, around),
         *_aliases(analysis, around),
         *_duplicate_sections(around),
         *_empty_specifications(around),
         *_stale_files(around),
-        *_inexact(analysis.matched),
-        *_duplicate_citations(analysis.matched),
+        *_inexact(quotes),
+        *_duplicate_citations(quotes),
     ]
 
 
@@ -89,13 +91,21 @@ def _stale_files(around: Surroundings) -> Iterator[Problem]:
         yield Problem("stale_requirements", message, Place(path, 1), help="Delete it.", fatal=False)
 
 
+_Quote: TypeAlias = tuple[Citation, Target, Match]
+
+
+def _quotes(analysis: Analysis) -> Iterator[_Quote]:
+    """The citations in code that quote something, and where that stands."""
+    spec = CitationType.SPEC
+    for _, citation, target, _, match in analysis.matched:
+        if citation.type is not spec and match is not None:
+            yield citation, target, match
+
+
 ##= docs/spec/trace.md#matching
 ##% A quote that is found with one byte of difference MUST be reported as a warning.
-def _inexact(matched: Iterable[Matched]) -> Iterator[Problem]:
-    for item in matched:
-        citation, match = item.citation, item.match
-        if match is None or citation.type is CitationType.SPEC:
-            continue
+def _inexact(quotes: Iterable[_Quote]) -> Iterator[Problem]:
+    for citation, _, match in quotes:
         if match.kind is MatchKind.FUZZY:
             message = "the quote differs from the specification in one character"
             yield Problem("fuzzy_quote", message, citation.quote_place, help="Copy the sentence anew.", fatal=False)
@@ -104,13 +114,10 @@ def _inexact(matched: Iterable[Matched]) -> Iterator[Problem]:
             yield Problem("ambiguous_quote", message, citation.quote_place, help="Quote more of it.", fatal=False)
 
 
-def _duplicate_citations(matched: Iterable[Matched]) -> Iterator[Problem]:
+def _duplicate_citations(quotes: Iterable[_Quote]) -> Iterator[Problem]:
     seen: dict[tuple[object, ...], Citation] = {}
-    for item in matched:
-        citation = item.citation
-        if item.match is None or citation.type is CitationType.SPEC:
-            continue
-        key = (citation.source, citation.type, item.target, item.match.spans)
+    for citation, target, match in quotes:
+        key = (citation.source, citation.type, target, match.spans)
         first = seen.setdefault(key, citation)
         if first is not citation:
             message = f"the same text is cited twice in this file, first on line {first.line}"

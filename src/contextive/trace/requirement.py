@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from blake3 import blake3
 
-from contextive.trace.analysis import Reference, Share, TargetReport
+from contextive.trace.analysis import Claim, Share, Span, TargetReport
 from contextive.trace.citation import Citation
 from contextive.trace.level import CitationType, Level
 from contextive.trace.specification import Section
 from contextive.trace.target import Target
 from contextive.trace.text import SourceText
-
-Span: TypeAlias = tuple[int, int]
-
 
 _CITING = frozenset({CitationType.CITATION, CitationType.IMPLICATION, CitationType.EXCEPTION})
 _TESTING = frozenset({CitationType.TEST, CitationType.IMPLICATION, CitationType.EXCEPTION})
@@ -46,9 +42,8 @@ class Status(StrEnum):
 _STATUSES = tuple(Status)
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """One requirement in its section, and every citation that touches its text."""
+class Requirement(NamedTuple):
+    """One requirement in its section, and every citation that touches its text. A tuple: there are thousands of them."""
 
     identifier: str
     target: Target
@@ -59,7 +54,11 @@ class Requirement:
     spans: tuple[Span, ...]
     citation: Citation
     related: tuple[Citation, ...]
-    covered: dict[CitationType, tuple[Span, ...]] = field(compare=False)
+    covered: dict[CitationType, tuple[Span, ...]]
+    """The text that each kind of citation claims, as far as it touches the requirement."""
+
+    def __hash__(self) -> int:
+        return hash((self.identifier, self.section.id))  # what is covered has no hash, and the rest is told by these
 
     def citations_of(self, *types: CitationType) -> list[Citation]:
         return [citation for citation in self.related if citation.type in types]
@@ -77,6 +76,10 @@ class Requirement:
         return len(self.citations_of(CitationType.TODO))
 
 
+_requirement = partial(tuple.__new__, Requirement)
+"""A requirement from a tuple, which costs half of what `Requirement` itself does."""
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
     """How many requirements there are of each status."""
@@ -85,8 +88,10 @@ class Summary:
 
     @staticmethod
     def of(requirements: Iterable[Requirement]) -> Summary:
-        counted = Counter([requirement.status for requirement in requirements])
-        return Summary({status: counted.get(status, 0) for status in _STATUSES})
+        by_status = dict.fromkeys(_STATUSES, 0)
+        for requirement in requirements:
+            by_status[requirement.status] += 1
+        return Summary(by_status)
 
     @property
     def total(self) -> int:
@@ -107,7 +112,7 @@ class Summary:
 @cache
 def identify(text: str) -> str:
     """A requirement's identifier: the hex BLAKE3 hash of its normalised text."""
-    return blake3(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return blake3(text.encode("utf-8", "surrogatepass")).digest().hex()  # Python writes the digits much faster
 
 
 def requirements_of(report: TargetReport) -> tuple[Requirement, ...]:
@@ -119,102 +124,107 @@ def requirements_of(report: TargetReport) -> tuple[Requirement, ...]:
 
 
 def _requirements_of(report: TargetReport) -> tuple[Requirement, ...]:
-    source, section_of = report.specification.source, report.specification.section
-    line_of = source.line_of
-    own: dict[int, tuple[Citation, list[Span]]] = {}
-    others: dict[int, list[Reference]] = {}
-    for reference in report.references:
-        number, citation, start, end = reference
-        if not citation.quote:
-            continue
-        if citation.type is not CitationType.SPEC:
-            others.setdefault(line_of(start), []).append(reference)
-        elif number in own:
-            own[number][1].append((start, end))
-        else:
-            own[number] = (citation, [(start, end)])
+    source, target = report.specification.source, report.target
+    own, others = _by_kind(report)
+    sections: dict[str, Section] = {}
     found: dict[tuple[str, str], Requirement] = {}
-    for citation, pieces in own.values():
-        section = section_of(citation.section_id or "")
-        assert section is not None
-        identifier = identify(citation.quote)
-        key = (section.id, identifier)
-        if key in found:
-            if citation.level > found[key].level:
-                found[key] = replace(found[key], level=citation.level)
-            continue
-        spans = tuple(pieces)
-        status, related, covered = _state(spans, others, source)
-        found[key] = Requirement(
-            identifier,
-            report.target,
-            section,
-            citation.quote,
-            citation.level,
-            status,
-            spans,
-            citation,
-            related,
-            covered,
-        )
+    for citation, spans in own:
+        section = sections.get(citation.target)
+        if section is None:
+            section = sections[citation.target] = _section_of(report, citation)
+        text, level = citation.quote, citation.level
+        known = found.get((section.id, text))
+        if known is None:
+            status, related, covered = _state(spans, others, source)
+            found[section.id, text] = _requirement(
+                (identify(text), target, section, text, level, status, spans, citation, related, covered)
+            )
+        elif level > known.level:
+            found[section.id, text] = known._replace(level=level)
     return tuple(sorted(found.values(), key=attrgetter("spans")))
+
+
+def _section_of(report: TargetReport, citation: Citation) -> Section:
+    section = report.specification.section(citation.section_id or "")
+    assert section is not None
+    return section
 
 
 def renewed_requirements(
     report: TargetReport, known: Sequence[Requirement], changed: Iterable[Share]
 ) -> tuple[Requirement, ...]:
     """The same as `requirements_of`, from those before `changed` came or went: only what these touch is worked out again."""
-    pieces = [piece for share in changed for piece in share.pieces]
-    if any(citation.type is CitationType.SPEC for _, citation, _, _ in pieces):
+    claims = [claim for share in changed for claim in share.claims]
+    if any(citation.type is CitationType.SPEC for _, citation, _ in claims):
         return requirements_of(report)
     line_of = report.specification.source.line_of
-    lines = {line_of(start) for _, _, start, _ in pieces}
+    lines = {line_of(start) for _, _, spans in claims for start, _ in spans}
     touched = {
         index: requirement
         for index, requirement in enumerate(known)
         if any(line_of(start) in lines for start, _ in requirement.spans)
     }
-    others = _by_line(report, {line_of(start) for requirement in touched.values() for start, _ in requirement.spans})
+    _, others = _by_kind(report)
     requirements = list(known)
     for index, requirement in touched.items():
-        state = _state(requirement.spans, others, report.specification.source)
-        requirements[index] = replace(requirement, status=state.status, related=state.related, covered=state.covered)
+        status, related, covered = _state(requirement.spans, others, report.specification.source)
+        requirements[index] = requirement._replace(status=status, related=related, covered=covered)
     return tuple(requirements)
 
 
-def _by_line(report: TargetReport, lines: Container[int]) -> dict[int, list[Reference]]:
-    """What quotes some lines of the specification and is no requirement itself, by line."""
-    line_of = report.specification.source.line_of
-    others: dict[int, list[Reference]] = {}
-    for reference in report.references:
-        _, citation, start, _ = reference
-        if citation.type is not CitationType.SPEC and citation.quote and (line := line_of(start)) in lines:
-            others.setdefault(line, []).append(reference)
-    return others
+def _by_kind(report: TargetReport) -> tuple[list[tuple[Citation, tuple[Span, ...]]], dict[int, list[Claim]]]:
+    """What quotes the specification: its requirements, and everything else by the lines on which it claims something."""
+    line_of, spec = report.specification.source.line_of, CitationType.SPEC
+    own: list[tuple[Citation, tuple[Span, ...]]] = []
+    others: dict[int, list[Claim]] = {}
+    for claim in report.claims:
+        _, citation, spans = claim
+        if not citation.quote:
+            continue
+        if citation.type is spec:
+            own.append((citation, spans))
+        else:
+            for start, _ in spans:
+                others.setdefault(line_of(start), []).append(claim)
+    return own, others
 
 
-class _State(NamedTuple):
-    """What citations make of a requirement."""
-
-    status: Status
-    related: tuple[Citation, ...]
-    covered: dict[CitationType, tuple[Span, ...]]
+_State: TypeAlias = tuple[Status, tuple[Citation, ...], dict[CitationType, tuple[Span, ...]]]
+"""What citations make of a requirement: its status, they themselves, and what each kind of them covers."""
 
 
-def _state(spans: tuple[Span, ...], others: dict[int, list[Reference]], source: SourceText) -> _State:
+def _state(spans: tuple[Span, ...], others: dict[int, list[Claim]], source: SourceText) -> _State:
     line_of = source.line_of
+    near: dict[int, Claim] = {}
+    whole = True
+    for start, end in spans:
+        for claim in others.get(line_of(start), ()):
+            near[claim[0]] = claim
+            whole = whole and claim[2] == spans
+        whole = whole and start < end
+    if not whole:
+        return _state_by_pieces(spans, [near[number] for number in sorted(near)], source.text)
+    if not near:
+        return Status.NOT_STARTED, (), {}
+    # Whole requirements were quoted, as most are: all of them claim the first line and were met there, in order.
+    covered = {citation.type: spans for _, citation, _ in near.values()}
+    return _status_by_kinds(frozenset(covered)), tuple([citation for _, citation, _ in near.values()]), covered
+
+
+def _state_by_pieces(spans: tuple[Span, ...], near: Sequence[Claim], text: str) -> _State:
+    """The same where citations claim something else than the whole requirement and nothing but it."""
     touching: dict[CitationType, set[Span]] = {}
     related: dict[int, Citation] = {}
     for start, end in spans:
-        for number, citation, first, last in others.get(line_of(start), ()):
-            if first < end and start < last:
-                touching.setdefault(citation.type, set()).add((first, last))
-                related[number] = citation
+        for number, citation, claimed in near:
+            for first, last in claimed:
+                if first < end and start < last:
+                    touching.setdefault(citation.type, set()).add((first, last))
+                    related[number] = citation
     if not touching and any(start < end for start, end in spans):
-        return _State(Status.NOT_STARTED, (), {})
+        return Status.NOT_STARTED, (), {}
     covered = {kind: merge_spans(found) for kind, found in touching.items()}
-    cited = tuple(related.values()) if len(related) == 1 else tuple([related[number] for number in sorted(related)])
-    return _State(_status(spans, covered, source.text), cited, covered)
+    return _status(spans, covered, text), tuple([related[number] for number in sorted(related)]), covered
 
 
 ##= docs/spec/trace.md#coverage
@@ -225,7 +235,7 @@ def _state(spans: tuple[Span, ...], others: dict[int, list[Reference]], source: 
 ##% A todo MUST NOT cover anything.
 def _status(spans: tuple[Span, ...], covered: dict[CitationType, tuple[Span, ...]], text: str) -> Status:
     if set(covered.values()) == {spans}:
-        return _status_by_kinds(frozenset(covered))  # whole requirements were quoted, as most are
+        return _status_by_kinds(frozenset(covered))
 
     def covers(types: AbstractSet[CitationType]) -> bool:
         found = {span for kind in types if kind in covered for span in covered[kind]}

@@ -25,6 +25,9 @@ class Target:
     path_in_project: str | None = field(default=None, compare=False)
     """The path from the project directory, where an absolute one was written."""
 
+    def __hash__(self) -> int:
+        return hash(self.path)  # hardly two targets share one, and a text remembers its hash
+
     @property
     def shown(self) -> str:
         """The name in reports."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from contextive.trace.analysis import TargetReport
@@ -45,6 +45,9 @@ class Chapter(NamedTuple):
     requirements: tuple[Requirement, ...]
     summary: Summary
     sections: list[Part]
+    text: str
+    line_of: Callable[[int], int]
+    """Gives the line of the specification that holds an offset in its text."""
 
     @staticmethod
     def of(number: int, report: TargetReport) -> Chapter:
@@ -53,19 +56,15 @@ class Chapter(NamedTuple):
         title = report.specification.title or path.rstrip("/").rpartition("/")[2] or path
         sections = list(_parts(number, report, requirements))
         address = web_link(report.target.path)
-        return Chapter(number, report, title, address, requirements, Summary.of(requirements), sections)
-
-    @property
-    def text(self) -> str:
-        return self.report.specification.source.text
+        summary, source = Summary.of(requirements), report.specification.source
+        return Chapter(number, report, title, address, requirements, summary, sections, source.text, source.line_of)
 
     def other_citations(self) -> dict[str, list[Citation]]:
         """By section, the citations that touch no requirement."""
-        related = {citation for requirement in self.requirements for citation in requirement.related}
+        related = {id(citation) for requirement in self.requirements for citation in requirement.related}
         others: dict[str, dict[Citation, None]] = {}
-        for reference in self.report.references:
-            citation = reference.citation
-            if citation.type is not CitationType.SPEC and citation not in related:
+        for _, citation, _ in self.report.claims:
+            if id(citation) not in related and citation.type is not CitationType.SPEC:
                 section = self.report.specification.section(citation.section_id or "")
                 if section is not None:
                     others.setdefault(section.id, {})[citation] = None
@@ -77,7 +76,7 @@ def _parts(number: int, report: TargetReport, requirements: Sequence[Requirement
     for requirement in requirements:
         own.setdefault(requirement.section.id, []).append(requirement)
     find = report.specification.section
-    targets = {reference.citation.target for reference in report.references}
+    targets = {citation.target for _, citation, _ in report.claims}
     named = {target.partition("#")[2] for target in targets}
     cited = {section.id for name in named if (section := find(name)) is not None}
     shown = set()
@@ -99,6 +98,8 @@ def _section_title(report: TargetReport, section: Section) -> str:
 
 def shown_citations(citations: Collection[Citation]) -> list[Citation]:
     """Those of many that are shown, ordered by what they claim."""
+    if len(citations) < 2:
+        return list(citations)
     return sorted(citations, key=lambda citation: _KIND_ORDER[citation.type])[:_MAX_CITATIONS]
 
 
@@ -117,8 +118,6 @@ class Names:
 
     def code(self, citation: Citation) -> tuple[str, bool]:
         """The name of a citation's code, and whether it is a new one: code is shown once."""
-        known = self._code.get(citation)
-        if known is not None:
-            return known, False
-        name = self._code[citation] = f"c{len(self._code) + 1}"
-        return name, True
+        new = f"c{len(self._code) + 1}"
+        name = self._code.setdefault(citation, new)
+        return name, name is new

@@ -30,19 +30,27 @@ def code_block(code: Code, cited: range) -> str:
     lines = code.lines[:_MAX_CODE_LINES]
     if not lines:
         return ""
-    numbers = "\n".join(map(str, range(code.first, code.first + len(lines))))
+    first = code.first
+    numbers = "\n".join(map(str, range(first, first + len(lines))))
+    begin = cited.start - first if cited.start > first else 0
+    end = cited.stop - first if cited.stop > first else 0
     return (
         '<pre class="code" tabindex="0" aria-label="Code">'
         f'<span class="numbers" aria-hidden="true">{numbers}</span><span class="lines">'
-        f"{_runs(lines, max(cited.start - code.first, 0), max(cited.stop - code.first, 0))}</span></pre>"
+        f"{_runs(lines, begin, end)}</span></pre>"
     )
 
 
 def _runs(lines: Sequence[str], begin: int, end: int) -> str:
-    """The lines as HTML, those from `begin` to `end` marked. They are escaped as one text, which keeps their number."""
+    """The lines as HTML, those from `begin` to `end` marked."""
+    runs = ((lines[:begin], ""), (lines[begin:end], _CITED_LINES), (lines[end:], ""))
+    return "".join([f"<span{css}>{_text(run)}\n</span>" for run, css in runs if run])
+
+
+def _text(lines: Sequence[str]) -> str:
+    """Some lines as HTML. They are escaped as one text, which keeps their number."""
     text = "\n".join(lines)
-    if "\r" in text or text.count("\n") >= len(lines) or max(map(len, lines)) > _MAX_LINE_LENGTH:
+    # Where all of them together are short, none of them is too long.
+    if len(text) > _MAX_LINE_LENGTH or "\r" in text or text.count("\n") >= len(lines):
         text = "\n".join([shorten(line.rstrip("\r\n"), _MAX_LINE_LENGTH).replace("\n", " ") for line in lines])
-    shown = escaped(text).split("\n")
-    runs = ((shown[:begin], ""), (shown[begin:end], _CITED_LINES), (shown[end:], ""))
-    return "".join([f"<span{css}>" + "\n".join(run) + "\n</span>" for run, css in runs if run])
+    return escaped(text)

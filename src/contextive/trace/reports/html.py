@@ -153,11 +153,11 @@ class _Page:
         for chapter in self._chapters:
             yield f"<h2><bdi>{escaped(chapter.title)}</bdi></h2><ol>"
             for part in chapter.sections:
-                summary = part.summary
-                done = f"{summary.done}/{summary.total}" if part.requirements else ""
-                css = ' class="all"' if part.requirements and summary.done == summary.total else ""
+                done, total = part.summary.done, part.summary.total
+                count = f"{done}/{total}" if total else ""
+                css = ' class="all"' if total and done == total else ""
                 title = escaped(shorten(part.title, 80))
-                yield f'<li><a href="#{part.anchor}"><bdi>{title}</bdi><b{css}>{done}</b></a></li>'
+                yield f'<li><a href="#{part.anchor}"><bdi>{title}</bdi><b{css}>{count}</b></a></li>'
             yield "</ol>"
         yield "</nav>"
 
@@ -176,7 +176,7 @@ class _Page:
         address = link_out(chapter.address, escaped(target.shown), "path")
         yield f'<p class="muted">{address} · {summary.done} of {summary.total} done ({percent(summary)})</p>'
         yield f"{bar(summary)}</header>"
-        others, claims = chapter.other_citations(), Claims(chapter.report.references)
+        others, claims = chapter.other_citations(), Claims(chapter.report.claims)
         for part in chapter.sections:
             yield self._section(chapter, claims, part, others.get(part.section.id, []), opened)
         yield "</section>"
@@ -184,7 +184,8 @@ class _Page:
     def _section(self, chapter: Chapter, claims: Claims, part: Part, others: Sequence[Citation], opened: bool) -> str:
         summary, section_id = part.summary, part.section.id
         target = escaped_attribute(f"{chapter.report.target.shown}#{section_id}")
-        count = f"{summary.done} of {summary.total} done" if summary.total else "cited"
+        total = summary.total
+        count = f"{summary.done} of {total} done" if total else "cited"
         pieces = [
             f'<details class="s card" id="{part.anchor}" data-target="{target}"{" open" if opened else ""}>',
             f'<summary><h3><bdi>{escaped(part.title)}</bdi><span class="path">#{escaped(section_id)}</span></h3>',
@@ -226,8 +227,7 @@ class _Page:
             there = f"{chapter.address}#{quote(requirement.section.id.encode('utf-8', 'replace'))}"
             facts += " " + link_out(there, "Read it at its source")
         if requirement.spans:
-            line = chapter.report.specification.source.line_of(requirement.spans[0][0])
-            facts += f" <span>Line {line} of the specification</span>"
+            facts += f" <span>Line {chapter.line_of(requirement.spans[0][0])} of the specification</span>"
         if self.issue_link is not None and not requirement.status.is_done:
             facts += " " + link_out(_new_issue(self.issue_link, requirement), "Open an issue")
         return facts

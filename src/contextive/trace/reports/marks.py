@@ -4,44 +4,41 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from typing import TypeAlias
 
-from contextive.trace.analysis import Reference
+from contextive.trace.analysis import Claim, Span
 from contextive.trace.level import CitationType
-from contextive.trace.requirement import Requirement, Span
+from contextive.trace.requirement import Requirement
 from contextive.trace.specification import Section
 
 Kinds: TypeAlias = frozenset[CitationType]
-Claim: TypeAlias = tuple[int, int, Kinds]
+Stretch: TypeAlias = tuple[int, int, Kinds]
 """Start, end, and what is said about the text between them."""
 Piece: TypeAlias = tuple[str, Kinds]
 """Some text and what covers it. White space alone is never marked: a gap between two citations is no gap in what they say."""
 
 NOTHING: Kinds = frozenset()
-
-
-@cache
-def _with(kinds: Kinds, kind: CitationType) -> Kinds:
-    return kinds | {kind}
+_ALONE: dict[CitationType, Kinds] = {kind: frozenset([kind]) for kind in CitationType}
 
 
 class Claims:
     """What is said about a specification: every stretch of text that is quoted, once, with all that is said about it."""
 
-    def __init__(self, references: Iterable[Reference]) -> None:
+    def __init__(self, claims: Iterable[Claim]) -> None:
         kinds: dict[Span, Kinds] = {}
-        for _, citation, start, end in references:
-            if start < end and citation.quote:
-                kinds[start, end] = _with(kinds.get((start, end), NOTHING), citation.type)
-        self._kinds = kinds
-        self._spans = sorted(kinds)
+        for _, citation, spans in claims:
+            if citation.quote:
+                alone = _ALONE[citation.type]
+                for span in spans:
+                    known = kinds.get(span)
+                    kinds[span] = alone if known is None else known | alone
+        self._stretches = [(start, end, kinds[start, end]) for start, end in sorted(kinds) if start < end]
 
-    def between(self, start: int, end: int) -> list[Claim]:
-        """The claims that begin there, in order. None of them reaches over the end of its line."""
-        first = bisect_left(self._spans, (start,))
-        last = bisect_left(self._spans, (end,), first)
-        return [(*span, self._kinds[span]) for span in self._spans[first:last]]
+    def between(self, start: int, end: int) -> list[Stretch]:
+        """The stretches that begin there, in order. None of them reaches over the end of its line."""
+        first = bisect_left(self._stretches, (start,))
+        last = bisect_left(self._stretches, (end,), first)
+        return self._stretches[first:last]
 
 
 def section_pieces(text: str, claims: Claims, section: Section) -> list[Piece]:
@@ -49,7 +46,7 @@ def section_pieces(text: str, claims: Claims, section: Section) -> list[Piece]:
     lines = section.text_lines
     if not lines:
         return []
-    start, words = lines[0].start, "\n".join([line.text for line in lines])
+    start, words = lines[0].start, "\n".join([words for _, words in lines])
     if text.startswith(words, start):
         end = start + len(words)
         return _cut(text, start, end, claims.between(start, end))
@@ -69,27 +66,27 @@ def requirement_pieces(text: str, requirement: Requirement) -> list[Piece]:
         words = " ".join([text[start:end] for start, end in spans if start < end])
         if words and not words.isspace():
             return [(words, frozenset([CitationType.SPEC, *covered]))]
-    claims = [(start, end, frozenset([kind])) for kind, found in covered.items() for start, end in found]
+    stretches = [(start, end, _ALONE[kind]) for kind, found in covered.items() for start, end in found]
     pieces: list[Piece] = []
     for start, end in spans:
-        cut = _cut(text, start, end, [(start, end, frozenset([CitationType.SPEC])), *claims]) if start < end else []
+        cut = _cut(text, start, end, [(start, end, _ALONE[CitationType.SPEC]), *stretches]) if start < end else []
         if pieces and cut and pieces[-1][1] == cut[0][1]:
             cut[0] = (f"{pieces.pop()[0]} {cut[0][0]}", cut[0][1])
         elif pieces and cut:
             pieces.append((" ", NOTHING))
         pieces += cut
     if not any(words.strip() for words, _ in pieces):
-        return [(requirement.text, frozenset({CitationType.SPEC}))]
+        return [(requirement.text, _ALONE[CitationType.SPEC])]
     return pieces
 
 
-def _cut(text: str, start: int, end: int, claims: Sequence[Claim]) -> list[Piece]:
-    """The text from `start` to `end`, cut at the borders of the claims."""
+def _cut(text: str, start: int, end: int, stretches: Sequence[Stretch]) -> list[Piece]:
+    """The text from `start` to `end`, cut at the borders of the stretches."""
     pieces: list[Piece] = []
     position = start
-    for first, last, kinds in claims:
+    for first, last, kinds in stretches:
         if first < position or first == position > start or last > end:
-            return list(_sweep(text, start, end, claims))  # they overlap or touch, or come in any order
+            return list(_sweep(text, start, end, stretches))  # they overlap or touch, or come in any order
         if first > position:
             pieces.append((text[position:first], NOTHING))
         pieces.append((text[first:last], kinds))
@@ -99,10 +96,10 @@ def _cut(text: str, start: int, end: int, claims: Sequence[Claim]) -> list[Piece
     return pieces
 
 
-def _sweep(text: str, start: int, end: int, claims: Sequence[Claim]) -> Iterator[Piece]:
-    """One sweep over the borders: the work grows with the claims, not with their square."""
+def _sweep(text: str, start: int, end: int, stretches: Sequence[Stretch]) -> Iterator[Piece]:
+    """One sweep over the borders: the work grows with the stretches, not with their square."""
     borders: dict[int, list[tuple[CitationType, int]]] = {}
-    for first, last, kinds in claims:
+    for first, last, kinds in stretches:
         first, last = max(first, start), min(last, end)
         if first < last:
             borders.setdefault(first, []).extend([(kind, 1) for kind in kinds])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from contextive.trace.level import CitationType
 from contextive.trace.reports.marks import NOTHING, Kinds, Piece
@@ -63,12 +63,13 @@ def percent(summary: Summary) -> str:
 
 def bar(summary: Summary) -> str:
     """The shares of each group. SVG, because the page's policy allows no style attributes."""
-    return _bar(tuple([sum([summary.by_status[status] for status in statuses]) for _, _, statuses in GROUPS]))
+    return _bar(tuple(summary.by_status.items()))
 
 
 @lru_cache(maxsize=4096)
-def _bar(shares: tuple[int, ...]) -> str:
-    counts = [(css, word, count) for (css, word, _), count in zip(GROUPS, shares, strict=True)]
+def _bar(by_status: tuple[tuple[Status, int], ...]) -> str:
+    numbers = dict(by_status)
+    counts = [(css, word, sum([numbers[status] for status in statuses])) for css, word, statuses in GROUPS]
     spoken = ", ".join(f"{count} {word}" for _, word, count in counts if count) or "no requirements"
     parts, position = [], 0
     for css, _, count in counts:
@@ -90,10 +91,17 @@ def _look(kinds: Kinds) -> str:
     return "open"
 
 
-@cache
-def _opening(kinds: Kinds, continues: bool) -> str:
-    label = " + ".join(word for kind, word in MARK_WORDS.items() if kind in kinds) or "not covered"
-    return f'<mark class="{_look(kinds)}">' if continues else f'<mark class="{_look(kinds)}" data-label="{label}">'
+class _Openings(dict[Kinds, tuple[str, str]]):
+    """For each of the kinds that were met how its mark begins: with its label, and in a run that goes on."""
+
+    def __missing__(self, kinds: Kinds) -> tuple[str, str]:
+        label = " + ".join(word for kind, word in MARK_WORDS.items() if kind in kinds) or "not covered"
+        look = _look(kinds)
+        self[kinds] = found = (f'<mark class="{look}" data-label="{label}">', f'<mark class="{look}">')
+        return found
+
+
+_OPENINGS = _Openings()
 
 
 def marked(pieces: Sequence[Piece]) -> str:
@@ -104,7 +112,9 @@ def marked(pieces: Sequence[Piece]) -> str:
     for text, kinds in reversed(pieces):
         words = text if plain else escaped(text)
         if kinds and not text.isspace():
-            shown.append(_mark(text, words, _opening(kinds, kinds == following)))
+            opening = _OPENINGS[kinds][kinds == following]
+            is_tight = text[0] != " " and text[-1] != " "
+            shown.append(f"{opening}{words}</mark>" if is_tight else _mark(text, words, opening))
             following = kinds
         else:
             shown.append(words)
@@ -115,8 +125,5 @@ def marked(pieces: Sequence[Piece]) -> str:
 
 def _mark(text: str, words: str, opening: str) -> str:
     """A text, escaped as `words`, with its mark; spaces around it stay outside."""
-    inner = text.strip(" ")
-    if len(inner) == len(text):
-        return f"{opening}{words}</mark>"
-    before, _, after = text.partition(inner)
+    before, _, after = text.partition(text.strip(" "))
     return f"{before}{opening}{words.strip(' ')}</mark>{after}"
