@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from contextive.trace.analysis import Analysis, Matched
 from contextive.trace.citation import Citation, Place, Problem
@@ -13,8 +13,7 @@ from contextive.trace.specification import Format, Specification
 from contextive.trace.target import Target
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(NamedTuple):
     """What a run knows besides its citations."""
 
     specifications: dict[Target, Specification]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from operator import attrgetter
@@ -46,8 +45,7 @@ class Status(StrEnum):
 _STATUSES = tuple(Status)
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(NamedTuple):
     """One requirement in its section, and every citation that touches its text."""
 
     identifier: str
@@ -59,7 +57,17 @@ class Requirement:
     spans: tuple[Span, ...]
     citation: Citation
     related: tuple[Citation, ...]
-    covered: dict[CitationType, tuple[Span, ...]] = field(compare=False)
+    covered: dict[CitationType, tuple[Span, ...]]
+    """It follows from the others, so it does not tell requirements apart."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Requirement) and self[:-1] == other[:-1]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((self.target, self.section.id, self.identifier))
 
     def citations_of(self, *types: CitationType) -> list[Citation]:
         return [citation for citation in self.related if citation.type in types]
@@ -77,8 +85,10 @@ class Requirement:
         return len(self.citations_of(CitationType.TODO))
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+replace = Requirement._replace
+
+
+class Summary(NamedTuple):
     """How many requirements there are of each status."""
 
     by_status: dict[Status, int]
