@@ -7,6 +7,7 @@ import dataclasses
 import signal
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
 from types import FrameType
 from typing import Any
 
@@ -83,4 +84,6 @@ def weigh(value: Any, bound: int) -> int:
                 waiting.extend(getattr(found, field.name) for field in dataclasses.fields(found))
             case Iterable():
                 waiting.extend(found)
+            case _ if type(found).__module__.startswith("contextive.") and not isinstance(found, Enum):
+                waiting.extend(getattr(found, name) for name in getattr(found, "__slots__", None) or vars(found))
     return total

@@ -56,7 +56,7 @@ def run(arguments: list[str], program: str = "contextive-mcp") -> int:
     from contextive.cli.parser import build_parser, parse
     from contextive.errors import ContextiveError, UsageError
 
-    parser = build_parser(program)
+    parser = build_parser(program, arguments[0] if arguments else None)
     try:
         if not arguments and program == "contextive-mcp":
             if sys.stdin is None or sys.stdin.isatty():

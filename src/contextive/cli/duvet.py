@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import os
 import sys
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,7 +114,7 @@ def _report(options: argparse.Namespace) -> int:
     project, wanted = _project(), report_options(options)
     if options.project or options.config or not _has_duvet_config():
         project, may_fetch = _configured(project, options)
-        wanted = replace(wanted, fetch=wanted.fetch or may_fetch)
+        wanted = wanted._replace(fetch=wanted.fetch or may_fetch)
     return project.report(wanted)
 
 
@@ -129,6 +127,8 @@ def _configured(project: DuvetProject, options: argparse.Namespace) -> tuple[Duv
 
     To load it takes longer than to report on a small project, so this is done only where it counts.
     """
+    from dataclasses import replace
+
     from contextive.cli.roots import config_loader
 
     loaded = config_loader(options)()
@@ -234,6 +234,9 @@ def configure_query(parser: argparse.ArgumentParser) -> None:
 
 
 def run_query(options: argparse.Namespace) -> int:
+    import json
+    from dataclasses import asdict
+
     from contextive.ops.duvet_output import ReportOptions, all_requirements
     from contextive.trace.checks import CHECKS, run_checks
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import NoReturn, cast
+from typing import Any, NoReturn, cast
 
 from contextive import __version__
 from contextive.errors import UsageError
@@ -50,16 +50,38 @@ ALIASES = {"recipe": "recipes"}
 PROFILE_NAMES = ("contextive", "duvet", "spexus", "nexus", "duskmantle")
 
 
+class _Unseen(argparse.HelpFormatter):
+    """Looks at each argument as it is added. Nobody sees that, so it does not look for a terminal, which costs start-up."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=80)
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser that says one clear sentence and leaves exiting to its caller."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"formatter_class": _Unseen, **options})
+
+    def format_help(self) -> str:
+        self.formatter_class = argparse.HelpFormatter
+        return super().format_help()
+
+    def format_usage(self) -> str:
+        self.formatter_class = argparse.HelpFormatter
+        return super().format_usage()
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message[0].upper() + message[1:].rstrip(".") + ".", hint=f"See {self.prog} --help.")
 
 
-def build_parser(program: str = "contextive-mcp") -> Parser:
-    """The parser with the name and the one-line help of every command; a command's own flags are added when it is named."""
+def build_parser(program: str = "contextive-mcp", first: str | None = None) -> Parser:
+    """The parser with the name and the one-line help of every command; a command's own flags are added when it is named.
+
+    Where the command line begins with a command, nobody asks for the others, and only that one is made.
+    """
     commands = COMMANDS if program == "contextive-mcp" else DUVET_COMMANDS
+    first = ALIASES.get(first, first) if first is not None else None
     parser = Parser(
         prog=program,
         description="One MCP server for what a project promised, where the code keeps it, and what its people know.",
@@ -71,7 +93,8 @@ def build_parser(program: str = "contextive-mcp") -> Parser:
     group = parser.add_subparsers(
         dest="command", metavar="COMMAND", title="commands", parser_class=Parser, prog=program
     )
-    for name, (_, summary) in commands.items():
+    for name in [first] if first in commands else commands:
+        summary = commands[name][1]
         group.add_parser(name, help=summary, description=summary + ".", allow_abbrev=False)
     return parser
 

@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contextive.errors import NotFound
@@ -36,11 +36,14 @@ class NotesView:
     generation: int
 
 
-@dataclass(slots=True)
 class _SeenFolders(Folders):
     """Directories that remember which of them were asked for."""
 
-    seen: set[str] = field(default_factory=set)
+    __slots__ = ("seen",)
+
+    def __init__(self, before: dict[str, Listing] | None = None) -> None:
+        super().__init__(before)
+        self.seen: set[str] = set()
 
     def look_again(self) -> _SeenFolders:
         return _SeenFolders(self._now)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
-from operator import is_
+from operator import is_, itemgetter
 from typing import NamedTuple, TypeAlias
 
 from contextive.errors import ConfigError
@@ -19,7 +18,6 @@ from contextive.trace.citation import (
     Place,
     Problem,
     parse_citations,
-    quick_citation,
     quick_place,
 )
 from contextive.trace.duvet_config import SourcePattern, SpecificationSource, TraceSettings
@@ -32,11 +30,10 @@ from contextive.workspace.files import FileText, ProjectFiles, Unreadable, ances
 from contextive.workspace.folders import Folders
 from contextive.workspace.globs import Glob, walk_by_ending
 
-_LEADING_DOTS = re.compile(r"\A(?:\.?/)+")
+_LEADING_DOTS = r"\A(?:\.?/)+"
 
 
-@dataclass(frozen=True, slots=True)
-class GeneratedFile:
+class GeneratedFile(NamedTuple):
     """A requirement file as extraction writes it, already parsed. Its text is made when it is asked for."""
 
     path: str
@@ -60,52 +57,65 @@ class SourceKey(NamedTuple):
     reading: int
 
 
-@dataclass(frozen=True)
 class TraceState:
     """A project at one moment."""
 
-    settings: TraceSettings
-    analysis: Analysis
-    file_problems: tuple[Problem, ...]
-    generated: tuple[GeneratedFile, ...]
-    source_count: int
-    specifications: dict[Target, Specification]
-    specification_problems: dict[Target, str]
-    usual_style: CommentStyle | None = None
-    """The comment style of most source files that hold citations or, where none does yet, of most source files."""
+    def __init__(
+        self,
+        *,
+        settings: TraceSettings,
+        analysis: Analysis,
+        file_problems: tuple[Problem, ...],
+        generated: tuple[GeneratedFile, ...],
+        source_count: int,
+        specifications: dict[Target, Specification],
+        specification_problems: dict[Target, str],
+        usual_style: CommentStyle | None = None,
+    ) -> None:
+        self.settings = settings
+        self.analysis = analysis
+        self.file_problems = file_problems
+        self.generated = generated
+        self.source_count = source_count
+        self.specifications = specifications
+        self.specification_problems = specification_problems
+        self.usual_style = usual_style
+        """The comment style of most source files that hold citations or, where none does yet, of most source files."""
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
         return (*self.file_problems, *self.analysis.problems)
 
 
-@dataclass
 class TracedProject:
     """Holds what was parsed by fingerprint. `read` gives the state of the files as they are at this moment."""
 
-    files: ProjectFiles
-    settings: TraceSettings
-    extracts: bool = True
-    """Whether requirements are extracted in memory; the command line writes them to disk first and reads them back."""
-    unify_aliases: bool = False
-    """Whether two spellings of one document count as one. duvet's reports keep them apart."""
-    extractor: Extractor | None = None
-    """Who finds the requirements of a specification, where that is not done here."""
-    listener: Callable[[list[ParsedFile]], None] | None = None
-    """Who wants to know what the sources say as soon as they are parsed."""
-    _sources: dict[SourceKey, tuple[FileText | Unreadable, ParsedFile]] = field(default_factory=dict)
-    _specifications: dict[Target, tuple[FileText | Unreadable, Specification | str]] = field(default_factory=dict)
-    _generated: dict[Target, tuple[Specification, list[GeneratedFile]]] = field(default_factory=dict)
-    _readings: list[SourcePattern | None] = field(default_factory=list)
-    """The different ways to read a file; None reads it as a requirement file."""
-    _probed: dict[str, bool] = field(default_factory=dict)
-    """Each place where the last analysis looked for a file, and whether one was there."""
-    _spellings: dict[tuple[str, Format], Target] = field(default_factory=dict)
-    _targets: dict[tuple[str, Format, bool], Target] = field(default_factory=dict)
-    _interned: dict[Target, Target] = field(default_factory=dict)
-    _memory: Memory = field(default_factory=Memory)
-    _folders: Folders = field(default_factory=Folders)
-    _last: tuple[list[object], TraceState] | None = None
+    def __init__(
+        self, files: ProjectFiles, settings: TraceSettings, *, extracts: bool = True, unify_aliases: bool = False
+    ) -> None:
+        self.files = files
+        self.settings = settings
+        self.extracts = extracts
+        """Whether requirements are extracted in memory; the command line writes them to disk first and reads them back."""
+        self.unify_aliases = unify_aliases
+        """Whether two spellings of one document count as one. duvet's reports keep them apart."""
+        self.extractor: Extractor | None = None
+        """Who finds the requirements of a specification, where that is not done here."""
+        self.listener: Callable[[list[ParsedFile]], None] | None = None
+        """Who wants to know what the sources say as soon as they are parsed."""
+        self._sources: dict[SourceKey, tuple[FileText | Unreadable, ParsedFile]] = {}
+        self._specifications: dict[Target, tuple[FileText | Unreadable, Specification | str]] = {}
+        self._generated: dict[Target, tuple[Specification, list[GeneratedFile]]] = {}
+        self._readings: list[SourcePattern | None] = []
+        """The different ways to read a file; None reads it as a requirement file."""
+        self._probed: dict[str, bool] = {}
+        """Each place where the last analysis looked for a file, and whether one was there."""
+        self._spellings: dict[tuple[str, Format], Target] = {}
+        self._targets: dict[tuple[str, Format, bool], Target] = {}
+        self._interned: dict[Target, Target] = {}
+        self._memory = Memory()
+        self._folders = Folders()
+        self._last: tuple[list[object], TraceState] | None = None
 
     ##= docs/spec/trace.md#fresh-answers
     ##% A file that did not change SHOULD NOT be parsed or matched again.
@@ -193,7 +203,7 @@ class TracedProject:
         styles = {number: source.style for number, source in enumerate(self._readings) if source is not None}
         read = [styles[key.reading] for key in parsed if key.reading in styles]
         citing = [styles[key.reading] for key, file in parsed.items() if file.citations and key.reading in styles]
-        return Counter(citing or read).most_common(1)[0][0] if read else None
+        return max(Counter(citing or read).items(), key=itemgetter(1))[0] if read else None
 
     def adopt(self, settings: TraceSettings) -> None:
         """Go on with other settings. A specification may have another format now, so each one is parsed again."""
@@ -386,7 +396,7 @@ class TracedProject:
         path = citation.target_path
         if path.startswith("/"):
             root = f"{self.files.root}/"
-            inside = _LEADING_DOTS.sub("", path.removeprefix(root)) if path.startswith(root) else None
+            inside = re.sub(_LEADING_DOTS, "", path.removeprefix(root)) if path.startswith(root) else None
             return self._one_spelling(Target(path, citation.format, inside))
         if "://" in path:
             url = _url(path)
@@ -444,8 +454,7 @@ def _url(text: str) -> str | None:
 
 def _all_of(parsed: ParsedFile) -> tuple[object, ...]:
     """Everything that a file says, the places too, by which citations are not told apart."""
-    names = [item.name for item in fields(Citation)]
-    return parsed.problems, [[getattr(citation, name) for name in names] for citation in parsed.citations]
+    return parsed.problems, [[getattr(citation, name) for name in Citation.__slots__] for citation in parsed.citations]
 
 
 def _same(before: list[object], now: list[object]) -> bool:
@@ -460,7 +469,7 @@ def _read_back(path: str, target: Target, section: Section, requirements: list[E
     citations = []
     for level, quote in requirements:
         citations.append(
-            quick_citation(
+            Citation(
                 path,
                 line,
                 kind,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from contextive.ingest.traced_project import TraceState
 from contextive.ops.excerpts import NO_BLOCKS, Blocks, Excerpts, places_of
@@ -18,8 +18,7 @@ from contextive.workspace.files import ProjectFiles
 _PART = 128 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class ReportOptions:
+class ReportOptions(NamedTuple):
     """What a report is asked for. Paths are relative to the project directory."""
 
     config_path: str | None = None
@@ -42,18 +41,27 @@ class ReportOptions:
     spec_path: str | None = None
 
 
-@dataclass
 class Writer:
     """The reports that were asked for, each with the way to make it."""
 
-    root: Path
-    options: ReportOptions
-    settings: TraceSettings
-    state: TraceState
-    warnings: Sequence[Problem]
-    files: ProjectFiles
-    code: Callable[[], Blocks] = lambda: NO_BLOCKS
-    """Gives the code around citations as far as somebody has made HTML of it meanwhile."""
+    def __init__(
+        self,
+        root: Path,
+        options: ReportOptions,
+        settings: TraceSettings,
+        state: TraceState,
+        warnings: Sequence[Problem],
+        files: ProjectFiles,
+        code: Callable[[], Blocks] = lambda: NO_BLOCKS,
+    ) -> None:
+        """`code` gives the code around citations as far as somebody has made HTML of it meanwhile."""
+        self.root = root
+        self.options = options
+        self.settings = settings
+        self.state = state
+        self.warnings = warnings
+        self.files = files
+        self.code = code
 
     def wanted(self) -> Iterator[tuple[str, Callable[[], str]]]:
         options, settings = self.options, self.settings

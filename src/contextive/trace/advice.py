@@ -146,7 +146,7 @@ def _help_with_format(text: str, styles: Sequence[CommentStyle], catalog: TraceC
         shorter, _ = _parsed([*lines[:number], *lines[number + 1 :]])
         if shorter is not None and shorter.section_id:
             meant = _meant_type(line)
-            likely = replace(shorter, type=meant) if meant is not None else shorter
+            likely = shorter.with_type(meant) if meant is not None else shorter
             return replace(wrong, suggestion=_mended(_paste(style, likely.target, likely), catalog))
     return wrong
 

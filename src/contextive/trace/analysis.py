@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from itertools import accumulate, chain, pairwise
 from operator import is_, lt
@@ -45,18 +44,20 @@ class Share(NamedTuple):
     claims: tuple[Claim, ...]
 
 
-@dataclass(frozen=True)
 class TargetReport:
     """One specification with everything that refers to it."""
 
-    target: Target
-    specification: Specification
-    shares: tuple[Share, ...]
-    """The same objects as in the analysis before, for files and specifications that did not change since."""
-    _firsts: tuple[int, ...] = field(repr=False)
-    """For each share the number of its file's first citation."""
-    _memory: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
-    """What was worked out about it, for whoever asks again."""
+    def __init__(
+        self, target: Target, specification: Specification, shares: tuple[Share, ...], firsts: tuple[int, ...]
+    ) -> None:
+        self.target = target
+        self.specification = specification
+        self.shares = shares
+        """The same objects as in the analysis before, for files and specifications that did not change since."""
+        self._firsts = firsts
+        """For each share the number of its file's first citation."""
+        self._memory: dict[str, object] = {}
+        """What was worked out about it, for whoever asks again."""
 
     @cached_property
     def claims(self) -> list[Claim]:
@@ -104,7 +105,6 @@ class Matched(NamedTuple):
 _matched = partial(tuple.__new__, Matched)
 
 
-@dataclass(frozen=True)
 class Analysis:
     """All that a project's citations come to. `problems` are what duvet fails on; the rest still counts.
 
@@ -112,7 +112,8 @@ class Analysis:
     changes thousands of them, and few questions are about numbers.
     """
 
-    _files: tuple[PlacedFile, ...]
+    def __init__(self, files: tuple[PlacedFile, ...]) -> None:
+        self._files = files
 
     @cached_property
     def citations(self) -> tuple[Citation, ...]:
@@ -217,40 +218,55 @@ def _order(citation: Citation) -> tuple[object, ...]:
     )
 
 
-@dataclass(eq=False, slots=True)
 class Ground:
     """A specification as citations were placed on it, or why there is none."""
 
-    target: Target
-    specification: Specification | str
-    searched: dict[str, _Searched] = field(default_factory=dict)
-    """The sections that citations name, by the target that they wrote."""
+    __slots__ = ("searched", "specification", "target")
+
+    def __init__(self, target: Target, specification: Specification | str) -> None:
+        self.target = target
+        self.specification = specification
+        self.searched: dict[str, _Searched] = {}
+        """The sections that citations name, by the target that they wrote."""
 
 
-@dataclass(eq=False, slots=True)
 class Ask:
     """What citations ask for that are resolved alike: one of them, and the ground that it was given last."""
 
-    citation: Citation
-    ground: Ground | None = None
-    """None where nothing was found."""
+    __slots__ = ("citation", "ground")
+
+    def __init__(self, citation: Citation) -> None:
+        self.citation = citation
+        self.ground: Ground | None = None
+        """None where nothing was found."""
 
 
 Outcome: TypeAlias = tuple[Target, Section, Match | None] | Problem
 
 
-@dataclass(eq=False, slots=True)
 class PlacedFile:
     """The citations of one file in order, and where each of them stands."""
 
-    parsed: list[ParsedFile]
-    citations: list[Citation]
-    asked: list[Ask]
-    asks: tuple[Ask, ...]
-    """The different ones, in the order in which they are met."""
-    outcomes: list[Outcome] = field(default_factory=list)
-    shares: list[tuple[Ground, Share]] = field(default_factory=list)
-    has_problems: bool = False
+    __slots__ = ("asked", "asks", "citations", "has_problems", "outcomes", "parsed", "shares")
+
+    def __init__(
+        self,
+        parsed: list[ParsedFile],
+        citations: list[Citation],
+        asked: list[Ask],
+        asks: tuple[Ask, ...],
+        outcomes: list[Outcome] | None = None,
+        shares: list[tuple[Ground, Share]] | None = None,
+        has_problems: bool = False,
+    ) -> None:
+        self.parsed = parsed
+        self.citations = citations
+        self.asked = asked
+        self.asks = asks
+        """The different ones, in the order in which they are met."""
+        self.outcomes = outcomes or []
+        self.shares = shares or []
+        self.has_problems = has_problems
 
     def place(self, resolve: Resolve) -> PlacedFile:
         """Find each citation's place on the grounds as they are now."""
@@ -277,13 +293,20 @@ class PlacedFile:
         return PlacedFile(self.parsed, self.citations, self.asked, self.asks, outcomes, shares, has_problems)
 
 
-@dataclass(slots=True)
 class Memory:
     """What one analysis leaves to the next: files whose citations, and the specifications they name, stay the same."""
 
-    files: dict[tuple[str, ...], PlacedFile] = field(default_factory=dict)
-    asks: dict[tuple[str, Format, str | None], Ask] = field(default_factory=dict)
-    grounds: dict[Target, Ground] = field(default_factory=dict)
+    __slots__ = ("asks", "files", "grounds")
+
+    def __init__(
+        self,
+        files: dict[tuple[str, ...], PlacedFile] | None = None,
+        asks: dict[tuple[str, Format, str | None], Ask] | None = None,
+        grounds: dict[Target, Ground] | None = None,
+    ) -> None:
+        self.files = files or {}
+        self.asks = asks or {}
+        self.grounds = grounds or {}
 
     def file(self, parts: tuple[str, ...], parsed: list[ParsedFile]) -> PlacedFile | None:
         known = self.files.get(parts)
@@ -429,8 +452,7 @@ def _find_section(citation: Citation, ground: Ground) -> _Searched | Problem:
     return searched
 
 
-@dataclass(eq=False, slots=True)
-class _Searched:
+class _Searched(NamedTuple):
     """A section, its text, and every quote that was looked for in it, each with its place if there is one."""
 
     section: Section

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from contextive.trace.analysis import Analysis
 from contextive.trace.citation import Citation, Place, Problem
@@ -14,8 +13,7 @@ from contextive.trace.specification import Format, Specification
 from contextive.trace.target import Target
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(NamedTuple):
     """What a run knows besides its citations."""
 
     specifications: dict[Target, Specification]

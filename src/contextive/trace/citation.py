@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 from contextive.trace.level import CitationType, Level
 from contextive.trace.specification import Format
@@ -42,8 +43,7 @@ class Problem:
     fatal: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class CommentStyle:
+class CommentStyle(NamedTuple):
     """The two prefixes that make a line part of a citation."""
 
     meta: str = "//="
@@ -51,36 +51,74 @@ class CommentStyle:
 
 
 DEFAULT_STYLE = CommentStyle()
+_NOWHERE = Place("", 0)
 
 
-@dataclass(frozen=True, slots=True)
 class Citation:
-    """One citation, as written. `type=spec` ones are the requirements themselves."""
+    """One citation, as written. `type=spec` ones are the requirements themselves.
 
-    source: str
-    line: int
-    type: CitationType
-    target: str
-    quote: str
-    level: Level = Level.AUTO
-    format: Format = Format.AUTO
-    comment: str = ""
-    feature: str = ""
-    tracking_issue: str = ""
-    tags: tuple[str, ...] = ()
-    blob_link: str | None = None
-    base: str | None = None
-    """The file whose directories are searched for a relative target; None means the project directory."""
-    target_place: Place = field(default=Place("", 0), compare=False)
-    quote_place: Place = field(default=Place("", 0), compare=False)
-    quote_end: Place = field(default=Place("", 0), compare=False)
-    text: str = field(default="", compare=False)
-    """The first line of the citation as it stands in the file."""
-    end_line: int = field(default=0, compare=False)
+    Not a dataclass, nor are the others that a report needs: to make one takes longer than to import a module of plain classes.
+    """
+
+    __slots__ = (
+        "base", "blob_link", "comment", "end_line", "feature", "format", "level", "line", "quote", "quote_end",
+        "quote_place", "source", "tags", "target", "target_place", "text", "tracking_issue", "type",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        source: str,
+        line: int,
+        type: CitationType,  # noqa: A002 - the domain's word
+        target: str,
+        quote: str,
+        level: Level = Level.AUTO,
+        format: Format = Format.AUTO,  # noqa: A002
+        comment: str = "",
+        feature: str = "",
+        tracking_issue: str = "",
+        tags: tuple[str, ...] = (),
+        blob_link: str | None = None,
+        base: str | None = None,
+        target_place: Place = _NOWHERE,
+        quote_place: Place = _NOWHERE,
+        quote_end: Place = _NOWHERE,
+        text: str = "",
+        end_line: int = 0,
+    ) -> None:
+        self.source: Final = source
+        self.line: Final = line
+        self.type: Final = type
+        self.target: Final = target
+        self.quote: Final = quote
+        self.level: Final = level
+        self.format: Final = format
+        self.comment: Final = comment
+        self.feature: Final = feature
+        self.tracking_issue: Final = tracking_issue
+        self.tags: Final = tags
+        self.blob_link: Final = blob_link
+        self.base: Final = base
+        """The file whose directories are searched for a relative target; None means the project directory."""
+        self.target_place: Final = target_place
+        self.quote_place: Final = quote_place
+        self.quote_end: Final = quote_end
+        self.text: Final = text
+        """The first line of the citation as it stands in the file."""
+        self.end_line: Final = end_line
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Citation) and _said(self) == _said(other)
+
+    def __repr__(self) -> str:
+        return f"Citation({self.id!r}, {self.type!r}, {self.target!r}, {self.quote!r})"
 
     def __hash__(self) -> int:
         # Hardly two citations share a line; to hash all fields would only take longer.
         return hash((self.source, self.line))
+
+    def with_type(self, kind: CitationType) -> Citation:
+        return Citation(**{name: getattr(self, name) for name in Citation.__slots__} | {"type": kind})
 
     ##= docs/spec/trace.md#citation-comments
     ##% The id of a citation MUST be its path and its first line's number, with a colon between them.
@@ -98,67 +136,16 @@ class Citation:
         return section if mark else None
 
 
-class _Draft:
-    """A citation that is not frozen yet."""
-
-    __slots__ = tuple([item.name for item in fields(Citation)])
-
-
-def quick_citation(
-    source: str,
-    line: int,
-    type: CitationType,  # noqa: A002 - the names of the fields
-    target: str,
-    quote: str,
-    level: Level,
-    format: Format,  # noqa: A002
-    comment: str,
-    feature: str,
-    tracking_issue: str,
-    tags: tuple[str, ...],
-    blob_link: str | None,
-    base: str | None,
-    target_place: Place,
-    quote_place: Place,
-    quote_end: Place,
-    text: str,
-    end_line: int,
-) -> Citation:
-    """The same as `Citation(…)` in a fifth of the time, for those who make thousands.
-
-    A frozen class sets each field by a call. So the fields are set before it is one: an object may change its class where both
-    have the same slots.
-    """
-    draft: Any = _Draft()
-    draft.source = source
-    draft.line = line
-    draft.type = type
-    draft.target = target
-    draft.quote = quote
-    draft.level = level
-    draft.format = format
-    draft.comment = comment
-    draft.feature = feature
-    draft.tracking_issue = tracking_issue
-    draft.tags = tags
-    draft.blob_link = blob_link
-    draft.base = base
-    draft.target_place = target_place
-    draft.quote_place = quote_place
-    draft.quote_end = quote_end
-    draft.text = text
-    draft.end_line = end_line
-    draft.__class__ = Citation
-    frozen: Citation = draft
-    return frozen
+_said = attrgetter("source", "line", "type", "target", "quote", "level", "format", "comment", "feature", "tracking_issue",
+                   "tags", "blob_link", "base")  # fmt: skip
+"""What tells citations apart. Where their parts stand does not."""
 
 
 quick_place = partial(tuple.__new__, Place)
 """A place from a tuple of all its parts, which costs half of what `Place` itself does."""
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedFile:
+class ParsedFile(NamedTuple):
     """What one file holds: its citations, and what is wrong in it."""
 
     citations: tuple[Citation, ...]
@@ -265,24 +252,26 @@ def _column(before: str) -> int:
     return (len(before) if before.isascii() else len(before.encode("utf-8", "surrogatepass"))) + 1
 
 
-@dataclass(slots=True)
 class _Meta:
-    line: int
-    """Of the first meta line …"""
-    place: Place
-    """… and where its value stands."""
-    text: str
-    problems_before: int
-    target: str | None = None
-    target_place: Place | None = None
-    type: CitationType | None = None
-    level: Level | None = None
-    format: Format | None = None
-    reasons: list[tuple[str, Place]] = field(default_factory=list)
-    feature: tuple[str, Place] | None = None
-    tracking_issue: tuple[str, Place] | None = None
-    seen: dict[str, Place] = field(default_factory=dict)
-    """Each field that was given, and where."""
+    """What the meta lines of a citation say."""
+
+    def __init__(self, line: int, place: Place, text: str, problems_before: int) -> None:
+        self.line = line
+        """Of the first meta line …"""
+        self.place = place
+        """… and where its value stands."""
+        self.text = text
+        self.problems_before = problems_before
+        self.target: str | None = None
+        self.target_place: Place | None = None
+        self.type: CitationType | None = None
+        self.level: Level | None = None
+        self.format: Format | None = None
+        self.reasons: list[tuple[str, Place]] = []
+        self.feature: tuple[str, Place] | None = None
+        self.tracking_issue: tuple[str, Place] | None = None
+        self.seen: dict[str, Place] = {}
+        """Each field that was given, and where."""
 
 
 class _Reader:
@@ -325,7 +314,7 @@ class _Reader:
             quote_place = quick_place((path, end_line - len(values) + 1, _column(first[: len(first) - len(values[0])])))
             quote_end = quick_place((path, end_line, _column(last)))
         self.citations.append(
-            quick_citation(
+            Citation(
                 path,
                 number,
                 kind,

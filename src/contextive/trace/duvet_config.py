@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from contextive.errors import ConfigError
 from contextive.trace.citation import DEFAULT_STYLE, CommentStyle
@@ -28,8 +28,7 @@ _FORMATS = {"ietf": Format.IETF, "IETF": Format.IETF, "markdown": Format.MARKDOW
 REQUIREMENT_PATTERNS = tuple(f".duvet/{folder}/**/*.toml" for folder in ("requirements", "todos", "exceptions"))
 
 
-@dataclass(frozen=True, slots=True)
-class SourcePattern:
+class SourcePattern(NamedTuple):
     """Files that hold citations, and how citations look there."""
 
     pattern: str
@@ -38,8 +37,7 @@ class SourcePattern:
     blob_link: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SpecificationSource:
+class SpecificationSource(NamedTuple):
     """A specification whose requirements are extracted."""
 
     source: str
@@ -188,7 +186,7 @@ class _Reader:
         text = self.text(table, key, "")
         if self._environ is None and "${{" in text:
             return None
-        return _EXPRESSION.sub(self._evaluate, text)
+        return re.sub(_EXPRESSION, self._evaluate, text)
 
     def _evaluate(self, expression: re.Match[str]) -> str:
         for choice in expression.group(1).split("||"):
@@ -200,4 +198,4 @@ class _Reader:
         raise self.error(f"failed to evaluate expression: {expression.group(1)!r}", "Set one of its variables.")
 
 
-_EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
+_EXPRESSION = r"(?s)\$\{\{(.*?)\}\}"

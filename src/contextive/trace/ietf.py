@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
 from typing import NamedTuple
@@ -127,12 +126,14 @@ def _classify(starts: Sequence[int], lines: Sequence[str]) -> tuple[list[_Kind],
     return kinds, headings, at_edge
 
 
-@dataclass(slots=True)
 class _HeadingReader:
     """Decides, line by line, whether a line is a heading, from its form and from the number before it."""
 
-    previous: str | None = None
-    after_break: bool = False
+    __slots__ = ("after_break", "previous")
+
+    def __init__(self) -> None:
+        self.previous: str | None = None
+        self.after_break = False
 
     def read(self, start: int, line: str, after_break: bool) -> _Heading | None:
         """The heading that a line is, if it is one. `start` is where it stands in the text."""

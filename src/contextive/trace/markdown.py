@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cache, partial
 from itertools import accumulate
@@ -78,16 +77,18 @@ def _unique(section_id: str, taken: dict[str, Section], counters: dict[str, int]
     return f"{section_id}-{counter}"
 
 
-@dataclass(slots=True)
 class _Document:
     """A text in both of its line structures: Markdown ends lines at a lone CR too, a specification does not."""
 
-    text: str
-    lines: list[SpecLine]
-    _markdown_starts: list[int]
-    _starts: list[int]
-    environment: dict[str, Any] = field(default_factory=dict)
-    """What the parser learns on its way: the links that are defined."""
+    __slots__ = ("_markdown_starts", "_starts", "environment", "lines", "text")
+
+    def __init__(self, text: str, lines: list[SpecLine], markdown_starts: list[int], starts: list[int]) -> None:
+        self.text = text
+        self.lines = lines
+        self._markdown_starts = markdown_starts
+        self._starts = starts
+        self.environment: dict[str, Any] = {}
+        """What the parser learns on its way: the links that are defined."""
 
     @staticmethod
     def parse(text: str) -> _Document:
@@ -159,11 +160,13 @@ class _Event(NamedTuple):
     heading: _Heading | None = None
 
 
-@dataclass(slots=True)
 class _Body:
     """The lines of a section as they come: no empty ones at either end, no two breaks in a row."""
 
-    lines: list[SpecLine | None] = field(default_factory=list)
+    __slots__ = ("lines",)
+
+    def __init__(self, lines: list[SpecLine | None] | None = None) -> None:
+        self.lines = lines or []
 
     def add(self, line: SpecLine) -> None:
         if self.lines or trim(line.text):

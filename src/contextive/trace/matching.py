@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import accumulate
 from typing import NamedTuple
@@ -30,15 +29,17 @@ class Match(NamedTuple):
     """Whether the same words stand in the section once more; only the first place counts."""
 
 
-@dataclass(slots=True)
 class Haystack:
     """A section's text in one line: trimmed lines joined with one space, and the way back to the file."""
 
-    text: str
-    _starts: list[int]
-    _offsets: list[int]
-    _lengths: list[int]
-    _normalised: Normalised | None = field(default=None)
+    __slots__ = ("_lengths", "_normalised", "_offsets", "_starts", "text")
+
+    def __init__(self, text: str, starts: list[int], offsets: list[int], lengths: list[int]) -> None:
+        self.text = text
+        self._starts = starts
+        self._offsets = offsets
+        self._lengths = lengths
+        self._normalised: Normalised | None = None
 
     @staticmethod
     def of(section: Section) -> Haystack:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, partial
 from operator import attrgetter
@@ -80,8 +79,7 @@ _requirement = partial(tuple.__new__, Requirement)
 """A requirement from a tuple, which costs half of what `Requirement` itself does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(NamedTuple):
     """How many requirements there are of each status."""
 
     by_status: dict[Status, int]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
@@ -47,8 +46,7 @@ class SpecLine(NamedTuple):
         return self.start + len(self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """One section. A `None` among the lines separates list items: it ends sentences and has no text."""
 
     id: str
@@ -71,17 +69,36 @@ class Section:
         return "\n".join(line.text for line in self.text_lines)
 
 
-@dataclass(frozen=True)
 class Specification:
     """A parsed specification. Equal content gives an equal value; matching keeps its memory beside it."""
 
-    source: SourceText
-    format: Format
-    title: str | None
-    sections: tuple[Section, ...]
-    duplicates: tuple[str, ...] = ()
-    """Section ids that stand more than once in the file, where only one of them can be reached."""
-    _memory: dict[object, object] = field(default_factory=dict, compare=False, repr=False)
+    def __init__(
+        self,
+        source: SourceText,
+        format: Format,  # noqa: A002 - the domain's word
+        title: str | None,
+        sections: tuple[Section, ...],
+        duplicates: tuple[str, ...] = (),
+    ) -> None:
+        self.source = source
+        self.format = format
+        self.title = title
+        self.sections = sections
+        self.duplicates = duplicates
+        """Section ids that stand more than once in the file, where only one of them can be reached."""
+        self._memory: dict[object, object] = {}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Specification) and self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash(self.source)
+
+    def __repr__(self) -> str:
+        return f"Specification{self._content()!r}"
+
+    def _content(self) -> tuple[object, ...]:
+        return self.source.text, self.format, self.title, self.sections, self.duplicates
 
     @cached_property
     def by_id(self) -> Mapping[str, Section]:

@@ -5,28 +5,39 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from typing import Final
 from urllib.parse import quote, urlsplit
 
 from contextive.trace.specification import Format
 
-_RFC = re.compile(
-    r"https?://(?:www\.rfc-editor\.org/rfc|tools\.ietf\.org/rfc|datatracker\.ietf\.org/doc/html)/rfc(.*)\Z", re.DOTALL
-)
+_RFC = r"(?s)https?://(?:www\.rfc-editor\.org/rfc|tools\.ietf\.org/rfc|datatracker\.ietf\.org/doc/html)/rfc(.*)\Z"
 _RFC_HOME = "https://www.rfc-editor.org/rfc/rfc"
 
 
-@dataclass(frozen=True, slots=True)
 class Target:
     """One specification as citations name it. Two spellings of one document are two targets, as they are in duvet."""
 
-    path: str
-    format: Format = Format.AUTO
-    path_in_project: str | None = field(default=None, compare=False)
-    """The path from the project directory, where an absolute one was written."""
+    __slots__ = ("format", "path", "path_in_project")
+
+    def __init__(
+        self,
+        path: str,
+        format: Format = Format.AUTO,  # noqa: A002 - the domain's word
+        path_in_project: str | None = None,
+    ) -> None:
+        self.path: Final = path
+        self.format: Final = format
+        self.path_in_project: Final = path_in_project
+        """The path from the project directory, where an absolute one was written."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Target) and self.path == other.path and self.format is other.format
 
     def __hash__(self) -> int:
         return hash(self.path)  # hardly two targets share one, and a text remembers its hash
+
+    def __repr__(self) -> str:
+        return f"Target({self.path!r}, {self.format!r})"
 
     @property
     def shown(self) -> str:
@@ -63,7 +74,7 @@ def _path_parts(path: str) -> Iterator[tuple[int, str]]:
 ##% Every usual address of an RFC MUST lead to the same stored copy.
 def canonical_url(url: str) -> str:
     """The address from which a URL's document is loaded: every way to name an RFC leads to its text."""
-    found = _RFC.match(url)
+    found = re.match(_RFC, url)  # compiled when the first URL comes: most projects cite files
     if found is None:
         return url
     number = found.group(1).rstrip("/")

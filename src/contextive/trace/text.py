@@ -10,9 +10,9 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate
+from typing import NamedTuple
 
 from contextive.trace.letters import is_alphanumeric
 
@@ -31,7 +31,7 @@ _MEANINGLESS = re.compile(
 
 Every alternative begins with white space, so that the search runs from one to the next without a look at the words.
 """
-_RUN = re.compile(f"{SPACE}+")
+_RUN = f"{SPACE}+"
 
 
 def trim(text: str) -> str:
@@ -75,11 +75,17 @@ def split_lines(text: str) -> tuple[list[int], list[str]]:
     return starts, lines
 
 
-@dataclass(frozen=True)
 class SourceText:
     """A file's text with the way from offsets to lines, columns and bytes."""
 
-    text: str
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SourceText) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
 
     @cached_property
     def _line_starts(self) -> list[int]:
@@ -126,22 +132,21 @@ class SourceText:
         return self.byte_of(len(self.text))
 
 
-@dataclass(frozen=True, slots=True)
-class Normalised:
+class Normalised(NamedTuple):
     """A text without the white space that carries no meaning, and the way back to the text it was made from."""
 
     text: str
     original: str
-    _breaks: list[int]
+    breaks: list[int]
     """Positions in `text` from which on more white space is missing …"""
-    _shifts: list[int]
+    shifts: list[int]
     """… and how far the original is ahead there."""
-    _end: int
+    end: int
 
     def original_offset(self, position: int) -> int:
         if position >= len(self.text):
-            return self._end
-        return position + self._shifts[bisect_right(self._breaks, position) - 1]
+            return self.end
+        return position + self.shifts[bisect_right(self.breaks, position) - 1]
 
 
 def normalise(text: str) -> str:
@@ -153,7 +158,7 @@ def normalise_mapped(text: str) -> Normalised:
     pieces: list[str] = []
     breaks, shifts = [0], [0]
     length = end = start = 0
-    for run in _RUN.finditer(text):
+    for run in re.finditer(_RUN, text):  # compiled when the first text comes that needs it: most reports have none
         before, after = run.start(), run.end()
         pieces.append(text[start:before])
         length += before - start

@@ -6,7 +6,6 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,39 +35,33 @@ class Fingerprint(NamedTuple):
         return now_ns - self.changed_ns > (_COARSE_SETTLING_NS if coarse else _SETTLING_NS)
 
 
-@dataclass(frozen=True, slots=True)
-class FileText:
+class FileText(NamedTuple):
     """A file's text, and the state of the file that it was read from."""
 
     text: str
     fingerprint: Fingerprint
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(NamedTuple):
     """Why a file cannot be used, in words that show no path."""
 
     reason: str
     fingerprint: Fingerprint | None = None
 
 
-@dataclass
 class ProjectFiles:
     """The files of one project. `boundary` is as far up as its own settings may reach; None sets no limit."""
 
-    root: Path
-    boundary: Path | None = None
-    max_bytes: int = MAX_TEXT_BYTES
-    _prefix: str = field(init=False)
-    _inside: str = field(init=False)
-    """How every path begins that leads into the boundary, the boundary itself with a separator behind it too."""
-    _cache: dict[str, FileText | Unreadable] = field(default_factory=dict)
-    _unsettled: set[str] = field(default_factory=set)
-    """Files that were read so soon after a change that another one could have left the same fingerprint."""
-
-    def __post_init__(self) -> None:
-        self._prefix = os.path.join(self.root, "")  # noqa: PTH118 - strings, for speed
-        self._inside = os.path.join(self.boundary or "", "")  # noqa: PTH118
+    def __init__(self, root: Path, boundary: Path | None = None, max_bytes: int = MAX_TEXT_BYTES) -> None:
+        self.root = root
+        self.boundary = boundary
+        self.max_bytes = max_bytes
+        self._prefix = os.path.join(root, "")  # noqa: PTH118 - strings, for speed
+        self._inside = os.path.join(boundary or "", "")  # noqa: PTH118
+        """How every path begins that leads into the boundary, the boundary itself with a separator behind it too."""
+        self._cache: dict[str, FileText | Unreadable] = {}
+        self._unsettled: set[str] = set()
+        """Files that were read so soon after a change that another one could have left the same fingerprint."""
 
     ##= docs/spec/trace.md#bad-input
     ##% The server MUST NOT read files outside the repository that the project belongs to, or outside the project
@@ -93,7 +86,7 @@ class ProjectFiles:
             self._unsettled.discard(path)
         else:
             self._unsettled.add(path)
-        if known is not None and known == fresh:
+        if known == fresh and type(known) is type(fresh):  # as tuples, a text and a reason could be equal
             return known
         self._cache[path] = fresh
         return fresh

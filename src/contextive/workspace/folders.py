@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar, cast
 
 T = TypeVar("T")
@@ -19,14 +18,16 @@ class Entry(NamedTuple):
     is_link: bool
 
 
-@dataclass(slots=True)
 class Listing:
     """The entries of one directory by name, and what was worked out from them."""
 
-    found: list[tuple[str, bool, bool, bool]]
-    """As the file system gave them."""
-    entries: list[Entry]
-    _results: dict[object, object] = field(default_factory=dict)
+    __slots__ = ("_results", "entries", "found")
+
+    def __init__(self, found: list[tuple[str, bool, bool, bool]], entries: list[Entry]) -> None:
+        self.found = found
+        """As the file system gave them."""
+        self.entries = entries
+        self._results: dict[object, object] = {}
 
     @property
     def by_name(self) -> dict[str, Entry]:
@@ -39,12 +40,14 @@ class Listing:
         return cast("T", self._results[key])
 
 
-@dataclass(slots=True)
 class Folders:
     """The directories at one moment. A directory's time stamp is not trusted: every moment lists them again."""
 
-    _before: dict[str, Listing] = field(default_factory=dict)
-    _now: dict[str, Listing] = field(default_factory=dict)
+    __slots__ = ("_before", "_now")
+
+    def __init__(self, before: dict[str, Listing] | None = None) -> None:
+        self._before = {} if before is None else before
+        self._now: dict[str, Listing] = {}
 
     def look_again(self) -> Folders:
         """The directories of this moment. What did not change is recognised; what nobody asked for is forgotten."""

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import takewhile
 from typing import NamedTuple, TypeAlias
@@ -44,13 +43,19 @@ Allows: TypeAlias = Callable[[str], bool]
 """Whether a directory, reached through a link, may be entered."""
 
 
-@dataclass(frozen=True)
 class Glob:
     """One pattern, relative to a project directory."""
 
-    pattern: str
-    skip_generated: bool = False
-    """Whether to leave out directories that hold no work of the project's own."""
+    def __init__(self, pattern: str, skip_generated: bool = False) -> None:
+        self.pattern = pattern
+        self.skip_generated = skip_generated
+        """Whether to leave out directories that hold no work of the project's own."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Glob) and (self.pattern, self.skip_generated) == (other.pattern, other.skip_generated)
+
+    def __hash__(self) -> int:
+        return hash((self.pattern, self.skip_generated))
 
     @cached_property
     def _components(self) -> tuple[_Component, ...]:
@@ -136,19 +141,27 @@ class _Step(NamedTuple):
     is_link: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class _Walk:
     """One walk through the tree for all ways in which a pattern can match: their number may be astronomic, the walk is not.
 
     A place in the pattern is the number of components that are behind it; several can be reached at once.
     """
 
-    glob: Glob
-    root: str
-    components: tuple[_Component, ...]
-    skip: AbstractSet[str]
-    allows: Allows | None
-    folders: Folders
+    def __init__(
+        self,
+        glob: Glob,
+        root: str,
+        components: tuple[_Component, ...],
+        skip: AbstractSet[str],
+        allows: Allows | None,
+        folders: Folders,
+    ) -> None:
+        self.glob = glob
+        self.root = root
+        self.components = components
+        self.skip = skip
+        self.allows = allows
+        self.folders = folders
 
     def with_empty_stars(self, places: set[int]) -> frozenset[int]:
         """The places, and those behind a `**` that stands for nothing."""

@@ -6,18 +6,15 @@ content security policy names the one style and the one script by their hashes a
 
 from __future__ import annotations
 
-import hashlib
-from binascii import b2a_base64
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
 from contextive import __version__
 from contextive.trace.analysis import Analysis
 from contextive.trace.citation import Citation, Place, Problem
 from contextive.trace.level import CitationType, Level
-from contextive.trace.reports.assets.script import SCRIPT
-from contextive.trace.reports.assets.style import STYLE
+from contextive.trace.reports.assets.script import SCRIPT, SCRIPT_HASH
+from contextive.trace.reports.assets.style import STYLE, STYLE_HASH
 from contextive.trace.reports.chapters import Chapter, Names, Part, shown_citations
 from contextive.trace.reports.code import CodeOf
 from contextive.trace.reports.marks import Claims, requirement_pieces, section_pieces
@@ -68,27 +65,20 @@ def write_html(
     return "\n".join([*page.lines(project, date, problems, warnings), ""])
 
 
-def _hash(content: str) -> str:
-    return "sha256-" + b2a_base64(hashlib.sha256(content.encode()).digest(), newline=False).decode()
-
-
-@dataclass
 class _Page:
-    analysis: Analysis
-    code_of: CodeOf
-    blob_link: str | None
-    issue_link: str | None
-    _chapters: list[Chapter] = field(init=False)
-    _names: Names = field(default_factory=Names)
-    _files: dict[tuple[str, str | None], tuple[str, str | None]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._chapters = [Chapter.of(number, r) for number, r in enumerate(self.analysis.reports.values(), 1)]
+    def __init__(self, analysis: Analysis, code_of: CodeOf, blob_link: str | None, issue_link: str | None) -> None:
+        self.analysis = analysis
+        self.code_of = code_of
+        self.blob_link = blob_link
+        self.issue_link = issue_link
+        self._chapters = [Chapter.of(number, r) for number, r in enumerate(analysis.reports.values(), 1)]
+        self._names = Names()
+        self._files: dict[tuple[str, str | None], tuple[str, str | None]] = {}
 
     def lines(self, project: str, date: str, problems: Sequence[Problem], warnings: Sequence[Problem]) -> Iterator[str]:
         everything = [requirement for chapter in self._chapters for requirement in chapter.requirements]
         policy = (
-            f"default-src 'none'; style-src '{_hash(STYLE)}'; script-src '{_hash(SCRIPT)}'; "
+            f"default-src 'none'; style-src '{STYLE_HASH}'; script-src '{SCRIPT_HASH}'; "
             "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
         )
         yield "<!DOCTYPE html>"

@@ -164,3 +164,5 @@ SCRIPT = """
   reveal();
 })();
 """
+SCRIPT_HASH = "sha256-41a+c6paQdGYHy/QrhKn0Vm6Mngz8B3hrBejXuXmcyo="
+"""Written down, so that a report need not load OpenSSL for it; a test compares."""

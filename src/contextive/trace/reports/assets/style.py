@@ -227,3 +227,5 @@ kbd { font: .85em var(--mono); border: 1px solid var(--line); border-bottom-widt
   a { color: inherit; }
 }
 """
+STYLE_HASH = "sha256-bSqKAFAj59HBMl0IunPec8R9STVhRFUw24nvEvGGXi8="
+"""Written down, so that a report need not load OpenSSL for it; a test compares."""
