@@ -200,20 +200,21 @@ class _Worker:
             return None
 
     def _stream(self) -> IO[bytes]:
-        if self._process is None or self._process.poll() is not None:
+        process = self._process  # somebody else may end it at any moment
+        if process is None or process.poll() is not None:
             self.end()
             self._answers = queue.SimpleQueue()
             # Not from the project's directory: what lies there must never be imported.
-            self._process = subprocess.Popen(
+            process = self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _PROGRAM],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 cwd=Path(sys.executable).parent,
             )
-            threading.Thread(target=_listen, args=(self._process.stdout, self._answers), daemon=True).start()
-        assert self._process.stdin is not None
-        return self._process.stdin
+            threading.Thread(target=_listen, args=(process.stdout, self._answers), daemon=True).start()
+        assert process.stdin is not None
+        return process.stdin
 
     def end(self) -> None:
         process, self._process, self._told = self._process, None, None
