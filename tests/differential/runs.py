@@ -10,7 +10,6 @@ import tempfile
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from contextive.errors import ConfigError, ContextiveError
@@ -143,7 +142,7 @@ def _extract(root: Path, project: TracedProject) -> list[Failure]:
     for source in project.settings.specifications:
         if isinstance(project.specification(Target(source.source)), str):
             return [_missing(source.source)]
-        alone = TracedProject(project.files, replace(project.settings, specifications=(source,)))
+        alone = TracedProject(project.files, project.settings._replace(specifications=(source,)))
         for file in alone.extract():
             path = root / file.path
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -127,14 +127,12 @@ def _configured(project: DuvetProject, options: argparse.Namespace) -> tuple[Duv
 
     To load it takes longer than to report on a small project, so this is done only where it counts.
     """
-    from dataclasses import replace
-
     from contextive.cli.roots import config_loader
 
     loaded = config_loader(options)()
     trace = loaded.config.trace
     named = tuple(trace.specifications), tuple(trace.sources)
-    return replace(project, root=loaded.project, specifications=named[0], sources=named[1]), trace.fetch
+    return project._replace(root=loaded.project, specifications=named[0], sources=named[1]), trace.fetch
 
 
 # -- init --------------------------------------------------------------------------------------------------------------

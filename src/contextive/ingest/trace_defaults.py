@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from contextive.trace.citation import CommentStyle
 from contextive.trace.duvet_config import REQUIREMENT_PATTERNS, SourcePattern, SpecificationSource, TraceSettings
@@ -77,8 +76,7 @@ def _with_store(
             sources.append(source)
         elif not extracted:
             sources.append(SpecificationSource(stored[source.source]))
-    return replace(
-        settings,
+    return settings._replace(
         specifications=tuple(sources),
         requirement_patterns=(*settings.requirement_patterns, _STORED_REQUIREMENTS),
         download_dir=_STORE,

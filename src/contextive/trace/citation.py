@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -31,8 +30,7 @@ class Place(NamedTuple):
         return f"{self.path}:{self.line}:{self.column}"
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """Something that cannot be accepted, where it stands, and, where known, how to mend it."""
 
     code: str

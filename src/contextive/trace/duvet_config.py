@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from contextive.errors import ConfigError
@@ -44,16 +43,14 @@ class SpecificationSource(NamedTuple):
     format: Format = Format.AUTO
 
 
-@dataclass(frozen=True, slots=True)
-class ReportFile:
+class ReportFile(NamedTuple):
     """Whether a report is written, and where."""
 
     enabled: bool
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class TraceSettings:
+class TraceSettings(NamedTuple):
     """What a project traces. Paths are relative to the project directory."""
 
     sources: tuple[SourcePattern, ...] = ()
@@ -66,7 +63,7 @@ class TraceSettings:
     snapshot: ReportFile = ReportFile(False, ".duvet/snapshot.txt")
     blob_link: str | None = None
     issue_link: str | None = None
-    config_path: str | None = field(default=None, compare=False)
+    config_path: str | None = None
     automatic: bool = False
     """Whether the sources were guessed; then vendored and generated directories are left out, and one walk finds all."""
 
