@@ -16,10 +16,12 @@ from pathlib import Path
 import pytest
 
 from contextive.errors import Conflict, Forbidden, InvalidRequest, Unavailable
-from contextive.store.archive import check_archive, read_manifest
+from contextive.store.archive import check_archive, read_manifest, unpack_archive
 from contextive.store.backup import Backups
 from contextive.store.opening import open_store
 from contextive.store.restore import restore_backup, restore_elsewhere
+from contextive.store.sqlite.copying import prepare_database
+from contextive.store.sqlite.directory import StateDirectory
 from contextive.store.values import AuditEntry
 from tests.running import clean_environment
 
@@ -304,3 +306,14 @@ def test_a_damaged_index_is_replaced_and_what_was_left_of_it_set_aside(place: Pl
     assert len(store.votes()) == 1
     assert list(store.verify()) == []
     assert (place.state / "damaged" / "index.db").exists()
+
+
+def test_a_disk_that_refuses_does_not_make_a_good_archive_a_bad_one(place: Place, tmp_path: Path) -> None:
+    unpack_archive(place.backups.create().path, tmp_path)
+    directory = StateDirectory(place.state, read_only=False)
+    journal = tmp_path / "index.db-journal"
+    journal.mkdir()  # so that none can be opened
+    with pytest.raises(Unavailable, match="cannot be read or written"):
+        prepare_database(tmp_path / "index.db", directory)
+    journal.rmdir()
+    prepare_database(tmp_path / "index.db", directory)

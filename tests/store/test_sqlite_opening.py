@@ -256,6 +256,17 @@ def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
         assert list(store.verify()) == []
 
 
+def test_a_log_that_cannot_be_taken_away_is_told_in_words_of_ours(tmp_path: Path) -> None:
+    """A log beside an empty database belongs to another one; a system that does not let go of it is no fault of ours."""
+    log = tmp_path / "index.db-wal"
+    log.mkdir()
+    with pytest.raises(Unavailable, match="cannot be written"):
+        open_store(tmp_path)
+    log.rmdir()
+    with opened(tmp_path) as store:
+        assert list(store.verify()) == []
+
+
 def test_a_busy_database_is_told_after_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from contextive.store.sqlite import connection as module
 

@@ -63,20 +63,13 @@ class Database:
             self._check_readable()
             self._identity = self._identity_on_disk()
             return
-        if not self._is_ready():
-            lock = FileLock(self.directory.opening_lock)
-            try:
-                if not lock.acquire(WAIT_SECONDS):
-                    raise Unavailable("Another process is opening the index.", hint="Try again in a moment.")
-            except OSError as error:
-                raise Unavailable(
-                    "The state directory cannot be written.", hint="Check its permissions and its disk."
-                ) from error
-            try:
-                if not self._is_ready():
-                    self._make_or_mend()
-            finally:
-                lock.release()
+        try:
+            if not self._is_ready():
+                self._make_or_mend_alone()
+        except OSError as error:
+            raise Unavailable(
+                "The state directory cannot be written.", hint="Check its permissions and its disk."
+            ) from error
         self._damaged = False
         self._identity = self._identity_on_disk()
         if self._identity is None:
@@ -97,6 +90,16 @@ class Database:
             return False
         except sqlite3.Error:
             return False
+
+    def _make_or_mend_alone(self) -> None:
+        lock = FileLock(self.directory.opening_lock)
+        if not lock.acquire(WAIT_SECONDS):
+            raise Unavailable("Another process is opening the index.", hint="Try again in a moment.")
+        try:
+            if not self._is_ready():
+                self._make_or_mend()
+        finally:
+            lock.release()
 
     def _make_or_mend(self) -> None:
         path = self.directory.database

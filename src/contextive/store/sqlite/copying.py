@@ -81,7 +81,10 @@ def prepare_database(path: Path, directory: StateDirectory) -> None:
                 raise InvalidRequest(_NOT_OURS)
             journal = "DELETE" if directory.network_file_system() else "WAL"
             connection.execute(f"PRAGMA journal_mode = {journal}").fetchone()
-    except sqlite3.Error:
+    except sqlite3.Error as error:
+        if faults.is_refusal(error):  # a disk that is full does not make a good archive a bad one
+            with faults.translated():
+                raise
         raise InvalidRequest(_NOT_OURS) from None
 
 

@@ -10,6 +10,7 @@ from contextive.errors import InternalError, Unavailable
 
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 _DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_REFUSED = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
 _UNREACHABLE = frozenset(
     {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_AUTH}
 )
@@ -30,6 +31,11 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 def is_damage(error: sqlite3.Error) -> bool:
     return _primary_code(error) in _DAMAGE
+
+
+def is_refusal(error: sqlite3.Error) -> bool:
+    """Whether it was the system that refused: a full or broken disk, or too few descriptors, whatever the file holds."""
+    return _primary_code(error) in _REFUSED
 
 
 ##= docs/spec/knowledge.md#the-store
