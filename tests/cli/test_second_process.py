@@ -42,14 +42,20 @@ ASIDE_IN_VAIN = (
     "import contextive.ops.second_process as files\n"
     f"def fail(self, *pipes): raise OSError\nfiles.SecondProcess._work = fail\n{MAIN}"
 )
-NO_CODE_ASIDE = (
+NO_PAGE_ASIDE = (
     "import os, contextive.ops.second_process as files\n"
-    f"files.SecondProcess._make_code = lambda *_: os._exit(1)\n{MAIN}"
+    f"files.SecondProcess._make_page = lambda *_: os._exit(1)\n{MAIN}"
 )
 CODE_ASIDE_ALONE = (
     "import os, contextive.ops.excerpts as excerpts\n"
     "parent, cut = os.getpid(), excerpts.Excerpts._cut\n"
     "excerpts.Excerpts._cut = lambda *all: cut(*all) if os.getpid() != parent else {}\n"
+    f"{MAIN}"
+)
+NO_LAST_CHAPTERS = (
+    "import contextive.ops.page_share as share\n"
+    "make = share.make_share\n"
+    "share.make_share = lambda *all, **more: dict.fromkeys(make(*all, **more), '')\n"
     f"{MAIN}"
 )
 KILLED_ASIDE = (
@@ -138,13 +144,62 @@ def test_it_makes_no_difference_who_shows_the_code(tmp_path: Path) -> None:
     alone = _page(project, IN_ONE_PROCESS)
     assert alone.count('<pre class="code"') == 1
     assert _page(project, MAIN) == alone
-    assert _page(project, NO_CODE_ASIDE) == alone, "what fails aside is done again here"
+    assert _page(project, NO_PAGE_ASIDE) == alone, "what fails aside is done again here"
     assert len(_written(project)) == SECTIONS
 
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="code is shown by the one process")
 def test_the_code_is_made_by_the_second_process(tmp_path: Path) -> None:
     assert _page(_project(tmp_path), CODE_ASIDE_ALONE).count('<pre class="code"') == 1
+
+
+def _many_chapters(folder: Path, citation: str) -> Path:
+    """Four specifications of which sentences stand in several, with citations of each kind, and one more citation."""
+    (folder / ".duvet").mkdir()
+    sources = "".join(f'[[specification]]\nsource = "spec{number}.md"\n\n' for number in range(4))
+    config = CONFIG.format(pattern="src/**/*.rs").replace('[[specification]]\nsource = "spec.md"\n\n', sources)
+    (folder / ".duvet/config.toml").write_text(config, encoding="utf-8")
+    (folder / "src").mkdir()
+    filler = "This is known. It has been thought about.\n" * 15
+    for number in range(4):
+        sections = (
+            f"## Part {part}\n\nIt MUST hold {part % 40}.\n{filler}\nIt MUST <b> {number} {part}.\n"
+            for part in range(60)
+        )
+        (folder / f"spec{number}.md").write_text(f"# S{number}\n\n" + "\n".join(sections), encoding="utf-8")
+        kinds = ("citation", "test", "exception", "todo", "implication")
+        quotes = (
+            f"//= spec{number}.md#part-{part}\n//= type={kinds[part % 5]}\n"
+            f"//# It MUST hold {part % 40}.\nlet x = 'é' && {part};\n\n"
+            for part in range(0, 60, 3)
+        )
+        (folder / f"src/s{number}.rs").write_text(
+            "".join(quotes).replace("type=citation", "type=implementation"), encoding="utf-8"
+        )
+    (folder / "src/one.rs").write_text(citation, encoding="utf-8")
+    return folder
+
+
+USUAL = "//= spec3.md#part-1\n//# It MUST hold 1.\n\n//= spec0.md#part-1\n"
+
+
+@pytest.mark.parametrize(
+    ("citation", "is_shared"),
+    [
+        (USUAL, True),
+        ("//= ./spec3.md#part-1\n//# It MUST hold 1.\n", False),
+        ("//= spec3.md#part-1\n//= format=markdown\n", False),
+    ],
+    ids=["named as configured", "named otherwise", "read in another way"],
+)
+def test_it_makes_no_difference_who_makes_a_chapter(tmp_path: Path, citation: str, is_shared: bool) -> None:
+    project = _many_chapters(tmp_path, citation)
+    alone = _page(project, IN_ONE_PROCESS)
+    assert alone.count('class="spec"') >= 4
+    assert _page(project, MAIN) == alone
+    assert _page(project, NO_PAGE_ASIDE) == alone, "what fails aside is done again here"
+    made = _page(project, NO_LAST_CHAPTERS)
+    assert (made != alone) == (is_shared and hasattr(os, "memfd_create")), "chapters are made aside where they can be"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is done aside")

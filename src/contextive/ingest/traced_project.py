@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
 from operator import is_, itemgetter
 from typing import NamedTuple, TypeAlias
@@ -47,6 +47,7 @@ class GeneratedFile(NamedTuple):
         return requirement_file(self.target.path, self.section, self.requirements)
 
 
+Listener: TypeAlias = Callable[[list[GeneratedFile], list[ParsedFile]], None]
 Extractor: TypeAlias = Callable[[Target, Specification], list[tuple[Section, list[ExtractedRequirement]]]]
 
 
@@ -101,8 +102,8 @@ class TracedProject:
         """Whether two spellings of one document count as one. duvet's reports keep them apart."""
         self.extractor: Extractor | None = None
         """Who finds the requirements of a specification, where that is not done here."""
-        self.listener: Callable[[list[ParsedFile]], None] | None = None
-        """Who wants to know what the sources say as soon as they are parsed."""
+        self.listener: Listener | None = None
+        """Who wants to know what the files say before they are matched: first those that were extracted, then all others."""
         self._sources: dict[SourceKey, tuple[FileText | Unreadable, ParsedFile]] = {}
         self._specifications: dict[Target, tuple[FileText | Unreadable, Specification | str]] = {}
         self._generated: dict[Target, tuple[Specification, list[GeneratedFile]]] = {}
@@ -127,13 +128,13 @@ class TracedProject:
         self._folders = folders or self._folders.look_again()
         keys = self._source_keys()
         parsed = [self._parse(key) for key in keys]
-        if self.listener is not None:
-            self.listener(parsed)
         # After the sources, because requirements may be extracted elsewhere meanwhile.
         generated = self.extract() if self.extracts else []
         written = self._written_keys(keys, generated)
         keys += written
         parsed += [self._parse(key) for key in written]
+        if self.listener is not None:
+            self.listener(generated, parsed)
         now: list[object] = [self.settings, *generated, *parsed, *self._specifications_now()]
         if self._last is not None and _same(self._last[0], now):
             return self._last[1]
@@ -190,6 +191,10 @@ class TracedProject:
             specification_problems=failed,
             usual_style=self._usual_style(parsed),
         )
+
+    def analyse(self, files: Iterable[ParsedFile]) -> Analysis:
+        """What some files alone come to. Nothing of it is remembered."""
+        return analyse_files(files, self._resolve, self.specification, Memory())
 
     def _place_of(self, source: SpecificationSource) -> Place:
         """Where the configuration names a specification."""

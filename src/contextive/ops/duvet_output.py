@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from contextive.ingest.traced_project import TraceState
-from contextive.ops.excerpts import NO_BLOCKS, Blocks, Excerpts, places_of
+from contextive.ops.excerpts import Excerpts, places_of
+from contextive.ops.second_process import PageLinks, SecondProcess
 from contextive.trace.citation import Problem
 from contextive.trace.duvet_config import TraceSettings
 from contextive.trace.requirement import Requirement, Summary, requirements_of
@@ -41,6 +43,10 @@ class ReportOptions(NamedTuple):
     spec_path: str | None = None
 
 
+def links_of(options: ReportOptions, settings: TraceSettings) -> PageLinks:
+    return PageLinks(options.blob_link or settings.blob_link, options.issue_link or settings.issue_link)
+
+
 class Writer:
     """The reports that were asked for, each with the way to make it."""
 
@@ -52,16 +58,16 @@ class Writer:
         state: TraceState,
         warnings: Sequence[Problem],
         files: ProjectFiles,
-        code: Callable[[], Blocks] = lambda: NO_BLOCKS,
+        second: SecondProcess,
     ) -> None:
-        """`code` gives the code around citations as far as somebody has made HTML of it meanwhile."""
         self.root = root
         self.options = options
         self.settings = settings
         self.state = state
         self.warnings = warnings
         self.files = files
-        self.code = code
+        self._second = second
+        self._blob_link, self._issue_link = links_of(options, settings)
 
     def wanted(self) -> Iterator[tuple[str, Callable[[], str]]]:
         options, settings = self.options, self.settings
@@ -75,14 +81,6 @@ class Writer:
             (options.badge, self._badge),
         ]
         yield from ((path, make) for path, make in makers if path)
-
-    @property
-    def _blob_link(self) -> str | None:
-        return self.options.blob_link or self.settings.blob_link
-
-    @property
-    def _issue_link(self) -> str | None:
-        return self.options.issue_link or self.settings.issue_link
 
     def _json(self) -> str:
         from contextive.trace.reports.json_v1 import write_json_v1
@@ -100,17 +98,24 @@ class Writer:
         )
 
     def _html(self) -> str:
+        return self._page
+
+    @cached_property
+    def _page(self) -> str:
+        """The HTML report. It may be asked for twice, and what the second process made is taken once."""
         from contextive.trace.reports.html import write_html
 
-        excerpts = Excerpts(self.files, places_of(self.state.analysis.citations), self.code())
+        analysis = self.state.analysis
+        excerpts = Excerpts(self.files, places_of(analysis.citations), self._second.code())
         return write_html(
-            self.state.analysis,
+            analysis,
             project=self.root.resolve().name,
             date=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
             code_of=excerpts.of,
             blob_link=self._blob_link,
             issue_link=self._issue_link,
             warnings=self.warnings,
+            tail=self._second.tail(analysis.reports),
         )
 
     def _junit(self) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from contextive.errors import ConfigError
 from contextive.ingest.traced_project import GeneratedFile, TracedProject, TraceState
-from contextive.ops.duvet_output import ReportOptions, Writer, all_requirements, write_file
+from contextive.ops.duvet_output import ReportOptions, Writer, all_requirements, links_of, write_file
 from contextive.ops.duvet_words import complaints, outcome
 from contextive.ops.second_process import SecondProcess
 from contextive.ops.source_lines import Lines
@@ -83,8 +83,10 @@ class DuvetProject(NamedTuple):
         ##% `trace.fetch`.
         if options.fetch:
             self._fetch(settings)
-        code = bool(options.html) or settings.html.enabled
-        with SecondProcess(project, write=configured, code=code) as second:
+        wants_page = bool(options.html) or settings.html.enabled
+        with SecondProcess(
+            project, write=configured, page=links_of(options, settings) if wants_page else None
+        ) as second:
             self._extract(project, second)
             return self._report_on(project, options, second)
 
@@ -103,7 +105,7 @@ class DuvetProject(NamedTuple):
             self._print_problem(lines, warning, "⚠")
         # What an earlier run left behind is news for who runs this one, and none for who reads a report.
         lasting = [warning for warning in warnings if warning.code != "stale_requirements"]
-        return self._write_reports(Writer(self.root, options, settings, state, lasting, files, second.code))
+        return self._write_reports(Writer(self.root, options, settings, state, lasting, files, second))
 
     def analyse(self, options: ReportOptions) -> TraceState | None:
         """Extract, scan and match without writing any report; None after errors, which were printed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from contextive.trace.analysis import TargetReport
@@ -106,18 +106,29 @@ def shown_citations(citations: Collection[Citation]) -> list[Citation]:
 class Names:
     """The names of what a page links to inside of itself, given in the order of the page."""
 
-    def __init__(self) -> None:
-        self._requirements: dict[str, int] = {}
+    def __init__(self, taken: Mapping[str, int]) -> None:
+        """`taken` counts the requirements before the first chapter that is made here, by their identifier."""
+        self._requirements = {_base(identifier): count for identifier, count in taken.items()}
         self._code: dict[Citation, str] = {}
+        self._chapter = self._shown = 0
+
+    def begin(self, chapter: int) -> None:
+        """Go on with another chapter. Code is numbered by chapter, and no citation belongs to two."""
+        self._chapter, self._shown = chapter, 0
 
     def requirement(self, requirement: Requirement) -> str:
         """The same for the same requirement in every report; one text in two sections is told apart by a number."""
-        base = f"r-{requirement.identifier[:16]}"
+        base = _base(requirement.identifier)
         count = self._requirements[base] = self._requirements.get(base, 0) + 1
         return base if count == 1 else f"{base}-{count}"
 
     def code(self, citation: Citation) -> tuple[str, bool]:
         """The name of a citation's code, and whether it is a new one: code is shown once."""
-        new = f"c{len(self._code) + 1}"
+        new = f"c{self._chapter}-{self._shown + 1}"
         name = self._code.setdefault(citation, new)
+        self._shown += name is new
         return name, name is new
+
+
+def _base(identifier: str) -> str:
+    return f"r-{identifier[:16]}"

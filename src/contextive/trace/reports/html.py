@@ -6,7 +6,10 @@ content security policy names the one style and the one script by their hashes a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
 from contextive import __version__
@@ -22,7 +25,7 @@ from contextive.trace.reports.markup import GROUPS, bar, escaped, escaped_attrib
 from contextive.trace.reports.visible import one_line, shorten, uri_of_path, web_link
 from contextive.trace.requirement import Requirement, Status, Summary
 
-_OPEN_UP_TO = 400
+OPEN_UP_TO = 400
 """So many requirements are shown unfolded; more begin folded by section."""
 _OPEN_NOTES_UP_TO = 20
 
@@ -47,6 +50,16 @@ _KEY = (
 )
 
 
+class Tail(NamedTuple):
+    """The last chapters of a page, made by somebody else: the number of the first, and the way to get them."""
+
+    first: int
+    take: Callable[[], Mapping[int, str]]
+
+
+NO_TAIL = Tail(sys.maxsize, dict)
+
+
 ##= docs/spec/trace.md#reports
 ##% The HTML report MUST be one file that loads nothing else and shows text of the project as text only.
 def write_html(
@@ -59,24 +72,52 @@ def write_html(
     warnings: Sequence[Problem] = (),
     blob_link: str | None = None,
     issue_link: str | None = None,
+    tail: Tail = NO_TAIL,
 ) -> str:
     """The whole page. `problems` and `warnings` are shown as given; those of a citation come with its code."""
-    page = _Page(analysis, code_of, web_link(blob_link), web_link(issue_link))
-    return "\n".join([*page.lines(project, date, problems, warnings), ""])
+    page = _Page(analysis, code_of, blob_link, issue_link)
+    return "\n".join([*page.lines(project, date, problems, warnings, tail), ""])
+
+
+def write_chapters(
+    analysis: Analysis,
+    *,
+    first: int,
+    taken: Mapping[str, int],
+    code_of: CodeOf,
+    blob_link: str | None,
+    issue_link: str | None,
+) -> dict[int, str]:
+    """The chapters from number `first` on, of a page so long that its sections begin folded; the others come before them.
+
+    `taken` counts the requirements of those others that stand here again, by their identifier.
+    """
+    page = _Page(analysis, code_of, blob_link, issue_link, first, taken)
+    return {chapter.number: "\n".join(page.chapter(chapter, opened=False)) for chapter in page.chapters}
 
 
 class _Page:
-    def __init__(self, analysis: Analysis, code_of: CodeOf, blob_link: str | None, issue_link: str | None) -> None:
+    def __init__(
+        self,
+        analysis: Analysis,
+        code_of: CodeOf,
+        blob_link: str | None,
+        issue_link: str | None,
+        first: int = 1,
+        taken: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
         self.analysis = analysis
         self.code_of = code_of
-        self.blob_link = blob_link
-        self.issue_link = issue_link
-        self._chapters = [Chapter.of(number, r) for number, r in enumerate(analysis.reports.values(), 1)]
-        self._names = Names()
+        self.blob_link = web_link(blob_link)
+        self.issue_link = web_link(issue_link)
+        self.chapters = [Chapter.of(number, r) for number, r in enumerate(analysis.reports.values(), first)]
+        self._names = Names(taken)
         self._files: dict[tuple[str, str | None], tuple[str, str | None]] = {}
 
-    def lines(self, project: str, date: str, problems: Sequence[Problem], warnings: Sequence[Problem]) -> Iterator[str]:
-        everything = [requirement for chapter in self._chapters for requirement in chapter.requirements]
+    def lines(
+        self, project: str, date: str, problems: Sequence[Problem], warnings: Sequence[Problem], tail: Tail
+    ) -> Iterator[str]:
+        everything = [requirement for chapter in self.chapters for requirement in chapter.requirements]
         policy = (
             f"default-src 'none'; style-src '{STYLE_HASH}'; script-src '{SCRIPT_HASH}'; "
             "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
@@ -92,9 +133,9 @@ class _Page:
         yield from self._top(project, date, everything)
         if everything:
             yield from _tools(everything)
-        with_contents = " with-contents" if self._chapters else ""
+        with_contents = " with-contents" if self.chapters else ""
         yield f'<div class="wide page{with_contents}">'
-        if self._chapters:
+        if self.chapters:
             yield from self._contents()
         yield '<main id="main">'
         yield from self._notes("errors", "invalid citation", problems, opened=len(problems) <= _OPEN_NOTES_UP_TO)
@@ -105,16 +146,25 @@ class _Page:
         yield '<p class="none card" id="none" hidden>No requirement matches. Press <kbd>Esc</kbd> in the search field.</p>'
         if not everything:
             yield '<p class="none card">No requirements were found.</p>'
-        if len(self._chapters) > 1:
+        if len(self.chapters) > 1:
             yield from self._overview()
-        opened = len(everything) <= _OPEN_UP_TO
-        for chapter in self._chapters:
-            yield from self._specification(chapter, opened)
+        yield from self._bodies(tail, opened=len(everything) <= OPEN_UP_TO)
         yield "</main></div>"
         yield f'<footer><div class="wide">Written by Contextive {__version__}. '
         yield "Keys: <kbd>/</kbd> search, <kbd>j</kbd> and <kbd>k</kbd> next and previous requirement, "
         yield "<kbd>Enter</kbd> open, <kbd>Esc</kbd> clear.</div></footer>"
         yield f"<script>{SCRIPT}</script></body></html>"
+
+    def _bodies(self, tail: Tail, *, opened: bool) -> Iterator[str]:
+        """The chapters themselves. The last ones may have been made by somebody else meanwhile."""
+        own = [chapter for chapter in self.chapters if opened or chapter.number < tail.first]
+        for chapter in own:
+            yield from self.chapter(chapter, opened)
+        others = self.chapters[len(own) :]
+        made = tail.take() if others else {}
+        for chapter in others:
+            text = made.get(chapter.number)
+            yield from self.chapter(chapter, opened) if text is None else (text,)
 
     def _top(self, project: str, date: str, everything: Sequence[Requirement]) -> Iterator[str]:
         summary = Summary.of(everything)
@@ -140,7 +190,7 @@ class _Page:
 
     def _contents(self) -> Iterator[str]:
         yield '<nav class="contents" aria-label="Sections">'
-        for chapter in self._chapters:
+        for chapter in self.chapters:
             yield f"<h2><bdi>{escaped(chapter.title)}</bdi></h2><ol>"
             for part in chapter.sections:
                 done, total = part.summary.done, part.summary.total
@@ -153,13 +203,14 @@ class _Page:
 
     def _overview(self) -> Iterator[str]:
         yield '<ul class="overview card" aria-label="Specifications">'
-        for chapter in self._chapters:
+        for chapter in self.chapters:
             part = chapter.summary
             title = f'<a href="#t{chapter.number}"><bdi>{escaped(chapter.title)}</bdi></a>'
             yield f'<li>{title}{bar(part)}<span class="n">{part.done} of {part.total} done</span></li>'
         yield "</ul>"
 
-    def _specification(self, chapter: Chapter, opened: bool) -> Iterator[str]:
+    def chapter(self, chapter: Chapter, opened: bool) -> Iterator[str]:
+        self._names.begin(chapter.number)
         summary, number, target = chapter.summary, chapter.number, chapter.report.target
         yield f'<section class="spec" aria-labelledby="t{number}"><header>'
         yield f'<h2 id="t{number}"><bdi>{escaped(chapter.title)}</bdi></h2>'
