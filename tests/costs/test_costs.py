@@ -25,6 +25,7 @@ OTHER_PYTHON_SLACK = 1.5
 STARTS = {
     "help": "import contextive.cli as c; c.run(['--help'])",
     "version": "import contextive.cli as c; c.run(['--version'])",
+    "report": "import contextive.cli as c; c.run(['report', '--ci=false'], program='duvet')",
     "serve": "import contextive.server.serve",
     "handshake": "from contextive.cli.parser import *; import contextive.cli.roots as r, contextive.server.host as h,"
     " contextive.server.serve, contextive.server.stdio;"
