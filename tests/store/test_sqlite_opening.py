@@ -17,6 +17,7 @@ from contextive.errors import ContextiveError, Unavailable
 from contextive.store.opening import open_store
 from contextive.store.sqlite import schema
 from contextive.store.sqlite.directory import StateDirectory, mounted_kind
+from contextive.store.sqlite.salvage import set_aside
 from contextive.store.sqlite.store import SqliteStore
 from contextive.store.values import AuditEntry, Vote
 
@@ -315,3 +316,21 @@ def test_on_a_network_file_system_there_is_no_shared_log_and_a_warning(
         assert found_ids(store, "text") == ["a::0"]
         assert store.health()["journal_mode"] == "delete"
         assert any("nfs4" in warning for warning in store.health()["warnings"])
+
+
+def test_a_log_that_was_set_aside_before_a_kill_stays_with_its_database(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path, read_only=False)
+    shelf = tmp_path / "damaged"
+    shelf.mkdir()
+    (shelf / "index.db-wal").write_bytes(b"its log")  # whoever brought it died before the database followed
+    directory.database.write_bytes(b"the database")
+    (tmp_path / "index.db-wal").write_bytes(b"of somebody who looked at it meanwhile")
+    assert set_aside(directory) == shelf / "index.db"
+    assert {file.name: file.read_bytes() for file in shelf.iterdir()} == {
+        "index.db": b"the database",
+        "index.db-wal": b"its log",
+    }
+    assert list(tmp_path.glob("index.db*")) == []
+    directory.database.write_bytes(b"the next one")
+    set_aside(directory)
+    assert {file.name: file.read_bytes() for file in shelf.iterdir()} == {"index.db": b"the next one"}
