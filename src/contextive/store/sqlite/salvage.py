@@ -33,8 +33,8 @@ def set_aside(directory: StateDirectory) -> Path | None:
     if (shelf / database.name).exists():
         shutil.rmtree(shelf, ignore_errors=True)
     shelf.mkdir(mode=0o700, exist_ok=True)
-    # The log goes first: should we die in between, a database without its log is only older, a log without its own is wrong. A log
-    # that lies there alone was brought by somebody who died so. It belongs to this database, and one that came later does not.
+    # The log goes first: should we die in between, a database without its log is only older, a log without its own is wrong.
+    # A log that lies there alone was brought by somebody who died so: it belongs to this database, a later one does not.
     for suffix in (*_JOURNALS, ""):
         file, place = database.with_name(database.name + suffix), shelf / (database.name + suffix)
         with contextlib.suppress(FileNotFoundError):
