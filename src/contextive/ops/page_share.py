@@ -20,7 +20,7 @@ from contextive.trace.requirement import identify
 from contextive.trace.specification import Format
 from contextive.trace.target import Target
 
-_OWN_PART = 0.55
+_OWN_PART = 0.6
 """How much of the page is made here. The other process has files to write, too."""
 
 
