@@ -37,7 +37,8 @@ def measure(plan: Plan) -> Iterator[Figure]:
             shutil.copytree(named, project, symlinks=True, ignore=shutil.ignore_patterns(".git"))
         else:
             generate_project(project)
-        yield from _reports(project, rounds)
+        # A report takes half a second, and a machine of others has slow moments that are longer: so there are many of them.
+        yield from _reports(project, rounds * 5)
         yield from _questions(project, rounds)
 
 
