@@ -11,6 +11,8 @@ from .bombs import bombs_of
 from .corpus import seeds_of
 from .laws import LARGE_SECONDS, Broken, check, weigh
 from .mutation import mutated
+from .retyped import TARGETS as DOCUMENTS
+from .retyped import retyped
 from .targets import TARGETS, Target
 
 MUTATING_SECONDS = 8.0
@@ -31,6 +33,15 @@ def test_mutations_of_kept_inputs_obey_the_laws(name: str) -> None:
     ends = time.monotonic() + MUTATING_SECONDS / len(TARGETS)
     while time.monotonic() < ends:
         check(TARGETS[name], mutated(source, seeds))
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_value_of_any_other_kind_obeys_the_laws(name: str) -> None:
+    tried = 0
+    for data in retyped(name):
+        check(TARGETS[name], data)
+        tried += 1
+    assert tried > 20
 
 
 @EVERY

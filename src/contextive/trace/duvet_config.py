@@ -83,6 +83,8 @@ def parse_duvet_config(text: str, config_path: str, environ: Mapping[str, str] |
     schema = document.pop("$schema", None)
     if schema is None:
         raise reader.error("missing field `$schema`", f"Add: '$schema' = \"{SCHEMA}\"")
+    if not isinstance(schema, str):
+        raise reader.error("`$schema` must be a string", f"Known: {SCHEMA}")
     if schema not in _SCHEMAS:
         raise reader.error(f"unknown $schema {schema!r}", f"Known: {SCHEMA}")
     reader.close(document, "", {"source", "specification", "requirement", "report"})
