@@ -75,9 +75,12 @@ def measure(plan: Plan) -> Iterator[Figure]:
     yield Figure(f"search, one of {MANY} clients, p99", "ms", p99, [percentile(c.searches, 99) for c in few], beside)
     fair = [percentile(c.searches, 50) for c in many]
     yield Figure(f"search, {MANY} clients, p99 beside p50", "ms", p99, fair, "its p50", 3.0)
-    health = [percentile(c.health, 50) for c in many]
-    calm = [percentile(c.health, 50) for c in few]
-    yield Figure(f"/healthz beside {MANY} clients, p50", "ms", health, calm, beside, limit=HEALTH_LIMIT_MS)
+    for share in (50, 95):
+        health = [percentile(c.health, share) for c in many]
+        calm = [percentile(c.health, share) for c in few]
+        yield Figure(f"/healthz beside {MANY} clients, p{share}", "ms", health, calm, beside, limit=HEALTH_LIMIT_MS)
+    slowest = [max(c.health) for c in many]
+    yield Figure(f"/healthz beside {MANY} clients, slowest", "ms", slowest, [max(c.health) for c in few], beside)
 
 
 async def _crowd(port: int, clients: int, searches: int) -> Crowd:

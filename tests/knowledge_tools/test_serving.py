@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from contextive.ingest.indexer import Outcome
+from contextive.search.answer import SearchRequest
 from contextive.search.index import Index
 from contextive.server.profiles import PROFILES
 from contextive.server.serve import asks_index
@@ -142,3 +144,35 @@ def test_what_was_saved_before_the_watch_is_seen_however_busy_the_state_director
         done.set()
         busy.join()
         index.close()
+
+
+##= docs/spec/knowledge.md#keeping-in-step
+##% Where no server keeps the index, a file that was saved before a call MUST be seen in the answer to that call.
+def test_a_file_that_was_saved_while_another_caller_looks_at_the_files_is_seen(
+    repository: Path, open_host: OpenHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = open_host(repository).services.get(Index)
+    ingest, looked, goes_on = index.ingest, threading.Event(), threading.Event()
+
+    def ingest_slowly(*arguments: Any, **options: Any) -> Outcome:
+        outcome = ingest(*arguments, **options)
+        looked.set()
+        assert goes_on.wait(60)
+        return outcome
+
+    monkeypatch.setattr(index, "ingest", ingest_slowly)
+
+    def found() -> list[str]:
+        results = index.search.search(SearchRequest("zeppelin", mode="lexical")).results
+        return [one.chunk.artifact_path for one in results]
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(found)
+        assert looked.wait(60)
+        assert index.store.generation(), "what is open already waits for no look"
+        (repository / "docs/airship.md").write_text("# Zeppelin\n\nSaved during a look.\n", encoding="utf-8")
+        second = pool.submit(found)
+        time.sleep(0.2)  # time to come to the look that is under way
+        goes_on.set()
+        first.result(60)
+        assert second.result(60) == ["docs/airship.md"]

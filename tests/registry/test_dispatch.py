@@ -30,7 +30,7 @@ from contextive.registry import (
     Services,
 )
 from contextive.registry.dispatch import well_formed
-from contextive.registry.threads import run_in_thread
+from contextive.registry.threads import run_beside_handlers, run_in_thread
 from tests.registry.laws import law
 
 
@@ -263,6 +263,21 @@ def test_threads_run_together_and_keep_their_context() -> None:
         return await asyncio.gather(*(run_in_thread(barrier.wait) for _ in range(20)))
 
     assert sorted(asyncio.run(run())) == list(range(20))
+
+
+def test_what_looks_after_the_server_waits_for_no_handler() -> None:
+    goes_on = threading.Event()
+
+    async def run() -> str:
+        handlers = [asyncio.create_task(run_in_thread(goes_on.wait)) for _ in range(300)]
+        await asyncio.sleep(0)
+        try:
+            return await asyncio.wait_for(run_beside_handlers(lambda: "well"), 5)
+        finally:
+            goes_on.set()
+            await asyncio.gather(*handlers)
+
+    assert asyncio.run(run()) == "well"
 
 
 def test_a_thread_gives_back_what_it_raises() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -19,7 +20,7 @@ from contextive.search.embedding_worker import embed_pending
 from contextive.search.filters import parse_filters
 from contextive.search.happenings import Happening, Searched
 from contextive.search.ranking import Rules
-from contextive.search.service import SearchService, SearchSettings
+from contextive.search.service import AT_ONCE, SearchService, SearchSettings
 from contextive.search.weights import resolve_weights
 from contextive.store.opening import open_store
 from contextive.store.protocol import Store
@@ -336,6 +337,42 @@ def test_many_searches_at_once_answer_as_one_after_the_other(shop: Store) -> Non
     with ThreadPoolExecutor(8) as pool:
         together = list(pool.map(searching.search, asked * 8))
     assert [one.results for one in together] == [one.results for one in alone] * 8
+
+
+def test_only_some_searches_work_at_once_and_the_others_wait(shop: Store) -> None:
+    at_work, most, lock = 0, 0, threading.Lock()
+
+    def observer(_happening: Happening) -> None:
+        nonlocal at_work, most
+        with lock:
+            at_work += 1
+            most = max(most, at_work)
+        time.sleep(0.02)
+        with lock:
+            at_work -= 1
+
+    searching = SearchService(shop, None, observer=observer)
+    with ThreadPoolExecutor(AT_ONCE * 3) as pool:
+        found = list(pool.map(searching.search, [SearchRequest("payment card")] * AT_ONCE * 6))
+    assert 1 < most <= AT_ONCE
+    assert len({paths(one)[0] for one in found}) == 1
+
+
+def test_a_model_that_is_slow_to_answer_holds_up_no_other_search(shop: Store) -> None:
+    answers, model = threading.Event(), Dummy()
+
+    def far_away() -> Embedder:
+        assert answers.wait(10)
+        return model
+
+    searching = SearchService(shop, far_away, clock=lambda: NOW)
+    with ThreadPoolExecutor(AT_ONCE + 1) as pool:
+        waiting = [pool.submit(searching.search, SearchRequest(f"payment {number}")) for number in range(AT_ONCE)]
+        by_words = pool.submit(searching.search, SearchRequest("payment card", mode="lexical"))
+        assert by_words.result(5).results
+        assert not any(one.done() for one in waiting)
+        answers.set()
+        assert all(one.result(10).results for one in waiting)
 
 
 def test_what_went_between_ranking_and_showing_is_not_shown(shop: Store) -> None:

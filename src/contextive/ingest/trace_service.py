@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import threading
+from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from contextive.trace.duvet_config import TraceSettings, parse_duvet_config
 from contextive.trace.target import Target, cached_path, normalise_url
 from contextive.workspace.files import FileText, ProjectFiles
 from contextive.workspace.folders import Folders
+from contextive.workspace.shared_look import SharedLook
 
 logger = logging.getLogger(__name__)
 
@@ -65,55 +66,50 @@ class TraceService:
         self.files = ProjectFiles.bounded(root)
         self._wanted = (specifications, sources)
         self._fetch = fetch
-        self._lock = threading.Lock()
-        self._looks = 0
+        self._look = SharedLook(self._look_again)
         self._folders = Folders()
         self._config: tuple[FileText, TraceSettings] | None = None
         self._project: TracedProject | None = None
         self._view: TraceView | None = None
-        self._view_of_look = 0
-        self._unfetched: TraceSettings | None = None
+        self._unfetched: deque[TraceSettings] = deque(maxlen=1)
         self._statuses: dict[str, str] | None = None
 
     def view(self) -> TraceView:
         """The project now. Cheap when nothing changed: a look at every directory and at every file's fingerprint."""
-        view = self._look()
+        view = self._current_view()
         settings = self._take_unfetched()
         if settings is None:
             return view
         # One caller waits for the network, and holds up nobody: the others are told what is there meanwhile.
         fetch_missing(self.files.root, settings)
-        return self._look()
+        return self._current_view()
 
     def _take_unfetched(self) -> TraceSettings | None:
         """The settings of whose specifications some may have to be fetched; for the first caller alone."""
-        if self._unfetched is None:
+        try:
+            return self._unfetched.pop()
+        except IndexError:
             return None
-        with self._lock:
-            settings, self._unfetched = self._unfetched, None
-            return settings
 
     ##= docs/spec/trace.md#fresh-answers
     ##% Calls at the same time on an unchanged project MUST get equal answers.
-    def _look(self) -> TraceView:
-        looks_before = self._looks
-        with self._lock:
-            if self._view is not None and self._view_of_look > looks_before:
-                return self._view  # that look began after this call, so it saw all that was saved before it
-            self._looks += 1
-            self._folders = self._folders.look_again()
-            state = self._current_project().read(self._folders)
-            if self._view is None or self._view.state is not state:
-                generation = self._view.generation + 1 if self._view else 1
-                catalog = TraceCatalog(
-                    state.analysis,
-                    state.specifications,
-                    root=str(self.files.root),
-                    download_dir=state.settings.download_dir,
-                )
-                self._view = TraceView(state, catalog, generation)
-            self._view_of_look = self._looks
-            return self._view
+    def _current_view(self) -> TraceView:
+        self._look.take()
+        assert self._view is not None
+        return self._view
+
+    def _look_again(self) -> None:
+        self._folders = self._folders.look_again()
+        state = self._current_project().read(self._folders)
+        if self._view is None or self._view.state is not state:
+            generation = self._view.generation + 1 if self._view else 1
+            catalog = TraceCatalog(
+                state.analysis,
+                state.specifications,
+                root=str(self.files.root),
+                download_dir=state.settings.download_dir,
+            )
+            self._view = TraceView(state, catalog, generation)
 
     def remember_statuses(self) -> None:
         """Take the statuses of now as those from which changes are told, unless there are such already."""
@@ -160,7 +156,7 @@ class TraceService:
         if self._project is not None and settings == self._project.settings:
             return self._project
         if self._fetch:
-            self._unfetched = settings
+            self._unfetched.append(settings)
         if self._project is None:
             self._project = TracedProject(self.files, settings, unify_aliases=True)
         else:

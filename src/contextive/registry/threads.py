@@ -39,11 +39,21 @@ class _Pool:
             self._idle.release()
 
 
-_pool = _Pool()
+_handlers = _Pool()
+_watchers = _Pool()
 
 
 async def run_in_thread(work: Callable[[], T]) -> T:
     """What `work` gives or raises. A caller that is cancelled stops waiting; the work itself cannot be stopped."""
+    return await _run(work, _handlers)
+
+
+async def run_beside_handlers(work: Callable[[], T]) -> T:
+    """The same for what looks after the server: it waits for no handler, however many are at work or hang."""
+    return await _run(work, _watchers)
+
+
+async def _run(work: Callable[[], T], pool: _Pool) -> T:
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[T] = loop.create_future()
     context = contextvars.copy_context()
@@ -61,7 +71,7 @@ async def run_in_thread(work: Callable[[], T]) -> T:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(settle, *report)
 
-    _pool.submit(job)
+    pool.submit(job)
     return await outcome
 
 

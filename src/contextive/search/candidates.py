@@ -41,6 +41,14 @@ class Candidates:
     """The generation that was searched, where the index has come further; None where this is the present."""
 
 
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """A query as a model understands it, or a sentence that says why none does."""
+
+    vector: tuple[Embedder, Matrix] | None = None
+    missing: str | None = None
+
+
 class CandidateFinder:
     """Asks a store and a model for candidates. The filter narrows both halves before they are cut."""
 
@@ -50,27 +58,33 @@ class CandidateFinder:
         self._vectors: OrderedDict[tuple[str, str], Matrix] = OrderedDict()
         self._lock = threading.Lock()
 
+    def understand(self, query: str, mode: Mode) -> Meaning:
+        """What a query means. The model may be far away: this may take a while."""
+        if mode == "lexical" or self._embedder is None:
+            return Meaning()
+        try:
+            embedder = self._embedder()
+            return Meaning((embedder, self._vector(embedder, query)))
+        except (Unavailable, UpstreamError) as error:
+            return Meaning(missing=error.message)
+
     ##= docs/spec/knowledge.md#requests-of-km-search
     ##% Filters MUST narrow what is searched and not what was found.
-    def find(self, query: str, where: ChunkFilter, mode: Mode) -> Candidates:
+    def find(self, query: str, meaning: Meaning, where: ChunkFilter, mode: Mode) -> Candidates:
         """The candidates for a query. A model that cannot be used leaves the words."""
         words = self._by_words(query, where) if mode != "dense" else _NOTHING
         lexical = _scores(words)
-        if mode == "lexical" or self._embedder is None:
-            return Candidates(lexical, {}, behind=_behind(words))
-        try:
-            embedder = self._embedder()
-            vector = self._vector(embedder, query)
-        except (Unavailable, UpstreamError) as error:
-            return Candidates(lexical, {}, missing=error.message, behind=_behind(words))
+        if meaning.vector is None:
+            return Candidates(lexical, {}, missing=meaning.missing, behind=_behind(words))
+        embedder, vector = meaning.vector
         near = self._store.dense(embedder.model, vector, DEPTH, where)
         cosines = _scores(near)
         beside = [number for number in lexical if number not in cosines]
         if beside:
             cosines |= self._store.cosines(embedder.model, vector, beside)
         missing = None if cosines or not lexical else "No vectors have been made yet."
-        meaning, behind = self._meaning(query, lexical), _behind(words, near)
-        return Candidates(lexical, cosines, embedder.model.name, missing, meaning, behind)
+        share, behind = self._share_of_meaning(query, lexical), _behind(words, near)
+        return Candidates(lexical, cosines, embedder.model.name, missing, share, behind)
 
     def _by_words(self, query: str, where: ChunkFilter) -> Found:
         """The lexical half alone."""
@@ -79,7 +93,7 @@ class CandidateFinder:
 
     ##= docs/spec/knowledge.md#ranking
     ##% Without vectors a search MUST go on by words, with a warning where there should be some.
-    def _meaning(self, query: str, lexical: Mapping[int, float]) -> float:
+    def _share_of_meaning(self, query: str, lexical: Mapping[int, float]) -> float:
         if not lexical:
             return SHARED
         best = max(lexical, key=lambda number: (lexical[number], -number))

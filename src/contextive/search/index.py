@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from contextive.errors import ContextiveError, Unavailable
 from contextive.ingest.settings import TURN_SECONDS, IngestRequest, IngestSettings, ReportSettings
+from contextive.workspace.shared_look import SharedLook
 
 if TYPE_CHECKING:
     from contextive.ingest.indexer import Indexer, LayerSource, Outcome, Progress
@@ -91,6 +92,8 @@ class Index:
         self._layers = layers
         self._holder = holder
         self._lock = threading.RLock()
+        """Held while one of the parts below is opened, and never during work."""
+        self._look = SharedLook(self._catch_up)
         self._store: Store | None = None
         self._graph: GraphService | None = None
         self._search: SearchService | None = None
@@ -175,11 +178,7 @@ class Index:
         if self._is_served:
             self.keep()
         if self._keeper is None:
-            if self._lock.acquire(blocking=False):
-                try:
-                    self._catch_up()
-                finally:
-                    self._lock.release()
+            self._look.take()
         elif not self._keeper.first_run_done.is_set() and not self.store.generation():
             self._keeper.first_run_done.wait(_FIRST_RUN_WAIT_SECONDS)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import threading
 import time
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,7 +23,7 @@ from contextive.search.answer import (
     SearchResponse,
     SearchResult,
 )
-from contextive.search.candidates import CandidateFinder
+from contextive.search.candidates import CandidateFinder, Meaning
 from contextive.search.editor_links import EditorLinks
 from contextive.search.embedding.protocol import Embedder
 from contextive.search.fusion import Fused, fuse
@@ -40,6 +42,9 @@ MAX_QUERY_CHARACTERS: Final = 4000
 RANKED: Final = 60
 """Candidates that the rules look at."""
 SHOWN_SYMBOLS: Final = 5
+AT_ONCE: Final = max(4, os.cpu_count() or 1)
+"""Searches of one process that work at the same time; the others wait. Threads take turns at the interpreter, and with dozens of
+them each step of each search, and of everything else that the process does, would wait for all the others."""
 _BEHIND: Final = (
     "The newest changes are not searched yet: these results are of generation {}, the index is at {}. Ask again."
 )
@@ -95,6 +100,7 @@ class SearchService:
         self._links = links or EditorLinks(None)
         self._clock = clock
         self._observer = observer
+        self._turns = threading.Semaphore(AT_ONCE)
 
     def with_vector_weight(self, weight: float) -> SearchService:
         """The same search with another share of vectors; words get what is left of 1."""
@@ -123,6 +129,11 @@ class SearchService:
             raise InvalidRequest("query must not be blank.")
         if len(query) > MAX_QUERY_CHARACTERS:
             raise InvalidRequest(f"query may hold at most {MAX_QUERY_CHARACTERS} characters.")
+        meaning = self._finder.understand(query, request.mode)
+        with self._turns:
+            return self._answer(request, query, meaning)
+
+    def _answer(self, request: SearchRequest, query: str, meaning: Meaning) -> SearchResponse:
         limit = min(MAX_LIMIT, max(1, request.limit))
         as_of = self._store.as_of()
         where = request.filters.where
@@ -130,7 +141,7 @@ class SearchService:
             where = replace(where, beside=self._members.beside(where.subsystems, as_of))
         by_vector = self._settings.sort_by_vector if request.sort_by_vector is None else request.sort_by_vector
         weights = self._settings.weights
-        found = self._finder.find(query, where, request.mode)
+        found = self._finder.find(query, meaning, where, request.mode)
         balanced = weights.balanced(found.meaning)
         fused = fuse(
             found.lexical,

@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Route
 from contextive.errors import CapabilityMissing, ContextiveError, InvalidRequest, ToolNotFound
 from contextive.packs.introspect import Health, health_report
 from contextive.registry import Caller, Client, InputNeeded, NoClient
-from contextive.registry.threads import run_in_thread
+from contextive.registry.threads import run_beside_handlers
 from contextive.server.description import describe_tool
 from contextive.server.guard import error_body, error_headers
 from contextive.server.host import Host
@@ -84,7 +84,7 @@ class RestDoor:
         """Anybody may ask this, so many askers within a second share one answer."""
         async with self._examining:
             if self._health is None or time.monotonic() - self._health[0] > _HEALTH_SECONDS:
-                report = health_report(await run_in_thread(self._host.checks))
+                report = health_report(await run_beside_handlers(self._host.checks))
                 self._health = (time.monotonic(), report)
             report = self._health[1]
         return JSONResponse(
@@ -100,7 +100,7 @@ class RestDoor:
     async def readyz(self, _request: Request) -> Response:
         """Whether questions can be answered: the index opens, and can be read."""
         async with self._examining:
-            found = await run_in_thread(self._host.dependencies)
+            found = await run_beside_handlers(self._host.dependencies)
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         if all(check.ok for check in found):
             return JSONResponse({"status": "ready", "timestamp": now})
@@ -109,7 +109,7 @@ class RestDoor:
 
     async def metrics(self, _request: Request) -> Response:
         content_type = self._host.enable_metrics().content_type
-        return Response(await run_in_thread(self._host.render_metrics), headers={"content-type": content_type})
+        return Response(await run_beside_handlers(self._host.render_metrics), headers={"content-type": content_type})
 
 
 def caller_of(request: Request) -> Caller:
