@@ -135,15 +135,14 @@ class Dispatcher:
                 # The surface has left it out already; checked again on purpose.
                 raise InternalError("A tool stood in a surface of too small a scope.")
             parsed = parse_arguments(tool, arguments)
-            handler = tool.handler
             value = await self._guarded(
-                lambda own: handler(parsed, own),
+                lambda own: self._run(tool, parsed, own),
                 tool.runs_in_loop,
                 f"tool {tool.name}",
                 self._within(tool.pack, ctx),
                 tool.timeout_seconds,
             )
-            result = self._shape(tool, value, ctx)
+            result = self._shape(tool, value, ctx) if tool.runs_in_loop else value
             warnings = _count_warnings(result.data)
             return result
         except ContextiveError as failure:
@@ -330,6 +329,11 @@ class Dispatcher:
                 ) from None
             logger.exception("%s failed", what, extra=_log_fields(ctx))
             raise InternalError(f"The {what} failed inside.", hint="The server's log has the details.") from None
+
+    def _run(self, tool: Tool, parsed: BaseModel, ctx: Context) -> Any:
+        """What a handler of the loop gives, to be awaited; or, in a thread, the whole result: large ones take time to make."""
+        value = tool.handler(parsed, ctx)
+        return value if tool.runs_in_loop else self._shape(tool, value, ctx)
 
     ##= docs/spec/host.md#limits
     ##% An answer over `limits.maxResultBytes` MUST be refused with the code `too_large`.
