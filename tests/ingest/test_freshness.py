@@ -285,6 +285,18 @@ def test_ten_callers_at_once_get_equal_answers_and_one_refresh(
     assert sorted(work.sources) == ["src/coffee.rs", "src/tea.rs"]
 
 
+def test_a_folder_that_becomes_a_link_out_of_the_project_is_told_and_forgotten_again(project: Project) -> None:
+    service = project.service()
+    assert [problem.code for problem in service.view().state.problems] == []
+    (project.root / "src").rename(project.root / "kept")
+    (project.root / "src").symlink_to(project.root.parent)
+    assert [problem.code for problem in service.view().state.problems] == ["outside_project"]
+    (project.root / "src").unlink()
+    assert [problem.code for problem in service.view().state.problems] == []
+    (project.root / "kept").rename(project.root / "src")
+    assert picture(service.view()) == fresh_picture(project)
+
+
 def test_answers_while_files_change_are_each_of_some_moment(project: Project) -> None:
     service = project.service()
     allowed = {"missing_test", "complete"}

@@ -109,6 +109,8 @@ class TracedProject:
         self._generated: dict[Target, tuple[Specification, list[GeneratedFile]]] = {}
         self._readings: list[SourcePattern | None] = []
         """The different ways to read a file; None reads it as a requirement file."""
+        self._allowed: dict[str, bool] = {}
+        """Each pattern of files, and whether it stays inside the project, at this look."""
         self._probed: dict[str, bool] = {}
         """Each place where the last analysis looked for a file, and whether one was there."""
         self._spellings: dict[tuple[str, Format], Target] = {}
@@ -126,6 +128,7 @@ class TracedProject:
         `folders` are those of this moment, where the caller has looked at them already.
         """
         self._folders = folders or self._folders.look_again()
+        self._allowed.clear()
         keys = self._source_keys()
         parsed = [self._parse(key) for key in keys]
         # After the sources, because requirements may be extracted elsewhere meanwhile.
@@ -135,7 +138,7 @@ class TracedProject:
         parsed += [self._parse(key) for key in written]
         if self.listener is not None:
             self.listener(generated, parsed)
-        now: list[object] = [self.settings, *generated, *parsed, *self._specifications_now()]
+        now: list[object] = [self.settings, *self._allowed.values(), *generated, *parsed, *self._specifications_now()]
         if self._last is not None and _same(self._last[0], now):
             return self._last[1]
         self._probed.clear()
@@ -145,7 +148,7 @@ class TracedProject:
         self._forget(set(keys), state)
         # What the analysis saw, not what a second look would show: a file may have changed meanwhile.
         seen = [*(outcome for _, outcome in self._specifications.values()), *self._probed.values()]
-        self._last = ([self.settings, *generated, *parsed, *seen], state)
+        self._last = ([self.settings, *self._allowed.values(), *generated, *parsed, *seen], state)
         return state
 
     def _specifications_now(self) -> Iterator[object]:
@@ -334,14 +337,15 @@ class TracedProject:
 
     def _matches(self, pattern: str) -> Iterator[str]:
         glob = _glob(pattern)
-        if not self.files.allows(glob.base):
+        self._allowed[pattern] = self.files.allows(glob.base)
+        if not self._allowed[pattern]:
             return iter(())
         return glob.walk(str(self.files.root), self.files.allows, self._folders)
 
     def _pattern_problems(self) -> Iterator[Problem]:
         """The patterns that would leave the project: nothing is looked for there."""
-        for pattern in (*(source.pattern for source in self.settings.sources), *self.settings.requirement_patterns):
-            if not self.files.allows(_glob(pattern).base):
+        for pattern, is_allowed in self._allowed.items():
+            if not is_allowed:
                 message = f"The pattern {pattern!r} is skipped: it leads outside the project"
                 yield Problem("outside_project", message, Place(self.settings.config_path or "", 1))
 
