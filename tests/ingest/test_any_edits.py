@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.ingest.projects import BOIL, BREW, COFFEE, CONFIG, MILK, TEA, WARM, P
 SPECIFICATIONS = ["specs/coffee.md", "specs/tea.md", "docs/spec/pot.txt", "a.requirements.md", ".duvet/todos/coffee.md"]
 SOURCES = ["src/a.rs", "src/deep/b.rs", "tests/c.rs", "d.py", "vendor/e.rs", "src/f.c"]
 TOMLS = [".duvet/todos/x.toml", ".duvet/exceptions/y.toml", ".duvet/requirements/specs/coffee/brewing.toml"]
+FOLDERS = ["src", "src/deep", "specs", "tests"]
 STYLES = [("//=", "//#"), ("#=", "#%"), ("##=", "##%"), ("*=", "*#")]
 QUOTES = [BREW, WARM, MILK, BOIL, "The pot", "A cup MAY  hold\tmilk", "The pot MUST brew coffeX.", "nowhere", ""]
 TARGETS = [
@@ -117,41 +119,83 @@ class Edits(RuleBasedStateMachine):
         root = self.project.root
         return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
 
+    def _write(self, path: str, content: str | bytes) -> None:
+        """Links may lead nowhere or in a circle: then the file system refuses, and nothing is changed."""
+        with contextlib.suppress(OSError):
+            self.project.write(path, content)
+
     @rule(path=st.sampled_from(SPECIFICATIONS), text=specification_texts)
     def write_specification(self, path: str, text: str) -> None:
-        self.project.write(path, text)
+        self._write(path, text)
 
     @rule(text=specification_texts)
     def store_url(self, text: str) -> None:
-        self.project.write(".duvet/specifications/example.org/tea.txt", text)
+        self._write(".duvet/specifications/example.org/tea.txt", text)
 
     @rule(path=st.sampled_from(SOURCES), text=source_texts)
     def write_source(self, path: str, text: str) -> None:
-        self.project.write(path, text)
+        self._write(path, text)
 
     @rule(path=st.sampled_from(TOMLS), text=toml_texts)
     def write_toml(self, path: str, text: str) -> None:
-        self.project.write(path, text)
+        self._write(path, text)
 
     @rule(text=configurations)
     def write_configuration(self, text: str) -> None:
-        self.project.write(".duvet/config.toml", text)
+        self._write(".duvet/config.toml", text)
 
     @rule(path=st.sampled_from(SOURCES + SPECIFICATIONS[:3]))
     def write_nonsense(self, path: str) -> None:
-        self.project.write(path, b"\xff\xfe")
+        self._write(path, b"\xff\xfe")
 
     @precondition(lambda self: self._files())
     @rule(data=st.data())
     def remove(self, data: st.DataObject) -> None:
-        self.project.remove(data.draw(st.sampled_from(self._files())))
+        chosen = data.draw(st.sampled_from(self._files()))
+        with contextlib.suppress(OSError):
+            self.project.remove(chosen)
 
     @precondition(lambda self: self._files())
     @rule(data=st.data(), goal=st.sampled_from([*SOURCES, *SPECIFICATIONS, *TOMLS]))
     def rename(self, data: st.DataObject, goal: str) -> None:
-        place = self.project.root / goal
-        place.parent.mkdir(parents=True, exist_ok=True)
-        (self.project.root / data.draw(st.sampled_from(self._files()))).replace(place)
+        chosen, place = data.draw(st.sampled_from(self._files())), self.project.root / goal
+        with contextlib.suppress(OSError):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            (self.project.root / chosen).replace(place)
+
+    @precondition(lambda self: self._files())
+    @rule(data=st.data(), goal=st.sampled_from(SOURCES + SPECIFICATIONS[:3]), hard=st.booleans())
+    def give_another_name(self, data: st.DataObject, goal: str, hard: bool) -> None:
+        named, place = self.project.root / data.draw(st.sampled_from(self._files())), self.project.root / goal
+        with contextlib.suppress(OSError):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if hard:
+                place.hardlink_to(named.resolve())
+            else:
+                place.symlink_to(named)
+
+    @rule(name=st.sampled_from(FOLDERS), to=st.sampled_from([*FOLDERS, "src/moved", "../outside"]))
+    def move_folder(self, name: str, to: str) -> None:
+        with contextlib.suppress(OSError):
+            (self.project.root / name).rename(self.project.root / to)
+
+    @rule(name=st.sampled_from(FOLDERS), to=st.sampled_from([*FOLDERS, "../outside"]))
+    def link_folder(self, name: str, to: str) -> None:
+        with contextlib.suppress(OSError):
+            (self.project.root / name).symlink_to(self.project.root / to)
+
+    @rule(name=st.sampled_from(FOLDERS))
+    def remove_folder(self, name: str) -> None:
+        place = self.project.root / name
+        if place.is_symlink():
+            place.unlink()
+        elif place.is_dir():
+            shutil.rmtree(place)
+
+    @rule(name=st.sampled_from(["a.rs", "b.rs", "coffee.md"]), text=source_texts)
+    def write_outside(self, name: str, text: str) -> None:
+        with contextlib.suppress(OSError):
+            (self.folder / "outside" / name).write_text(text, encoding="utf-8")
 
     @rule()
     def ask(self) -> None:

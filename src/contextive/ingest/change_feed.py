@@ -52,7 +52,8 @@ class ChangeFeed:
         self._folders: dict[int, str] = {}
         self._watched: frozenset[str] = frozenset()
         self._refused: frozenset[str] = frozenset()
-        self._works = False
+        self.works = False
+        """Whether all directories are watched."""
         if self._handle is not None:
             weakref.finalize(self, os.close, self._handle)
 
@@ -62,14 +63,14 @@ class ChangeFeed:
         if wanted == self._refused:
             return False
         fresh = wanted - self._watched
-        self._works = self._handle is not None and len(wanted) <= _MAX_WATCHES and self._add_all(fresh)
-        self._watched = wanted if self._works else frozenset()
-        self._refused = frozenset() if self._works else wanted
-        return self._works and bool(fresh)
+        self.works = self._handle is not None and len(wanted) <= _MAX_WATCHES and self._add_all(fresh)
+        self._watched = wanted if self.works else frozenset()
+        self._refused = frozenset() if self.works else wanted
+        return self.works and bool(fresh)
 
     def changes(self) -> Changes:
         """What happened since the last call. Events of directories that are no longer of interest are left out."""
-        if not self._works or self._handle is None:
+        if not self.works or self._handle is None:
             return UNCLEAR
         files: set[str] = set()
         folders: set[str] = set()

@@ -17,7 +17,7 @@ from contextive.notes.catalog import NoteCatalog, NoteProblem
 from contextive.notes.note import Note, parse_note
 from contextive.workspace.files import FileText, ProjectFiles, ancestors
 from contextive.workspace.first_commits import first_commits, history_mark
-from contextive.workspace.folders import Folders, Listing
+from contextive.workspace.folders import Folders
 from contextive.workspace.globs import Glob
 
 DEFAULT_PATHS = ("notes/**/*.md",)
@@ -34,23 +34,6 @@ class NotesView:
     catalog: NoteCatalog
     problems: tuple[NoteProblem, ...]
     generation: int
-
-
-class _SeenFolders(Folders):
-    """Directories that remember which of them were asked for."""
-
-    __slots__ = ("seen",)
-
-    def __init__(self, before: dict[str, Listing] | None = None) -> None:
-        super().__init__(before)
-        self.seen: set[str] = set()
-
-    def look_again(self) -> _SeenFolders:
-        return _SeenFolders(self._now)
-
-    def listing(self, place: str) -> Listing:
-        self.seen.add(place)
-        return Folders.listing(self, place)
 
 
 @dataclass(slots=True)
@@ -71,7 +54,7 @@ class NotesService:
         # Where all of the project is searched, what is not its own work is left out; in a folder for notes all is.
         self._globs = [Glob(pattern, skip_generated=not Glob(pattern).base) for pattern in self.patterns]
         self._lock = threading.Lock()
-        self._folders = _SeenFolders()
+        self._folders = Folders()
         self._feed = ChangeFeed()
         self._looked_at = float("-inf")
         self._held: dict[str, _Held] = {}
@@ -161,7 +144,7 @@ class NotesService:
         self._feed.changes()  # older than this look
         found = self._walk()
         above = {f"{self.root}/{place}" for glob in self._globs for place in ancestors(glob.base)}
-        if self._feed.watch(self._folders.seen | {place for place in above if Path(place).is_dir()}):
+        if self._feed.watch(self._folders.places | {place for place in above if Path(place).is_dir()}):
             found = self._walk()
         changed = self._read_all(found)
         for gone in (self._held.keys() | self._unreadable.keys()) - found:

@@ -10,6 +10,7 @@ from pathlib import Path
 from contextive.errors import ConfigError, ContextiveError
 from contextive.ingest.trace_defaults import settings_for
 from contextive.ingest.traced_project import TracedProject, TraceState
+from contextive.ingest.witness import NOTHING, Unchanged, Witness
 from contextive.trace.advice import STYLES, problem_text
 from contextive.trace.catalog import TraceCatalog
 from contextive.trace.citation import Citation, CommentStyle
@@ -22,6 +23,8 @@ from contextive.workspace.shared_look import SharedLook
 logger = logging.getLogger(__name__)
 
 CONFIG_PATH = ".duvet/config.toml"
+_MOST_LOOKS = 3
+"""In a row, where directories come up as fast as they are looked into."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class TraceService:
         self._fetch = fetch
         self._look = SharedLook(self._look_again)
         self._folders = Folders()
+        self._witness = Witness(str(self.files.root))
         self._config: tuple[FileText, TraceSettings] | None = None
         self._project: TracedProject | None = None
         self._view: TraceView | None = None
@@ -99,8 +103,20 @@ class TraceService:
         return self._view
 
     def _look_again(self) -> None:
-        self._folders = self._folders.look_again()
-        state = self._current_project().read(self._folders)
+        self._look_past(self._witness.unchanged())
+        for _ in range(_MOST_LOOKS):
+            if not self._witness.attend(self.files.known, self._folders.places):
+                break
+            self._look_past(NOTHING)
+
+    def _look_past(self, unchanged: Unchanged) -> None:
+        """Look at all but what is known to be unchanged."""
+        self._folders = self._folders.look_again(unchanged.folders)
+        self.files.unchanged = unchanged.files
+        try:
+            state = self._current_project().read(self._folders)
+        finally:
+            self.files.unchanged = frozenset()
         if self._view is None or self._view.state is not state:
             generation = self._view.generation + 1 if self._view else 1
             catalog = TraceCatalog(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple, TypeVar, cast
 
 T = TypeVar("T")
@@ -21,12 +22,14 @@ class Entry(NamedTuple):
 class Listing:
     """The entries of one directory by name, and what was worked out from them."""
 
-    __slots__ = ("_results", "entries", "found")
+    __slots__ = ("_results", "entries", "found", "has_links")
 
     def __init__(self, found: list[tuple[str, bool, bool, bool]], entries: list[Entry]) -> None:
         self.found = found
         """As the file system gave them."""
         self.entries = entries
+        self.has_links = any(entry.is_link for entry in entries)
+        """What stands behind a link can change without a change of this directory."""
         self._results: dict[object, object] = {}
 
     @property
@@ -43,24 +46,34 @@ class Listing:
 class Folders:
     """The directories at one moment. A directory's time stamp is not trusted: every moment lists them again."""
 
-    __slots__ = ("_before", "_now")
+    __slots__ = ("_before", "_now", "_unchanged")
 
-    def __init__(self, before: dict[str, Listing] | None = None) -> None:
+    def __init__(self, before: dict[str, Listing] | None = None, unchanged: AbstractSet[str] = frozenset()) -> None:
         self._before = {} if before is None else before
         self._now: dict[str, Listing] = {}
+        self._unchanged = unchanged
 
-    def look_again(self) -> Folders:
-        """The directories of this moment. What did not change is recognised; what nobody asked for is forgotten."""
-        return Folders(self._now)
+    def look_again(self, unchanged: AbstractSet[str] = frozenset()) -> Folders:
+        """The directories of this moment. What did not change is recognised; what nobody asked for is forgotten.
+
+        `unchanged` are those, by their absolute paths, that somebody has watched all the while.
+        """
+        return Folders(self._now, unchanged)
+
+    @property
+    def places(self) -> AbstractSet[str]:
+        """The directories that were asked for at this moment."""
+        return self._now.keys()
 
     def listing(self, place: str) -> Listing:
         """The entries of a directory; none where there is no directory."""
         known = self._now.get(place)
         if known is None:
-            found = _found(place)
             known = self._before.get(place)
-            if known is None or known.found != found:
-                known = Listing(found, sorted(map(Entry._make, found)))
+            if known is None or known.has_links or place.rstrip("/") not in self._unchanged:
+                found = _found(place)
+                if known is None or known.found != found:
+                    known = Listing(found, sorted(map(Entry._make, found)))
             self._now[place] = known
         return known
 
