@@ -42,10 +42,10 @@ class CountedLock:
 
 def test_all_who_come_during_a_look_share_the_next_one() -> None:
     looks, lock = Looks(), CountedLock()
-    shared = SharedLook(looks.look)
+    shared = SharedLook()
     shared._lock = lock  # type: ignore[assignment]
     with ThreadPoolExecutor(10) as pool:
-        callers = [pool.submit(shared.take) for _ in range(10)]
+        callers = [pool.submit(shared.take, looks.look) for _ in range(10)]
         for _ in callers:
             assert lock.comers.acquire(timeout=WAIT_SECONDS)
         looks.let_go.set()
@@ -56,17 +56,17 @@ def test_all_who_come_during_a_look_share_the_next_one() -> None:
 
 def test_a_look_that_began_before_a_call_is_not_enough_for_it() -> None:
     looks = Looks()
-    shared = SharedLook(looks.look)
+    shared = SharedLook()
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(shared.take)
+        first = pool.submit(shared.take, looks.look)
         assert looks.first_is_under_way.wait(WAIT_SECONDS)
-        second = pool.submit(shared.take)
+        second = pool.submit(shared.take, looks.look)
         assert looks.made == 1, "one at a time"
         looks.let_go.set()
         first.result(WAIT_SECONDS)
         second.result(WAIT_SECONDS)
     assert looks.made == 2
-    shared.take()
+    shared.take(looks.look)
     assert looks.made == 3
 
 
@@ -79,8 +79,8 @@ def test_what_a_look_raises_is_for_who_made_it_and_the_next_looks_anew() -> None
         if isinstance(outcome, OSError):
             raise outcome
 
-    shared = SharedLook(look)
+    shared = SharedLook()
     with pytest.raises(OSError, match="gone"):
-        shared.take()
-    shared.take()
+        shared.take(look)
+    shared.take(look)
     assert len(made) == 2

@@ -69,7 +69,7 @@ class TraceService:
         self.files = ProjectFiles.bounded(root)
         self._wanted = (specifications, sources)
         self._fetch = fetch
-        self._look = SharedLook(self._look_again)
+        self._look = SharedLook()
         self._folders = Folders()
         self._witness = Witness(str(self.files.root))
         self._config: tuple[FileText, TraceSettings] | None = None
@@ -98,7 +98,7 @@ class TraceService:
     ##= docs/spec/trace.md#fresh-answers
     ##% Calls at the same time on an unchanged project MUST get equal answers.
     def _current_view(self) -> TraceView:
-        self._look.take()
+        self._look.take(self._look_again)
         assert self._view is not None
         return self._view
 

@@ -18,11 +18,9 @@ from contextive.trace.citation import (
     Place,
     Problem,
     parse_citations,
-    quick_place,
 )
 from contextive.trace.duvet_config import SourcePattern, SpecificationSource, TraceSettings
-from contextive.trace.extraction import ExtractedRequirement, extract_requirements, requirement_file
-from contextive.trace.level import CitationType
+from contextive.trace.extraction import ExtractedRequirement, citations_of_file, extract_requirements, requirement_file
 from contextive.trace.specification import Format, Section, Specification, parse_specification
 from contextive.trace.target import Target, cached_path, normalise_url, requirements_dir, stored_path
 from contextive.trace.text import quoted
@@ -299,7 +297,7 @@ class TracedProject:
         found = self.extractor(read_as, specification) if self.extractor else extract_requirements(specification)
         for section, requirements in found:
             path = f"{folder}/{section.id}.toml"
-            parsed = _read_back(path, target, section, requirements)
+            parsed = citations_of_file(path, target.path, section, requirements)
             yield GeneratedFile(path, target, section, requirements, parsed)
 
     def _source_keys(self) -> list[SourceKey]:
@@ -468,36 +466,3 @@ def _all_of(parsed: ParsedFile) -> tuple[object, ...]:
 
 def _same(before: list[object], now: list[object]) -> bool:
     return len(before) == len(now) and all(map(is_, before, now))
-
-
-def _read_back(path: str, target: Target, section: Section, requirements: list[ExtractedRequirement]) -> ParsedFile:
-    """What a generated file says. It is not parsed for that: TOML has no way to hold every text of a specification."""
-    line = 5 + len(section.text_lines) + 1
-    cited, target_place, nowhere = f"{target.path}#{section.id}", Place(path, 1, 10), Place("", 0)
-    kind, form = CitationType.SPEC, Format.AUTO
-    citations = []
-    for level, quote in requirements:
-        citations.append(
-            Citation(
-                path,
-                line,
-                kind,
-                cited,
-                " ".join(quote),
-                level,
-                form,
-                "\n".join(quote) + "\n",
-                "",
-                "",
-                (),
-                None,
-                path,
-                target_place,
-                quick_place((path, line + 2, 9)),
-                nowhere,
-                "[[spec]]",
-                line,
-            )
-        )
-        line += 5 + len(quote)
-    return ParsedFile(tuple(citations))

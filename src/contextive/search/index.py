@@ -93,7 +93,7 @@ class Index:
         self._holder = holder
         self._lock = threading.RLock()
         """Held while one of the parts below is opened, and never during work."""
-        self._look = SharedLook(self._catch_up)
+        self._look = SharedLook()
         self._store: Store | None = None
         self._graph: GraphService | None = None
         self._search: SearchService | None = None
@@ -178,7 +178,7 @@ class Index:
         if self._is_served:
             self.keep()
         if self._keeper is None:
-            self._look.take()
+            self._look.take(self._catch_up)
         elif not self._keeper.first_run_done.is_set() and not self.store.generation():
             self._keeper.first_run_done.wait(_FIRST_RUN_WAIT_SECONDS)
 

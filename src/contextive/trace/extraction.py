@@ -9,9 +9,10 @@ from functools import partial
 from itertools import accumulate
 from typing import NamedTuple
 
+from contextive.trace.citation import Citation, ParsedFile, Place, quick_place
 from contextive.trace.letters import is_part_of_word
-from contextive.trace.level import Level
-from contextive.trace.specification import Section, Specification, SpecLine
+from contextive.trace.level import CitationType, Level
+from contextive.trace.specification import Format, Section, Specification, SpecLine
 from contextive.trace.text import WHITESPACE, normalise
 
 ##= docs/spec/trace.md#extraction
@@ -289,6 +290,41 @@ def requirement_file(target: str, section: Section, requirements: Sequence[Extra
     for requirement in requirements:
         parts += ["[[spec]]", f'level = "{requirement.level.name}"', "quote = '''", *requirement.quote, "'''", ""]
     return "\n".join(parts) + "\n"
+
+
+def citations_of_file(
+    path: str, target: str, section: Section, requirements: Sequence[ExtractedRequirement]
+) -> ParsedFile:
+    """What such a file says. It is not parsed for that: TOML has no way to hold every text of a specification."""
+    line = 5 + len(section.text_lines) + 1
+    cited, target_place, nowhere = f"{target}#{section.id}", Place(path, 1, 10), Place("", 0)
+    kind, form = CitationType.SPEC, Format.AUTO
+    citations = []
+    for level, quote in requirements:
+        citations.append(
+            Citation(
+                path,
+                line,
+                kind,
+                cited,
+                " ".join(quote),
+                level,
+                form,
+                "\n".join(quote) + "\n",
+                "",
+                "",
+                (),
+                None,
+                path,
+                target_place,
+                quick_place((path, line + 2, 9)),
+                nowhere,
+                "[[spec]]",
+                line,
+            )
+        )
+        line += 5 + len(quote)
+    return ParsedFile(tuple(citations))
 
 
 def requirement_comments(target: str, section: Section, requirements: Sequence[ExtractedRequirement]) -> str:

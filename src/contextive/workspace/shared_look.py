@@ -9,13 +9,12 @@ from collections.abc import Callable
 class SharedLook:
     """One look at a time. Whoever comes while one is under way has a part in the next, which sees all that was saved before."""
 
-    def __init__(self, look: Callable[[], None]) -> None:
-        self._look = look
+    def __init__(self) -> None:
         self._lock = threading.RLock()
         self._begun = 0
         self._ended = 0
 
-    def take(self) -> None:
+    def take(self, look: Callable[[], None]) -> None:
         """Returns after a look that began after this call. What the look raises, the caller who made it gets."""
         begun_before = self._begun
         with self._lock:
@@ -23,5 +22,5 @@ class SharedLook:
                 return
             self._begun += 1
             number = self._begun
-            self._look()
+            look()
             self._ended = number
