@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import subprocess
 from pathlib import Path
@@ -79,6 +81,28 @@ def test_the_kernel_is_believed_on_a_local_file_system(tmp_path: Path) -> None:
     (tmp_path / "sub").rmdir()
     assert feed.changes().unclear
     assert ChangeFeed().changes().unclear
+
+
+def test_a_user_without_watches_gets_back_those_that_the_feed_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed = ChangeFeed()
+    if not feed.watch([str(tmp_path)]):
+        pytest.skip("this file system is not watched")
+    held = len(list(Path("/proc/self/fd").iterdir()))
+
+    class Exhausted:
+        def inotify_add_watch(self, *_: object) -> int:
+            ctypes.set_errno(errno.ENOSPC)
+            return -1
+
+    monkeypatch.setattr("contextive.ingest.change_feed._library", Exhausted)
+    (tmp_path / "more").mkdir()
+    assert not feed.watch([str(tmp_path), str(tmp_path / "more")])
+    assert feed.changes().unclear
+    assert len(list(Path("/proc/self/fd").iterdir())) == held - 1
+    assert not feed.watch([str(tmp_path)])
+    assert feed.changes().unclear
 
 
 def test_nothing_changed_means_the_same_view(service: NotesService) -> None:

@@ -8,6 +8,7 @@ file system) is why the feed is used on local file systems only, and why its own
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import struct
 import sys
@@ -54,8 +55,7 @@ class ChangeFeed:
         self._refused: frozenset[str] = frozenset()
         self.works = False
         """Whether all directories are watched."""
-        if self._handle is not None:
-            weakref.finalize(self, os.close, self._handle)
+        self._close = weakref.finalize(self, os.close, self._handle) if self._handle is not None else None
 
     def watch(self, folders: Iterable[str]) -> bool:
         """Watch exactly these directories. Whether any of them was not watched before: what is in it has to be read again."""
@@ -100,7 +100,16 @@ class ChangeFeed:
         number = _library().inotify_add_watch(self._handle, os.fsencode(folder), _WANTED | _ONLY_FOLDERS)
         if number >= 0:
             self._folders[number] = folder
+        elif ctypes.get_errno() == errno.ENOSPC:
+            self._give_up()
         return bool(number >= 0)
+
+    def _give_up(self) -> None:
+        """The user has no watches left: what this feed holds of them is given back to other programs."""
+        if self._close is not None:
+            self._close()
+        self._handle, self._close = None, None
+        self._folders.clear()
 
 
 @cache
