@@ -79,7 +79,7 @@ class TraceService:
         self._statuses: dict[str, str] | None = None
 
     def view(self) -> TraceView:
-        """The project now. Cheap when nothing changed: a look at every directory and at every file's fingerprint."""
+        """The project now. Cheap when nothing changed: a look at what the kernel does not answer for."""
         view = self._current_view()
         settings = self._take_unfetched()
         if settings is None:

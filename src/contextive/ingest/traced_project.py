@@ -11,14 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from contextive.errors import ConfigError
 from contextive.trace.analysis import Analysis, Memory, analyse_files
-from contextive.trace.citation import (
-    Citation,
-    CommentStyle,
-    ParsedFile,
-    Place,
-    Problem,
-    parse_citations,
-)
+from contextive.trace.citation import Citation, CommentStyle, ParsedFile, Place, Problem, parse_citations
 from contextive.trace.duvet_config import SourcePattern, SpecificationSource, TraceSettings
 from contextive.trace.extraction import ExtractedRequirement, citations_of_file, extract_requirements, requirement_file
 from contextive.trace.specification import Format, Section, Specification, parse_specification

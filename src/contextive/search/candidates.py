@@ -58,6 +58,8 @@ class CandidateFinder:
         self._vectors: OrderedDict[tuple[str, str], Matrix] = OrderedDict()
         self._lock = threading.Lock()
 
+    ##= docs/spec/knowledge.md#ranking
+    ##% Without vectors a search MUST go on by words, with a warning where there should be some.
     def understand(self, query: str, mode: Mode) -> Meaning:
         """What a query means. The model may be far away: this may take a while."""
         if mode == "lexical" or self._embedder is None:
@@ -91,8 +93,6 @@ class CandidateFinder:
         asked = LexicalQuery(query_terms(query), (*identifiers(query), *unstemmed(query)))
         return self._store.lexical(asked, DEPTH, where) if asked.terms else _NOTHING
 
-    ##= docs/spec/knowledge.md#ranking
-    ##% Without vectors a search MUST go on by words, with a warning where there should be some.
     def _share_of_meaning(self, query: str, lexical: Mapping[int, float]) -> float:
         if not lexical:
             return SHARED

@@ -92,7 +92,7 @@ class Index:
         self._layers = layers
         self._holder = holder
         self._lock = threading.RLock()
-        """Held while one of the parts below is opened, and never during work."""
+        """Held while parts are opened or closed, and never during a look at the files."""
         self._look = SharedLook()
         self._store: Store | None = None
         self._graph: GraphService | None = None
