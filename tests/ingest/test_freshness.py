@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Lock, Semaphore
 
 import pytest
 
 from contextive.ingest.trace_service import TraceService
+from contextive.ingest.traced_project import TracedProject, TraceState
+from contextive.workspace.folders import Folders
 from tests.ingest.projects import (
     BOIL,
     BREW,
@@ -283,6 +285,44 @@ def test_ten_callers_at_once_get_equal_answers_and_one_refresh(
         views = list(pool.map(ask, range(10)))
     assert len({id(view) for view in views}) == 1
     assert sorted(work.sources) == ["src/coffee.rs", "src/tea.rs"]
+
+
+def test_all_who_wait_for_a_look_at_the_files_share_the_next_one(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = project.service()
+    service.view()
+    reads: list[TracedProject] = []
+    waiting = Semaphore(0)
+    read = TracedProject.read
+
+    def slow(self: TracedProject, folders: Folders | None = None) -> TraceState:
+        reads.append(self)
+        if len(reads) == 1:
+            for _ in range(10):
+                assert waiting.acquire(timeout=10)
+        return read(self, folders)
+
+    monkeypatch.setattr(TracedProject, "read", slow)
+
+    class Counted:
+        """The lock of a look, which says when somebody comes to it."""
+
+        def __init__(self) -> None:
+            self._lock = Lock()
+
+        def __enter__(self) -> None:
+            waiting.release()
+            self._lock.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            self._lock.release()
+
+    service._look._lock = Counted()  # type: ignore[assignment]
+    with ThreadPoolExecutor(10) as pool:
+        views = list(pool.map(lambda _: service.view(), range(10)))
+    assert len({id(view) for view in views}) == 1
+    assert len(reads) <= 2
 
 
 def test_a_folder_that_becomes_a_link_out_of_the_project_is_told_and_forgotten_again(project: Project) -> None:
