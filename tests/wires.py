@@ -466,11 +466,15 @@ class WebServer:
 
 @contextlib.contextmanager
 def serving_http(
-    *arguments: str, cwd: Path, env: Mapping[str, str] | None = None, timeout: float = WAIT_SECONDS
+    *arguments: str,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    timeout: float = WAIT_SECONDS,
+    command: Sequence[str] = PROGRAM,
 ) -> Iterator[WebServer]:
     """A server on a free port that says in its log where it listens; ended with the block."""
-    command = ("serve", "--http", "--port", "0", *arguments)
-    process = Pipe(*command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    serve = ("serve", "--http", "--port", "0", *arguments)
+    process = Pipe(*serve, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, command=command)
     try:
         line = process.wait_for_log(lambda found: found["event"] == "serving", timeout)
         port = int(line["url"].rsplit(":", 1)[1].split("/")[0])

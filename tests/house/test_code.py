@@ -21,6 +21,7 @@ OUTERMOST = Counter(
         "src/contextive/registry/dispatch.py:_guarded": 1,
         "src/contextive/registry/plugins.py:_import_pack": 1,
         "src/contextive/registry/threads.py:job": 1,
+        "src/contextive/search/keeper.py:_keep": 1,
         "src/contextive/server/guard.py:__call__": 1,
         "src/contextive/server/protocol.py:__call__": 1,
     }

@@ -17,7 +17,6 @@ from contextive.ingest.indexer import Outcome
 from contextive.search.answer import SearchRequest
 from contextive.search.index import Index
 from contextive.server.profiles import PROFILES
-from contextive.server.serve import asks_index
 from contextive.store.opening import open_store
 from tests.wires import Pipe, envelope
 
@@ -80,7 +79,7 @@ def test_a_server_for_requirements_alone_leaves_no_index_behind(repository: Path
             alone.result("tools/call", {"name": "list_uncited_requirements", "arguments": {}})
             time.sleep(0.1)
     assert not list(repository.rglob("index.db"))
-    assert [name for name, profile in PROFILES.items() if not asks_index(profile)] == ["duvet", "spexus"]
+    assert [name for name, profile in PROFILES.items() if not profile.uses_index] == ["duvet", "spexus"]
 
 
 def test_vectors_follow_in_the_background(start: Callable[[], Server], repository: Path) -> None:

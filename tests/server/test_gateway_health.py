@@ -50,9 +50,9 @@ def test_without_an_index_a_server_is_up_and_not_ready(web: Web, folder: Path) -
 
 def test_it_is_ready_as_soon_as_the_index_can_be_opened(web: Web, folder: Path) -> None:
     (folder / ".contextive").unlink()
-    answer = web.get("/readyz")
-    assert (answer.status, answer.json["status"]) == (200, "ready")
-    assert "dependencies" not in answer.json
+    wait_until(lambda: web.get("/readyz").status == 200, "the index to be opened", 10.0)
+    wait_until(lambda: web.get("/readyz").json["status"] == "ready", "the first run", 30.0)
+    assert "dependencies" not in web.get("/readyz").json
     wait_until(lambda: web.get("/healthz").json["status"] == "ok", "the first run", 30.0)
     checks = web.get("/healthz").json["checks"]
     assert {"coverage", "audit", "scheduler", "backup", "index"} <= set(checks)

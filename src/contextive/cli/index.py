@@ -16,7 +16,7 @@ from contextive.cli.parser import add_project_options
 from contextive.cli.progress import progress_bar
 from contextive.cli.roots import open_host
 from contextive.cli.tables import left_out, print_results, print_status
-from contextive.errors import NotFound, Unavailable, UsageError
+from contextive.errors import ConfigError, NotFound, Unavailable, UsageError
 
 if TYPE_CHECKING:
     from contextive.ingest.indexer import Outcome, Progress
@@ -94,15 +94,31 @@ def configure_status(parser: argparse.ArgumentParser) -> None:
 
 
 def run_status(options: argparse.Namespace) -> int:
-    from contextive.ops.index_status import status_of
+    """Print the facts of the index and the health of the project. 1 says that the index cannot be read."""
+    from contextive.ops.index_status import health_of, status_of
+    from contextive.packs.introspect import HealthCheck
 
-    with _index(options) as index:
-        status = status_of(index)
+    status: dict[str, Any]
+    try:
+        host = open_host(options)
+    except ConfigError as error:
+        status = {
+            "health": health_of(
+                [HealthCheck("config", False, error.message, error.hint or "Run contextive-mcp check.")]
+            )
+        }
+    else:
+        try:
+            status = {"health": health_of(host.checks())}
+            if "index" not in status["health"]["reasons"]:
+                status = status_of(host.index(), status["health"])
+        finally:
+            host.close()
     if options.json:
         print(json.dumps(status, ensure_ascii=False))
     else:
         print_status(status)
-    return 0
+    return 0 if "store" in status else 1
 
 
 ##= docs/spec/knowledge.md#requests-of-km-search

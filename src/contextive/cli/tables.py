@@ -82,11 +82,18 @@ def left_out(skipped: Mapping[str, int]) -> str:
 def _status_rows(status: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
     from rich.markup import escape
 
+    health = status["health"]
+    rows: list[tuple[str, RenderableType]] = [
+        ("health", "[green]ok[/]" if health["status"] == "ok" else f"[bold red]{health['status']}[/]"),
+        *(("", f"[yellow]{escape(name)}: {escape(reason)}[/]") for name, reason in health["reasons"].items()),
+    ]
+    if "store" not in status:
+        return rows
     store, run = status["store"], status["last_run"]
     vectors = sum(status["vectors"].values())
     to_make = f", [yellow]{status['vectors_to_make']} to make[/]" if status["vectors_to_make"] else ""
     size = store.get("database_bytes", 0) / 1_000_000
-    rows = [
+    rows += [
         ("files", f"{status['files']}  [dim]{escape(_plain(status['by_type']))}[/]"),
         ("chunks", f"{status['chunks']}"),
         ("vectors", f"{vectors}{to_make}  [dim]{escape(', '.join(status['vectors']))}[/]"),

@@ -6,7 +6,6 @@ import os
 import shutil
 import socket
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -63,22 +62,16 @@ def _configuration(loaded: LoadedConfig) -> Finding:
 
 
 def _state(project: Path, loaded: LoadedConfig) -> Finding:
+    from contextive.store.sqlite.directory import write_problem
+
     folder = project / loaded.config.store.state_path
-    nearest = next(path for path in (folder, *folder.parents) if path.exists())
-    try:
-        with tempfile.TemporaryFile(dir=nearest):
-            pass
-    except OSError as failure:
-        return Finding(
-            "state",
-            False,
-            f"The state directory cannot be written ({failure.strerror}).",
-            "Set store.statePath elsewhere.",
-        )
+    nearest = next(path for path in (folder, *folder.parents) if path.is_dir())
+    if problem := write_problem(nearest):
+        remedy = "Free some space, or set store.statePath to a directory that can be written."
+        return Finding("state", False, problem, remedy)
     free = shutil.disk_usage(nearest).free
     shown = f"{free / 1e9:.0f} GB" if free >= 1e10 else f"{free / 1e6:.0f} MB"
-    enough = free > 100_000_000
-    return Finding("state", enough, f"The state directory can be written; {shown} are free.", "Free some space.")
+    return Finding("state", True, f"The state directory can be written; {shown} are free.")
 
 
 def _packs(loaded: LoadedConfig) -> Iterator[Finding]:

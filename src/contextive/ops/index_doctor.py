@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 from contextive.config import LoadedConfig
 from contextive.errors import ContextiveError
 from contextive.ops.finding import Finding
+from contextive.packs.knowledge.health import no_index_yet
 
 if TYPE_CHECKING:
+    from contextive.packs.introspect import HealthCheck
     from contextive.search.index import Index
     from contextive.server.host import Host
     from contextive.store.values import Discrepancy
@@ -26,6 +28,8 @@ _START_OVER = (
     "End the servers of this project, then run contextive-mcp ingest: the file is set aside and made anew, with what can be "
     "read of votes and history. contextive-mcp restore brings a backup back."
 )
+_SHARED_CHECKS = frozenset({"repair", "watcher"})
+"""Checks of the server's health that are reported here as they are."""
 _OLD_BACKUP_DAYS = 30
 _CATCH_UP_SECONDS = 3.0
 _LOOK_SECONDS = 0.5
@@ -41,7 +45,8 @@ def examine_index(loaded: LoadedConfig) -> Iterator[Finding]:
         return
     folder = loaded.project / loaded.config.store.state_path
     if not (folder / "index.db").exists():
-        yield _missing(loaded)
+        missing = no_index_yet(loaded.config.knowledge.auto_ingest)
+        yield Finding(missing.name, missing.ok, missing.detail, missing.remedy)
         return
     try:
         faults = list(_row_faults(folder))
@@ -63,12 +68,6 @@ def examine_index(loaded: LoadedConfig) -> Iterator[Finding]:
         yield Finding("index", False, error.message, error.hint or "Run contextive-mcp verify.")
     finally:
         host.close()
-
-
-def _missing(loaded: LoadedConfig) -> Finding:
-    makes_itself = loaded.config.knowledge.auto_ingest
-    then = " A server makes it when it starts; so does contextive-mcp ingest." if makes_itself else ""
-    return Finding("index", makes_itself, f"There is no index yet.{then}", "Run contextive-mcp ingest.")
 
 
 def _row_faults(folder: Path) -> Iterator[Discrepancy]:
@@ -96,10 +95,13 @@ def _opened(host: Host) -> Iterator[Finding]:
         yield Finding(
             "index", False, _sentences(faults), "Search once and look again; else run contextive-mcp rebuild."
         )
+    checks = {check.name: check for check in host.checks() if not check.ok}
+    for name in _SHARED_CHECKS & checks.keys():
+        yield Finding(name, False, checks[name].detail, checks[name].remedy)
     keeper = index.store.lease_holder("keeper")
     yield _lease(index, keeper)
     yield _files(host, index, keeper)
-    yield from _vectors(index, keeper)
+    yield _vectors(index, checks.get("embeddings"))
     yield _backups(host, index)
     yield from _schedule(host, index)
 
@@ -142,43 +144,34 @@ def _differences(index: Index) -> tuple[int, int]:
     return len(outcome.changed), len(outcome.removed)
 
 
-def _vectors(index: Index, keeper: str | None) -> Iterator[Finding]:
+def _vectors(index: Index, failing: HealthCheck | None) -> Finding:
     from contextive.search.embedding.opening import open_embedder
 
     wanted = index.settings.embedding
     if wanted.model == "none":
-        yield Finding("vectors", True, "None are wanted: search is by words alone.")
-        return
+        return Finding("vectors", True, "None are wanted: search is by words alone.")
     try:
         model = open_embedder(wanted.model, url=wanted.url, key=wanted.key).model
     except ContextiveError as error:
-        yield Finding(
+        return Finding(
             "vectors",
             False,
             f"The model {wanted.model} cannot be used, so search is by words alone: {error.message}",
             error.hint or "Set knowledge.embeddingModel to another one.",
         )
-        return
     counts = index.store.vector_counts()
-    made = counts.get(model, 0)
     others = sorted(other.name for other, count in counts.items() if other != model and count)
-    chunks = index.store.health()["counts"]["chunk"]
-    remedy = "Run contextive-mcp ingest, which makes them."
-    if made >= chunks:
-        yield Finding("vectors", True, f"All {chunks} chunks have one of {model.name}.")
-    elif not made and others:
-        yield Finding(
+    if not counts.get(model) and others:
+        return Finding(
             "vectors",
             False,
             f"They are of another model ({', '.join(others)}) than the configured {model.name}; until new ones are made search "
             "is by words alone.",
-            remedy,
+            "Run contextive-mcp ingest, which makes them.",
         )
-    elif not made:
-        yield Finding("vectors", False, f"None of {chunks} chunks has one, so search is by words alone.", remedy)
-    else:
-        detail = f"{chunks - made} of {chunks} chunks have none yet."
-        yield Finding("vectors", keeper is not None, detail, remedy)
+    if failing is not None:
+        return Finding("vectors", False, failing.detail, failing.remedy)
+    return Finding("vectors", True, f"All {index.store.health()['counts']['chunk']} chunks have one of {model.name}.")
 
 
 def _backups(host: Host, index: Index) -> Finding:

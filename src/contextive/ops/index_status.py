@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from contextive.packs.introspect import HealthCheck
 from contextive.search.index import Index
 
 
-def status_of(index: Index) -> dict[str, Any]:
+def health_of(checks: Sequence[HealthCheck]) -> dict[str, Any]:
+    """The same verdict as `/healthz`, with the reason for each part that does not work."""
+    reasons = {check.name: check.reason for check in checks if not check.ok}
+    return {"status": "degraded" if reasons else "ok", "reasons": reasons}
+
+
+def status_of(index: Index, health: Mapping[str, Any]) -> dict[str, Any]:
     """The facts of an index, the most asked for first."""
     as_of = index.as_of()
     run = index.last_run()
     totals = index.store.totals()
     return {
+        "health": health,
         "files": sum(of_type.files for of_type in totals.values()),
         "by_type": {kind: of_type.files for kind, of_type in sorted(totals.items())},
         "chunks": sum(of_type.chunks for of_type in totals.values()),

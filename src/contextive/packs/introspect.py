@@ -21,11 +21,18 @@ pack = Pack(
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """One thing that can be well or not, in words fit for a client."""
+    """One part of the server that works or does not, described for clients and people."""
 
     name: str
     ok: bool
     detail: str
+    remedy: str = ""
+    """What to do about it; shown after the detail where the part does not work."""
+
+    @property
+    def reason(self) -> str:
+        """The detail and, for a part that does not work, the remedy."""
+        return self.detail if self.ok or not self.remedy else f"{self.detail} {self.remedy}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +113,7 @@ async def server_info(_input: NoInput, ctx: Context) -> ServerInfo:
     labels=("introspection",),
     invocation_hints="when answers look wrong or a tool fails",
 )
-async def health(_input: NoInput, ctx: Context) -> Health:
+def health(_input: NoInput, ctx: Context) -> Health:
     return health_report(ctx.service(ServerFacts).checks())
 
 
@@ -177,7 +184,7 @@ def health_report(checks: Sequence[HealthCheck]) -> Health:
     return Health(
         status=status,
         timestamp=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        checks=[Check(name=check.name, ok=check.ok, detail=check.detail) for check in checks],
+        checks=[Check(name=check.name, ok=check.ok, detail=check.reason) for check in checks],
     )
 
 

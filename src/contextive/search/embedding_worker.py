@@ -8,6 +8,7 @@ from typing import Final
 
 from contextive.search.embedding.protocol import Embedder
 from contextive.store.protocol import Store
+from contextive.store.values import STATE_VECTOR_MODEL
 
 BATCH_CHUNKS: Final = 64
 """Chunks between two commits: what an interrupted run has to do again at most."""
@@ -24,6 +25,11 @@ def embed_pending(
     The store keeps what is done: a run that is stopped or killed goes on where it was, and a chunk whose text is unchanged
     is never embedded again. `progress` hears how many are done, and of how many.
     """
+    model = f"{embedder.model.name}/{embedder.model.dimensions}"
+    if store.state(STATE_VECTOR_MODEL) != model:
+        # From now on every answer counts the chunks that lack an embedding of this model.
+        with store.transaction() as writer:
+            writer.put_state(STATE_VECTOR_MODEL, model)
     done = 0
     before: tuple[tuple[int, str], ...] = ()
     while not stop.is_set():

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from contextive.errors import ContextiveError, Unavailable
 from contextive.ingest.settings import TURN_SECONDS, IngestRequest, IngestSettings, ReportSettings
+from contextive.store.values import STATE_VECTOR_MODEL
 from contextive.workspace.shared_look import SharedLook
 
 if TYPE_CHECKING:
@@ -312,6 +313,31 @@ class Index:
         if self._keeper is not None:
             shown["keeper"] = self._keeper.state
         return shown
+
+    def state_problem(self) -> str:
+        """Why nothing can be written to the state directory; empty if it can."""
+        from contextive.store.sqlite.directory import write_problem
+
+        return write_problem(self.settings.state_dir)
+
+    def watcher_problem(self) -> str:
+        """Why changed files are not indexed, by this process or by the one that follows the files; empty if they are."""
+        from contextive.search.keeper import recorded_problem
+
+        return (self._keeper.problem if self._keeper is not None else "") or recorded_problem(self.store)
+
+    def embedding_problem(self) -> str:
+        """Why searches do without the embeddings of some chunks; empty if every chunk has one, or none are wanted."""
+        if self.settings.embedding.model == "none":
+            return ""
+        chunks = sum(of_type.chunks for of_type in self.store.totals().values())
+        missing = self.as_of().pending_vectors if self.store.state(STATE_VECTOR_MODEL) else chunks
+        if not missing:
+            return ""
+        reason = f" {self._keeper.embedding_problem}" if self._keeper is not None else ""
+        return (
+            f"{missing} of {chunks} chunks have no embedding yet, so search finds them by words only.{reason}".rstrip()
+        )
 
     def coverage(self, most: int) -> dict[str, Any]:
         """What the index holds now; at most so many files by name."""

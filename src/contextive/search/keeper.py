@@ -6,22 +6,26 @@ one takes over. Indexing and embedding run in threads of their own, so that a sa
 
 from __future__ import annotations
 
+import contextlib
+import json
 import logging
 import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contextive.errors import ContextiveError
+from contextive.errors import ContextiveError, Unavailable
 from contextive.ingest.settings import IngestRequest
 from contextive.search.happenings import Observer, WatcherRan, nobody
 
 if TYPE_CHECKING:
     from contextive.search.index import Index
+    from contextive.store.protocol import Store
 
 logger = logging.getLogger(__name__)
 
 LEASE = "keeper"
+_PROBLEM_KEY = "watcher_problem"
 _START_SECONDS = 0.5
 _LEASE_SECONDS = 1.0
 _SWEEP_SECONDS = 300.0
@@ -29,6 +33,7 @@ _POLL_SECONDS = 5.0
 _RETRY_SECONDS = 5.0
 _DEBOUNCE_MILLISECONDS = 150
 _TICK_MILLISECONDS = 1_000
+_POLLING = f"The system does not report file changes; files are checked every {_POLL_SECONDS:.0f} seconds instead."
 
 
 class Keeper:
@@ -43,6 +48,10 @@ class Keeper:
         self.first_run_done = threading.Event()
         self.pending_files = 0
         self.state = "waiting"
+        self.problem = ""
+        """Why changed files may not be indexed; empty while they are."""
+        self.embedding_problem = ""
+        """Why embeddings are not computed; empty while they are."""
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
@@ -74,18 +83,21 @@ class Keeper:
                 self._failed(error)
                 continue
             if lease is None:
-                self.state = "another process keeps the index"
+                self.state, self.problem = "another process keeps the index", ""
                 self.first_run_done.set()
                 self._stop.wait(_LEASE_SECONDS)
                 continue
             try:
                 self._run()
                 self._follow()
+            except Exception as error:  # a thread that ended here would leave the index behind the files unnoticed
+                logger.exception("the watcher failed and starts again")
+                self._failed(Unavailable(f"The watcher failed ({type(error).__name__})."))
             finally:
                 lease.release()
 
-    def _run(self) -> bool:
-        """Whether the index is in step now."""
+    def _run(self, known_problem: str = "") -> bool:
+        """Whether the index is in step now. `known_problem` is what to report all the same after a run that worked."""
         self.state = "indexing"
         try:
             self._index.ingest(IngestRequest(profile="auto"), stop=self._stop, always_record=False)
@@ -99,14 +111,19 @@ class Keeper:
         self._observer(WatcherRan(True))
         self.pending_files = 0
         self.state = "watching"
+        self._report_problem(known_problem)
         self._embed.set()
         return True
 
     def _follow(self) -> None:
-        """Run again whenever files change. Where the system cannot tell, look every few seconds."""
+        """Run again whenever files change, until the project directory is replaced by another one.
+
+        Where the system does not report changes, check the files every few seconds, and try to watch again after a while.
+        """
         from watchfiles import watch
 
         root, state_dir = self._index.settings.root, self._index.settings.state_dir
+        watched = _identity(root)
         looked_at = float("-inf")
         is_behind = False
         try:
@@ -121,6 +138,8 @@ class Keeper:
                 yield_on_timeout=True,
                 raise_interrupt=False,
             ):
+                if _identity(root) != watched:
+                    return  # a watch stays with the directory that it was opened on
                 changes = [path for _change, path in seen if is_of_interest(root, path, state_dir)]
                 # The first tick looks again: a file may have been saved after the first run and before the watch.
                 if changes or is_behind or time.monotonic() - looked_at > _SWEEP_SECONDS:
@@ -128,11 +147,11 @@ class Keeper:
                     is_behind = not self._run()
                     looked_at = time.monotonic()
         except (OSError, RuntimeError) as error:
-            logger.warning(
-                "changes of files are not told by this system, so they are looked for: %s", type(error).__name__
-            )
-            while not self._stop.wait(_POLL_SECONDS):
-                self._run()
+            logger.warning("file changes are not reported by the system, so files are polled: %s", type(error).__name__)
+            until = time.monotonic() + _SWEEP_SECONDS
+            while time.monotonic() < until and not self._stop.is_set():
+                self._run(_POLLING)
+                self._stop.wait(_POLL_SECONDS)
 
     def _keep_vectors(self) -> None:
         while True:
@@ -142,19 +161,45 @@ class Keeper:
                 return
             try:
                 self._index.embed(stop=self._stop)
+                self.embedding_problem = ""
             except (ContextiveError, OSError) as error:
-                logger.warning("vectors are not made: %s", _sentence(error))
+                self.embedding_problem = error.message if isinstance(error, ContextiveError) else _sentence(error)
+                logger.warning("embeddings are not computed: %s", _sentence(error))
                 self._stop.wait(_RETRY_SECONDS)
 
     def _failed(self, error: ContextiveError | OSError) -> None:
         message = error.message if isinstance(error, ContextiveError) else _sentence(error)
         self.state = f"failed: {message}"
+        if not self._stop.is_set():
+            self._report_problem(f"Changed files are not indexed: {message}")
         logger.warning("the index is not kept up to date: %s", _sentence(error))
         self._stop.wait(_RETRY_SECONDS)
+
+    def _report_problem(self, problem: str) -> None:
+        """Record why files are not followed, in the store too, so that other processes can report it."""
+        if problem != self.problem:
+            self.problem = problem
+            with contextlib.suppress(ContextiveError), self._index.store.transaction() as writer:
+                writer.put_state(_PROBLEM_KEY, json.dumps({"holder": self._holder, "problem": problem}))
 
 
 def _sentence(error: ContextiveError | OSError) -> str:
     return error.sentence() if isinstance(error, ContextiveError) else f"{error.strerror or 'The system refuses'}."
+
+
+def recorded_problem(store: Store) -> str:
+    """Why the process that follows the files cannot do so; empty where it can, or where there is none."""
+    holder = store.lease_holder(LEASE)
+    recorded = json.loads(store.state(_PROBLEM_KEY) or "{}")
+    return str(recorded.get("problem", "")) if holder is not None and recorded.get("holder") == holder else ""
+
+
+def _identity(directory: Path) -> tuple[int, int] | None:
+    try:
+        found = directory.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def is_of_interest(root: Path, path: str, state_dir: Path) -> bool:

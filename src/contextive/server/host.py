@@ -78,6 +78,8 @@ class Host:
         self.mode: Mode = mode
         self.state_key = os.urandom(32)
         self.generation = 1
+        self.refused_config: ContextiveError | None = None
+        """Why the newest configuration was refused; None while it is in force."""
         self.metrics: Metrics | None = None
         self._extra_packs = tuple(extra_packs)
         self._doors: dict[str, McpDoor] = {}
@@ -204,6 +206,7 @@ class Host:
     def render_metrics(self) -> bytes:
         """All metrics as they are now, with what other processes did to the index."""
         metrics = self.enable_metrics()
+        metrics.index.show_health({check.name: check.ok for check in self.checks()})
         if self._index is not None:
             with contextlib.suppress(ContextiveError):  # an index that cannot be read is told by /readyz
                 metrics.index.look_at(self._index.store)
@@ -222,6 +225,7 @@ class Host:
         assembly = await asyncio.to_thread(assemble, loaded.config, self._extra_packs)
         before_config = self.loaded.config
         former, self.loaded, self.assembly, self._pack_names = self.assembly, loaded, assembly, {}
+        self.refused_config = None
         if former.gateway is not None:
             former.gateway.close()
         self.dispatcher.registry, self.dispatcher.limits = assembly.registry, limits_of(loaded.config)
@@ -325,12 +329,17 @@ class Host:
                 await door.hub.announce_resource(uri)
 
     def checks(self) -> list[HealthCheck]:
-        """What can be said about this server's health without asking anybody outside it."""
+        """What every report of health says: `/healthz`, `/readyz`, the health tools, `doctor` and `status`."""
         from contextive.packs.introspect import HealthCheck
 
-        problems = self.assembly.problems
+        problems, refused = self.assembly.problems, self.refused_config
         return [
-            HealthCheck("config", True, f"{self.loaded.source}, generation {self.generation}"),
+            HealthCheck(
+                "config",
+                refused is None,
+                refused.message if refused else f"{self.loaded.source}, generation {self.generation}",
+                (refused and refused.hint) or "Run contextive-mcp check.",
+            ),
             HealthCheck(
                 "plugins",
                 not problems,
@@ -340,25 +349,20 @@ class Host:
         ]
 
     def _index_checks(self) -> list[HealthCheck]:
-        """Those of the index, where this process has opened it."""
-        if self._index is None:
-            return []
-        from contextive.ingest.schedule import SchedulePlan
-        from contextive.packs.knowledge.health import index_checks
-
-        return index_checks(self._index, self.services.get(SchedulePlan), is_kept=self._index.is_kept)
-
-    def dependencies(self) -> list[HealthCheck]:
-        """What has to be there before a question can be answered."""
+        """Those of the index. A server whose clients have no use for the index does not open it for them."""
         if self.is_remote or "knowledge" not in self.assembly.registry.packs:
             return []
-        from contextive.packs.introspect import HealthCheck
+        if self._index is None and self.mode != "http" and not self.profile.uses_index:
+            return []
+        from contextive.ingest.schedule import SchedulePlan
+        from contextive.packs.knowledge.health import index_checks, no_index_yet
 
-        try:
-            generation = self.index().store.generation()
-        except ContextiveError as error:
-            return [HealthCheck("index", False, error.message)]
-        return [HealthCheck("index", True, f"generation {generation}")]
+        indexes_itself = self.config.knowledge.auto_ingest
+        if self.mode == "in-process" and not (self.state_dir / "index.db").exists():
+            return [no_index_yet(indexes_itself)]
+        index = self.index()
+        is_kept = index.is_kept or (indexes_itself and self.mode != "in-process")
+        return index_checks(index, self.services.get(SchedulePlan), is_kept=is_kept)
 
     def _remembered(self, profile: Profile) -> tuple[object, object, object]:
         """What clients of a profile may have cached, per scope."""

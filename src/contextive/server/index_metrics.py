@@ -107,6 +107,9 @@ class IndexMetrics:
                 *((name, f"{key.replace('_', ' ')} in the last lifecycle report") for key, name in _LIFECYCLE.items()),
             )
         }
+        self._healthy = gauge(
+            "contextive_check_ok", "Whether a part of the server works, as /healthz reports it", ["check"]
+        )
         self._profiles: set[str] = set()
         self._seen_runs: dict[str, float] = {}
         self._seen_reports: dict[ReportKind, float] = {}
@@ -176,6 +179,11 @@ class IndexMetrics:
 
     def count_refused_cypher(self) -> None:
         self._cypher.inc()
+
+    def show_health(self, checks: Mapping[str, bool]) -> None:
+        """Have one series for each check of the server's health: 1 where the part works, else 0."""
+        for name, ok in checks.items():
+            self._healthy.labels(name).set(ok)
 
     def look_at(self, store: Store) -> None:
         """Bring the gauges in step with what the store says, whichever process made it so."""

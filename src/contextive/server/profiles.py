@@ -22,6 +22,13 @@ class Profile:
     """The only protocol version that `initialize` answers with; None negotiates."""
     with_plugins: bool = False
 
+    ##= docs/spec/knowledge.md#keeping-in-step
+    ##% A server on a pipe whose profile has neither notes nor knowledge MUST NOT index.
+    @property
+    def uses_index(self) -> bool:
+        """Whether a client of this profile alone has any use for the index."""
+        return not {"notes", "knowledge"}.isdisjoint(self.packs)
+
 
 ##= docs/spec/spexus.md#server-info
 ##% The result MUST have a `serverInfo` with the name `spexus mcp`.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from datetime import UTC, datetime
 from typing import Any
 
 from pydantic_core import from_json
@@ -80,17 +79,20 @@ class RestDoor:
             }
         )
 
-    async def healthz(self, _request: Request) -> Response:
-        """Anybody may ask this, so many askers within a second share one answer."""
+    async def _examine(self) -> Health:
+        """Anyone may ask for health, so requests within a second share one report."""
         async with self._examining:
             if self._health is None or time.monotonic() - self._health[0] > _HEALTH_SECONDS:
                 report = health_report(await run_beside_handlers(self._host.checks))
                 self._health = (time.monotonic(), report)
-            report = self._health[1]
+            return self._health[1]
+
+    async def healthz(self, _request: Request) -> Response:
+        report = await self._examine()
         return JSONResponse(
             {
                 "status": "ok" if report.status == "healthy" else "degraded",
-                "checks": {check.name: {"ok": check.ok, "detail": check.detail} for check in report.checks},
+                "checks": _checks_by_name(report),
                 "timestamp": report.timestamp,
             }
         )
@@ -98,18 +100,21 @@ class RestDoor:
     ##= docs/spec/gateway.md#routes
     ##% The path `/readyz` MUST answer with 503 while the index cannot be opened.
     async def readyz(self, _request: Request) -> Response:
-        """Whether questions can be answered: the index opens, and can be read."""
-        async with self._examining:
-            found = await run_beside_handlers(self._host.dependencies)
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        if all(check.ok for check in found):
-            return JSONResponse({"status": "ready", "timestamp": now})
-        dependencies = {check.name: {"ok": check.ok, "detail": check.detail} for check in found}
-        return JSONResponse({"status": "degraded", "dependencies": dependencies, "timestamp": now}, 503)
+        """Whether questions can be answered: the index opens and can be read. Other faults are reported with 200."""
+        report = await self._examine()
+        if report.status == "healthy":
+            return JSONResponse({"status": "ready", "timestamp": report.timestamp})
+        body = {"status": "degraded", "dependencies": _checks_by_name(report), "timestamp": report.timestamp}
+        is_open = all(check.ok for check in report.checks if check.name == "index")
+        return JSONResponse(body, 200 if is_open else 503)
 
     async def metrics(self, _request: Request) -> Response:
         content_type = self._host.enable_metrics().content_type
         return Response(await run_beside_handlers(self._host.render_metrics), headers={"content-type": content_type})
+
+
+def _checks_by_name(report: Health) -> dict[str, dict[str, Any]]:
+    return {check.name: {"ok": check.ok, "detail": check.detail} for check in report.checks}
 
 
 def caller_of(request: Request) -> Caller:

@@ -15,7 +15,6 @@ from contextive.config.discovery import FILE_NAMES
 from contextive.errors import ContextiveError
 from contextive.server.host import Host
 from contextive.server.logs import LogPipeline
-from contextive.server.profiles import Profile
 from contextive.server.tracing import enable_tracing
 
 logger = logging.getLogger(__name__)
@@ -66,7 +65,7 @@ async def _serve(
     changed = asyncio.Event()
     _on_signals(stop, changed)
     background = [asyncio.create_task(_reload_on(changed, host, reload))]
-    if pipe is None or asks_index(host.profile):
+    if pipe is None or host.profile.uses_index:
         background.append(asyncio.create_task(_keep_index(host)))
     background.append(asyncio.create_task(_watch_resources(host)))
     background.append(asyncio.create_task(_keep_schedule(host)))
@@ -90,13 +89,6 @@ async def _serve(
             task.cancel()
         await asyncio.gather(*background, return_exceptions=True)
         await asyncio.to_thread(host.close)
-
-
-##= docs/spec/knowledge.md#keeping-in-step
-##% A server on a pipe whose profile has neither notes nor knowledge MUST NOT index.
-def asks_index(profile: Profile) -> bool:
-    """Whether a client of that profile alone has any use for the index."""
-    return not {"notes", "knowledge"}.isdisjoint(profile.packs)
 
 
 async def _keep_index(host: Host) -> None:
@@ -140,6 +132,7 @@ async def _reload_on(changed: asyncio.Event, host: Host, reload: Callable[[], Lo
             loaded = await asyncio.to_thread(reload)
             await host.adopt(loaded)
         except ContextiveError as error:
+            host.refused_config = error
             logger.error("the new configuration was refused, the old one stays: %s", error.sentence())
 
 
@@ -161,10 +154,13 @@ async def _watch_config(host: Host, changed: asyncio.Event, reload: Callable[[],
     """
     await asyncio.sleep(_LOOK_SECONDS)  # the first answer goes first
     seen = _signature(host.loaded)
-    with contextlib.suppress(ContextiveError):
-        # It may have changed after it was read and before the first look.
-        if (await asyncio.to_thread(reload)).config != host.config:
-            changed.set()
+    try:
+        # It may have changed after it was read and before the first signature.
+        has_changed = (await asyncio.to_thread(reload)).config != host.config
+    except ContextiveError:
+        has_changed = True  # the reload reports why it is refused
+    if has_changed:
+        changed.set()
     while True:
         await asyncio.sleep(_LOOK_SECONDS)
         now = _signature(host.loaded)

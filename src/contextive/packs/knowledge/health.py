@@ -38,9 +38,11 @@ class HealthAnswer(Shape):
     invocation_hints="when answers look stale or wrong",
 )
 def health_summary(_given: NoInput, ctx: Context) -> HealthAnswer:
-    index = index_of(ctx)
-    as_of = shown_as_of(index.as_of())  # opens the index, which the checks then speak of
     report = health_report(ctx.service(ServerFacts).checks())
+    try:
+        as_of = shown_as_of(index_of(ctx).as_of())
+    except ContextiveError:
+        as_of = {}  # the check named index says why
     return HealthAnswer(
         status="ok" if report.status == "healthy" else "degraded",
         checks={check.name: {"ok": check.ok, "detail": check.detail} for check in report.checks},
@@ -68,18 +70,30 @@ def scheduler_status(_given: NoInput, ctx: Context) -> ScheduleAnswer:
     return ScheduleAnswer(**describe_schedule(ctx.service(SchedulePlan), index_of(ctx).store, time.time()))
 
 
+def no_index_yet(indexes_itself: bool) -> HealthCheck:
+    """The check of a project that was never indexed, which is fine where a server does so when it starts."""
+    then = " A server builds it when it starts; so does contextive-mcp ingest." if indexes_itself else ""
+    return HealthCheck("index", indexes_itself, f"There is no index yet.{then}", "Run contextive-mcp ingest.")
+
+
+##= docs/spec/host.md#health
+##% Every place that reports health MUST report the same reasons.
 def index_checks(index: Index, plan: SchedulePlan, *, is_kept: bool, now: float | None = None) -> list[HealthCheck]:
-    """What can be said about an index without work: one question each to the store."""
+    """Every check of an index. Each costs at most a query or the write of one small file."""
     now = time.time() if now is None else now
+    found = [_state_directory(index)]
     try:
-        return list(_checks(index, plan, is_kept, now))
+        found += _checks(index, plan, is_kept, now)
     except ContextiveError as error:
-        return [HealthCheck("index", False, error.message)]
+        found.append(HealthCheck("index", False, error.message, error.hint or ""))
+    return found
 
 
 def _checks(index: Index, plan: SchedulePlan, is_kept: bool, now: float) -> Iterator[HealthCheck]:
     as_of = index.as_of()
     yield HealthCheck("index", True, f"generation {as_of.generation}, {as_of.pending_vectors} vectors pending")
+    yield _embeddings(index)
+    yield _watcher(index)
     yield _coverage(index, plan, is_kept, now)
     last = index.last_run()
     yield HealthCheck(
@@ -90,6 +104,25 @@ def _checks(index: Index, plan: SchedulePlan, is_kept: bool, now: float) -> Iter
         name = "scheduler" if job.name == "ingest" else job.name
         detail = "off" if not job.enabled else "failed or late" if job.name in late else "on"
         yield HealthCheck(name, job.name not in late, detail)
+
+
+def _state_directory(index: Index) -> HealthCheck:
+    problem = index.state_problem()
+    remedy = "Free some space, or set store.statePath to a directory that can be written."
+    return HealthCheck("state", not problem, problem or "can be written", remedy)
+
+
+def _embeddings(index: Index) -> HealthCheck:
+    problem = index.embedding_problem()
+    remedy = "A running server computes them; so does contextive-mcp ingest."
+    return HealthCheck("embeddings", not problem, problem or "complete", remedy)
+
+
+def _watcher(index: Index) -> HealthCheck:
+    problem = index.watcher_problem()
+    is_followed = index.is_kept or index.store.lease_holder("keeper") is not None
+    detail = problem or ("files are followed" if is_followed else "no server follows the files now")
+    return HealthCheck("watcher", not problem, detail, "See the log of the server, and restart it.")
 
 
 ##= docs/spec/knowledge.md#km-health-summary

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import shutil
 import sys
 import threading
 from pathlib import Path
@@ -16,6 +18,7 @@ _NETWORK_SYSTEMS = frozenset(
      "fuse.rclone", "lustre", "ncpfs", "nfs", "nfs4", "smb2", "smb3", "smbfs", "sshfs", "virtiofs"}
 )  # fmt: skip
 _PROBE_BYTES = 65_536
+_LEAST_FREE_BYTES = 16 * 1024 * 1024
 
 
 class StateDirectory:
@@ -80,6 +83,32 @@ def mounted_kind(mounts: str, path: Path) -> str | None:
 
 def takes_writes(directory: Path) -> bool:
     """Whether a file can be written there now: not on a full or broken disk, nor by a process without a free descriptor."""
+    try:
+        _write_probe(directory)
+    except OSError:
+        return False
+    return True
+
+
+def write_problem(directory: Path) -> str:
+    """Why nothing can be written to a state directory; empty where it can, or where there is none yet."""
+    try:
+        _write_probe(directory)
+        free = shutil.disk_usage(directory).free
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return "The disk of the state directory is full."
+        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+            return "The state directory is read-only."
+        return f"The state directory cannot be written ({error.strerror})."
+    if free < _LEAST_FREE_BYTES:
+        return f"The disk of the state directory is nearly full: {free / 1e6:.0f} MB are free."
+    return ""
+
+
+def _write_probe(directory: Path) -> None:
     probe = directory / f".probe.{os.getpid()}.{threading.get_ident()}"
     try:
         descriptor = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -88,10 +117,9 @@ def takes_writes(directory: Path) -> bool:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+    finally:
+        with contextlib.suppress(OSError):
             probe.unlink(missing_ok=True)
-    except OSError:
-        return False
-    return True
 
 
 ##= docs/spec/knowledge.md#the-store
