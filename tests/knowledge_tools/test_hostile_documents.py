@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from contextive.cli.call import call_tool
 from contextive.errors import ContextiveError, Forbidden, InvalidRequest
-from contextive.ingest.document_rules import TEXT_ENDINGS, Place, check_place, is_protected, parse_destination
+from contextive.ingest.document_rules import TEXT_ENDINGS, Place, check_place, parse_destination
+from contextive.ingest.writing_rules import is_protected
 from contextive.search.index import Index
 from contextive.server.host import Host
 

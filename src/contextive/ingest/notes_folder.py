@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from contextive.errors import Conflict, Forbidden, TimedOut, TooLarge, Unavailable
+from contextive.ingest.writing_rules import check_name, check_text
 from contextive.workspace.handles import sync_names
 
 MAX_NOTE_BYTES = 4 * 1024 * 1024
@@ -122,6 +123,8 @@ class FolderWriter:
     ##= docs/spec/notes.md#rules-of-writing
     ##% A note MUST be written whole or not at all.
     def _stage(self, folder: int, name: str, text: str, *, replaces: bool) -> None:
+        check_name(name)
+        check_text(text)
         data = text.encode("utf-8", "surrogateescape")
         if len(data) > MAX_NOTE_BYTES:
             raise TooLarge(f"A note has at most {MAX_NOTE_BYTES} bytes.", hint="Split it.")
