@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -371,8 +372,8 @@ def test_a_secret_is_refused_wherever_it_would_be_written(
     note = editor.create_page("P", "one").note
     before = texts(service.root)
     for change in (
-        lambda: editor.create_page("Q", secret),
-        lambda: editor.update_page("p", note.version, content=secret),
+        partial(editor.create_page, "Q", secret),
+        partial(editor.update_page, "p", note.version, content=secret),
     ):
         with pytest.raises(Forbidden, match="private key or a token"):
             change()
@@ -384,11 +385,11 @@ def test_a_token_in_a_title_or_a_tag_is_refused(editor: NotesEditor, service: No
     write(service.root, "notes/plain.md", "No title.")
     before = texts(service.root)
     for change in (
-        lambda: editor.create_page(TOKEN),
-        lambda: editor.create_page("Q", tags=[TOKEN]),
-        lambda: editor.update_page("p", note.version, tags=["a", TOKEN]),
-        lambda: editor.rename_page("p", title=f"It is {TOKEN}"),
-        lambda: editor.rename_page("plain", title=TOKEN),
+        partial(editor.create_page, TOKEN),
+        partial(editor.create_page, "Q", tags=[TOKEN]),
+        partial(editor.update_page, "p", note.version, tags=["a", TOKEN]),
+        partial(editor.rename_page, "p", title=f"It is {TOKEN}"),
+        partial(editor.rename_page, "plain", title=TOKEN),
     ):
         with pytest.raises(Forbidden):
             change()
