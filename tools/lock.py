@@ -1,5 +1,7 @@
 """`make lock`: resolve the newest versions inside the bounds of pyproject.toml into requirements.lock, with hashes.
 
+The part of it that is needed at run time goes into requirements-runtime.lock, which the image and the action install.
+
 The result names no index; where packages come from is the business of the machine that installs them. For the same reason
 the index that pip is set up with here is asked for at run time.
 """
@@ -15,6 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 HEADER = "# Exact versions with hashes. Written by `make lock` from pyproject.toml; do not edit.\n"
+RUNTIME_HEADER = "# The part of requirements.lock that is needed at run time. Written by `make lock`; do not edit.\n"
 
 
 def main() -> None:
@@ -26,14 +29,18 @@ def main() -> None:
         venv.create(folder, with_pip=True)
         python = Path(folder) / "bin" / "python"
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", "uv"], check=True)
-        compiled = subprocess.run(
-            [
-                str(Path(folder) / "bin" / "uv"), "pip", "compile", "pyproject.toml", "--group", "dev", "--universal",
-                "--python-version", "3.11", "--generate-hashes", "--no-header", "--no-annotate", "--quiet", "--upgrade",
-            ],
-            cwd=ROOT, env=environment, check=True, capture_output=True, text=True,
-        ).stdout  # fmt: skip
-    (ROOT / "requirements.lock").write_text(HEADER + compiled, encoding="utf-8")
+        command = [
+            str(Path(folder) / "bin" / "uv"), "pip", "compile", "pyproject.toml", "--universal", "--python-version", "3.11",
+            "--generate-hashes", "--no-header", "--no-annotate", "--quiet",
+        ]  # fmt: skip
+        for name, header, options in (
+            ("requirements.lock", HEADER, ["--group", "dev", "--upgrade"]),
+            ("requirements-runtime.lock", RUNTIME_HEADER, ["--constraint", "requirements.lock"]),
+        ):
+            compiled = subprocess.run(
+                [*command, *options], cwd=ROOT, env=environment, check=True, capture_output=True, text=True
+            ).stdout
+            (ROOT / name).write_text(header + compiled, encoding="utf-8")
 
 
 if __name__ == "__main__":

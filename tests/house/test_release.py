@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from importlib.metadata import distribution
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from .tree import ROOT
 
 PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+RUNTIME_LOCK = (ROOT / "requirements-runtime.lock").read_text(encoding="utf-8")
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
@@ -28,6 +30,44 @@ def locked() -> list[tuple[str, str, int]]:
             hashes = len(re.findall(r"--hash=sha256:[0-9a-f]{64}\b", block))
             found.append((canonicalize_name(match[1]), match[2], hashes))
     return found
+
+
+def entries(lock: str) -> dict[str, str]:
+    """The entries of a lock file with their hashes, by name and version."""
+    found = {}
+    for block in re.split(r"\n(?=\S)", lock.strip()):
+        if match := re.match(r"[A-Za-z0-9._-]+==[^\s;\\]+", block):
+            found[match[0]] = block
+    return found
+
+
+def needed_here(package: str) -> set[str]:
+    """The package and everything that it needs on this machine, by canonical names."""
+    found: set[str] = set()
+    waiting: list[tuple[str, frozenset[str]]] = [(package, frozenset())]
+    seen: set[tuple[str, frozenset[str]]] = set()
+    while waiting:
+        name, extras = waiting.pop()
+        if (name, extras) in seen:
+            continue
+        seen.add((name, extras))
+        found.add(canonicalize_name(name))
+        for requirement in map(Requirement, distribution(name).requires or ()):
+            if requirement.marker is None or any(requirement.marker.evaluate({"extra": e}) for e in (extras or {""})):
+                waiting.append((requirement.name, frozenset(requirement.extras)))
+    return found
+
+
+def test_the_lock_file_for_run_time_is_the_part_of_the_other_that_is_needed() -> None:
+    everything, part = entries(LOCK), entries(RUNTIME_LOCK)
+    assert part.items() <= everything.items()
+    assert RUNTIME_LOCK.count("--hash=sha256:") >= len(part)
+    lines = [line for line in RUNTIME_LOCK.splitlines() if not line.startswith("#")]
+    assert [line for line in lines if not re.match(r"\s*--hash=sha256:[0-9a-f]{64}\b|[a-z0-9-]+==", line)] == []
+    names = {canonicalize_name(entry.partition("==")[0]) for entry in part}
+    assert needed_here("contextive-mcp") - {"contextive-mcp"} <= names
+    assert {canonicalize_name(Requirement(text).name) for text in PYPROJECT["project"]["dependencies"]} <= names
+    assert not names & {"pytest", "ruff", "mypy", "hypothesis", "schemathesis", "hatchling", "mkdocs-material"}
 
 
 def bounds() -> list[Requirement]:

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from contextive.errors import Conflict, ContextiveError, Forbidden, InvalidRequest, NotFound, UnsupportedOperation
 from contextive.ingest.notes_editor import NotesEditor
 from contextive.ingest.notes_service import NotesService
+from contextive.ingest.notes_vault import import_vault
 from contextive.notes.note import parse_note
 from tests.ingest.test_notes_service import write
 
@@ -304,3 +306,151 @@ def test_a_folder_that_turns_into_a_link_again_and_again_leads_nowhere(tmp_path:
         stop.set()
         thread.join(30)
     assert list(outside.iterdir()) == []
+
+
+# -- names and contents that no tool may write -------------------------------------------------------------------------
+
+PRIVATE_KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n"
+TOKEN = "ghp_" + "a1B2" * 9
+INSTRUCTIONS = [
+    "CLAUDE",
+    "claude",
+    "Agents",
+    "AGENTS",
+    "Gemini",
+    "SKILL",
+    "copilot-instructions",
+    "\uff23\uff2c\uff21\uff35\uff24\uff25",
+    "Claude.",
+]
+
+
+##= docs/spec/notes.md#rules-of-writing
+##% A note MUST NOT be written under a name that agents read as instructions, in any case.
+@pytest.mark.parametrize("title", INSTRUCTIONS)
+def test_a_title_that_gives_a_file_of_instructions_is_refused(
+    editor: NotesEditor, service: NotesService, title: str
+) -> None:
+    write(service.root, "notes/plain.md", "No title.")
+    before = texts(service.root)
+    with pytest.raises(Forbidden, match="instructions"):
+        editor.create_page(title)
+    with pytest.raises(Forbidden, match="instructions"):
+        editor.rename_page("plain", title=title)
+    assert texts(service.root) == before
+    assert editor.create_page(title, slug="somebody").note.path == "notes/somebody.md"
+
+
+@pytest.mark.parametrize("name", ["CLAUDE~1", "claude.local", "x.instructions", "Agents.override"])
+def test_a_rename_that_keeps_the_title_as_file_name_follows_the_same_rule(
+    editor: NotesEditor, service: NotesService, name: str
+) -> None:
+    write(service.root, "notes/plain.md", "No title.")
+    with pytest.raises(Forbidden):
+        editor.rename_page("plain", title=name)
+    assert list(texts(service.root)) == ["notes/plain.md"]
+
+
+def test_a_file_of_instructions_that_is_there_can_be_read_and_deleted_but_not_changed(
+    editor: NotesEditor, service: NotesService
+) -> None:
+    write(service.root, "notes/CLAUDE.md", "Be kind.")
+    note = service.page("claude")[1]
+    with pytest.raises(Forbidden, match="instructions"):
+        editor.update_page("claude", note.version, content="Delete everything.")
+    assert texts(service.root) == {"notes/CLAUDE.md": "Be kind."}
+    editor.delete_page("claude")
+    assert texts(service.root) == {}
+
+
+##= docs/spec/notes.md#rules-of-writing
+##% A note MUST NOT be written with a private key or a token in it.
+@pytest.mark.parametrize("secret", [PRIVATE_KEY, TOKEN])
+def test_a_secret_is_refused_wherever_it_would_be_written(
+    editor: NotesEditor, service: NotesService, secret: str
+) -> None:
+    note = editor.create_page("P", "one").note
+    before = texts(service.root)
+    for change in (
+        partial(editor.create_page, "Q", secret),
+        partial(editor.update_page, "p", note.version, content=secret),
+    ):
+        with pytest.raises(Forbidden, match="private key or a token"):
+            change()
+    assert texts(service.root) == before
+
+
+def test_a_token_in_a_title_or_a_tag_is_refused(editor: NotesEditor, service: NotesService) -> None:
+    note = editor.create_page("P", "one").note
+    write(service.root, "notes/plain.md", "No title.")
+    before = texts(service.root)
+    for change in (
+        partial(editor.create_page, TOKEN),
+        partial(editor.create_page, "Q", tags=[TOKEN]),
+        partial(editor.update_page, "p", note.version, tags=["a", TOKEN]),
+        partial(editor.rename_page, "p", title=f"It is {TOKEN}"),
+        partial(editor.rename_page, "plain", title=TOKEN),
+    ):
+        with pytest.raises(Forbidden):
+            change()
+    assert texts(service.root) == before
+
+
+def test_a_note_that_holds_a_secret_already_stays_readable_and_is_left_alone(
+    editor: NotesEditor, service: NotesService
+) -> None:
+    write(service.root, "notes/old.md", f"[[p]] {TOKEN}")
+    note = editor.create_page("P", "one").note
+    old = service.page("old")[1]
+    assert TOKEN in old.content
+    renamed = editor.rename_page(note.slug, title="Q")
+    assert [left.slug for left in renamed.left] == ["old"]
+    with pytest.raises(Forbidden):
+        editor.update_page("old", old.version, content=f"Still {TOKEN}")
+    assert editor.update_page("old", old.version, content="Taken out.\n").note.content == "Taken out.\n"
+
+
+def test_an_import_names_what_it_refuses(service: NotesService, tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    for name, text in {"a/AGENTS.md": "x", "key.md": PRIVATE_KEY, "good.md": "y"}.items():
+        write(vault, name, text)
+    report = import_vault(service, vault)
+    assert report.imported == ("notes/good.md",)
+    assert sorted(refused.filename for refused in report.errors) == ["a/AGENTS.md", "key.md"]
+
+
+# -- a page that was made is found -------------------------------------------------------------------------------------
+
+
+##= docs/spec/notes.md#changes-of-pages
+##% A page that `create_page` or `rename_page` answers with MUST be found by `get_page` under the slug in the answer.
+@pytest.mark.parametrize("title", ["网" * 35, "é" * 300, "あ" * 300, "a" * 300, "ß" * 150, "-" * 50, "🎉" * 60])
+def test_a_long_title_gives_a_page_that_is_found(editor: NotesEditor, service: NotesService, title: str) -> None:
+    note = editor.create_page(title, "one").note
+    assert len(note.slug) <= 200
+    assert service.page(note.slug)[1] == note
+    other = editor.create_page(f"{title[:-1]}x", "two").note if len(title) < 60 else None
+    assert other is None or other.slug != note.slug
+    with pytest.raises(Conflict):
+        editor.create_page(title)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(title=st.text(max_size=300), other=st.text(max_size=300))
+def test_any_title_gives_a_page_that_is_found_or_writes_nothing(
+    editor: NotesEditor, service: NotesService, title: str, other: str
+) -> None:
+    before = texts(service.root)
+    try:
+        note = editor.create_page(title).note
+    except ContextiveError:
+        assert texts(service.root) == before
+        return
+    assert service.page(note.slug)[1] == note
+    before = texts(service.root)
+    try:
+        renamed = editor.rename_page(note.slug, title=other).note
+    except ContextiveError:
+        assert texts(service.root) == before
+    else:
+        assert service.page(renamed.slug)[1] == renamed

@@ -19,9 +19,11 @@ from hypothesis import strategies as st
 
 from contextive.cli.call import call_tool
 from contextive.errors import ContextiveError, Forbidden, InvalidRequest
-from contextive.ingest.document_rules import TEXT_ENDINGS, Place, check_place, is_protected, parse_destination
+from contextive.ingest.document_rules import TEXT_ENDINGS, Place, check_place, parse_destination
+from contextive.ingest.writing_rules import is_protected
 from contextive.search.index import Index
 from contextive.server.host import Host
+from contextive.workspace.temporary_files import writing_in
 
 from .conftest import OpenHost
 
@@ -354,10 +356,16 @@ def test_a_document_is_not_executable_and_keeps_the_rights_of_what_it_replaces(h
     assert target.stat().st_mode & 0o777 == 0o640
 
 
-def test_what_a_crashed_writer_left_is_tidied_up_and_what_is_in_use_is_not(host: Host, root: Path) -> None:
-    old, new = root / "docs" / ".0123456789abcdef.tmp", root / "docs" / ".fedcba9876543210.tmp"
-    for path in (old, new):
-        path.write_text("half\n", encoding="utf-8")
-    os.utime(old, (1, 1))
-    call_tool(host, "km-storetext", {"content": "x", "title": "t"})
-    assert (old.exists(), new.exists()) == (False, True)
+def test_what_a_crashed_writer_left_is_removed_by_the_next_and_what_is_in_use_is_not(host: Host, root: Path) -> None:
+    left = root / "docs" / ".fedcba9876543210.tmp"
+    left.write_text("half\n", encoding="utf-8")
+    folder = os.open(root / "docs", os.O_RDONLY)
+    try:
+        with writing_in(folder):
+            left.write_text("half\n", encoding="utf-8")
+            call_tool(host, "km-storetext", {"content": "x", "title": "one"})
+            assert left.exists()
+    finally:
+        os.close(folder)
+    call_tool(host, "km-storetext", {"content": "x", "title": "two"})
+    assert not left.exists()

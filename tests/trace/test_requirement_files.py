@@ -1,9 +1,22 @@
 from __future__ import annotations
 
-import pytest
+import re
+import tomllib
 
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from contextive.trace.extraction import (
+    ExtractedRequirement,
+    citations_of_file,
+    extract_requirements,
+    requirement_comments,
+    requirement_file,
+)
 from contextive.trace.level import CitationType, Level
 from contextive.trace.requirement_file import parse_requirement_file
+from contextive.trace.specification import Format, parse_specification
 
 EXAMPLE = """target = "s.md#one"
 
@@ -107,3 +120,37 @@ def test_other_values_are_stepped_over_too() -> None:
     text = "target = 's#x'\n[[todo]]\ntags = [ # ]\n 'a', ]\nquote = 'q'\nfeature = \"f\"\n"
     (todo,) = parse_requirement_file(text, "x.toml").citations
     assert (todo.quote_place.line, todo.feature) == (5, "f")
+
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+LINES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=40)
+ODD = ["it MUST \x1b[31m", "''' \"\"\" \\", "a\rb", "\x85\x9b"]
+
+
+##= docs/spec/trace.md#requirement-files
+##% A requirement file that is written MUST be valid TOML without raw control characters, whatever the specification
+##% holds.
+@given(target=LINES, quote=st.lists(LINES, min_size=1, max_size=4), text=LINES)
+@example(target='a"b\\c', quote=ODD, text="MUST\x0c\x07")
+def test_any_text_comes_back_from_a_requirement_file(target: str, quote: list[str], text: str) -> None:
+    specification = parse_specification(f"# Title \x1b]0;x\x07\n\nIt MUST {text}\n", Format.MARKDOWN, "s.md")
+    section = specification.sections[-1]
+    requirements = [ExtractedRequirement(Level.MUST, tuple(quote)), ExtractedRequirement(Level.MAY, ("plain",))]
+    written = requirement_file(target, section, requirements)
+    assert not CONTROL.search(written)
+    read = tomllib.loads(written)
+    assert read["target"] == f"{target}#{section.id}"
+    assert [entry["quote"] for entry in read["spec"]] == ["\n".join(quote) + "\n", "plain\n"]
+    told = citations_of_file("x.toml", target, section, requirements).citations
+    parsed = parse_requirement_file(written, "x.toml").citations
+    assert [(c.line, c.target, c.comment) for c in told] == [(c.line, c.target, c.comment) for c in parsed]
+    assert not CONTROL.search(requirement_comments(target, section, requirements))
+
+
+def test_an_ordinary_requirement_file_is_what_duvet_writes() -> None:
+    specification = parse_specification('# A\n\nIt MUST be\n"so" \\ thus.\n', Format.MARKDOWN, "s.md")
+    ((section, requirements),) = extract_requirements(specification)
+    assert requirement_file("s.md", section, requirements) == (
+        'target = "s.md#a"\n\n# A\n#\n# It MUST be\n# "so" \\ thus.\n\n'
+        "[[spec]]\nlevel = \"MUST\"\nquote = '''\nIt MUST be\n\"so\" \\ thus.\n'''\n\n"
+    )

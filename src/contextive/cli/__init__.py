@@ -54,7 +54,7 @@ def _end(code: int) -> None:
 def run(arguments: list[str], program: str = "contextive-mcp") -> int:
     """Do what the arguments say and give the exit code: 0, 1 for a failure, 2 for a call that cannot be understood."""
     from contextive.cli.parser import build_parser, parse
-    from contextive.errors import ContextiveError, UsageError
+    from contextive.errors import ConfigError, ContextiveError, UsageError
 
     parser = build_parser(program, arguments[0] if arguments else None)
     try:
@@ -69,19 +69,22 @@ def run(arguments: list[str], program: str = "contextive-mcp") -> int:
         options = parse(parser, arguments)
         code: int = options.run(options)
         return code
-    except UsageError as error:
-        print(f"{program}: {error.sentence()}", file=sys.stderr)
-        return 2
     except ContextiveError as error:
-        print(f"{program}: {error.sentence()}", file=sys.stderr)
-        return 1
+        # A configuration with several problems has one of them on each line.
+        from contextive.cli.printing import print_line, print_text
+
+        say = print_text if isinstance(error, ConfigError) else print_line
+        say(f"{program}: {error.sentence()}", file=sys.stderr)
+        return 2 if isinstance(error, UsageError) else 1
     except BrokenPipeError:
         # The reader of our output has gone. Point standard output away so that the interpreter's last flush is quiet.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     except OSError as error:
         about = f"{Path(error.filename).name}: " if isinstance(error.filename, str) else ""
-        print(f"{program}: {about}{error.strerror or 'the system refused'}.", file=sys.stderr)
+        from contextive.cli.printing import print_line
+
+        print_line(f"{program}: {about}{error.strerror or 'the system refused'}.", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

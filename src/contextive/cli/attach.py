@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from contextive.cli.printing import print_data, print_line, print_text
 from contextive.cli.roots import project_of
 from contextive.errors import UnsupportedOperation, UsageError
 from contextive.ops.clients import CLIENTS, SERVER_NAME
+from contextive.trace.reports.visible import printable_lines
 
 
 def configure_install(parser: argparse.ArgumentParser) -> None:
@@ -59,9 +61,9 @@ def run_install(options: argparse.Namespace) -> int:
         change = plan(wish, Machine(sys.platform, Path.home(), os.environ))
     except UnsupportedOperation as error:
         if options.json:
-            print(json.dumps({"error": error.as_dict()}, indent=2, ensure_ascii=False))
+            print_data(json.dumps({"error": error.as_dict()}, indent=2, ensure_ascii=False))
         elif error.details and not options.remove:
-            print(f"This belongs into the file:\n\n{error.details['snippet']}\n")
+            print_text(f"This belongs into the file:\n\n{error.details['snippet']}\n\n")
         raise
     written = options.write and change.is_needed
     backup = write(change) if written else None
@@ -75,9 +77,9 @@ def run_install(options: argparse.Namespace) -> int:
         "diff": change.diff(),
     }
     if options.json:
-        print(json.dumps(facts, indent=2, ensure_ascii=False))
+        print_data(json.dumps(facts, indent=2, ensure_ascii=False))
     elif not change.is_needed:
-        print(f"{change.shown} is as it should be; nothing to do.")
+        print_line(f"{change.shown} is as it should be; nothing to do.")
     else:
         _print_change(change.diff(), change.shown, client.title, facts)
     return 0
@@ -88,11 +90,13 @@ def _print_change(diff: str, shown: str, title: str, facts: dict[str, Any]) -> N
         from rich.console import Console
         from rich.syntax import Syntax
 
-        Console().print(Syntax(diff, "diff", background_color="default", word_wrap=True))
+        safe = "\n".join(printable_lines(diff))
+        Console().print(Syntax(safe, "diff", background_color="default", word_wrap=True))
     else:
-        print(diff, end="")
+        print_text(diff)
+    print_line()
     if not facts["written"]:
-        print(f"\nNothing is written yet: add --write to change {shown}.")
+        print_line(f"Nothing is written yet: add --write to change {shown}.")
         return
     backup = f" The old file is kept as {Path(facts['backup']).name}." if facts["backup"] else ""
-    print(f"\nWrote {shown}.{backup} Start {title} again, so that it reads the file.")
+    print_line(f"Wrote {shown}.{backup} Start {title} again, so that it reads the file.")

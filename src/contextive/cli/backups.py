@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contextive.cli.parser import add_project_options
+from contextive.cli.printing import print_data, print_line
 from contextive.cli.roots import open_host
 from contextive.errors import UsageError
 
@@ -37,11 +38,11 @@ def run_backup(options: argparse.Namespace) -> int:
             return _list(backups, options)
         made = backups.create(options.to)
     if options.json:
-        print(json.dumps({**_shown(made), "sha256": made.sha256, "pruned": list(made.pruned)}))
+        print_data(json.dumps({**_shown(made), "sha256": made.sha256, "pruned": list(made.pruned)}))
     else:
-        print(f"{made.shown}  {made.size_bytes} bytes, {_described(made.manifest)}")
+        print_line(f"{made.shown}  {made.size_bytes} bytes, {_described(made.manifest)}")
         if made.pruned:
-            print(f"removed: {', '.join(made.pruned)}")
+            print_line(f"removed: {', '.join(made.pruned)}")
     return 0
 
 
@@ -73,21 +74,23 @@ def _check(options: argparse.Namespace) -> int:
 
     manifest = check_archive(options.check)
     if options.json:
-        print(json.dumps({"ok": True, **_facts(manifest)}))
+        print_data(json.dumps({"ok": True, **_facts(manifest)}))
     else:
-        print(f"The archive agrees with its manifest: {_described(manifest)}, {manifest.content_files} indexed files.")
+        print_line(
+            f"The archive agrees with its manifest: {_described(manifest)}, {manifest.content_files} indexed files."
+        )
     return 0
 
 
 def _list(backups: Backups, options: argparse.Namespace) -> int:
     found = backups.existing()
     if options.json:
-        print(json.dumps({"backups": [_shown(each) for each in found]}))
+        print_data(json.dumps({"backups": [_shown(each) for each in found]}))
         return 0
     for each in found:
-        print(f"{each.shown}  {each.size_bytes} bytes, {_described(each.manifest)}")
+        print_line(f"{each.shown}  {each.size_bytes} bytes, {_described(each.manifest)}")
     if not found:
-        print("There are no backups.")
+        print_line("There are no backups.")
     return 0
 
 
@@ -95,14 +98,14 @@ def _print_restored(restored: Restored, options: argparse.Namespace) -> None:
     copy = restored.safety_copy
     if options.json:
         safety = copy.shown if copy is not None else None
-        print(json.dumps({"safety_copy": safety, "set_aside": restored.set_aside, **_facts(restored.manifest)}))
+        print_data(json.dumps({"safety_copy": safety, "set_aside": restored.set_aside, **_facts(restored.manifest)}))
         return
-    print(f"Restored: {_described(restored.manifest)}.")
+    print_line(f"Restored: {_described(restored.manifest)}.")
     if copy is not None:
-        print(f"What was there before is in {copy.shown}.")
+        print_line(f"What was there before is in {copy.shown}.")
     if restored.set_aside:
-        print("The database that was there is damaged; it stands in damaged/ of the state directory.")
-    print("`contextive-mcp ingest` brings it in step with the files; `contextive-mcp verify` proves it.")
+        print_line("The database that was there is damaged; it stands in damaged/ of the state directory.")
+    print_line("`contextive-mcp ingest` brings it in step with the files; `contextive-mcp verify` proves it.")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from contextive.cli.parser import add_project_options
+from contextive.cli.printing import print_data, print_line, print_text
 from contextive.cli.roots import open_host
 from contextive.errors import CapabilityMissing, UsageError
 from contextive.registry import InputNeeded, Tool
@@ -41,10 +42,13 @@ def run_call(options: argparse.Namespace) -> int:
             result = asyncio.run(host.dispatcher.call(surface, options.tool, arguments, context))
     except InputNeeded as needed:
         raise CapabilityMissing(tuple(q.capability for q in needed.questions.values())) from None
-    shown = json.dumps(result.data, indent=2, ensure_ascii=False) if result.data is not None else result.text
-    print(shown.encode("utf-8", "backslashreplace").decode())
+    if result.data is not None:
+        shown = json.dumps(result.data, indent=2, ensure_ascii=False)
+        print_data(shown.encode("utf-8", "backslashreplace").decode())
+    else:
+        print_text(result.text)
     if result.is_error:
-        print("The tool reports an error.", file=sys.stderr)
+        print_line("The tool reports an error.", file=sys.stderr)
     return 1 if result.is_error else 0
 
 

@@ -6,6 +6,7 @@ import argparse
 import json
 
 from contextive.cli.parser import add_project_options
+from contextive.cli.printing import print_data
 from contextive.cli.roots import config_loader, project_of
 from contextive.cli.tables import print_findings
 
@@ -23,7 +24,7 @@ def run_doctor(options: argparse.Namespace) -> int:
 
     findings = list(examine(config_loader(options), project_of(options)))
     if options.json:
-        print(
+        print_data(
             json.dumps([{"subject": f.subject, "ok": f.ok, "detail": f.detail, "remedy": f.remedy} for f in findings])
         )
     else:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from contextive.cli.parser import ALIASES, COMMANDS, DUVET_COMMANDS, command_parser
+from contextive.cli.printing import print_data
 from contextive.packs import BUILTIN, load_builtin
 
 SHELLS = ("bash", "zsh", "fish")
@@ -23,7 +24,7 @@ def configure_completion(parser: argparse.ArgumentParser) -> None:
 
 
 def run_completion(options: argparse.Namespace) -> int:
-    print(completion_script(options.shell), end="")
+    print_data(completion_script(options.shell), end="")
     return 0
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contextive.cli.parser import add_project_options
+from contextive.cli.printing import print_data, print_line
 from contextive.errors import InvalidRequest, UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def _project() -> DuvetProject:
     from contextive.ops.duvet_report import DuvetProject
 
     return DuvetProject(
-        Path.cwd(), os.environ, lambda line: print(line, file=sys.stderr), lambda text: print(text, end="")
+        Path.cwd(), os.environ, lambda line: print_line(line, file=sys.stderr), lambda text: print_data(text, end="")
     )
 
 
@@ -253,16 +254,18 @@ def run_query(options: argparse.Namespace) -> int:
     chosen = [r for r in all_requirements(state) if _selected(f"{r.target.path}#{r.section.id}", r.text, options)]
     found = run_checks([c for c in CHECKS if c in wanted], state.analysis, chosen)
     if options.json:
-        print(json.dumps({check: [asdict(finding) for finding in findings] for check, findings in found.items()}))
+        print_data(json.dumps({check: [asdict(finding) for finding in findings] for check, findings in found.items()}))
         return 1 if any(found.values()) else 0
     failed = False
     for check, findings in found.items():
-        print(f"{check}: {'ok' if not findings else f'{len(findings)} findings'}")
+        print_line(f"{check}: {'ok' if not findings else f'{len(findings)} findings'}")
         failed |= bool(findings)
         for finding in findings:
-            print(f"  {finding.kind}: {finding.where}\n    {finding.text}")
+            print_line(f"  {finding.kind}: {finding.where}")
+            print_line(f"    {finding.text}")
             if options.verbose and finding.help:
-                print("\n".join(f"      {line}" for line in finding.help.splitlines()))
+                for line in finding.help.splitlines():
+                    print_line(f"      {line}")
     return 1 if failed else 0
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contextive.cli.parser import add_project_options
+from contextive.cli.printing import print_line
 from contextive.cli.roots import open_host
 from contextive.errors import UsageError
 
@@ -49,7 +50,7 @@ def run_feedback(options: argparse.Namespace) -> int:
             _write(rows, file)
     except FileExistsError:
         raise UsageError(f"{options.file.name} exists already.", hint="Choose another name, or use --force.") from None
-    print(f"{len(rows)} votes are in {options.file}.")
+    print_line(f"{len(rows)} votes are in {options.file}.")
     return 0
 
 

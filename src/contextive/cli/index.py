@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contextive.cli.parser import add_project_options
+from contextive.cli.printing import print_data, print_line
 from contextive.cli.progress import progress_bar
 from contextive.cli.roots import open_host
 from contextive.cli.tables import left_out, print_results, print_status
@@ -74,12 +75,14 @@ def run_verify(options: argparse.Namespace) -> int:
     with _index(options) as index, progress_bar() as progress:
         found = list(verify_index(index.indexer(), index.store, progress))
     if options.json:
-        print(json.dumps({"ok": not found, "discrepancies": [{"subject": d.subject, "what": d.what} for d in found]}))
+        print_data(
+            json.dumps({"ok": not found, "discrepancies": [{"subject": d.subject, "what": d.what} for d in found]})
+        )
     else:
         for discrepancy in found:
-            print(f"{discrepancy.subject}: {discrepancy.what}")
+            print_line(f"{discrepancy.subject}: {discrepancy.what}")
         agree = "The index and the files agree."
-        print(
+        print_line(
             f"{len(found)} discrepancies. `contextive-mcp ingest` mends those of files; `rebuild` starts over."
             if found
             else agree
@@ -115,7 +118,7 @@ def run_status(options: argparse.Namespace) -> int:
         finally:
             host.close()
     if options.json:
-        print(json.dumps(status, ensure_ascii=False))
+        print_data(json.dumps(status, ensure_ascii=False))
     else:
         print_status(status)
     return 0 if "store" in status else 1
@@ -150,7 +153,7 @@ def run_search(options: argparse.Namespace) -> int:
     answer = call_tool(host, "km-search", arguments)
     host.close()
     if options.json:
-        print(json.dumps(answer, indent=2, ensure_ascii=False))
+        print_data(json.dumps(answer, indent=2, ensure_ascii=False))
         return 0
     print_results(answer)
     return 0 if answer["results"] else 1
@@ -185,10 +188,10 @@ def run_eval(options: argparse.Namespace) -> int:
         )
     told = {} if votes is None else {"votes": votes.votes, "votes_without_search": votes.without_search}
     if options.json:
-        print(json.dumps({**told, **asdict(report)}, indent=2))
+        print_data(json.dumps({**told, **asdict(report)}, indent=2))
         return 0
     if votes is not None:
-        print(f"{votes.votes} votes, {votes.without_search} of searches that are no longer known")
+        print_line(f"{votes.votes} votes, {votes.without_search} of searches that are no longer known")
     _print_evaluation(report)
     return 0
 
@@ -234,11 +237,11 @@ def _ingest(index: Index, options: argparse.Namespace, *, full: bool) -> int:
             except Unavailable as error:
                 warning = error.sentence()
     if options.json:
-        print(json.dumps(_outcome(outcome, vectors), ensure_ascii=False))
+        print_data(json.dumps(_outcome(outcome, vectors), ensure_ascii=False))
     else:
         _print_outcome(outcome, vectors, time.monotonic() - began)
     if warning:
-        print(f"No vectors were made: {warning}", file=sys.stderr)
+        print_line(f"No vectors were made: {warning}", file=sys.stderr)
     return 0
 
 
@@ -283,21 +286,23 @@ def _outcome(outcome: Outcome, vectors: int) -> dict[str, Any]:
 def _print_outcome(outcome: Outcome, vectors: int, seconds: float) -> None:
     run = outcome.run
     would = "would be " if outcome.dry_run else ""
-    print(
+    print_line(
         f"{len(outcome.changed)} files {would}indexed, {outcome.unchanged_count} unchanged, {len(outcome.removed)} {would}removed"
     )
-    print(f"{run.chunk_count} chunks, {vectors} vectors, {seconds:.1f} s")
+    print_line(f"{run.chunk_count} chunks, {vectors} vectors, {seconds:.1f} s")
     if skipped := left_out(run.skipped):
-        print(f"left out: {skipped}")
+        print_line(f"left out: {skipped}")
 
 
 def _print_evaluation(report: Evaluation) -> None:
-    print(f"{report.queries} queries, mean and 95 % interval")
-    print(f"{'':<8}  {'nDCG@10':<22}{'MRR@10':<22}{'recall@10':<22}")
+    print_line(f"{report.queries} queries, mean and 95 % interval")
+    print_line(f"{'':<8}  {'nDCG@10':<22}{'MRR@10':<22}{'recall@10':<22}")
     for mode, summary in report.modes.items():
-        print(f"{mode:<8}  " + "".join(f"{_measure(m):<22}" for m in (summary.ndcg, summary.mrr, summary.recall)))
-    print(f"hybrid over lexical {_measure(report.gain_over_lexical)}, over dense {_measure(report.gain_over_dense)}")
-    print(
+        print_line(f"{mode:<8}  " + "".join(f"{_measure(m):<22}" for m in (summary.ndcg, summary.mrr, summary.recall)))
+    print_line(
+        f"hybrid over lexical {_measure(report.gain_over_lexical)}, over dense {_measure(report.gain_over_dense)}"
+    )
+    print_line(
         "nDCG@10 by weight of vectors: "
         + "  ".join(f"{weight:g} {value:.3f}" for weight, value in report.sweep.items())
     )

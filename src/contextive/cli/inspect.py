@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from contextive.cli.parser import add_project_options
+from contextive.cli.printing import print_data, print_line
 from contextive.cli.roots import open_host
 from contextive.cli.tables import print_rows
 from contextive.registry import Scope
@@ -42,7 +43,7 @@ def run_check(options: argparse.Namespace) -> int:
         },
     }
     if options.json:
-        print(json.dumps(report, indent=2))
+        print_data(json.dumps(report, indent=2))
     else:
         _print_check(report)
     return 1 if host.assembly.problems else 0
@@ -60,7 +61,7 @@ def _print_check(report: dict[str, Any]) -> None:
     ]
     rows += [("left out", f"plugin {name} {reason}") for name, reason in report["plugins"]["left_out"].items()]
     print_rows(rows)
-    print("The configuration is valid.")
+    print_line("The configuration is valid.")
 
 
 def configure_describe(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +74,7 @@ def run_describe(options: argparse.Namespace) -> int:
     from contextive.server.description import describe_server
 
     host = open_host(options)
-    print(json.dumps(describe_server(host, host.profile, host.owner.scope), indent=2, ensure_ascii=False))
+    print_data(json.dumps(describe_server(host, host.profile, host.owner.scope), indent=2, ensure_ascii=False))
     return 0
 
 
@@ -90,11 +91,11 @@ def run_tools(options: argparse.Namespace) -> int:
     host = open_host(options)
     surface = host.surface(host.profile, Scope.MAINTAINER if options.all else host.owner.scope)
     if options.json:
-        print(json.dumps([describe_tool(tool) for tool in surface.tools.values()], indent=2, ensure_ascii=False))
+        print_data(json.dumps([describe_tool(tool) for tool in surface.tools.values()], indent=2, ensure_ascii=False))
         return 0
     print_rows([(tool.name, tool.scope.value, tool.description) for tool in surface.tools.values()])
     if not surface.tools:
-        print(f"The profile {host.profile.name} offers no tools to the scope {host.owner.scope.value}.")
+        print_line(f"The profile {host.profile.name} offers no tools to the scope {host.owner.scope.value}.")
     return 0
 
 
@@ -110,5 +111,5 @@ def run_schema(options: argparse.Namespace) -> int:
     if options.output:
         options.output.write_text(schema_text(), encoding="utf-8")
     else:
-        print(schema_text(), end="")
+        print_data(schema_text(), end="")
     return 0

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contextive.cli.parser import add_project_options
+from contextive.cli.printing import print_data, print_line
 from contextive.cli.roots import open_host
 from contextive.errors import UsageError
 
@@ -51,11 +52,11 @@ def _import(service: NotesService, source: Path, *, as_json: bool) -> int:
     if as_json:
         errors = [{"filename": refused.filename, "error": refused.error} for refused in report.errors]
         shown = {"imported": list(report.imported), "errors": errors, "skipped": report.skipped}
-        print(json.dumps(shown, indent=2, ensure_ascii=False))
+        print_data(json.dumps(shown, indent=2, ensure_ascii=False))
     else:
-        print(f"{len(report.imported)} notes imported, {report.skipped} other files skipped")
+        print_line(f"{len(report.imported)} notes imported, {report.skipped} other files skipped")
         for refused in report.errors:
-            print(f"{refused.filename}: {refused.error}", file=sys.stderr)
+            print_line(f"{refused.filename}: {refused.error}", file=sys.stderr)
     return 1 if report.errors else 0
 
 
@@ -74,9 +75,9 @@ def _export(service: NotesService, target: Path, *, force: bool, as_json: bool) 
     finally:
         temporary.unlink(missing_ok=True)
     if as_json:
-        print(json.dumps({"file": str(target), "bytes": len(data)}, ensure_ascii=False))
+        print_data(json.dumps({"file": str(target), "bytes": len(data)}, ensure_ascii=False))
     else:
-        print(f"Wrote {target}")
+        print_line(f"Wrote {target}")
     return 0
 
 

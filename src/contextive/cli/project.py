@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contextive.cli.parser import add_project_options
+from contextive.cli.printing import print_data, print_line
 from contextive.cli.roots import project_of, trust_store
 from contextive.config.discovery import FILE_NAMES
 from contextive.errors import Conflict, UsageError
@@ -53,7 +54,7 @@ def run_init(options: argparse.Namespace) -> int:
         target.write_text(text, encoding="utf-8")
     if options.json:
         facts = {"file": target.name, "written": not options.dry_run, "found": asdict(found), "text": text}
-        print(json.dumps(facts, indent=2, ensure_ascii=False))
+        print_data(json.dumps(facts, indent=2, ensure_ascii=False))
     else:
         _print_found(found, text, target.name, written=not options.dry_run)
     return 0
@@ -62,15 +63,19 @@ def run_init(options: argparse.Namespace) -> int:
 def _print_found(found: Survey, text: str, name: str, *, written: bool) -> None:
     from contextive.ops.attach import own_command
 
-    print(f"{'Wrote' if written else 'This would be'} {name}.\n")
-    print("\n".join(f"  {line}".rstrip() for line in text.splitlines()))
-    print(f"\nOf {found.files} files {found.source_files} are code that may cite requirements.")
+    print_line(f"{'Wrote' if written else 'This would be'} {name}.")
+    print_line()
+    for line in text.splitlines():
+        print_line(f"  {line}".rstrip())
+    print_line()
+    print_line(f"Of {found.files} files {found.source_files} are code that may cite requirements.")
     for about, hint in _hints(found):
-        print(f"{about} {hint}")
+        print_line(f"{about} {hint}")
     command = own_command()
-    print(f"\nNext:\n  {command} doctor\n  {command} ingest")
+    for line in ("", "Next:", f"  {command} doctor", f"  {command} ingest"):
+        print_line(line)
     for client in CLIENTS.values():
-        print(f"  {command} install {client.key} --write".ljust(len(command) + 36) + f"# {client.title}")
+        print_line(f"  {command} install {client.key} --write".ljust(len(command) + 36) + f"# {client.title}")
 
 
 def _hints(found: Survey) -> Iterator[tuple[str, str]]:
@@ -102,7 +107,11 @@ def run_trust(options: argparse.Namespace) -> int:
     store = trust_store()
     if options.list:
         paths = [str(entry.path) for entry in store.entries()]
-        print(json.dumps(paths, ensure_ascii=False) if options.json else "\n".join(paths), end="\n" if paths else "")
+        if options.json:
+            print_data(json.dumps(paths, ensure_ascii=False), end="\n" if paths else "")
+        else:
+            for path in paths:
+                print_line(path)
         return 0
     file = options.config or _project_file(project_of(options))
     if options.revoke:
@@ -111,7 +120,10 @@ def run_trust(options: argparse.Namespace) -> int:
     else:
         store.trust(file)
         said = f"{file.name} is trusted as it is now. Change it, and it must be trusted again."
-    print(json.dumps({"file": str(file), "trusted": not options.revoke}) if options.json else said)
+    if options.json:
+        print_data(json.dumps({"file": str(file), "trusted": not options.revoke}))
+    else:
+        print_line(said)
     return 0
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contextive.cli.parser import add_project_options
+from contextive.cli.printing import print_data, print_line, print_text
 from contextive.cli.roots import open_host, project_of
 from contextive.errors import ContextiveError, InvalidRequest, NotFound, TimedOut, UsageError
 
@@ -67,8 +68,8 @@ def run_recipe_command(options: argparse.Namespace) -> int:
 
 def _report(error: ContextiveError, *, as_json: bool) -> int:
     if as_json:
-        print(json.dumps({"status": "error", "error": error.as_dict()}, indent=2, ensure_ascii=False))
-    print(f"contextive-mcp: {error.sentence()}", file=sys.stderr)
+        print_data(json.dumps({"status": "error", "error": error.as_dict()}, indent=2, ensure_ascii=False))
+    print_line(f"contextive-mcp: {error.sentence()}", file=sys.stderr)
     match error:
         case TimedOut():
             return TOO_LATE
@@ -81,21 +82,21 @@ def _report(error: ContextiveError, *, as_json: bool) -> int:
 def _list(book: RecipeBook, *, as_json: bool) -> int:
     entries = book.entries()
     if as_json:
-        print(json.dumps([_facts(entry) for entry in entries], indent=2, ensure_ascii=False))
+        print_data(json.dumps([_facts(entry) for entry in entries], indent=2, ensure_ascii=False))
         return OK
     width = max(len(entry.name) for entry in entries)
     for entry in entries:
         recipe = _recipe_or_none(entry)
-        print(f"{entry.name:<{width}}  {entry.source:<7}  {recipe.summary if recipe else 'cannot be used'}")
+        print_line(f"{entry.name:<{width}}  {entry.source:<7}  {recipe.summary if recipe else 'cannot be used'}")
     return OK
 
 
 def _show(entry: BookEntry, *, as_json: bool) -> int:
     if not as_json:
-        print(entry.text, end="" if entry.text.endswith("\n") else "\n")
+        print_text(entry.text)
         return OK
     entry.recipe()
-    print(json.dumps(_facts(entry), indent=2, ensure_ascii=False))
+    print_data(json.dumps(_facts(entry), indent=2, ensure_ascii=False))
     return OK
 
 
@@ -109,12 +110,12 @@ def _validate(book: RecipeBook, options: argparse.Namespace) -> int:
         missing = [tool for tool in recipe.tools if tool not in offered] if recipe else []
         report.append({**_facts(entry), "valid": recipe is not None, "tools_not_offered": missing})
     if options.json:
-        print(json.dumps(report, indent=2, ensure_ascii=False))
+        print_data(json.dumps(report, indent=2, ensure_ascii=False))
     else:
         for line in report:
-            print(f"{line['name']}: {'valid' if line['valid'] else line['problem']}")
+            print_line(f"{line['name']}: {'valid' if line['valid'] else line['problem']}")
             for tool in line["tools_not_offered"]:
-                print(f"  {tool} is not offered here, so a run would fail")
+                print_line(f"  {tool} is not offered here, so a run would fail")
     return OK if all(line["valid"] for line in report) else NOT_USABLE
 
 
@@ -132,12 +133,12 @@ def _run(book: RecipeBook, options: argparse.Namespace) -> int:
     variables = parse_variables(recipe, options.var)
     shown = asyncio.run(_in_process(recipe, variables, options))
     if options.json:
-        print(shown.model_dump_json(indent=2, exclude_none=True))
+        print_data(shown.model_dump_json(indent=2, exclude_none=True))
         return OK
     for step in shown.steps:
-        print(f"{step.status:<8} {step.duration_seconds:>8.2f} s  {step.id}  {step.message}")
+        print_line(f"{step.status:<8} {step.duration_seconds:>8.2f} s  {step.id}  {step.message}")
     for name, value in shown.outputs.items():
-        print(f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
+        print_line(f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
     return OK
 
 

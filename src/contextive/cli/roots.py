@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from contextive.cli.printing import escape_log_lines
 from contextive.config import ConfigRequest, LoadedConfig, TrustStore, default_trust_path, load_config
 from contextive.errors import UsageError
 from contextive.packs import BUILTIN
@@ -34,6 +35,7 @@ def token_key_path() -> Path:
 
 def config_loader(options: argparse.Namespace) -> Callable[[], LoadedConfig]:
     """Loads what the options name, now or again later; flags win over file and environment."""
+    escape_log_lines()
     request = ConfigRequest(
         project=project_of(options),
         explicit=options.config,

@@ -8,6 +8,9 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from contextive.cli.printing import print_line
+from contextive.trace.reports.visible import printable_line
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -23,7 +26,7 @@ def print_rows(rows: Sequence[Sequence[str]]) -> None:
     if not sys.stdout.isatty():
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
         for row in rows:
-            print("  ".join((*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1])))
+            print_line("  ".join((*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1])))
         return
     _print_columns([[_escaped(cell) for cell in row] for row in rows])
 
@@ -32,15 +35,18 @@ def print_findings(findings: Iterable[Finding]) -> None:
     """What a doctor found: one line each, and what mends it below."""
     if not sys.stdout.isatty():
         for finding in findings:
-            print(f"{'ok   ' if finding.ok else 'WRONG'}  {finding.subject:<14} {finding.detail}")
+            first, *more = finding.detail.split("\n")
+            print_line(f"{'ok   ' if finding.ok else 'WRONG'}  {finding.subject:<14} {first}")
+            for line in more:
+                print_line(f"       {'':<14} {line}")
             if not finding.ok and finding.remedy:
-                print(f"       {'':<14} → {finding.remedy}")
+                print_line(f"       {'':<14} → {finding.remedy}")
         return
     rows = []
     for finding in findings:
         remedy = f"\n[yellow]→ {_escaped(finding.remedy)}[/]" if not finding.ok and finding.remedy else ""
         mark = "[green]ok[/]" if finding.ok else "[bold red]WRONG[/]"
-        rows.append([mark, _escaped(finding.subject), _escaped(finding.detail) + remedy])
+        rows.append([mark, _escaped(finding.subject), "\n".join(map(_escaped, finding.detail.split("\n"))) + remedy])
     _print_columns(rows)
 
 
@@ -61,14 +67,14 @@ def _print_columns(rows: Iterable[Sequence[RenderableType]]) -> None:
 def _escaped(text: str) -> str:
     from rich.markup import escape
 
-    return escape(_visible(text))
+    return escape(printable_line(text))
 
 
 def print_status(status: Mapping[str, Any]) -> None:
     """The facts of an index. A pipe gets all of them, one a line."""
     if not sys.stdout.isatty():
         for key, value in status.items():
-            print(f"{key}: {_plain(value)}")
+            print_line(f"{key}: {_plain(value)}")
         return
     _print_columns(_status_rows(status))
 
@@ -80,12 +86,10 @@ def left_out(skipped: Mapping[str, int]) -> str:
 
 
 def _status_rows(status: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
-    from rich.markup import escape
-
     health = status["health"]
     rows: list[tuple[str, RenderableType]] = [
         ("health", "[green]ok[/]" if health["status"] == "ok" else f"[bold red]{health['status']}[/]"),
-        *(("", f"[yellow]{escape(name)}: {escape(reason)}[/]") for name, reason in health["reasons"].items()),
+        *(("", f"[yellow]{_escaped(name)}: {_escaped(reason)}[/]") for name, reason in health["reasons"].items()),
     ]
     if "store" not in status:
         return rows
@@ -94,24 +98,22 @@ def _status_rows(status: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
     to_make = f", [yellow]{status['vectors_to_make']} to make[/]" if status["vectors_to_make"] else ""
     size = store.get("database_bytes", 0) / 1_000_000
     rows += [
-        ("files", f"{status['files']}  [dim]{escape(_plain(status['by_type']))}[/]"),
+        ("files", f"{status['files']}  [dim]{_escaped(_plain(status['by_type']))}[/]"),
         ("chunks", f"{status['chunks']}"),
-        ("vectors", f"{vectors}{to_make}  [dim]{escape(', '.join(status['vectors']))}[/]"),
-        ("left out", f"[dim]{escape(left_out(status['left_out']) or 'nothing')}[/]"),
+        ("vectors", f"{vectors}{to_make}  [dim]{_escaped(', '.join(status['vectors']))}[/]"),
+        ("left out", f"[dim]{_escaped(left_out(status['left_out']) or 'nothing')}[/]"),
         ("as of", f"{_plain(status['indexed_at'])}  [dim]{_ago(status['indexed_at'])}[/]"),
-        ("git head", escape(str(status["repo_head"] or "none")[:12])),
+        ("git head", _escaped(str(status["repo_head"] or "none")[:12])),
         ("last run", _run(run) if run else "none"),
-        ("now", escape(str(status["now"]))),
-        ("store", f"{escape(str(store.get('store', '')))}, {size:.1f} MB"),
+        ("now", _escaped(str(status["now"]))),
+        ("store", f"{_escaped(str(store.get('store', '')))}, {size:.1f} MB"),
     ]
-    return [*rows, *(("warning", f"[yellow]{escape(str(text))}[/]") for text in store.get("warnings", ()))]
+    return [*rows, *(("warning", f"[yellow]{_escaped(str(text))}[/]") for text in store.get("warnings", ()))]
 
 
 def _run(run: Mapping[str, Any]) -> str:
-    from rich.markup import escape
-
     outcome = "[green]well[/]" if run["success"] else "[red]failed[/]"
-    return f"{escape(str(run['profile']))}, {_plain(run['started_at'])}, {outcome}"
+    return f"{_escaped(str(run['profile']))}, {_plain(run['started_at'])}, {outcome}"
 
 
 def print_results(answer: Mapping[str, Any]) -> None:
@@ -120,24 +122,23 @@ def print_results(answer: Mapping[str, Any]) -> None:
         _print_plain_results(answer)
         return
     from rich.console import Console
-    from rich.markup import escape
     from rich.text import Text
 
     console = Console(highlight=False)
     words = re.findall(r"\w{3,}", str(answer.get("query", "")))
     for rank, result in enumerate(answer["results"], 1):
         chunk = result["chunk"]
-        score = f"[dim]{result['scoring']['adjusted_score']:.2f}  {escape(chunk['artifact_type'])}[/]"
-        console.print(f"[dim]{rank:>2}[/] [bold cyan]{escape(_place(chunk))}[/]  {score}", soft_wrap=True)
+        score = f"[dim]{result['scoring']['adjusted_score']:.2f}  {_escaped(chunk['artifact_type'])}[/]"
+        console.print(f"[dim]{rank:>2}[/] [bold cyan]{_escaped(_place(chunk))}[/]  {score}", soft_wrap=True)
         if chunk.get("title"):
-            console.print(f"   [bold]{escape(_visible(chunk['title']))}[/]")
+            console.print(f"   [bold]{_escaped(chunk['title'])}[/]")
         for line in _snippet(chunk):
             shown = Text(f"   {line}", style="dim", no_wrap=True, overflow="ellipsis")
             shown.highlight_words(words, style="bold not dim", case_sensitive=False)
             console.print(shown, no_wrap=True, overflow="ellipsis")
         console.print()
     for warning in answer["metadata"].get("warnings", []):
-        console.print(f"[yellow]note:[/] {escape(warning)}")
+        console.print(f"[yellow]note:[/] {_escaped(warning)}")
     if not answer["results"]:
         console.print("Nothing was found.")
 
@@ -145,15 +146,15 @@ def print_results(answer: Mapping[str, Any]) -> None:
 def _print_plain_results(answer: Mapping[str, Any]) -> None:
     for rank, result in enumerate(answer["results"], 1):
         chunk = result["chunk"]
-        print(f"{rank:>2}. {_place(chunk)}  ({result['scoring']['adjusted_score']:.3f}, {chunk['artifact_type']})")
+        print_line(f"{rank:>2}. {_place(chunk)}  ({result['scoring']['adjusted_score']:.3f}, {chunk['artifact_type']})")
         if chunk.get("title"):
-            print(f"    {_visible(chunk['title'])}")
+            print_line(f"    {printable_line(chunk['title'])}")
         for line in _snippet(chunk):
-            print(f"    │ {line if len(line) <= _LINE else line[: _LINE - 1] + '…'}".rstrip())
+            print_line(f"    │ {line if len(line) <= _LINE else line[: _LINE - 1] + '…'}".rstrip())
     for warning in answer["metadata"].get("warnings", []):
-        print(f"note: {warning}")
+        print_line(f"note: {warning}")
     if not answer["results"]:
-        print("Nothing was found.")
+        print_line("Nothing was found.")
 
 
 def _place(chunk: Mapping[str, Any]) -> str:
@@ -161,12 +162,7 @@ def _place(chunk: Mapping[str, Any]) -> str:
 
 
 def _snippet(chunk: Mapping[str, Any]) -> list[str]:
-    return [_visible(line) for line in str(chunk.get("snippet", {}).get("text", "")).splitlines()[:SNIPPET_LINES]]
-
-
-def _visible(text: str) -> str:
-    """Without what a terminal would take for an order: indexed text is data."""
-    return "".join(character if character.isprintable() else " " for character in text)
+    return [printable_line(line) for line in str(chunk.get("snippet", {}).get("text", "")).splitlines()[:SNIPPET_LINES]]
 
 
 def _ago(moment: object) -> str:

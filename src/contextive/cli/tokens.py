@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from contextive.cli.parser import add_project_options
+from contextive.cli.printing import print_data, print_line
 from contextive.cli.roots import open_host, token_key_path
 from contextive.errors import UsageError
 from contextive.registry import Scope
@@ -57,7 +58,10 @@ def run_token(options: argparse.Namespace) -> int:
             _create(host, file, options)
         case "revoke":
             revoked = file.revoke(options.name)
-            print(json.dumps(_facts(revoked)) if options.json else f"{revoked.name} is revoked.")
+            if options.json:
+                print_data(json.dumps(_facts(revoked)))
+            else:
+                print_line(f"{revoked.name} is revoked.")
         case _:
             _list(file.tokens(), as_json=options.json)
     return 0
@@ -82,10 +86,10 @@ def _create(host: Host, file: TokenFile, options: argparse.Namespace) -> None:
     )
     if options.json:
         issued = next(item for item in reversed(file.tokens()) if item.name == options.name)
-        print(json.dumps({**_facts(issued), "token": token}))
+        print_data(json.dumps({**_facts(issued), "token": token}))
     else:
-        print(token)
-        print("This is shown once. Send it as Authorization: Bearer, over TLS.")
+        print_line(token)
+        print_line("This is shown once. Send it as Authorization: Bearer, over TLS.")
 
 
 def expiry(text: str, now: float | None = None) -> float:
@@ -106,16 +110,18 @@ def expiry(text: str, now: float | None = None) -> float:
 
 def _list(tokens: tuple[IssuedToken, ...], *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps([_facts(token) for token in tokens], indent=2))
+        print_data(json.dumps([_facts(token) for token in tokens], indent=2))
         return
     width = max((len(token.name) for token in tokens), default=0)
     for token in tokens:
         until = f", until {_date(token.expires_at)}" if token.expires_at is not None else ""
         tools = f", only {', '.join(token.tools)}" if token.tools is not None else ""
         state = token.state(time.time())
-        print(f"{token.name:<{width}}  {token.scope.value:<10}  {state}, since {_date(token.created_at)}{until}{tools}")
+        print_line(
+            f"{token.name:<{width}}  {token.scope.value:<10}  {state}, since {_date(token.created_at)}{until}{tools}"
+        )
     if not tokens:
-        print("No tokens were issued.")
+        print_line("No tokens were issued.")
 
 
 def _facts(token: IssuedToken) -> dict[str, Any]:

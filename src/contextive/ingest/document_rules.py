@@ -2,7 +2,8 @@
 
 What is captured is read later, by people and by agents. So nothing may be put where a program would run it or where an agent
 takes orders from: no code, no build files, no settings of tools, no instructions for agents. Formats that tools are configured
-with (JSON, YAML, TOML) are taken below the documents' directory only.
+with (JSON, YAML, TOML) are taken below the documents' directory only. Which names and contents are refused wherever they go is
+in `writing_rules`, which notes follow as well.
 """
 
 from __future__ import annotations
@@ -14,50 +15,19 @@ from typing import Final
 from unicodedata import normalize
 
 from contextive.errors import Forbidden, InvalidRequest
+from contextive.ingest.writing_rules import DATA_ENDINGS, check_name, has_short_form, reason_against
 from contextive.notes.slug import file_stem, is_safe_name
 from contextive.workspace.discovery import GENERATED_DIRECTORIES
 from contextive.workspace.handles import fold_name
-from contextive.workspace.secrets import is_secret_name
 
 PROSE_ENDINGS: Final = frozenset({"md", "markdown", "txt", "rst", "adoc", "asciidoc", "org", "text"})
 """Formats that can have front matter."""
 TABLE_ENDINGS: Final = frozenset({"csv", "tsv"})
-DATA_ENDINGS: Final = frozenset({"json", "jsonl", "yaml", "yml", "toml"})
-"""Formats that programs take their settings from: allowed below the documents' directory."""
 TEXT_ENDINGS: Final = PROSE_ENDINGS | TABLE_ENDINGS | DATA_ENDINGS
 UPLOAD_ENDINGS: Final = TEXT_ENDINGS | {
     "pdf", "png", "jpg", "jpeg", "gif", "webp", "docx", "xlsx", "pptx", "odt", "ods", "odp", "epub",
 }  # fmt: skip
 
-_INSTRUCTIONS: Final = frozenset(
-    {
-        "agent.md", "agents.md", "agents.override.md", "claude.md", "claude.local.md", "codex.md", "conventions.md",
-        "copilot-instructions.md", "gemini.md", "llms.txt", "llms-full.txt", "qwen.md", "skill.md", "warp.md",
-    }
-)  # fmt: skip
-_SETTINGS: Final = frozenset(
-    {
-        "_config", "action", "angular", "app", "appveyor", "azure-pipelines", "bitbucket-pipelines", "book", "bower", "buf",
-        "buildspec", "bunfig", "cargo", "chart", "circle", "claude_desktop_config", "clippy", "cloudbuild",
-        "cmakepresets", "cmakeuserpresets", "codecov", "composer", "compose", "conda", "crush", "deno", "dependabot",
-        "devcontainer", "devfile", "docker-compose", "environment", "extensions", "firebase", "fly", "galaxy",
-        "global", "heroku", "hooks", "hugo", "jsconfig", "jsr", "kustomization", "launch", "lefthook", "lerna",
-        "manifest", "marketplace", "mcp", "mise", "mkdocs", "netlify", "npm-shrinkwrap", "nx", "opencode", "package",
-        "package-lock", "pdm", "pixi", "playbook", "plugin", "pnpm-lock", "pnpm-workspace", "poetry", "project",
-        "pubspec", "pyproject", "pytest", "railway", "render", "renovate", "ruff", "rush", "rust-toolchain",
-        "rustfmt", "samconfig", "server", "serverless", "settings", "site", "skaffold", "taskfile", "tasks",
-        "template", "tox", "tsconfig", "turbo", "uv", "values", "vcpkg", "vercel", "workspace", "wrangler",
-    }
-)  # fmt: skip
-"""Names, without their ending, of JSON, YAML and TOML files from which tools take orders."""
-_BUILD_TEXTS: Final = re.compile(
-    r"cmakelists\.txt|(?:.*[-_.])?(?:requirements|constraints)(?:[-_.].*)?\.txt|meson_options\.txt"
-)
-_AGENT_TEXTS: Final = re.compile(r".*\.(?:instructions|prompt|agent|chatmode)\.md")
-_CONFIGURATION: Final = re.compile(r"contextive\.config\..*")
-_SETTINGS_BY_FORM: Final = re.compile(
-    r"(?:.*\.config|.*rc|(?:tsconfig|docker-compose|compose|azure-pipelines)[.-].*|mcp[-_.].*)\.(?:json|jsonl|ya?ml|toml)"
-)
 _PROGRAM_FILES: Final = frozenset(
     {
         "brewfile", "caddyfile", "containerfile", "dockerfile", "earthfile", "fastfile", "gemfile", "gnumakefile",
@@ -67,8 +37,6 @@ _PROGRAM_FILES: Final = frozenset(
 """Files without an ending; a directory of that name would take their place."""
 _PROGRAM_FOLDERS: Final = frozenset({"hooks", "githooks", "git-hooks", "venv"}) | GENERATED_DIRECTORIES
 _PROGRAM_FOLDERS_AT_THE_TOP: Final = frozenset({"agents", "commands", "recipes", "skills"})
-_SHORT_NAME: Final = re.compile(r"~[0-9]")
-"""The short names that Windows gives to long ones: CLAUDE~1.md opens CLAUDE.md."""
 _ENCODED_STEP: Final = re.compile(r"%(?:25)*(?:2e|2f|5c|00|c0|c1|e0)", re.IGNORECASE)
 """A dot, a slash or an end of text as URLs write them: who decodes such a name later goes somewhere else."""
 _MAX_CHARACTERS: Final = 1000
@@ -99,7 +67,7 @@ def parse_destination(given: str | None, docs: tuple[str, ...]) -> Place:
     if given.startswith(("/", "~")):
         raise InvalidRequest("The destination is not a relative path.", hint="Give it from the content root.")
     for part in parts:
-        if not is_safe_name(part) or _SHORT_NAME.search(part):
+        if not is_safe_name(part) or has_short_form(part):
             raise _bad_name()
     if given.endswith("/") or not ending_of(parts[-1]):
         return Place(parts)
@@ -127,7 +95,7 @@ def check_place(place: Place, docs: tuple[str, ...], endings: frozenset[str]) ->
     """The path of a file that may be written, from the content root with slashes. Forbidden and InvalidRequest say why not."""
     name = place.name
     assert name is not None
-    if not is_safe_name(name) or _SHORT_NAME.search(name):
+    if not is_safe_name(name):
         raise _bad_name()
     ending = ending_of(name)
     if ending not in endings:
@@ -137,33 +105,13 @@ def check_place(place: Place, docs: tuple[str, ...], endings: frozenset[str]) ->
         )
     if ending in DATA_ENDINGS and place.folder[: len(docs)] != docs:
         raise Forbidden(f"Files of the kind .{ending} are stored below {'/'.join(docs)} only.")
-    if is_protected(name) or is_secret_name(name):
-        raise Forbidden("Files of that name steer tools or agents, or hold secrets; they are not written.")
+    check_name(name)
     folded = [fold_name(part) for part in place.folder]
     if any(part in _PROGRAM_FILES or part in _PROGRAM_FOLDERS or part.startswith(".") for part in folded) or (
         folded and folded[0] in _PROGRAM_FOLDERS_AT_THE_TOP
     ):
         raise Forbidden("That directory belongs to tools or agents; documents are not written there.")
     return "/".join((*place.folder, name))
-
-
-##= docs/spec/gateway.md#rules-for-documents
-##% A file that steers a tool or an agent MUST NOT be written.
-def is_protected(name: str) -> bool:
-    """Whether a file of this name tells a tool or an agent what to do."""
-    folded = fold_name(name)
-    stem, _, ending = folded.rpartition(".")
-    return (
-        folded in _INSTRUCTIONS
-        or (ending in DATA_ENDINGS and (stem in _SETTINGS or _SETTINGS_BY_FORM.fullmatch(folded) is not None))
-        or any(shape.fullmatch(folded) for shape in (_BUILD_TEXTS, _AGENT_TEXTS))
-        or is_configuration(name)
-    )
-
-
-def is_configuration(name: str) -> bool:
-    """Whether a file of this name is one of ours, which may hold tokens."""
-    return _CONFIGURATION.fullmatch(fold_name(name)) is not None
 
 
 def ending_of(name: str) -> str:
@@ -179,7 +127,7 @@ def titled_name(title: str) -> str:
     plain = normalize("NFKD", title).encode("ascii", "ignore").decode("ascii").lower()
     stem = file_stem(_NOT_IN_SLUG.sub("-", plain).strip("-"))
     name = f"{stem}.md"
-    return f"{stem}-note.md" if is_protected(name) or is_secret_name(name) else name
+    return f"{stem}-note.md" if reason_against(name) else name
 
 
 def untitled_name(now: float, attempt: int = 1) -> str:

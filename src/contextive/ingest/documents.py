@@ -27,13 +27,13 @@ from contextive.ingest.document_rules import (
     Place,
     check_place,
     ending_of,
-    is_configuration,
     parse_destination,
     split_path,
     titled_name,
     untitled_name,
 )
 from contextive.ingest.document_text import Draft, compose, line_of
+from contextive.ingest.writing_rules import check_text, is_configuration
 from contextive.store.values import AuditEntry
 from contextive.workspace.handles import (
     Identity,
@@ -46,7 +46,7 @@ from contextive.workspace.handles import (
     step,
     twin_of,
 )
-from contextive.workspace.secrets import contains_secret, is_secret_name
+from contextive.workspace.secrets import is_secret_name
 
 if TYPE_CHECKING:
     from contextive.store.protocol import Store
@@ -176,8 +176,6 @@ class Documents:
         self._check_content(data, ending)
         return data
 
-    ##= docs/spec/gateway.md#rules-for-documents
-    ##% A text that holds a secret MUST NOT be stored.
     def _check_content(self, data: bytes, ending: str) -> None:
         """Refuse what the index would leave out for good reason."""
         if ending in TEXT_ENDINGS:
@@ -189,8 +187,7 @@ class Documents:
                 raise InvalidRequest("The content holds a NUL character.")
         else:
             text = data.decode("latin-1")
-        if contains_secret(text):
-            raise Forbidden("The content holds a private key or a token.", hint="Take it out first.")
+        check_text(text)
 
     # Reading what is copied
 

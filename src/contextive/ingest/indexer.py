@@ -40,6 +40,7 @@ from contextive.workspace.contents import Skipped, read_bytes, text_of
 from contextive.workspace.discovery import Discovery, FoundFile, discover
 from contextive.workspace.files import Fingerprint
 from contextive.workspace.git import FileCommit, git_facts, git_head
+from contextive.workspace.handles import remove_leftovers_below
 
 logger = logging.getLogger(__name__)
 
@@ -250,6 +251,7 @@ class Indexer:
         tally.skipped.update(out.reason for out in plan.left_out.values())
         removed = tuple(self._removed(plan.gone, dry_run=request.dry_run))
         if not request.dry_run:
+            remove_leftovers_below(self._root, discovery.unfinished)
             self._forget(plan.gone, tally)
         done = 0
         for batch in self._batches(plan.suspects, surroundings, git_of, extra, stop):

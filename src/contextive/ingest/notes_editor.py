@@ -11,11 +11,12 @@ from functools import partial
 from contextive.errors import Conflict, Forbidden, InvalidRequest, UnsupportedOperation
 from contextive.ingest.notes_folder import FolderWriter, writing
 from contextive.ingest.notes_service import NotesService, NotesView
+from contextive.ingest.writing_rules import may_write
 from contextive.notes.front_matter import parse_front_matter, text_value, text_values, write_values
 from contextive.notes.note import Note, parse_note, version_of
 from contextive.notes.rewriting import Names, rename_heading, rename_links, unlink
 from contextive.notes.similarity import similar_notes
-from contextive.notes.slug import file_stem, is_safe_name, slug_of, slugify
+from contextive.notes.slug import cut_slug, file_stem, is_safe_name, slug_of, slugify
 from contextive.workspace.globs import Glob
 
 _FOLDER_ENDINGS = ("**/*.md", "*.md")
@@ -61,9 +62,10 @@ class NotesEditor:
     ) -> Written:
         """A new note. Its title, and its slug where the title would give another one, stand in its front matter."""
         title = _one_line(title)
-        wanted = _wanted_slug(slug) if slug else slug_of(title)
+        wanted = _wanted_slug(slug) if slug else cut_slug(slug_of(title))
+        path = f"{self.folder}/{file_stem(wanted)}.md"
         values: dict[str, str | Sequence[str]] = {"title": title}
-        if slug_of(title) != wanted:
+        if parse_note(path, write_values("", values)).slug != wanted:
             values["slug"] = wanted
         if tags:
             values["tags"] = _clean_tags(tags)
@@ -71,7 +73,7 @@ class NotesEditor:
         text = write_values("", values) + (content if content.endswith("\n") or not content else f"{content}\n")
         with self._writing() as (writer, view):
             _refuse_taken(view, wanted)
-            writer.create(f"{self.folder}/{file_stem(wanted)}.md", text)
+            writer.create(path, text)
             writer.commit()
         return self._written(wanted)
 
@@ -99,7 +101,7 @@ class NotesEditor:
         with self._writing() as (writer, view):
             note = self._current(writer, name, version)
             new_title = _one_line(title) if title else note.title
-            wanted = _wanted_slug(slug) if slug else slug_of(new_title) if title else note.slug
+            wanted = _wanted_slug(slug) if slug else cut_slug(slug_of(new_title)) if title else note.slug
             if wanted != note.slug:
                 _refuse_taken(view, wanted)
             renamed = _renamed(note, new_title, wanted)
@@ -156,10 +158,12 @@ class NotesEditor:
             content = edit(other.content)
             if content == other.content:
                 continue
-            if not self._is_ours(other) or writer.read(other.path) != other.text:
+            text = other.head + content
+            may_change = self._is_ours(other) and may_write(other.path.rpartition("/")[2], text)
+            if not may_change or writer.read(other.path) != other.text:
                 left.append(other)
                 continue
-            writer.replace(other.path, other.head + content)
+            writer.replace(other.path, text)
             changed.append(other)
         return tuple(changed), tuple(left)
 

@@ -7,26 +7,22 @@ lead out, not even one that is put there between a check and its use.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
-import re
-import secrets
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from contextive.errors import Conflict, Forbidden, TimedOut, TooLarge, Unavailable
+from contextive.errors import Conflict, Forbidden, TooLarge, Unavailable
+from contextive.ingest.writing_rules import check_name, check_text
 from contextive.workspace.handles import sync_names
+from contextive.workspace.temporary_files import lock, remove_leftovers, remove_temporary, temporary_name, unlock
 
 MAX_NOTE_BYTES = 4 * 1024 * 1024
-_LOCK_SECONDS = 10.0
-_LOCK_PAUSE_SECONDS = 0.02
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp")
+_BUSY = "Another process is writing notes."
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 
@@ -46,8 +42,6 @@ class FolderWriter:
 
     root: int
     bases: tuple[str, ...]
-    is_alone: bool
-    """Whether all other writers wait, so that what looks like a file of theirs was left behind by a crash."""
     _folders: dict[str, int] = field(default_factory=dict)
     _staged: list[_Staged] = field(default_factory=list)
     _removed: list[tuple[int, str]] = field(default_factory=list)
@@ -95,17 +89,12 @@ class FolderWriter:
         for folder in {folder for folder, _ in self._removed}:
             sync_names(folder)
 
-    def tidy(self, folder: int) -> None:
-        """Remove what a writer that crashed left behind."""
-        if self.is_alone:
-            for name in filter(_TEMPORARY.fullmatch, os.listdir(folder)):
-                os.unlink(name, dir_fd=folder)
-
     def close(self) -> None:
         for staged in self._staged:
             with suppress(OSError):
                 os.unlink(staged.temporary, dir_fd=staged.folder)
         for handle in self._folders.values():
+            unlock(handle)
             os.close(handle)
 
     def _place(self, path: str, *, make: bool = False) -> tuple[int, str]:
@@ -115,17 +104,20 @@ class FolderWriter:
         if not inside or any(part in ("", ".", "..") or part.startswith(".") or "\0" in part for part in parts):
             raise Forbidden("Notes are written below the notes folder only.")
         if folder not in self._folders:
-            self._folders[folder] = open_below(self.root, folder, make=make)
-            self.tidy(self._folders[folder])
+            self._folders[folder] = handle = open_below(self.root, folder, make=make)
+            remove_leftovers(handle)
+            lock(handle, busy=_BUSY)
         return self._folders[folder], name
 
     ##= docs/spec/notes.md#rules-of-writing
     ##% A note MUST be written whole or not at all.
     def _stage(self, folder: int, name: str, text: str, *, replaces: bool) -> None:
+        check_name(name)
+        check_text(text)
         data = text.encode("utf-8", "surrogateescape")
         if len(data) > MAX_NOTE_BYTES:
             raise TooLarge(f"A note has at most {MAX_NOTE_BYTES} bytes.", hint="Split it.")
-        temporary = f".{secrets.token_hex(8)}.tmp"
+        temporary = temporary_name()
         handle = os.open(temporary, _NEW, 0o666, dir_fd=folder)
         self._staged.append(_Staged(folder, temporary, name, replaces))
         with os.fdopen(handle, "wb") as file:
@@ -149,9 +141,9 @@ def writing(root: Path, bases: tuple[str, ...]) -> Iterator[FolderWriter]:
         top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             handle = open_below(top, bases[0], make=True)
-            writer = FolderWriter(top, bases, is_alone=False, _folders={bases[0]: handle})
-            writer.is_alone = _lock(handle)
-            writer.tidy(handle)
+            writer = FolderWriter(top, bases, _folders={bases[0]: handle})
+            if lock(handle, exclusive=True, busy=_BUSY):
+                remove_temporary(handle)
             yield writer
         finally:
             if writer is not None:
@@ -196,22 +188,6 @@ def _put_new(staged: _Staged) -> None:
         except FileExistsError:
             raise Conflict("A file of that name exists already.", hint="Choose another name.") from None
         os.replace(staged.temporary, staged.name, src_dir_fd=staged.folder, dst_dir_fd=staged.folder)
-
-
-def _lock(handle: int) -> bool:
-    """Wait until no other writer is at work; False where the file system knows no locks and the checks have to do."""
-    deadline = time.monotonic() + _LOCK_SECONDS
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise TimedOut("Another process is writing notes.", hint="Try again.") from None
-            time.sleep(_LOCK_PAUSE_SECONDS)
-        except OSError:
-            return False
-        else:
-            return True
 
 
 def _explained(failure: OSError) -> Unavailable | Forbidden:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 
@@ -12,7 +13,9 @@ _DROPPED = re.compile(r"[^a-z0-9-]")
 _DASHES = re.compile(r"-{2,}")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\..*)?", re.IGNORECASE)
 _FORBIDDEN = frozenset('<>:"/\\|?*')
+_MAX_SLUG = 200
 _MAX_STEM = 100
+_DIGEST_DIGITS = 8
 _MAX_NAME_BYTES = 200
 
 
@@ -41,9 +44,19 @@ def normalise(target: str) -> str:
     return "-".join(text.lower().split())
 
 
+##= docs/spec/notes.md#changes-of-pages
+##% A page that `create_page` or `rename_page` answers with MUST be found by `get_page` under the slug in the answer.
+def cut_slug(slug: str) -> str:
+    """The slug for a new note, short enough to be given back to a tool. Other scripts can grow tenfold when spelt in ASCII."""
+    return slug[:_MAX_SLUG].strip("-")
+
+
 def file_stem(slug: str) -> str:
-    """A file name without ending for a slug, fit for every system."""
-    stem = slug[:_MAX_STEM].strip("-") or "note"
+    """A file name without ending for a slug, fit for every system. A long one ends with a digest, so that two stay apart."""
+    stem = slug.strip("-") or "note"
+    if len(stem) > _MAX_STEM:
+        digest = hashlib.sha256(stem.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_DIGITS]
+        stem = f"{stem[: _MAX_STEM - _DIGEST_DIGITS - 1].strip('-')}-{digest}"
     return f"{stem}-note" if _RESERVED.fullmatch(stem) else stem
 
 

@@ -318,7 +318,8 @@ class DuvetProject(NamedTuple):
             return True
         import difflib
 
-        self.say(f"\nDifferences detected in {path}:\n")
+        for line in ("", f"Differences detected in {path}:", ""):
+            self.say(line)
         diff = difflib.unified_diff(actual.splitlines(), expected.splitlines(), lineterm="", n=3)
         for line in list(diff)[2:]:
             self.say(line)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
+from urllib.parse import quote
 
 _PLACE: Final = re.compile(r"\{(\w*)\}")
 _PLACES: Final = frozenset({"path", "abs_path", "line", "line_start", "line_end"})
@@ -26,10 +27,16 @@ class EditorLinks:
         if not self.template or not _PLACES.issuperset(_PLACE.findall(self.template)):
             return None
         values = {
-            "path": path,
-            "abs_path": str(self.root / path) if self.root is not None else path,
+            "path": _encoded(path),
+            "abs_path": _encoded((self.root / path).as_posix() if self.root is not None else path),
             "line": str(line_start),
             "line_start": str(line_start),
             "line_end": str(line_end),
         }
         return _PLACE.sub(lambda place: values[place[1]], self.template)
+
+
+##= docs/spec/knowledge.md#answers-of-km-search
+##% The path in an `editor_uri` MUST be percent-encoded, except for its slashes.
+def _encoded(path: str) -> str:
+    return quote(path.encode("utf-8", "surrogatepass"), safe="/")

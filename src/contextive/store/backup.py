@@ -35,6 +35,7 @@ from contextive.store.archive import (
 )
 from contextive.store.values import AuditEntry, BackupEnded
 from contextive.workspace.handles import make_folders, open_folder, settle, walk
+from contextive.workspace.temporary_files import temporary_name, writing_in
 
 if TYPE_CHECKING:
     from contextive.store.protocol import Store
@@ -197,16 +198,17 @@ class Backups:
     def _write(self, staging: Path, folder: int, place: _Place) -> Backup:
         now = self._clock()
         manifest = self._stage(staging, now)
-        temporary = f".{secrets.token_hex(8)}.tmp"
-        try:
-            with os.fdopen(os.open(temporary, _NEW, 0o600, dir_fd=folder), "wb") as output:
-                write_archive(output, manifest, staging, now)
-                output.flush()
-                os.fsync(output.fileno())
-            name = _claim(folder, temporary, now)
-        finally:
-            with suppress(OSError):
-                os.unlink(temporary, dir_fd=folder)
+        temporary = temporary_name()
+        with writing_in(folder):
+            try:
+                with os.fdopen(os.open(temporary, _NEW, 0o600, dir_fd=folder), "wb") as output:
+                    write_archive(output, manifest, staging, now)
+                    output.flush()
+                    os.fsync(output.fileno())
+                name = _claim(folder, temporary, now)
+            finally:
+                with suppress(OSError):
+                    os.unlink(temporary, dir_fd=folder)
         with suppress(OSError):
             os.fsync(folder)
         path = place.path / name

@@ -34,6 +34,7 @@ _KEYWORD_END = re.compile(rf'({_ANY_KEYWORD})\b(?:(?<=MUST) NOT\b|(?<=SHALL) NOT
 """The same key words, perhaps at the end of a longer word: a search that begins with letters takes a sixth of the time."""
 _WORD = re.compile(r"\w", re.ASCII)
 _REST_OF_SENTENCE = re.compile(r"(?:[^.\n]++|\.[^ \t\n]|\n(?!\n))*+\.?")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 _BESIDE_CAPITAL = re.compile(r"[^\x00-\x7f](?:(?<=[A-Z].)|(?=[A-Z]))")
 
 
@@ -282,20 +283,42 @@ def _quote(texts: Sequence[str], start: _Position, end: _Position) -> tuple[str,
     return tuple([text for piece in pieces if (text := piece.strip(WHITESPACE))])
 
 
+##= docs/spec/trace.md#requirement-files
+##% A requirement file that is written MUST be valid TOML without raw control characters, whatever the specification
+##% holds.
 def requirement_file(target: str, section: Section, requirements: Sequence[ExtractedRequirement]) -> str:
-    """A section's requirements as the TOML file that duvet writes and reads."""
-    parts = [f'target = "{target}#{section.id}"', "", f"# {section.title_text}", "#"]
-    parts += [f"# {line.text}" for line in section.text_lines]
+    """A section's requirements as the TOML file that duvet writes and reads.
+
+    What TOML cannot hold as it is, which duvet writes nonetheless, is escaped: in a comment too, where it is only shown.
+    """
+    parts = [f'target = "{_basic(f"{target}#{section.id}")}"', "", f"# {_without_controls(section.title_text)}", "#"]
+    parts += [f"# {_without_controls(line.text)}" for line in section.text_lines]
     parts.append("")
     for requirement in requirements:
-        parts += ["[[spec]]", f'level = "{requirement.level.name}"', "quote = '''", *requirement.quote, "'''", ""]
+        parts += ["[[spec]]", f'level = "{requirement.level.name}"', *_quoted(requirement.quote), ""]
     return "\n".join(parts) + "\n"
+
+
+def _quoted(quote: Sequence[str]) -> list[str]:
+    """The lines of a quote as a text of several lines: literal, as duvet has it, where that can hold them."""
+    if any("'''" in line or _CONTROL.search(line) for line in quote):
+        return ['quote = """', *map(_basic, quote), '"""']
+    return ["quote = '''", *quote, "'''"]
+
+
+def _basic(text: str) -> str:
+    """A text as it is written between double quotes."""
+    return _without_controls(text.replace("\\", "\\\\").replace('"', '\\"'))
+
+
+def _without_controls(text: str) -> str:
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04X}", text)
 
 
 def citations_of_file(
     path: str, target: str, section: Section, requirements: Sequence[ExtractedRequirement]
 ) -> ParsedFile:
-    """What such a file says. It is not parsed for that: TOML has no way to hold every text of a specification."""
+    """What such a file says. It need not be parsed for that."""
     line = 5 + len(section.text_lines) + 1
     cited, target_place, nowhere = f"{target}#{section.id}", Place(path, 1, 10), Place("", 0)
     kind, form = CitationType.SPEC, Format.AUTO
@@ -336,4 +359,5 @@ def requirement_comments(target: str, section: Section, requirements: Sequence[E
         parts += [f"//= {target}#{section.id}", "//= type=spec", f"//= level={requirement.level.name}"]
         parts += [f"//# {line}" for line in requirement.quote]
         parts.append("")
-    return "\n".join(parts) + "\n"
+    # A comment has no escapes. The quote of such a line no longer matches its specification, which is an error to be seen.
+    return "\n".join(map(_without_controls, parts)) + "\n"

@@ -24,6 +24,7 @@ SkipReason = Literal[
     "special",
     "state_directory",
     "symlink",
+    "temporary",
     "too_large",
     "unreadable",
 ]

@@ -26,6 +26,7 @@ from contextive.workspace.files import Fingerprint
 from contextive.workspace.ignore import Rules, rules_of
 from contextive.workspace.repository import is_ignored, outer_rules, read_rules, repository_root
 from contextive.workspace.secrets import is_secret_name
+from contextive.workspace.temporary_files import is_temporary
 
 DEFAULT_MAX_BYTES = 1024 * 1024
 OWN_IGNORE_FILE = ".contextiveignore"
@@ -71,6 +72,8 @@ class Discovery:
     files: list[FoundFile] = field(default_factory=list)
     skipped: dict[SkipReason, int] = field(default_factory=dict)
     examples: dict[SkipReason, list[str]] = field(default_factory=dict)
+    unfinished: set[str] = field(default_factory=set)
+    """Directories with files that we are writing, or that a writer of ours left behind. The root is the empty one."""
 
     ##= docs/spec/knowledge.md#files-of-the-index
     ##% How many files were left out MUST be told by reason.
@@ -158,6 +161,8 @@ class _Walk:
                 self.found.files.append(FoundFile(path, reason))
             else:
                 self.found.skip(reason, path)
+                if reason == "temporary":
+                    self.found.unfinished.add(folder.path.rstrip("/"))
         for entry in entries.folders:
             path = folder.path + entry.name
             reason_for_folder = self._reason_for_folder(entry.name, path, git, own)
@@ -229,6 +234,10 @@ class _Walk:
             return "dot_directory"  # the file by which a worktree or a submodule names it
         if _is_bad(name):
             return "bad_name"
+        ##= docs/spec/knowledge.md#files-of-the-index
+        ##% A temporary file of this server, `.<16 hex digits>.tmp`, MUST NOT be indexed.
+        if is_temporary(name):
+            return "temporary"
         # Secrets come first, so that a report of what was left out always says so.
         if is_secret_name(name):
             return "secret"

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import errno
 import os
-import re
-import secrets
 import stat
-import time
 import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+
+from contextive.workspace.temporary_files import remove_leftovers, temporary_name, writing_in
 
 Identity = tuple[int, int]
 """Which file or directory it is, by whatever name."""
@@ -25,8 +24,6 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | _NO_LINK
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | _NO_LINK
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
-_TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp")
-_LEFT_BEHIND_SECONDS = 3600.0
 
 
 class NotRegular(OSError):
@@ -110,18 +107,18 @@ def open_regular(folder: int, name: str) -> int:
 
 def place(folder: int, name: str, data: bytes, *, overwrite: bool, mode: int = 0o666) -> bool:
     """Put a whole file at a name, or nothing; whether it took the place of another. FileExistsError where it may not."""
-    _tidy(folder)
-    temporary = f".{secrets.token_hex(8)}.tmp"
-    handle = os.open(temporary, _NEW, mode, dir_fd=folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(handle)
-        replaced = settle(folder, temporary, name, overwrite=overwrite)
-    finally:
-        with suppress(OSError):
-            os.unlink(temporary, dir_fd=folder)
+    temporary = temporary_name()
+    with writing_in(folder):
+        handle = os.open(temporary, _NEW, mode, dir_fd=folder)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(handle)
+            replaced = settle(folder, temporary, name, overwrite=overwrite)
+        finally:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=folder)
     sync_names(folder)
     return replaced
 
@@ -154,6 +151,23 @@ def settle(folder: int, temporary: str, name: str, *, overwrite: bool) -> bool:
     return True
 
 
+##= docs/spec/knowledge.md#files-of-the-index
+##% The next run MUST remove temporary files whose writer was killed, and never one that is being written.
+def remove_leftovers_below(root: Path, folders: Iterable[str]) -> None:
+    """Remove the temporary files of writers that were killed from some directories of a project, reached without a link."""
+    for folder in folders:
+        with suppress(OSError):  # what cannot be written keeps them
+            top = open_folder(root)
+            try:
+                handle = walk(top, filter(None, folder.split("/")))
+            finally:
+                os.close(top)
+            try:
+                remove_leftovers(handle)
+            finally:
+                os.close(handle)
+
+
 def twin_of(folder: int, name: str) -> str | None:
     """Another name in a directory that some systems, or some eyes, would not tell from this one."""
     folded = fold_name(name)
@@ -164,12 +178,3 @@ def fold_name(name: str) -> str:
     """A name as file systems and readers that care least about spelling see it."""
     visible = "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) != "Cf")
     return unicodedata.normalize("NFKC", visible.casefold()).rstrip(". ")
-
-
-def _tidy(folder: int) -> None:
-    """Remove what a writer that crashed long ago left behind."""
-    oldest = time.time() - _LEFT_BEHIND_SECONDS
-    for name in filter(_TEMPORARY.fullmatch, os.listdir(folder)):
-        with suppress(OSError):
-            if os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime < oldest:
-                os.unlink(name, dir_fd=folder)

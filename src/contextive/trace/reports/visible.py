@@ -19,6 +19,9 @@ _HIDDEN = re.compile(
     "|(?<=[\ufe00-\ufe0f])[\ufe0e\ufe0f]"
 )
 
+_COMMAND = re.compile("(^[\\s\ufe0e\ufe0f]*)(:)([\ufe0e\ufe0f]*:)|()(#)([\ufe0e\ufe0f]*#[\ufe0e\ufe0f]*\\[)")
+"""Where the runner of GitHub Actions takes a line for a command: `::` at its beginning, `##[` anywhere."""
+
 
 def spell(character: str) -> str:
     """The name by which a hidden character is shown."""
@@ -30,6 +33,26 @@ def spell_hidden(text: str, shown: Callable[[str], str] = lambda name: f"[{name}
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return _HIDDEN.sub(lambda found: shown(spell(found.group())), text)
+
+
+##= docs/spec/host.md#commands
+##% What a command prints for people MUST spell out control and invisible characters, line ends in names among them.
+##= docs/spec/host.md#commands
+##% A line that a command prints for people MUST NOT be a workflow command of GitHub Actions.
+def printable_line(text: str) -> str:
+    """The text as one line for a terminal or a log: hidden characters spelled out, and no command for a runner in it."""
+    text = spell_hidden(text).replace("\n", f"[{spell(chr(10))}]")
+    return _COMMAND.sub(_spell_first, text)
+
+
+def _spell_first(command: re.Match[str]) -> str:
+    before, first, rest = command.groups()[:3] if command[2] else command.groups()[3:]
+    return f"{before}[{spell(first)}]{rest}"
+
+
+def printable_lines(text: str) -> list[str]:
+    """The lines of a text that has several on purpose, each made safe to print."""
+    return [printable_line(line) for line in text.split("\n")]
 
 
 def one_line(text: str) -> str:

@@ -1,0 +1,109 @@
+"""What no tool may write, whatever it writes: one rule for notes and for documents.
+
+A note or a document is read later, by people and by agents. So a tool writes no file that an agent or a program takes orders
+from, whatever the case or the spelling of its name, and no text with a private key or a token in it. What a person put there
+stays readable; a tool that changes such a file has to leave the secret out, or is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from contextive.errors import Forbidden
+from contextive.workspace.handles import fold_name
+from contextive.workspace.secrets import contains_secret, is_secret_name
+
+DATA_ENDINGS: Final = frozenset({"json", "jsonl", "yaml", "yml", "toml"})
+"""Formats that programs take their settings from."""
+_INSTRUCTIONS: Final = frozenset(
+    {
+        ".aider.conf.yml", ".clinerules", ".cursorrules", ".goosehints", ".roorules", ".rules", ".windsurfrules",
+        "agent.local.md", "agent.md", "agents.local.md", "agents.md", "agents.override.md", "claude.local.md", "claude.md",
+        "codex.md", "copilot-instructions.md", "crush.md", "gemini.md", "goose.md", "llms-full.txt",
+        "llms.txt", "qwen.md", "skill.md", "warp.md",
+    }
+)  # fmt: skip
+"""Names, folded, of files that agents read as instructions."""
+_SETTINGS: Final = frozenset(
+    {
+        "_config", "action", "angular", "app", "appveyor", "azure-pipelines", "bitbucket-pipelines", "book", "bower", "buf",
+        "buildspec", "bunfig", "cargo", "chart", "circle", "claude_desktop_config", "clippy", "cloudbuild",
+        "cmakepresets", "cmakeuserpresets", "codecov", "composer", "compose", "conda", "crush", "deno", "dependabot",
+        "devcontainer", "devfile", "docker-compose", "environment", "extensions", "firebase", "fly", "galaxy",
+        "global", "heroku", "hooks", "hugo", "jsconfig", "jsr", "kustomization", "launch", "lefthook", "lerna",
+        "manifest", "marketplace", "mcp", "mise", "mkdocs", "netlify", "npm-shrinkwrap", "nx", "opencode", "package",
+        "package-lock", "pdm", "pixi", "playbook", "plugin", "pnpm-lock", "pnpm-workspace", "poetry", "project",
+        "pubspec", "pyproject", "pytest", "railway", "render", "renovate", "ruff", "rush", "rust-toolchain",
+        "rustfmt", "samconfig", "server", "serverless", "settings", "site", "skaffold", "taskfile", "tasks",
+        "template", "tox", "tsconfig", "turbo", "uv", "values", "vcpkg", "vercel", "workspace", "wrangler",
+    }
+)  # fmt: skip
+"""Names, without their ending, of JSON, YAML and TOML files from which tools take orders."""
+_BUILD_TEXTS: Final = re.compile(
+    r"cmakelists\.txt|(?:.*[-_.])?(?:requirements|constraints)(?:[-_.].*)?\.txt|meson_options\.txt"
+)
+_INSTRUCTIONS_BY_FORM: Final = re.compile(r".*\.(?:mdc|(?:instructions|prompt|agent|chatmode)\.md)")
+_CONFIGURATION: Final = re.compile(r"contextive\.config\..*")
+_SETTINGS_BY_FORM: Final = re.compile(
+    r"(?:.*\.config|.*rc|(?:tsconfig|docker-compose|compose|azure-pipelines)[.-].*|mcp[-_.].*)\.(?:json|jsonl|ya?ml|toml)"
+)
+_SHORT_NAME: Final = re.compile(r"~[0-9]")
+
+
+##= docs/spec/gateway.md#rules-for-documents
+##% A file that steers a tool or an agent MUST NOT be written.
+##= docs/spec/notes.md#rules-of-writing
+##% A note MUST NOT be written under a name that agents read as instructions, in any case.
+def check_name(name: str) -> None:
+    """Refuse, with the reason, the name of a file that no tool may write."""
+    if reason := reason_against(name):
+        raise Forbidden(f"{reason} It is not written.", hint="Choose another title, slug or file name.")
+
+
+##= docs/spec/gateway.md#rules-for-documents
+##% A text that holds a secret MUST NOT be stored.
+##= docs/spec/notes.md#rules-of-writing
+##% A note MUST NOT be written with a private key or a token in it.
+def check_text(text: str) -> None:
+    """Refuse a text that holds a private key or a token."""
+    if contains_secret(text):
+        raise Forbidden("The content holds a private key or a token.", hint="Take it out first.")
+
+
+def may_write(name: str, text: str) -> bool:
+    """Whether a file of this name and content may be written."""
+    return not reason_against(name) and not contains_secret(text)
+
+
+def reason_against(name: str) -> str:
+    """Why no tool may write a file of this name; empty where one may."""
+    if is_protected(name):
+        return "Agents or programs take instructions from a file of that name."
+    if is_secret_name(name) or is_secret_name(fold_name(name)) or contains_secret(name):
+        return "A file of that name holds secrets."
+    if has_short_form(name):
+        return "On Windows that can be the short form of another name."
+    return ""
+
+
+def is_protected(name: str) -> bool:
+    """Whether a file of this name tells a tool or an agent what to do."""
+    folded = fold_name(name)
+    stem, _, ending = folded.rpartition(".")
+    return (
+        folded in _INSTRUCTIONS
+        or (ending in DATA_ENDINGS and (stem in _SETTINGS or _SETTINGS_BY_FORM.fullmatch(folded) is not None))
+        or any(shape.fullmatch(folded) for shape in (_BUILD_TEXTS, _INSTRUCTIONS_BY_FORM))
+        or is_configuration(name)
+    )
+
+
+def is_configuration(name: str) -> bool:
+    """Whether a file of this name is one of ours, which may hold tokens."""
+    return _CONFIGURATION.fullmatch(fold_name(name)) is not None
+
+
+def has_short_form(name: str) -> bool:
+    """Whether Windows could take the name for a longer one: CLAUDE~1.md opens CLAUDE.md."""
+    return _SHORT_NAME.search(name) is not None
