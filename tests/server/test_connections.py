@@ -27,17 +27,21 @@ class Wire(asyncio.Transport):
         super().__init__({"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 2)})
         self.pieces: list[bytes] = []
         self.unread = 0
-        self.is_closed = False
+        self.closed = asyncio.Event()
+
+    @property
+    def is_closed(self) -> bool:
+        return self.closed.is_set()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         assert not self.is_closed
         self.pieces.append(bytes(data))
 
     def close(self) -> None:
-        self.is_closed = True
+        self.closed.set()
 
     def abort(self) -> None:
-        self.is_closed = True
+        self.closed.set()
 
     def is_closing(self) -> bool:
         return self.is_closed
@@ -219,8 +223,7 @@ async def test_an_answer_that_nobody_reads_is_cut_and_one_that_is_read_slowly_is
         assert not wire.is_closed
         wire.unread -= 1
     async with asyncio.timeout(30):
-        while not wire.is_closed:
-            await asyncio.sleep(0.01)
+        await wire.closed.wait()
 
 
 ##= docs/spec/host.md#requests
@@ -242,8 +245,7 @@ async def test_an_open_stream_is_cut_only_when_there_is_no_room_for_more() -> No
     assert not wire.is_closed
     protocol.pause_writing()
     async with asyncio.timeout(30):
-        while not wire.is_closed:
-            await asyncio.sleep(0.01)
+        await wire.closed.wait()
     protocol.connection_lost(None)
     end.set()
 
