@@ -28,6 +28,7 @@ class Wire(asyncio.Transport):
         self.pieces: list[bytes] = []
         self.unread = 0
         self.closed = asyncio.Event()
+        self.aborted = asyncio.Event()
 
     @property
     def is_closed(self) -> bool:
@@ -41,6 +42,7 @@ class Wire(asyncio.Transport):
         self.closed.set()
 
     def abort(self) -> None:
+        self.aborted.set()
         self.closed.set()
 
     def is_closing(self) -> bool:
@@ -223,7 +225,7 @@ async def test_an_answer_that_nobody_reads_is_cut_and_one_that_is_read_slowly_is
         assert not wire.is_closed
         wire.unread -= 1
     async with asyncio.timeout(30):
-        await wire.closed.wait()
+        await wire.aborted.wait()
 
 
 ##= docs/spec/host.md#requests
@@ -245,7 +247,7 @@ async def test_an_open_stream_is_cut_only_when_there_is_no_room_for_more() -> No
     assert not wire.is_closed
     protocol.pause_writing()
     async with asyncio.timeout(30):
-        await wire.closed.wait()
+        await wire.aborted.wait()
     protocol.connection_lost(None)
     end.set()
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from contextive.config import Config
+from contextive.config.sections import Limits
 from contextive.errors import RateLimited
-from contextive.server.limits import _MAX_KEYS, RateLimiter
+from contextive.server.limits import _MAX_KEYS, CallerLimits, RateLimiter
 
 
 class Clock:
@@ -56,9 +58,9 @@ def test_memory_is_bounded_and_the_window_that_ends_soonest_goes_first() -> None
     assert len(limiter._windows) <= 2
 
 
-def test_a_flood_of_addresses_wins_no_further_tries_where_new_ones_share() -> None:
+def test_a_flood_of_addresses_wins_no_further_tries_with_wrong_tokens() -> None:
     clock = Clock()
-    limiter = RateLimiter(3, 60, clock, shares_when_full=True)
+    limiter = CallerLimits.of(Config(limits=Limits(auth_failures=3, rate_window_seconds=60)), clock).failures
     for _ in range(3):
         limiter.count("guesser")
     tries = sum(refused(limiter, f"flood-{number}") is None for number in range(3 * _MAX_KEYS))

@@ -48,7 +48,8 @@ class ImpatientProtocol(H11Protocol):
                 self._wait()
             return
         self._waits_since = None
-        cycle.scope["headers"] = [*cycle.scope["headers"], *self.conn.take_dropped()]
+        if dropped := self.conn.take_dropped():
+            cycle.scope["headers"] = [*cycle.scope["headers"], *dropped]
         if not cycle.more_body:
             # Before the application runs for the first time, which the base class has only planned.
             cycle.scope[COMPLETE_KEY] = True  # type: ignore[literal-required]

@@ -94,13 +94,13 @@ class CallerLimits:
     failures: RateLimiter
 
     @classmethod
-    def of(cls, config: Config) -> CallerLimits:
+    def of(cls, config: Config, clock: Callable[[], float] = time.monotonic) -> CallerLimits:
         limits = config.limits
         allowed, seconds = limits.rate_requests, limits.rate_window_seconds
         return cls(
             proxies=TrustedProxies.of(config.server.trusted_proxies),
-            tokens=RateLimiter(allowed, seconds),
-            addresses=RateLimiter(allowed, seconds),
-            monitoring=RateLimiter(allowed, seconds),
-            failures=RateLimiter(limits.auth_failures, seconds, shares_when_full=True),
+            tokens=RateLimiter(allowed, seconds, clock),
+            addresses=RateLimiter(allowed, seconds, clock),
+            monitoring=RateLimiter(allowed, seconds, clock),
+            failures=RateLimiter(limits.auth_failures, seconds, clock, shares_when_full=True),
         )
