@@ -1,11 +1,15 @@
-"""C1 to C10: who comes to the HTTP door, under which name, and with what in the hands."""
+"""C1 to C12: who comes to the HTTP door, under which name, with what in the hands, and how one keeps out another."""
 
 from __future__ import annotations
 
+import contextlib
+import http.server
 import json
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +17,7 @@ import pytest
 from contextive.packs import BUILTIN, load_builtin
 from contextive.registry import Scope
 from tests.running import clean_environment
-from tests.wires import PROGRAM, envelope, modern_headers, rpc
+from tests.wires import PROGRAM, Web, envelope, modern_headers, rpc, wait_until
 
 from .arena import ADMIN, READER, Arena, Shot, make_project, open_arena
 from .conftest import Standing
@@ -164,6 +168,129 @@ def test_c5_an_origin_that_is_allowed_is_allowed_alone_and_a_server_without_toke
         arena.survived(entries=0)
 
 
+SITES = {
+    "C11-image": {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+    "C11-script": {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"},
+    "C11-link": {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"},
+    "C11-frame": {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+    "C11-another-port": {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors", "Origin": "http://127.0.0.1:5173"},
+}
+
+
+@pytest.mark.parametrize("case", SITES)
+def test_what_a_browser_sends_for_another_page_is_forbidden_on_every_route(
+    arena: Arena, routes: Routes, case: str
+) -> None:
+    for token in (None, ADMIN):
+        for method, path, shot in at_every_route(arena, routes, SITES[case], token=token):
+            assert shot.status == 403, (method, path, shot.text)
+    arena.survived()
+
+
+def test_c11_a_page_that_sends_many_requests_uses_up_nothing(tmp_path: Path) -> None:
+    config = {"limits": {"rateRequests": 20, "authFailures": 3, "rateWindowSeconds": 600}}
+    with open_arena("http", tmp_path, config=config, with_tokens=False) as arena:
+        for number in range(100):
+            path = ("/healthz", "/api/v1/tools", "/mcp", "/metrics")[number % 4]
+            assert arena.request("GET", path, headers=SITES["C11-image"], token=None).status == 403
+        for path in ("/healthz", "/api/v1/tools"):
+            assert arena.request("GET", path, token=None).status == 200
+        arena.survived(entries=100)
+
+
+# -- C12: one caller keeps out another -----------------------------------------------------------------------------------
+
+
+class _Proxy(http.server.BaseHTTPRequestHandler):
+    """A reverse proxy that appends the address of its client, as proxies do, to what that client has sent."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        assert isinstance(self.server, _ProxyServer)
+        sent = {name: value for name, value in self.headers.items() if name != "X-Forwarded-For"}
+        chain = [*self.headers.get_all("X-Forwarded-For", []), self.client_address[0]]
+        answer = self.server.behind.get(self.path, {**sent, "X-Forwarded-For": ", ".join(chain)})
+        self.send_response(answer.status)
+        self.send_header("Content-Length", str(len(answer.body)))
+        self.end_headers()
+        self.wfile.write(answer.body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 # as the base class calls it
+        return
+
+
+class _ProxyServer(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, behind: Web) -> None:
+        super().__init__(("127.0.0.1", 0), _Proxy)
+        self.behind = behind
+
+
+@contextlib.contextmanager
+def proxy_before(web: Web) -> Iterator[Web]:
+    with _ProxyServer(web) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield Web(server.server_address[1])
+        finally:
+            server.shutdown()
+            thread.join(10)
+
+
+@pytest.mark.parametrize("is_trusted", [False, True], ids=["C12-unknown-proxy", "C12-trusted-proxy"])
+def test_a_guesser_behind_a_proxy_keeps_nobody_out(tmp_path: Path, is_trusted: bool) -> None:
+    config = {
+        "limits": {"authFailures": 5, "rateRequests": 20, "rateWindowSeconds": 600},
+        "server": {"trustedProxies": ["127.0.0.1"] if is_trusted else []},
+    }
+    with open_arena("http", tmp_path, config=config) as arena, proxy_before(arena.door(None)) as proxy:
+        guesser, user = replace(proxy, address="127.0.0.2"), replace(proxy, address="127.0.0.3")
+        statuses = []
+        for number in range(30):
+            guess = {
+                "Authorization": f"Bearer guess-{number:04}-0123456789abcdef",
+                "X-Forwarded-For": f"10.0.0.{number}",
+            }
+            statuses.append(guesser.get("/api/v1/tools", guess).status)
+            guesser.get("/healthz", {"X-Forwarded-For": f"10.0.0.{number}"})
+        assert statuses == [401] * 5 + [429] * 25
+        for token in (READER, ADMIN):
+            assert user.as_bearer(token).get("/api/v1/tools").status == 200
+            assert guesser.as_bearer(token).get("/api/v1/tools").status == 200
+        assert user.as_bearer(ADMIN).get("/metrics").status == 200
+        # What needs no token can be told apart only where the proxy is trusted.
+        assert user.get("/healthz").status == (200 if is_trusted else 429)
+        assert user.get("/api/v1/tools").status == (401 if is_trusted else 429)
+        assert arena.process.process.poll() is None
+
+
+def test_c12_answers_that_nobody_reads_are_closed(tmp_path: Path) -> None:
+    files = {f"notes/long-{number}.md": f"# Long {number}\n\n" + "words " * 120_000 for number in range(8)}
+    config = {"limits": {"writeSeconds": 1, "maxResultBytes": 32_000_000, "rateRequests": 0}}
+    with open_arena("http", tmp_path, config=config, files=files) as arena, contextlib.ExitStack() as stack:
+        head = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {READER}\r\n\r\n".encode()
+        calls = [whole_call("get_page", {"slug": f"long-{number}"}) for number in range(8)]
+        for _ in range(20):
+            client = stack.enter_context(socket.socket())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.settimeout(30)
+            client.connect(("127.0.0.1", arena.door().port))
+            client.sendall(b"".join(calls) * 2 + head)
+        wait_until(lambda: arena.process.log_text.count("did not read the answer") == 20, "all connections are cut", 60)
+        arena.survived(entries=0)
+
+
+def whole_call(tool: str, arguments: dict[str, object]) -> bytes:
+    """A whole request that calls a tool, to be sent behind others on one connection."""
+    body = json.dumps(arguments)
+    lines = [f"POST /api/v1/tools/{tool} HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {READER}"]
+    lines += ["Content-Type: application/json", f"Content-Length: {len(body)}", "", body]
+    return "\r\n".join(lines).encode()
+
+
 def other_address() -> str | None:
     """An address of this machine that is not loopback."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -276,6 +403,9 @@ SMUGGLED: dict[str, tuple[list[str], bytes]] = {
     "C10-length-and-chunks": (["Content-Length: 6", "Transfer-Encoding: chunked"], b"0\r\n\r\n" + HIDDEN),
     "C10-chunks-and-length": (["Transfer-Encoding: chunked", "Content-Length: 4"], b"2\r\n{}\r\n0\r\n\r\n" + HIDDEN),
     "C10-two-lengths": (["Content-Length: 2", "Content-Length: 200"], b"{}" + HIDDEN),
+    "C10-two-equal-lengths": (["Content-Length: 2", "Content-Length: 2"], b"{}" + HIDDEN),
+    "C10-a-list-of-equal-lengths": (["Content-Length: 2, 2"], b"{}" + HIDDEN),
+    "C10-two-tokens": ([f"Authorization: Bearer {ADMIN}", "Content-Length: 2"], b"{}" + HIDDEN),
     "C10-two-encodings": (["Transfer-Encoding: chunked", "Transfer-Encoding: identity"], b"0\r\n\r\n" + HIDDEN),
     "C10-odd-encoding": (["Transfer-Encoding: xchunked"], b"0\r\n\r\n" + HIDDEN),
     "C10-spaced-encoding": (["Transfer-Encoding : chunked"], b"0\r\n\r\n" + HIDDEN),

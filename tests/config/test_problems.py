@@ -193,3 +193,19 @@ def test_a_provider_with_nothing_but_a_key_is_complete(project: Project) -> None
 def test_the_schema_key_is_accepted_and_means_nothing(project: Project) -> None:
     loaded = project.load_json({"$schema": "https://example.org/config.schema.json"})
     assert loaded.config.server.port == 8787
+
+
+##= docs/spec/host.md#client-addresses
+##% A trusted proxy MUST be an address or a network, and not all addresses.
+@pytest.mark.parametrize(
+    "proxy", ["proxy.example.org", "10.0.0.1/8", "10.0.0.0/33", "10.0.0.*", "[::1]", "10.0.0.1:80"]
+)
+def test_a_trusted_proxy_that_is_not_an_address_is_refused(project: Project, proxy: str) -> None:
+    message = project.error_of("a.json", {"server": {"trustedProxies": ["127.0.0.1", "2001:db8::/32", proxy]}})
+    assert "server.trustedProxies[2]: found (hidden), allowed: an address such as 10.0.0.1, or a network" in message
+
+
+@pytest.mark.parametrize("proxy", ["0.0.0.0/0", "::/0"])
+def test_not_every_address_can_be_a_trusted_proxy(project: Project, proxy: str) -> None:
+    message = project.error_of("a.json", {"server": {"trustedProxies": [proxy]}})
+    assert "server.trustedProxies[0]: every caller would be trusted; name the addresses of your proxies" in message

@@ -46,6 +46,10 @@ _BOMBS: Mapping[str, tuple[Bomb, ...]] = {
     "note": _PROSE,
     "front-matter": tuple((b"---\n" + begin, unit, end + b"\n---\n") for begin, unit, end in _YAML),
     "names-and-links": _PROSE,
+    "forwarded": tuple(
+        (b"", unit, b"")
+        for unit in (b"10.0.0.1,", b"for=10.0.0.1,", b'for="', b"a=b;", b",", b";", b'"', b"\\", b":", b"[", b"1", b" ")
+    ),
     "config-json": _JSON,
     "config-yaml": _YAML,
     "config-toml": _TOML,

@@ -38,6 +38,8 @@ from contextive.registry.paging import decode_cursor, offset_of
 from contextive.registry.uri import UriTemplate
 from contextive.search.filters import parse_filters
 from contextive.search.graph_query import Condition
+from contextive.server.client_address import TrustedProxies
+from contextive.server.headers import RequestHeaders
 from contextive.server.jsonrpc import Refusal, parse_line
 from contextive.store.archive import check_archive
 from contextive.store.sqlite.fts import FtsEngine
@@ -246,6 +248,14 @@ def _line(data: bytes) -> object:
     return found.body() if isinstance(found, Refusal) else found
 
 
+def _forwarded(data: bytes) -> object:
+    proxies = TrustedProxies.of(["10.0.0.0/8", "2001:db8:1::/48"])
+    return [
+        proxies.limit_key("10.0.0.1", RequestHeaders({"headers": [(name, data)]}))
+        for name in (b"forwarded", b"x-forwarded-for")
+    ]
+
+
 def _cursor(data: bytes) -> object:
     text = _any_text(data)
     template = UriTemplate("duvet:///citations/{+id}/x/{name}")
@@ -279,6 +289,7 @@ TARGETS: Mapping[str, Target] = {
         Target("archive-packed", _packed_archive),
         Target("merged-reports", lambda data: merge_reports([_file_text(data)] * 2), growth=2000),
         Target("json-rpc-line", _line, ()),
+        Target("forwarded", _forwarded, ()),
         Target("cursors-and-uris", _cursor),
         Target("query-words", _query, ()),
         Target("cited-answers", lambda data: keep_known_citations(_any_text(data), 3, {"a-b"}), ()),

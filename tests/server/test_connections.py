@@ -1,4 +1,4 @@
-"""One HTTP connection without a network: how long it waits for a head, and in how many pieces an answer leaves."""
+"""One HTTP connection without a network: how long it waits for a head and for a reader, and how an answer leaves."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from contextive.server.connections import COMPLETE_KEY, ImpatientProtocol
 from tests.loops import in_loop
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n"
+WRITE_SECONDS = 0.2
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
@@ -25,17 +26,30 @@ class Wire(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__({"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 2)})
         self.pieces: list[bytes] = []
-        self.is_closed = False
+        self.unread = 0
+        self.closed = asyncio.Event()
+        self.aborted = asyncio.Event()
+
+    @property
+    def is_closed(self) -> bool:
+        return self.closed.is_set()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         assert not self.is_closed
         self.pieces.append(bytes(data))
 
     def close(self) -> None:
-        self.is_closed = True
+        self.closed.set()
+
+    def abort(self) -> None:
+        self.aborted.set()
+        self.closed.set()
 
     def is_closing(self) -> bool:
         return self.is_closed
+
+    def get_write_buffer_size(self) -> int:
+        return self.unread
 
     def pause_reading(self) -> None: ...
 
@@ -45,7 +59,7 @@ class Wire(asyncio.Transport):
 def connect(app: App) -> tuple[ImpatientProtocol, Wire]:
     config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False, date_header=False, ws="none")
     config.load()
-    protocol, wire = ImpatientProtocol(config, ServerState(), {}), Wire()
+    protocol, wire = ImpatientProtocol(config, ServerState(), {}, write_seconds=lambda: WRITE_SECONDS), Wire()
     protocol.connection_made(wire)
     return protocol, wire
 
@@ -197,3 +211,69 @@ async def test_a_lost_connection_leaves_no_timer(monkeypatch: pytest.MonkeyPatch
     protocol.connection_lost(ConnectionResetError())
     await asyncio.sleep(0.2)
     assert not wire.is_closed
+
+
+##= docs/spec/host.md#requests
+##% An answer that waits for its client MUST be cut when nothing of it is read for `limits.writeSeconds`.
+@in_loop
+async def test_an_answer_that_nobody_reads_is_cut_and_one_that_is_read_slowly_is_not() -> None:
+    protocol, wire = connect(echo)
+    wire.unread = 30
+    protocol.data_received(HEAD + b"body")
+    for _ in range(20):
+        await asyncio.sleep(WRITE_SECONDS / 5)
+        assert not wire.is_closed
+        wire.unread -= 1
+    async with asyncio.timeout(30):
+        await wire.aborted.wait()
+
+
+##= docs/spec/host.md#requests
+##% An open event stream MUST NOT be cut while its heartbeats find room.
+@in_loop
+async def test_an_open_stream_is_cut_only_when_there_is_no_room_for_more() -> None:
+    end = asyncio.Event()
+
+    async def stream(_scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await send(start(None))
+        await send(part(b": heartbeat", more=True))
+        await end.wait()
+
+    protocol, wire = connect(stream)
+    wire.unread = 10
+    protocol.data_received(HEAD + b"body")
+    await asyncio.sleep(WRITE_SECONDS * 4)
+    assert not wire.is_closed
+    protocol.pause_writing()
+    async with asyncio.timeout(30):
+        await wire.aborted.wait()
+    protocol.connection_lost(None)
+    end.set()
+
+
+@pytest.mark.parametrize(
+    ("lengths", "found"),
+    [
+        ([b"Content-Length: 4"], [b"4"]),
+        ([b"Content-Length: 4", b"X: content-length: 4"], [b"4"]),
+        ([b"Content-Length: 4", b"content-length:4"], [b"4", b"4"]),
+        ([b"CONTENT-LENGTH: 4, 4", b"Content-Length: 4"], [b"4", b"4", b"4"]),
+    ],
+)
+@in_loop
+async def test_the_application_sees_every_length_of_a_request(lengths: list[bytes], found: list[bytes]) -> None:
+    seen: list[list[bytes]] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append([value for name, value in scope["headers"] if name == b"content-length"])
+        await echo(scope, receive, send)
+
+    protocol, _ = connect(app)
+    request = b"\r\n".join([b"POST / HTTP/1.1", b"Host: localhost", *lengths, b"", b"body"])
+    protocol.data_received(HEAD + b"body" + request[:30])
+    await turns()
+    protocol.data_received(request[30:] + HEAD + b"body")
+    await turns(30)
+    assert seen == [[b"4"], found, [b"4"]]
+    protocol.connection_lost(None)

@@ -88,8 +88,8 @@ def test_a_route_counts_as_its_tool(server: WebServer) -> None:
 
 
 ##= docs/spec/gateway.md#routes
-##% Routes with large answers MUST have a limit of their own for each address.
-def test_routes_with_large_answers_are_limited_by_address(tmp_path: Path) -> None:
+##% Routes with large answers MUST have a limit of their own for each caller.
+def test_routes_with_large_answers_are_limited_for_each_caller(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     station = Station(tmp_path / "project", tmp_path / "user")
     with station.serve(env=TOKENS) as running:
@@ -104,6 +104,9 @@ def test_routes_with_large_answers_are_limited_by_address(tmp_path: Path) -> Non
         for _ in range(WEIGHTS):
             assert admin.get("/api/v1/search/weights").status == 200
         assert admin.get("/api/v1/search/weights").status == 429
+        reader = running.web.as_bearer(READER)
+        assert [reader.get("/api/v1/coverage").status for _ in range(SLOW + 1)] == [404] * SLOW + [429]
+        assert admin.get("/api/v1/coverage").status == 404, "another token at the same address is another caller"
 
 
 def test_the_general_limit_holds_for_the_gateway_too(tmp_path: Path) -> None:

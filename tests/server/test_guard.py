@@ -14,18 +14,21 @@ from hypothesis import strategies as st
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
+from contextive.config import Config
 from contextive.server import guard
 from contextive.server.auth import TokenBook
 from contextive.server.connections import COMPLETE_KEY
 from contextive.server.guard import DoorPolicy, OuterWall
 from contextive.server.headers import RequestHeaders
-from contextive.server.limits import RateLimiter
+from contextive.server.limits import CallerLimits
 from contextive.server.logs import FIELDS
 from tests.loops import in_loop
 from tests.registry.laws import law
 
 NAMES = st.sampled_from([b"host", b"origin", b"accept", b"authorization"])
 JSON = (b"content-type", b"application/json")
+FRIEND = "https://friend.example"
+NAVIGATION = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
 
 
 @law
@@ -52,17 +55,23 @@ class Exchange:
     """One request to a wall with `app` behind it."""
 
     def __init__(
-        self, app: Any, *parts: bytes, headers: tuple[tuple[bytes, bytes], ...] = (), is_complete: bool = False
+        self,
+        app: Any,
+        *parts: bytes,
+        headers: tuple[tuple[bytes, bytes], ...] = (),
+        is_complete: bool = False,
+        method: str = "POST",
+        path: str = "/mcp",
     ) -> None:
-        policy = DoorPolicy("127.0.0.1", frozenset(), frozenset(), 10)
-        none = RateLimiter(0, 1)
-        self._wall = OuterWall(app, policy=policy, book=TokenBook, requests=lambda: none, failures=lambda: none)
+        policy = DoorPolicy("127.0.0.1", frozenset(), frozenset({FRIEND}), 10, frozenset({"/page"}))
+        limits = CallerLimits.of(Config())
+        self._wall = OuterWall(app, policy=policy, book=TokenBook, limits=lambda: limits)
         self._parts = list(parts)
         self.answer: list[Message] = []
         self.scope: Scope = {
             "type": "http",
-            "method": "POST",
-            "path": "/mcp",
+            "method": method,
+            "path": path,
             "query_string": b"",
             "headers": [(b"host", b"localhost"), JSON, *headers],
         }
@@ -144,3 +153,32 @@ async def test_a_fault_behind_the_wall_is_told_without_its_words_and_logged_with
     assert "inner words" not in json.dumps(body)
     [line] = [record for record in caplog.records if record.exc_info]
     assert getattr(line, FIELDS)["requestId"] == body["request_id"]
+
+
+##= docs/spec/host.md#requests
+##% A link from another site MUST be able to open a page for people, and nothing else.
+@in_loop
+@pytest.mark.parametrize(
+    ("method", "path", "changed", "status"),
+    [
+        ("GET", "/page", {}, 200),
+        ("GET", "/page", {"sec-fetch-site": "same-site"}, 200),
+        ("GET", "/page/below", {}, 403),
+        ("GET", "/api/v1/tools", {}, 403),
+        ("GET", "/healthz", {}, 403),
+        ("POST", "/page", {}, 403),
+        ("GET", "/page", {"sec-fetch-dest": "iframe"}, 403),
+        ("GET", "/page", {"sec-fetch-dest": "image", "sec-fetch-mode": "no-cors"}, 403),
+        ("GET", "/page", {"sec-fetch-mode": "cors"}, 403),
+        ("GET", "/api/v1/tools", {"sec-fetch-mode": "cors", "origin": FRIEND}, 200),
+        ("GET", "/api/v1/tools", {"sec-fetch-mode": "cors", "origin": "http://localhost:5173"}, 403),
+        ("GET", "/api/v1/tools", {"sec-fetch-site": "same-origin"}, 200),
+        ("GET", "/api/v1/tools", {"sec-fetch-site": "none"}, 200),
+    ],
+)
+async def test_a_link_of_another_site_opens_pages_for_people_and_nothing_else(
+    method: str, path: str, changed: dict[str, str], status: int
+) -> None:
+    headers = tuple((name.encode(), value.encode()) for name, value in {**NAVIGATION, **changed}.items())
+    found, _ = await Exchange(told, b".", headers=headers, method=method, path=path).run()
+    assert found == status

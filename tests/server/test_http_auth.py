@@ -102,7 +102,7 @@ def test_the_scheme_is_read_whatever_its_case(server: WebServer, scheme: str) ->
 
 
 ##= docs/spec/host.md#requests
-##% Headers of proxies MUST NOT change who the caller is.
+##% Headers of proxies MUST NOT change the caller or its scope.
 @pytest.mark.parametrize(
     "headers",
     [
@@ -291,40 +291,86 @@ def test_an_open_bind_with_tokens_serves_addresses_but_no_foreign_names(workshop
 
 
 ##= docs/spec/host.md#tokens
-##% An address that sends too many wrong tokens MUST be made to wait.
-def test_guessing_is_stopped_with_the_time_to_wait(workshop: Workshop) -> None:
+##% An address that sends too many wrong tokens MUST be refused with 429 until it sends a valid one, or the window ends.
+##= docs/spec/host.md#tokens
+##% A request with a valid token MUST be served, whatever else came from its address.
+def test_guessing_is_stopped_and_a_valid_token_is_always_served(workshop: Workshop) -> None:
     with workshop.http({"limits": {"authFailures": 3, "rateWindowSeconds": 600}}, env=TOKENS) as running:
         web = running.web
-        guess = {"Authorization": "Bearer wrong-token-0123456789"}
-        assert [web.get("/api/v1/tools", guess).status for _ in range(3)] == [401] * 3
-        answer = web.get("/api/v1/tools", guess)
-        assert answer.status == 429
+        assert [web.get("/api/v1/tools").status for _ in range(5)] == [401] * 5, "asking without a token is no guess"
+        guesses = [f"Bearer wrong-token-{number}-0123456789" for number in range(5)]
+        statuses = [web.get("/api/v1/tools", {"Authorization": guess}).status for guess in guesses]
+        assert statuses == [401, 401, 401, 429, 429], "all wrong tokens of an address count together"
+        answer = web.get("/api/v1/tools")
+        assert answer.status == 429, "nor is there an answer without a token now"
         assert 1 <= int(answer.headers["retry-after"]) <= 600
         assert answer.json["error"]["code"] == "rate_limited"
-        spoofed = web.get("/api/v1/tools", {**guess, "X-Forwarded-For": "10.0.0.1"})
+        spoofed = web.get("/api/v1/tools", {"Authorization": guesses[0], "X-Forwarded-For": "10.0.0.1"})
         assert spoofed.status == 429, "another address in a header is not another address"
-        assert web.as_bearer(READER).get("/api/v1/tools").status == 429, "the right token does not tell a guesser apart"
+        for token in (READER, ADMIN):
+            assert web.as_bearer(token).get("/api/v1/tools").status == 200, "a valid token is always served"
+        assert web.as_bearer(READER).open_session().ask("ping")["result"] == {}
+        assert web.get("/api/v1/tools", {"Authorization": guesses[0]}).status == 429
         assert web.get("/healthz").status == 200
-        elsewhere = replace(web, address="127.0.0.2", token=READER)
-        assert elsewhere.get("/api/v1/tools").status == 200, "nobody else is shut out"
+        elsewhere = replace(web, address="127.0.0.2")
+        assert elsewhere.get("/api/v1/tools").status == 401, "nobody else is refused"
+
+
+##= docs/spec/host.md#client-addresses
+##% Behind trusted proxies the address of a client MUST be the rightmost forwarded one that is not a trusted proxy.
+def test_behind_a_trusted_proxy_only_the_guesser_has_to_wait(workshop: Workshop) -> None:
+    config = {
+        "limits": {"authFailures": 2, "rateWindowSeconds": 600},
+        "server": {"trustedProxies": ["127.0.0.1", "10.0.0.0/8"]},
+    }
+    with workshop.http(config, env=TOKENS) as running:
+        proxy, stranger = running.web, replace(running.web, address="127.0.0.2")
+        guess = {"Authorization": "Bearer wrong-token-0123456789"}
+        sent = [{"X-Forwarded-For": f"198.51.100.{number}, 203.0.113.1, 10.1.1.1"} for number in range(4)]
+        statuses = [proxy.get("/api/v1/tools", {**guess, **forwarded}).status for forwarded in sent]
+        assert statuses == [401, 401, 429, 429], "what the client itself puts in front changes nothing"
+        assert proxy.get("/api/v1/tools", {**guess, "Forwarded": "for=203.0.113.1"}).status == 429
+        assert proxy.get("/api/v1/tools", {**guess, "Forwarded": 'for="203.0.113.2:4711"'}).status == 401
+        statuses = [stranger.get("/api/v1/tools", {**guess, **forwarded}).status for forwarded in sent]
+        assert statuses == [401, 401, 429, 429], "a header of somebody who is no trusted proxy changes nothing"
+        assert proxy.as_bearer(READER).get("/api/v1/tools", sent[0]).status == 200
+        for name, value in (("X-Forwarded-For", "127.0.0.1"), ("Forwarded", "for=127.0.0.1")):
+            assert proxy.get("/api/v1/tools", {name: value}).status == 401, "an address is never a credential"
 
 
 ##= docs/spec/host.md#limits
 ##% A caller that sends more requests than `limits.rateRequests` in a window MUST be refused with 429 and the seconds to
 ##% wait.
-def test_requests_are_limited_for_each_token_and_for_each_address(workshop: Workshop) -> None:
+##= docs/spec/host.md#limits
+##% Requests MUST be counted per token, and per address only for callers without one.
+##= docs/spec/host.md#limits
+##% The paths `/healthz`, `/readyz` and `/metrics` MUST be counted apart from all others.
+def test_requests_are_counted_for_each_token_and_for_each_address_without_one(workshop: Workshop) -> None:
     with workshop.http({"limits": {"rateRequests": 6, "rateWindowSeconds": 600}}, env=TOKENS) as running:
         here, there = running.web, replace(running.web, address="127.0.0.2")
+        statuses = [here.get("/api/v1/tools", {"X-Forwarded-For": f"10.0.0.{n}"}).status for n in range(7)]
+        assert statuses == [401] * 6 + [429], "the address has used up its window"
         assert [here.as_bearer(READER).get("/api/v1/tools").status for _ in range(4)] == [200] * 4
         statuses = [there.as_bearer(READER).get("/api/v1/tools").status for _ in range(3)]
         assert statuses == [200, 200, 429], "the token has used up its window, wherever it comes from"
-        assert there.as_bearer(ADMIN).get("/api/v1/tools").status == 200, "another token has a window of its own"
-        statuses = [here.get("/api/v1/tools", {"X-Forwarded-For": f"10.0.0.{n}"}).status for n in range(3)]
-        assert statuses == [401, 401, 429], "the address has used up its window, asking without a token too"
-        refused = here.get("/healthz")
-        assert refused.status == 429
+        assert here.as_bearer(ADMIN).get("/api/v1/tools").status == 200, "another token has a window of its own"
+        assert there.get("/api/v1/tools").status == 401
+        statuses = [here.get(path).status for path in ("/healthz", "/readyz", "/metrics", "/healthz", "/healthz")]
+        assert statuses == [200, 200, 401, 200, 200], "monitoring has a budget of its own"
+        assert [here.get("/healthz").status for _ in range(2)] == [200, 429]
+        refused = here.get("/readyz")
         assert int(refused.headers["retry-after"]) >= 1
         assert there.get("/healthz").status == 200
+        assert here.as_bearer(READER).get("/metrics").status == 200, "a scraper's token is not the address"
+        assert here.as_bearer(ADMIN).get("/api/v1/tools").status == 200
+
+
+def test_a_flood_of_health_checks_leaves_the_tools_alone_where_there_are_no_tokens(workshop: Workshop) -> None:
+    with workshop.http({"limits": {"rateRequests": 3, "rateWindowSeconds": 600}}) as running:
+        web = running.web
+        assert [web.get("/healthz").status for _ in range(4)] == [200, 200, 200, 429]
+        assert [web.get("/api/v1/tools").status for _ in range(4)] == [200, 200, 200, 429]
+        assert web.get("/metrics").status == 429
 
 
 ##= docs/spec/host.md#tokens

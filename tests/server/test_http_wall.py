@@ -126,6 +126,115 @@ def test_a_request_without_one_host_is_refused(web: Web, hosts: bytes) -> None:
 
 
 ##= docs/spec/host.md#requests
+##% A request that a browser sends for a page of another origin MUST be refused with 403 before it is counted, unless its
+##% Origin is in `server.allowedOrigins`.
+@EVERY_ROUTE
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"},
+        {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors", "Origin": "http://localhost:5173"},
+        {"Sec-Fetch-Site": "Cross-Site "},
+    ],
+    ids=["image", "navigation", "another port", "odd spelling"],
+)
+def test_a_page_of_another_origin_is_refused_on_every_route(
+    web: Web, method: str, path: str, headers: dict[str, str]
+) -> None:
+    answer = web.request(method, path, b"{}" if method == "POST" else None, {**JSON, **headers})
+    assert answer.status == 403
+    message = "A browser sent this for a page of another origin."
+    if path == "/api/mcp":
+        assert answer.json["error"].startswith(message)
+    else:
+        assert answer.json["error"] == {
+            "code": "invalid_request",
+            "message": message,
+            "hint": "See server.allowedOrigins.",
+        }
+
+
+@pytest.mark.parametrize("site", ["same-origin", "none"])
+def test_a_user_who_types_the_address_and_a_page_of_this_server_may_come(web: Web, site: str) -> None:
+    assert web.get("/healthz", {"Sec-Fetch-Site": site}).status == 200
+
+
+@pytest.mark.parametrize("count", [[b"cross-site", b"none"], [b"none", b"cross-site"]], ids=["first", "second"])
+def test_a_second_site_does_not_hide_behind_a_first(web: Web, count: list[bytes]) -> None:
+    sites = b"".join(b"Sec-Fetch-Site: " + site + b"\r\n" for site in count)
+    answer = web.raw(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + sites + b"Connection: close\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 403")
+
+
+def test_requests_of_other_pages_use_up_nobodys_budget(workshop: Workshop) -> None:
+    friend = "https://friend.example"
+    config = {"limits": {"rateRequests": 4, "rateWindowSeconds": 600}, "server": {"allowedOrigins": [friend]}}
+    with workshop.http(config) as running:
+        web, image = running.web, {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
+        for path in ("/api/v1/tools", "/healthz", "/mcp", "/metrics"):
+            assert {web.get(path, image).status for _ in range(20)} == {403}
+        assert [web.get("/api/v1/tools").status for _ in range(3)] == [200] * 3
+        assert [web.get("/healthz").status for _ in range(4)] == [200] * 4
+        allowed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors", "Origin": friend}
+        assert web.get("/api/v1/tools", allowed).status == 200
+        assert web.get("/api/v1/tools", allowed).status == 429
+
+
+##= docs/spec/host.md#requests
+##% A request with two `Authorization` or two `Content-Length` headers MUST be refused with 400.
+@EVERY_ROUTE
+@pytest.mark.parametrize(
+    ("lines", "name"),
+    [
+        (["Authorization: Bearer a", "Authorization: Bearer a"], "Authorization"),
+        (["Authorization: Bearer a", "X: y", "authorization: Basic b"], "Authorization"),
+        (["Content-Length: 2", "Content-Length: 2"], "Content-Length"),
+        (["Content-Length: 2", "X: y", "content-length:2"], "Content-Length"),
+        (["Content-Length: 2, 2"], "Content-Length"),
+    ],
+    ids=["same tokens", "two tokens", "same lengths", "apart", "list"],
+)
+def test_a_header_that_must_be_there_once_is_refused_twice(
+    web: Web, method: str, path: str, lines: list[str], name: str
+) -> None:
+    if name == "Authorization":
+        lines = [*lines, "Content-Length: 2"]
+    head = [f"{method} {path} HTTP/1.1", "Host: localhost", "Content-Type: application/json", *lines, "", "{}"]
+    answer = web.raw("\r\n".join(head).encode())
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert f"The request has more than one {name} header.".encode() in answer
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+##= docs/spec/host.md#malformed-messages
+##% A key that occurs twice at the top level of a request MUST be refused.
+@pytest.mark.parametrize(
+    ("path", "body", "code"),
+    [
+        ("/mcp", b'{"jsonrpc":"2.0","id":1,"id":1,"method":"ping"}', -32600),
+        ("/mcp/spexus", b'{"jsonrpc":"2.0","id":1,"method":"ping","m\\u0065thod":"ping"}', -32600),
+        ("/api/mcp", b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"params":{}}', -32600),
+        ("/api/mcp", b'{"tool":"get_page","input":{},"tool":"list_pages"}', None),
+        ("/api/v1/tools/contextive_health", b'{"a":1,"a":1}', "invalid_request"),
+        ("/api/v1/search", b'{"query":"a","query":"b"}', "invalid_request"),
+    ],
+)
+def test_a_body_with_a_key_twice_is_refused(web: Web, path: str, body: bytes, code: object) -> None:
+    answer = web.mcp(body, path=path)
+    assert answer.status == 400
+    error = answer.json["error"]
+    assert "key twice" in (error if code is None else error["message"])
+    assert code is None or error["code"] == code
+
+
+def test_a_key_may_occur_again_further_down(web: Web) -> None:
+    body = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"id":1,"method":"x","_meta":{"a":1,"a":2}}}'
+    answer = web.open_session().post(body)
+    assert answer.message["result"] == {}
+
+
+##= docs/spec/host.md#requests
 ##% A request with a body that is not `application/json` MUST be refused with 415.
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/spexus", "/api/mcp", "/api/v1/tools/contextive_health"])
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", None])
@@ -308,6 +417,13 @@ def test_cors_lets_in_exactly_the_origins_that_are_configured(workshop: Workshop
         read = web.get("/healthz", {"Origin": friend, "Host": "mcp.example.org"})
         assert (read.status, read.headers["access-control-allow-origin"]) == (200, friend)
         assert "Mcp-Session-Id" in read.headers["access-control-expose-headers"]
+        fetched = {
+            "Origin": friend,
+            "Host": "mcp.example.org",
+            "Sec-Fetch-Site": "cross-site",
+            "Sec-Fetch-Mode": "cors",
+        }
+        assert web.get("/healthz", fetched).status == 200
         foreign = web.get("/healthz", {"Origin": "https://evil.example.org"})
         assert foreign.status == 403
         assert "access-control-allow-origin" not in foreign.headers

@@ -152,7 +152,7 @@ def test_the_log_tells_how_many_warnings_an_answer_has(tmp_path: Path) -> None:
 
 
 ##= docs/spec/host.md#requests
-##% Headers of proxies MUST NOT change who the caller is.
+##% Headers of proxies MUST NOT change the caller or its scope.
 def test_a_caller_cannot_pass_for_many_by_headers_of_proxies(workshop: Workshop) -> None:
     with workshop.http({"limits": {"rateRequests": 5, "rateWindowSeconds": 60}}) as running:
         statuses = [

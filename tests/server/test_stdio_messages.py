@@ -54,6 +54,29 @@ def test_json_nested_tens_of_thousands_deep_is_a_parse_error(pipe: Pipe, line: b
 
 
 ##= docs/spec/host.md#malformed-messages
+##% A key that occurs twice at the top level of a request MUST be refused.
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}',
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}',
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","\\u006dethod":"tools/list"}',
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","x":{"a":1},"x":{"a":1}}',
+        b'{"jsonrpc":"2.0","jsonrpc":"2.0","method":"notifications/initialized"}',
+    ],
+)
+def test_a_message_with_a_key_twice_is_refused(pipe: Pipe, line: bytes) -> None:
+    answer = answer_to(pipe, line)
+    assert (answer["id"], answer["error"]["code"]) == (None, -32600)
+    assert "the same key twice" in answer["error"]["message"]
+
+
+def test_a_key_may_occur_again_further_down(pipe: Pipe) -> None:
+    line = b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"id":1,"method":"x","_meta":{"a":1,"a":2}}}'
+    assert answer_to(pipe, line) == {"jsonrpc": "2.0", "id": 7, "result": {}}
+
+
+##= docs/spec/host.md#malformed-messages
 ##% A JSON value that is not a JSON-RPC message MUST be answered with -32600.
 @pytest.mark.parametrize(
     ("line", "request_id"),

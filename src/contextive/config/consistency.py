@@ -6,6 +6,7 @@ They stand apart from the model so that model and JSON Schema accept the same do
 from __future__ import annotations
 
 import hmac
+import ipaddress
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -38,7 +39,22 @@ def check_consistency(config: Config) -> Iterator[tuple[KeyPath, str]]:
             yield ("auth", "tokens", index, "sha256"), "another token has this hash"
         names.add(issued.name)
         digests.add(issued.sha256)
+    yield from _check_proxies(config)
     yield from _check_schedule(config)
+
+
+##= docs/spec/host.md#client-addresses
+##% A trusted proxy MUST be an address or a network, and not all addresses.
+def _check_proxies(config: Config) -> Iterator[tuple[KeyPath, str]]:
+    for index, name in enumerate(config.server.trusted_proxies):
+        path = ("server", "trustedProxies", index)
+        try:
+            network = ipaddress.ip_network(name)
+        except ValueError:
+            yield path, "found (hidden), allowed: an address such as 10.0.0.1, or a network such as 10.0.0.0/8"
+        else:
+            if network.prefixlen == 0:
+                yield path, "every caller would be trusted; name the addresses of your proxies"
 
 
 def _check_schedule(config: Config) -> Iterator[tuple[KeyPath, str]]:

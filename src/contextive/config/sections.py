@@ -55,6 +55,9 @@ class Server(Section):
     allowed_origins: Annotated[tuple[Origin, ...], Strict(False)] = Field(
         (), description="Browser origins that are accepted besides loopback; a wildcard is refused."
     )
+    trusted_proxies: Texts = Field(
+        (), description="Addresses and networks of proxies whose Forwarded and X-Forwarded-For headers are believed."
+    )
     json_response: bool = Field(False, description="Answer HTTP requests with plain JSON in place of an event stream.")
     session_idle_seconds: Seconds = Field(1800.0, description="A session without requests for this long is closed.")
     max_sessions: Integer = Field(1000, ge=1, description="Sessions that may be open at once.")
@@ -201,9 +204,12 @@ class Auth(Section):
 class Limits(Section):
     """How much one caller may ask for."""
 
-    rate_requests: Integer = Field(6000, ge=0, description="Requests per caller and window; 0 means no limit.")
+    rate_requests: Integer = Field(
+        6000, ge=0, description="Requests per token, or per address without one, and window; 0 means no limit."
+    )
     rate_window_seconds: Integer = Field(60, ge=1, le=31_536_000, description="Length of the window.")
-    auth_failures: Integer = Field(20, ge=1, description="Failed credentials per address and window.")
+    auth_failures: Integer = Field(20, ge=1, description="Wrong tokens per address and window.")
+    write_seconds: Seconds = Field(30.0, description="An answer of which nothing is read for this long is cut.")
     audit_history: Integer = Field(100, ge=1, le=500, description="Most runs in one answer of the audit history.")
     max_body_bytes: Integer = Field(4_194_304, ge=1024, le=67_108_864, description="Largest HTTP request body.")
     max_result_bytes: Integer = Field(1_000_000, ge=1024, description="Largest result of a tool.")

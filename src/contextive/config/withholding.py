@@ -32,9 +32,11 @@ _WITHHELD: Final[Mapping[KeyPath, str]] = {
     ("server", "tracing", "endpoint"): "it names another machine",
     ("server", "publicHosts"): "it decides who may call",
     ("server", "allowedOrigins"): "it decides who may call",
+    ("server", "trustedProxies"): "it decides whose word about addresses is believed",
     ("limits", "authFailures"): "it decides how often a token may be guessed",
     ("limits", "rateRequests"): "it decides how often anybody may call",
     ("limits", "rateWindowSeconds"): "it decides how often anybody may call",
+    ("limits", "writeSeconds"): "it decides how long a connection can be held",
     ("trace", "fetch"): "it makes the server call addresses of the file's choice",
 }
 _PATHS: Final[tuple[KeyPath, ...]] = (

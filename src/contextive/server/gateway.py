@@ -18,7 +18,9 @@ from contextive.errors import ContextiveError, InvalidIdentifier, InvalidRequest
 from contextive.packs.knowledge.operations import operations
 from contextive.registry import Caller, Surface, Tool
 from contextive.registry.registry import shown
+from contextive.server.guard import LIMIT_KEY
 from contextive.server.host import Host
+from contextive.server.json_body import RepeatedKey
 from contextive.server.limits import RateLimiter
 from contextive.server.profiles import PROFILES
 from contextive.server.protocol import LOGGED_KEY, REQUEST_ID_KEY
@@ -26,7 +28,7 @@ from contextive.server.rest import caller_of, error_response, json_object
 
 PROFILE = PROFILES["duskmantle"]
 SLOW, WEIGHTS = 30, 60
-"""Requests a minute from one address, on routes whose answers are large and on the weights."""
+"""Requests a minute of one caller, on routes whose answers are large and on the weights."""
 _WINDOW_SECONDS = 60.0
 _SEARCH_FILTERS = frozenset(
     {
@@ -155,9 +157,9 @@ ROUTES: tuple[GatewayRoute, ...] = (
 
 
 ##= docs/spec/gateway.md#routes
-##% Routes with large answers MUST have a limit of their own for each address.
+##% Routes with large answers MUST have a limit of their own for each caller.
 class RouteLimits:
-    """The limits that single routes have beside the general one, by address."""
+    """The limits that single routes have beside the general one, counted as that one counts."""
 
     def __init__(self, limiters: Mapping[int, RateLimiter]) -> None:
         self._limiters = limiters
@@ -167,9 +169,9 @@ class RouteLimits:
         """Limits that are off where the general one is."""
         return cls({n: RateLimiter(n if rate_requests else 0, _WINDOW_SECONDS) for n in (SLOW, WEIGHTS)})
 
-    def count(self, route: GatewayRoute, address: str) -> None:
+    def count(self, route: GatewayRoute, limit_key: str) -> None:
         if route.per_minute is not None:
-            self._limiters[route.per_minute].count(f"{route.path}:{address}")
+            self._limiters[route.per_minute].count(f"{route.path}:{limit_key}")
 
 
 class GatewayDoor:
@@ -212,7 +214,7 @@ class GatewayDoor:
                 return await self._serve(route, request)
             except ContextiveError as error:
                 response = error_response(error, request)
-                if isinstance(error, InvalidRequest) and not isinstance(error, InvalidIdentifier):
+                if isinstance(error, InvalidRequest) and not isinstance(error, InvalidIdentifier | RepeatedKey):
                     response.status_code = route.invalid_status
                 return response
 
@@ -234,7 +236,7 @@ class GatewayDoor:
                     "This route is blocked here.", hint="See toolPacks.knowledge in the configuration."
                 )
             raise refusal
-        self._limits().count(route, request.client.host if request.client else "unknown")
+        self._limits().count(route, request.scope[LIMIT_KEY])
         arguments, headers = await self._arguments(route, tool, request)
         context = self._host.context(caller, door="gateway", profile=PROFILE, request_id=request.scope[REQUEST_ID_KEY])
         request.scope[LOGGED_KEY] = True  # the dispatcher tells the log of every call, however it ends

@@ -25,7 +25,7 @@ from contextive.registry import Caller
 from contextive.server.auth import ANONYMOUS, InvalidToken, TokenBook, is_loopback
 from contextive.server.connections import COMPLETE_KEY
 from contextive.server.headers import RequestHeaders
-from contextive.server.limits import RateLimiter
+from contextive.server.limits import CallerLimits, RateLimiter
 from contextive.server.logs import FIELDS, log_refusal
 from contextive.server.protocol import CALLER_KEY, LOGGED_KEY, REQUEST_ID_KEY
 
@@ -35,10 +35,16 @@ _REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,64}\Z")
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 BODY_KEY = "contextive.body"
 """Where the wall leaves the body that it has read, for who wants to look at it before it is read."""
+LIMIT_KEY = "contextive.limit_key"
+"""Where the scope holds what this caller's requests are counted by: a token, or an address without one."""
 ##= docs/spec/host.md#plain-doors
 ##% The paths `/healthz` and `/readyz` MUST answer without a token.
 _OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+_MONITORING_PATHS = _OPEN_PATHS | {"/metrics"}
 _NEXUS_PATH = "/api/mcp"
+# Another port of the same host is another origin and the same site.
+_FOREIGN_SITES = frozenset({"cross-site", "same-site"})
+_ONCE = (b"authorization", b"content-length")
 _BODY_SECONDS = 30.0
 _DISCARD_SECONDS = 5.0
 _PAUSE_SECONDS = 0.5
@@ -48,12 +54,14 @@ _TOKEN_PARAMETERS = frozenset({"token", "access_token", "api_key", "apikey", "au
 
 @dataclass(frozen=True, slots=True)
 class DoorPolicy:
-    """Which Host and Origin headers belong to this server, and how large a body may be."""
+    """Which requests belong to this server by their headers, and how large a body may be."""
 
     bind_host: str
     public_hosts: frozenset[str]
     allowed_origins: frozenset[str]
     max_body_bytes: int
+    pages: frozenset[str] = frozenset()
+    """Paths of pages for people, which a link on any site may lead to."""
 
     ##= docs/spec/host.md#requests
     ##% A request whose Host header does not belong to the server MUST be refused with 421.
@@ -80,9 +88,25 @@ class DoorPolicy:
             return False
         return _without_port(parts.netloc) in _LOOPBACK_NAMES
 
+    ##= docs/spec/host.md#requests
+    ##% A request that a browser sends for a page of another origin MUST be refused with 403 before it is counted, unless
+    ##% its Origin is in `server.allowedOrigins`.
+    ##= docs/spec/host.md#requests
+    ##% A link from another site MUST be able to open a page for people, and nothing else.
+    def accepts_site(self, headers: RequestHeaders, method: str, path: str) -> bool:
+        """Whether `Sec-Fetch-Site`, which browsers set and pages cannot, allows the request. Other clients send none."""
+        if not any(site.strip().lower() in _FOREIGN_SITES for site in headers.every(b"sec-fetch-site")):
+            return True
+        origins = headers.every(b"origin")
+        if origins and all(origin.lower() in self.allowed_origins for origin in origins):
+            return True
+        is_navigation = headers.every(b"sec-fetch-mode") == ["navigate"]
+        is_top_level = headers.every(b"sec-fetch-dest") == ["document"]
+        return method == "GET" and path in self.pages and is_navigation and is_top_level
+
 
 class OuterWall:
-    """Request id, Host, Origin, method and body rules, credentials and rate; in that order, for every request."""
+    """Request id, Host, Origin, site, method and body rules, credentials and rate; in that order, for every request."""
 
     def __init__(
         self,
@@ -90,14 +114,12 @@ class OuterWall:
         *,
         policy: DoorPolicy,
         book: Callable[[], TokenBook],
-        requests: Callable[[], RateLimiter],
-        failures: Callable[[], RateLimiter],
+        limits: Callable[[], CallerLimits],
     ) -> None:
         self._app = app
         self._policy = policy
         self._book = book
-        self._requests = requests
-        self._failures = failures
+        self._limits = limits
 
     ##= docs/spec/host.md#requests
     ##% These rules MUST hold for every path.
@@ -146,6 +168,12 @@ class OuterWall:
             return 421, InvalidRequest("The Host header is not one of this server's.", hint="See server.publicHosts.")
         if not all(self._policy.accepts_origin(origin) for origin in headers.every(b"origin")):
             return 403, InvalidRequest("The Origin is not allowed here.", hint="See server.allowedOrigins.")
+        if not self._policy.accepts_site(headers, scope["method"], scope["path"]):
+            return 403, InvalidRequest(
+                "A browser sent this for a page of another origin.", hint="See server.allowedOrigins."
+            )
+        if (name := _repeated(headers)) is not None:
+            return 400, InvalidRequest(f"The request has more than one {name} header.", hint="Send one.")
         if b"transfer-encoding" in headers and b"content-length" in headers:
             # Two answers to where this request ends: a proxy in front may have chosen the other one.
             return 400, InvalidRequest("Content-Length and Transfer-Encoding exclude each other.", hint="Send one.")
@@ -160,26 +188,41 @@ class OuterWall:
             )
         return None
 
-    ##= docs/spec/host.md#requests
-    ##% Headers of proxies MUST NOT change who the caller is.
+    ##= docs/spec/host.md#tokens
+    ##% A request with a valid token MUST be served, whatever else came from its address.
+    ##= docs/spec/host.md#limits
+    ##% Requests MUST be counted per token, and per address only for callers without one.
+    def _authenticate(self, headers: RequestHeaders, scope: Scope) -> Caller:
+        """The caller of a request, which is counted. The credential is checked first: it decides what is counted."""
+        caller, refusal = self._caller(headers, scope["path"])
+        limits = self._limits()
+        if caller is not ANONYMOUS:
+            self._count(scope, limits.tokens, f"token:{caller.name}")
+            return caller
+        peer = (scope.get("client") or ("unknown",))[0]
+        address = limits.proxies.limit_key(peer, headers)
+        self._count(scope, limits.addresses, f"address:{address}")
+        if refusal is not None:
+            _count_failure(limits.failures, address, refusal)
+            raise refusal
+        return caller
+
     ##= docs/spec/host.md#plain-doors
     ##% The path `/metrics` MUST need a token when tokens are set.
-    ##= docs/spec/host.md#tokens
-    ##% An address that sends too many wrong tokens MUST be made to wait.
-    def _authenticate(self, headers: RequestHeaders, scope: Scope) -> Caller:
-        address = (scope.get("client") or ("unknown",))[0]
-        self._requests().count(f"address:{address}")
-        if scope["path"] in _OPEN_PATHS:
-            return ANONYMOUS
-        self._failures().check(address)
+    def _caller(self, headers: RequestHeaders, path: str) -> tuple[Caller, Unauthorized | None]:
+        """The caller behind the credential; anonymous, and the error, where it is wrong or missing."""
+        if path in _OPEN_PATHS:  # even a token that is right changes nothing here, so that nobody can try tokens
+            return ANONYMOUS, None
         try:
-            caller = self._book().caller_for(headers.get(b"authorization"))
-        except InvalidToken:
-            self._failures().count(address)
-            raise
-        if caller is not ANONYMOUS:
-            self._requests().count(f"caller:{caller.name}")
-        return caller
+            return self._book().caller_for(headers.get(b"authorization")), None
+        except Unauthorized as refusal:
+            return ANONYMOUS, refusal
+
+    ##= docs/spec/host.md#limits
+    ##% The paths `/healthz`, `/readyz` and `/metrics` MUST be counted apart from all others.
+    def _count(self, scope: Scope, limiter: RateLimiter, key: str) -> None:
+        scope[LIMIT_KEY] = key
+        (self._limits().monitoring if scope["path"] in _MONITORING_PATHS else limiter).count(key)
 
     ##= docs/spec/gateway.md#issued-tokens
     ##% A session and its streams MUST end with the token that opened them.
@@ -214,6 +257,23 @@ class OuterWall:
             return None
         scope[BODY_KEY] = body
         return replay_body(body, receive)
+
+
+##= docs/spec/host.md#requests
+##% A request with two `Authorization` or two `Content-Length` headers MUST be refused with 400.
+def _repeated(headers: RequestHeaders) -> str | None:
+    """The name of a header that is there more than once and must not be: a proxy in front may have read the other one."""
+    return next((name.decode().title() for name in _ONCE if len(headers.every(name)) > 1), None)
+
+
+##= docs/spec/host.md#tokens
+##% An address that sends too many wrong tokens MUST be refused with 429 until it sends a valid one, or the window ends.
+def _count_failure(failures: RateLimiter, address: str, refusal: Unauthorized) -> None:
+    """Count a wrong credential. A missing one is not counted: clients ask without one to learn that they need it."""
+    if isinstance(refusal, InvalidToken):
+        failures.count(address)
+    else:
+        failures.check(address)
 
 
 async def _whole_body(receive: Receive, limit: int) -> bytes | None:

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import socket
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -27,7 +28,7 @@ from contextive.server.connections import ImpatientProtocol
 from contextive.server.gateway import GatewayDoor, RouteLimits
 from contextive.server.guard import DoorPolicy, OuterWall
 from contextive.server.host import Host
-from contextive.server.limits import RateLimiter
+from contextive.server.limits import CallerLimits
 from contextive.server.logs import FIELDS
 from contextive.server.nexus import NexusDoor
 from contextive.server.profiles import PROFILES
@@ -64,10 +65,8 @@ class HttpServer:
             self._book = book.locked()
         else:
             logger.error("the new configuration has no tokens for an open bind; the old ones stay")
-        limits = config.limits
-        self._requests = RateLimiter(limits.rate_requests, limits.rate_window_seconds)
-        self._failures = RateLimiter(limits.auth_failures, limits.rate_window_seconds)
-        self._slow_routes = RouteLimits.of(limits.rate_requests)
+        self._limits = CallerLimits.of(config)
+        self._slow_routes = RouteLimits.of(config.limits.rate_requests)
 
     def _manager(self, profile: str) -> StreamableHTTPSessionManager:
         config = self._host.config
@@ -109,8 +108,7 @@ class HttpServer:
             app,
             policy=policy,
             book=lambda: self._book,
-            requests=lambda: self._requests,
-            failures=lambda: self._failures,
+            limits=lambda: self._limits,
         )
         if policy.allowed_origins:
             wall = CORSMiddleware(
@@ -196,14 +194,15 @@ class _Uvicorn(uvicorn.Server):
 ##= docs/spec/host.md#commands
 ##% The command `contextive-mcp serve --http` MUST serve many clients over HTTP.
 ##= docs/spec/host.md#requests
-##% Headers of proxies MUST NOT change who the caller is.
+##% Headers of proxies MUST NOT change the caller or its scope.
 async def serve_http(host: Host, stop: asyncio.Event, *, bind_host: str, port: int) -> None:
     """Serve until `stop` is set, then end open streams and leave."""
     http = HttpServer(host, bind_host)
     listener = _listen(bind_host, port)
     config = uvicorn.Config(
         http.app,
-        http=ImpatientProtocol,
+        # uvicorn calls this as it would call the class.
+        http=partial(ImpatientProtocol, write_seconds=lambda: host.config.limits.write_seconds),  # type: ignore[arg-type]
         log_config=None,
         access_log=False,
         proxy_headers=False,

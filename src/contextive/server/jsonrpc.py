@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 
 import mcp_types as types
 from mcp_types import INVALID_REQUEST, PARSE_ERROR
-from pydantic_core import from_json
+
+from contextive.server.json_body import count_keys, decode_json, has_repeated_key
 
 Message: TypeAlias = types.JSONRPCRequest | types.JSONRPCNotification | types.JSONRPCResponse | types.JSONRPCError
 
@@ -42,16 +43,24 @@ def parse_line(line: bytes) -> Message | Batch | Refusal | None:
     if not line.strip():
         return None
     try:
-        value = from_json(line, allow_inf_nan=False)
+        value = decode_json(line)
     except ValueError:
         return Refusal(PARSE_ERROR, "Parse error: not one JSON value.")
+    written = count_keys(line)
     if not isinstance(value, list):
-        return parse_message(value)
+        return _parse_once(value, written)
     if not value:
         return Refusal(INVALID_REQUEST, "Invalid request: an empty batch.")
     if len(value) > _MAX_BATCH:
         return Refusal(INVALID_REQUEST, f"Invalid request: a batch of more than {_MAX_BATCH} messages.")
-    return Batch(tuple(parse_message(item) for item in value))
+    return Batch(tuple(map(_parse_once, value, written)))
+
+
+def _parse_once(value: Any, written: Any) -> Message | Refusal:
+    """A decoded value as a message, unless one of its keys was written twice. Then its id is not certain either."""
+    if has_repeated_key(value, written):
+        return Refusal(INVALID_REQUEST, "Invalid request: the message has the same key twice; send each key once.")
+    return parse_message(value)
 
 
 ##= docs/spec/host.md#malformed-messages

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -16,6 +15,7 @@ from contextive.errors import ContextiveError, InternalError, Unavailable, Upstr
 from contextive.registry import InputNeeded, Surface, Tool
 from contextive.server.guard import replay_body
 from contextive.server.host import Host
+from contextive.server.json_body import RepeatedKey, count_keys, decode_json, has_repeated_key
 from contextive.server.profiles import PROFILES
 from contextive.server.protocol import LOGGED_KEY, REQUEST_ID_KEY
 from contextive.server.rest import caller_of
@@ -42,6 +42,8 @@ class NexusDoor:
             decoded = _decode(body)
             if _is_rpc(decoded):
                 await self._mcp(scope, replay_body(body, receive), send)
+            elif isinstance(decoded, dict) and has_repeated_key(decoded, count_keys(body)):
+                await _error(400, RepeatedKey().sentence())(scope, receive, send)
             else:
                 await (await self._invoke(request, decoded))(scope, receive, send)
         elif request.method in ("GET", "DELETE"):
@@ -121,7 +123,7 @@ def _input_schema(tool: Tool) -> dict[str, Any]:
 ##% A body that is not JSON MUST be answered with 400 and `Invalid JSON body`.
 def _decode(body: bytes) -> Any:
     try:
-        return from_json(body, allow_inf_nan=False)
+        return decode_json(body)
     except ValueError:
         return None
 

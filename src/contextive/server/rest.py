@@ -6,7 +6,6 @@ import asyncio
 import time
 from typing import Any
 
-from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -18,6 +17,7 @@ from contextive.registry.threads import run_beside_handlers
 from contextive.server.description import describe_tool
 from contextive.server.guard import error_body, error_headers
 from contextive.server.host import Host
+from contextive.server.json_body import RepeatedKey, count_keys, decode_json, has_repeated_key
 from contextive.server.progress_stream import answer_with_progress, wants_progress
 from contextive.server.protocol import CALLER_KEY, LOGGED_KEY, REQUEST_ID_KEY
 
@@ -135,9 +135,11 @@ def json_object(body: bytes) -> dict[str, Any]:
     if not body.strip():
         return {}
     try:
-        value = from_json(body, allow_inf_nan=False)
+        value = decode_json(body)
     except ValueError:
         value = None
     if not isinstance(value, dict):
         raise InvalidRequest("The body must be one JSON object of arguments.", hint='Send {"argument": value}.')
+    if has_repeated_key(value, count_keys(body)):
+        raise RepeatedKey
     return value

@@ -1,0 +1,54 @@
+"""Keys that a JSON text writes twice, compared with what a decoder keeps of them."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contextive.server.json_body import count_keys, decode_json, has_repeated_key
+from contextive.server.jsonrpc import Batch, Refusal, parse_line
+from tests.registry.laws import law
+
+KEYS = st.text('ab\\"\u00e9', max_size=2)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=10,
+)
+PAIRS = st.lists(st.tuples(KEYS, VALUES), max_size=4)
+
+
+def written(pairs: list[tuple[str, object]], ensure_ascii: bool) -> str:
+    items = (f"{json.dumps(key, ensure_ascii=ensure_ascii)}: {json.dumps(value)}" for key, value in pairs)
+    return "{" + ", ".join(items) + "}"
+
+
+@law
+@given(PAIRS, st.booleans())
+def test_an_object_has_a_repeated_key_exactly_where_one_was_written_twice(
+    pairs: list[tuple[str, object]], ensure_ascii: bool
+) -> None:
+    data = written(pairs, ensure_ascii).encode()
+    assert has_repeated_key(decode_json(data), count_keys(data)) == (len(dict(pairs)) < len(pairs))
+
+
+@law
+@given(VALUES, st.booleans())
+def test_what_can_be_decoded_can_be_counted(value: object, ensure_ascii: bool) -> None:
+    data = json.dumps(value, ensure_ascii=ensure_ascii).encode()
+    assert not has_repeated_key(decode_json(data), count_keys(data))
+
+
+def test_numbers_of_any_length_are_counted_without_being_read() -> None:
+    data = b'{"a": ' + b"9" * 4_000 + b', "b": 1e999, "a": [-0.0]}'
+    assert count_keys(data) == 3
+
+
+def test_each_message_of_a_batch_is_checked_on_its_own() -> None:
+    found = parse_line(
+        b'[{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}, 5, {"jsonrpc":"2.0","id":2,"method":"c"}]'
+    )
+    assert isinstance(found, Batch)
+    assert [isinstance(item, Refusal) for item in found.items] == [True, True, False]

@@ -1,0 +1,118 @@
+"""Clients that ask for much and read nothing, over real sockets with small buffers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.server.conftest import Workshop
+from tests.wires import Web, WebServer, envelope, modern_headers, rpc, wait_until
+
+SIZE = 16_000_000
+WRITE_SECONDS = 2.0
+CUT = "closed a connection whose client did not read the answer"
+
+
+@pytest.fixture(scope="module")
+def server(shared_workshop: Workshop) -> Iterator[WebServer]:
+    limits = {"writeSeconds": WRITE_SECONDS, "maxResultBytes": 2 * SIZE, "rateRequests": 0}
+    with shared_workshop.http({"limits": limits}) as running:
+        yield running
+
+
+@contextlib.contextmanager
+def slow_client(web: Web, request: bytes) -> Iterator[socket.socket]:
+    """A connection with a small receive buffer that has sent a request and read nothing."""
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.settimeout(30)
+        client.connect(("127.0.0.1", web.port))
+        client.sendall(request)
+        yield client
+
+
+def post(path: str, body: object, headers: dict[str, str] | None = None) -> bytes:
+    sent = json.dumps(body).encode()
+    given = {"Host": "localhost", "Content-Type": "application/json", **(headers or {}), "Content-Length": len(sent)}
+    head = "".join(f"{name}: {value}\r\n" for name, value in given.items())
+    return f"POST {path} HTTP/1.1\r\n{head}\r\n".encode() + sent
+
+
+def cuts(server: WebServer) -> int:
+    return server.process.log_text.count(CUT)
+
+
+def was_cut(client: socket.socket) -> bool:
+    """Whether the connection ends before the whole answer has come."""
+    found = 0
+    try:
+        while chunk := client.recv(1_000_000):
+            found += len(chunk)
+    except ConnectionError:
+        return True
+    return found < SIZE
+
+
+PARAMS = {"name": "odd_big", "arguments": {"size": SIZE}}
+MODERN = {"Accept": "application/json, text/event-stream", **modern_headers("tools/call", PARAMS)}
+LARGE = {
+    "plain": post("/api/v1/tools/odd_big", {"size": SIZE}),
+    "plain, closing": post("/api/v1/tools/odd_big", {"size": SIZE}, {"Connection": "close"}),
+    "mcp": post("/mcp", rpc("tools/call", envelope(PARAMS)), MODERN),
+}
+
+
+##= docs/spec/host.md#requests
+##% An answer that waits for its client MUST be cut when nothing of it is read for `limits.writeSeconds`.
+@pytest.mark.parametrize("case", LARGE)
+def test_an_answer_that_nobody_reads_is_cut(server: WebServer, case: str) -> None:
+    before = cuts(server)
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(slow_client(server.web, LARGE[case])) for _ in range(3)]
+        wait_until(lambda: cuts(server) == before + 3, "all three are cut", timeout=30)
+        assert all(was_cut(client) for client in clients)
+    assert server.web.get("/healthz").status == 200
+    assert "Traceback" not in server.process.log_text
+
+
+def test_an_answer_of_an_event_stream_that_nobody_reads_is_cut(server: WebServer) -> None:
+    session = server.web.open_session()
+    before = cuts(server)
+    headers = {"Accept": "application/json, text/event-stream", **session.headers}
+    with slow_client(server.web, post("/mcp", rpc("tools/call", PARAMS), headers)) as client:
+        wait_until(lambda: cuts(server) == before + 1, "it is cut", timeout=30)
+        assert was_cut(client)
+    assert session.ask("ping")["result"] == {}
+
+
+def test_an_answer_that_is_read_slowly_arrives_whole(server: WebServer) -> None:
+    before = cuts(server)
+    started = time.monotonic()
+    with slow_client(server.web, LARGE["plain, closing"]) as client:
+        found = pauses = 0
+        while chunk := client.recv(100_000):
+            found += len(chunk)
+            if found > pauses * SIZE / 40:
+                pauses += 1
+                time.sleep(WRITE_SECONDS / 20)  # the client's own slowness, and nothing that is waited for
+    assert found > SIZE
+    assert time.monotonic() - started > 2 * WRITE_SECONDS
+    assert cuts(server) == before
+
+
+##= docs/spec/host.md#requests
+##% An open event stream MUST NOT be cut while its heartbeats find room.
+def test_an_event_stream_that_is_not_read_for_a_while_goes_on(server: WebServer) -> None:
+    session = server.web.open_session()
+    before = cuts(server)
+    with session.listen() as stream, slow_client(server.web, LARGE["plain"]):
+        # A neighbour that is cut shows that more than the whole time has gone by.
+        wait_until(lambda: cuts(server) == before + 1, "the neighbour is cut", timeout=30)
+        assert session.web.request("DELETE", session.path, headers=session.headers).status == 200
+        assert stream.rest() == [], "the stream ended with the session, and not before"
+    assert cuts(server) == before + 1
