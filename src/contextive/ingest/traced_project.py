@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from operator import is_, itemgetter
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from contextive.errors import ConfigError
 from contextive.trace.analysis import Analysis, Memory, analyse_files
@@ -36,10 +36,6 @@ class GeneratedFile(NamedTuple):
     @property
     def text(self) -> str:
         return requirement_file(self.target.path, self.section, self.requirements)
-
-
-Listener: TypeAlias = Callable[[list[GeneratedFile], list[ParsedFile]], None]
-Extractor: TypeAlias = Callable[[Target, Specification], list[tuple[Section, list[ExtractedRequirement]]]]
 
 
 class SourceKey(NamedTuple):
@@ -91,10 +87,6 @@ class TracedProject:
         """Whether requirements are extracted in memory; the command line writes them to disk first and reads them back."""
         self.unify_aliases = unify_aliases
         """Whether two spellings of one document count as one. duvet's reports keep them apart."""
-        self.extractor: Extractor | None = None
-        """Who finds the requirements of a specification, where that is not done here."""
-        self.listener: Listener | None = None
-        """Who wants to know what the files say before they are matched: first those that were extracted, then all others."""
         self._sources: dict[SourceKey, tuple[FileText | Unreadable, ParsedFile]] = {}
         self._specifications: dict[Target, tuple[FileText | Unreadable, Specification | str]] = {}
         self._generated: dict[Target, tuple[Specification, list[GeneratedFile]]] = {}
@@ -122,13 +114,10 @@ class TracedProject:
         self._allowed.clear()
         keys = self._source_keys()
         parsed = [self._parse(key) for key in keys]
-        # After the sources, because requirements may be extracted elsewhere meanwhile.
         generated = self.extract() if self.extracts else []
         written = self._written_keys(keys, generated)
         keys += written
         parsed += [self._parse(key) for key in written]
-        if self.listener is not None:
-            self.listener(generated, parsed)
         now: list[object] = [self.settings, *self._allowed.values(), *generated, *parsed, *self._specifications_now()]
         if self._last is not None and _same(self._last[0], now):
             return self._last[1]
@@ -186,10 +175,6 @@ class TracedProject:
             usual_style=self._usual_style(parsed),
         )
 
-    def analyse(self, files: Iterable[ParsedFile]) -> Analysis:
-        """What some files alone come to. Nothing of it is remembered."""
-        return analyse_files(files, self._resolve, self.specification, Memory())
-
     def _place_of(self, source: SpecificationSource) -> Place:
         """Where the configuration names a specification."""
         path = self.settings.config_path
@@ -220,14 +205,9 @@ class TracedProject:
                 continue
             known = self._generated.get(read_as)
             if known is None or known[0] is not specification:
-                known = self._generated[read_as] = (specification, list(self._generate(target, read_as, specification)))
+                known = self._generated[read_as] = (specification, list(self._generate(target, specification)))
             files += known[1]
         return files
-
-    def extracted(self) -> Iterator[tuple[Target, Specification, list[GeneratedFile]]]:
-        """What was extracted last: each specification as it was read, with its requirement files."""
-        for target, (specification, files) in self._generated.items():
-            yield target, specification, files
 
     def missing(self) -> Iterator[tuple[Target, str]]:
         """The configured specifications that cannot be read, each with the reason."""
@@ -285,10 +265,9 @@ class TracedProject:
             raise ConfigError(f"The specification {source.source!r} is not a URL.", hint="Correct it.")
         return Target(url)
 
-    def _generate(self, target: Target, read_as: Target, specification: Specification) -> Iterator[GeneratedFile]:
+    def _generate(self, target: Target, specification: Specification) -> Iterator[GeneratedFile]:
         folder = requirements_dir(target, self.settings.download_dir, self.settings.requirements_dir)
-        found = self.extractor(read_as, specification) if self.extractor else extract_requirements(specification)
-        for section, requirements in found:
+        for section, requirements in extract_requirements(specification):
             path = f"{folder}/{section.id}.toml"
             parsed = citations_of_file(path, target.path, section, requirements)
             yield GeneratedFile(path, target, section, requirements, parsed)

@@ -1,9 +1,4 @@
-"""`duvet report`, step by step: extract, scan, match, write. Each step says what it does; every error is collected.
-
-All of it is done in one process, except for what a second one can do that is forked before anything is read. To make half of
-the HTML in one that is forked later was tried on 600 sources and 4,000 requirements: the pages that both processes then touch
-cost as much as the second processor gave.
-"""
+"""`duvet report`, step by step: read the settings, extract, parse, match, report. Every error of a step is collected."""
 
 from __future__ import annotations
 
@@ -13,9 +8,14 @@ from typing import NamedTuple
 
 from contextive.errors import ConfigError
 from contextive.ingest.traced_project import GeneratedFile, TracedProject, TraceState
-from contextive.ops.duvet_output import ReportOptions, Writer, all_requirements, links_of, write_file
+from contextive.ops.duvet_output import (
+    ReportOptions,
+    Writer,
+    all_requirements,
+    write_file,
+    write_requirement_files,
+)
 from contextive.ops.duvet_words import complaints, outcome
-from contextive.ops.second_process import SecondProcess
 from contextive.ops.source_lines import Lines
 from contextive.trace.analysis import Analysis
 from contextive.trace.cautions import Surroundings, cautions
@@ -83,49 +83,39 @@ class DuvetProject(NamedTuple):
         ##% `trace.fetch`.
         if options.fetch:
             self._fetch(settings)
-        wants_page = bool(options.html) or settings.html.enabled
-        with SecondProcess(
-            project, write=configured, page=links_of(options, settings) if wants_page else None
-        ) as second:
-            self._extract(project, second)
-            return self._report_on(project, options, second)
-
-    def _report_on(self, project: TracedProject, options: ReportOptions, second: SecondProcess) -> int:
-        files, settings = project.files, project.settings
+        self._extract(project, write=configured)
         state, sound = self._scan(project)
         lines = Lines(files)
         if not sound:
             self._write_findings(options, settings, state, state.problems, self._cautions(state, ()), lines)
             return 1
-        analysis = state.analysis
         self.progress("Sorting", "references")
-        self.progress("Sorted", f"{_reference_count(analysis)} references ")
+        self.progress("Sorted", f"{_reference_count(state.analysis)} references ")
         warnings = self._cautions(state, state.generated)
         for warning in warnings:
             self._print_problem(lines, warning, "⚠")
-        # What an earlier run left behind is news for who runs this one, and none for who reads a report.
+        # A file that an earlier run left behind concerns whoever runs this one, not the readers of a report.
         lasting = [warning for warning in warnings if warning.code != "stale_requirements"]
-        return self._write_reports(Writer(self.root, options, settings, state, lasting, files, second))
+        return self._write_reports(Writer(self.root, options, settings, state, lasting, files))
 
     def analyse(self, options: ReportOptions) -> TraceState | None:
-        """Extract, scan and match without writing any report; None after errors, which were printed."""
+        """Extract, parse and match without writing any report; None after errors, which were printed."""
         settings, configured = self.settings(options)
         project = TracedProject(ProjectFiles(self.root), settings)
-        with SecondProcess(project, write=configured) as second:
-            self._extract(project, second)
-            state, sound = self._scan(project)
+        self._extract(project, write=configured)
+        state, sound = self._scan(project)
         return state if sound else None
 
-    def _extract(self, project: TracedProject, second: SecondProcess) -> None:
-        """See that every specification can be read. Its requirements are found beside, or when they are asked for."""
+    def _extract(self, project: TracedProject, *, write: bool) -> None:
+        """Extract the requirements of every specification, and write them to their files. Raises where one cannot be read."""
         specifications = project.settings.specifications
         self.progress("Extracting", "requirements")
         for target, reason in project.missing():
             hint = " Store its text there, or run again with --fetch." if target.is_url else ""
             raise ConfigError(f"{reason}.{hint}")
-        # The files may be among those that are scanned next.
-        if not second.is_at_work or any(_may_name_toml(source.pattern) for source in project.settings.sources):
-            second.finish()
+        if write:
+            # Before the sources are scanned: the files may be among them.
+            write_requirement_files(self.root, project.extract())
         if specifications:
             self.progress("Extracted", f"requirements from {len(specifications)} specifications ")
         else:
@@ -329,11 +319,6 @@ class DuvetProject(NamedTuple):
 
 def _reference_count(analysis: Analysis) -> int:
     return sum([report.reference_count for report in analysis.reports.values()])
-
-
-def _may_name_toml(pattern: str) -> bool:
-    _, dot, ending = pattern.rpartition("/")[2].rpartition(".")
-    return not dot or not ending.isalnum() or ending == "toml"
 
 
 def _with_legacy(settings: TraceSettings, options: ReportOptions) -> TraceSettings:

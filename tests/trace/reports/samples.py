@@ -108,7 +108,11 @@ class Sample:
     def requirements(self) -> list[Requirement]:
         return [found for report in self.analysis.reports.values() for found in requirements_of(report)]
 
-    def code_of(self, citation: Citation) -> str:
+    @property
+    def code(self) -> dict[Citation, str]:
+        return {citation: self._code_of(citation) for citation in self.analysis.citations}
+
+    def _code_of(self, citation: Citation) -> str:
         lines = self.sources.get(citation.source, "").split("\n")
         first = max(0, citation.line - 2)
         code = Code(first + 1, lines[first : citation.end_line + 2])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from contextive.trace.analysis import TargetReport
@@ -106,9 +106,8 @@ def shown_citations(citations: Collection[Citation]) -> list[Citation]:
 class Names:
     """The names of what a page links to inside of itself, given in the order of the page."""
 
-    def __init__(self, taken: Mapping[str, int]) -> None:
-        """`taken` counts the requirements before the first chapter that is made here, by their identifier."""
-        self._requirements = {_base(identifier): count for identifier, count in taken.items()}
+    def __init__(self) -> None:
+        self._requirements: dict[str, int] = {}
         self._code: dict[Citation, str] = {}
         self._chapter = self._shown = 0
 

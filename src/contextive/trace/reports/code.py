@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from contextive.trace.citation import Citation
 from contextive.trace.reports.markup import escaped
 from contextive.trace.reports.visible import shorten
 
@@ -19,10 +18,6 @@ class Code(NamedTuple):
 
     first: int
     lines: Sequence[str]
-
-
-CodeOf: TypeAlias = Callable[[Citation], str]
-"""The code around a citation as HTML."""
 
 
 def code_block(code: Code, cited: range) -> str:
