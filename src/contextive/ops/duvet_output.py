@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
-from contextive.ingest.traced_project import GeneratedFile, TraceState
+from contextive.ingest.traced_project import TraceState
+from contextive.ingest.traced_specifications import GeneratedFile
 from contextive.ops.excerpts import code_blocks
 from contextive.trace.citation import Problem
 from contextive.trace.duvet_config import TraceSettings
-from contextive.trace.requirement import Requirement, Summary, requirements_of
+from contextive.trace.requirement import Requirement, Summary
 from contextive.workspace.files import ProjectFiles
 
 _PART = 128 * 1024
 
 
-class ReportOptions(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
     """What a report is asked for. Paths are relative to the project directory."""
 
     config_path: str | None = None
@@ -124,7 +126,7 @@ class Writer:
 
 
 def all_requirements(state: TraceState) -> list[Requirement]:
-    return [r for report in state.analysis.reports.values() for r in requirements_of(report)]
+    return [r for report in state.analysis.reports.values() for r in report.requirements]
 
 
 def write_requirement_files(root: Path, generated: Sequence[GeneratedFile]) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from contextive.errors import ConfigError
-from contextive.ingest.traced_project import GeneratedFile, TracedProject, TraceState
+from contextive.ingest.traced_project import TracedProject, TraceState
+from contextive.ingest.traced_specifications import GeneratedFile
 from contextive.ops.duvet_output import (
     ReportOptions,
     Writer,
@@ -30,7 +31,8 @@ CONFIG_PATH = ".duvet/config.toml"
 _VERB_WIDTH = 12
 
 
-class DuvetProject(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class DuvetProject:
     """A project as duvet's commands see it: a directory, its settings, and where progress goes."""
 
     root: Path
@@ -58,12 +60,12 @@ class DuvetProject(NamedTuple):
             settings = parse_duvet_config(text, path, self.environ)
             return (_with_legacy(settings, options) if legacy else settings), True
         if legacy:
-            base = TraceSettings(requirement_patterns=(), html=TraceSettings().html._replace(enabled=False))
+            base = TraceSettings(requirement_patterns=(), html=replace(TraceSettings().html, enabled=False))
             return _with_legacy(base, options), True
         from contextive.ingest.trace_defaults import settings_for
 
         guessed = settings_for(str(self.root), self.specifications, self.sources)
-        return guessed._replace(html=guessed.html._replace(enabled=False)), False
+        return replace(guessed, html=replace(guessed.html, enabled=False)), False
 
     def progress(self, verb: str, rest: str) -> None:
         self.say(f"{verb:>{_VERB_WIDTH}} {rest}")
@@ -156,7 +158,7 @@ class DuvetProject(NamedTuple):
         meanings = Meanings(state)
         for number, problem in enumerate(problems):
             meant = meanings.of(problem) if number < MOST_MEANINGS else ""
-            self._print_problem(lines, problem._replace(help=problem.help or meant), "×")
+            self._print_problem(lines, replace(problem, help=problem.help or meant), "×")
         self.say(f"  × encountered {len(problems)} errors")  # also of one: these are duvet's words
         return True
 
@@ -336,7 +338,8 @@ def _with_legacy(settings: TraceSettings, options: ReportOptions) -> TraceSettin
     download = f"{options.spec_path}/specs" if options.spec_path else settings.download_dir
     if settings.config_path is None and not options.spec_path:
         download = "specs"
-    return settings._replace(
+    return replace(
+        settings,
         sources=(*settings.sources, *sources),
         requirement_patterns=(*settings.requirement_patterns, *options.spec_patterns),
         download_dir=download,

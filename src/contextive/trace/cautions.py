@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from contextive.trace.analysis import Analysis
 from contextive.trace.citation import Citation, Place, Problem
@@ -13,7 +14,8 @@ from contextive.trace.specification import Format, Specification
 from contextive.trace.target import Target
 
 
-class Surroundings(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Surroundings:
     """What a run knows besides its citations."""
 
     specifications: dict[Target, Specification]
@@ -94,10 +96,9 @@ _Quote: TypeAlias = tuple[Citation, Target, Match]
 
 def _quotes(analysis: Analysis) -> Iterator[_Quote]:
     """The citations in code that quote something, and where that stands."""
-    spec = CitationType.SPEC
-    for _, citation, target, _, match in analysis.matched:
-        if citation.type is not spec and match is not None:
-            yield citation, target, match
+    for item in analysis.matched:
+        if item.citation.type is not CitationType.SPEC and item.match is not None:
+            yield item.citation, item.target, item.match
 
 
 ##= docs/spec/trace.md#matching

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from itertools import accumulate
-from typing import NamedTuple
 
-from contextive.trace.citation import Citation, ParsedFile, Place, quick_place
+from contextive.trace.citation import Citation, ParsedFile, Place
 from contextive.trace.letters import is_part_of_word
 from contextive.trace.level import CitationType, Level
-from contextive.trace.specification import Format, Section, Specification, SpecLine
+from contextive.trace.specification import Section, Specification, SpecLine
 from contextive.trace.text import WHITESPACE, normalise
 
 ##= docs/spec/trace.md#extraction
@@ -37,8 +36,9 @@ _REST_OF_SENTENCE = re.compile(r"(?:[^.\n]++|\.[^ \t\n]|\n(?!\n))*+\.?")
 _BESIDE_CAPITAL = re.compile(r"[^\x00-\x7f](?:(?<=[A-Z].)|(?=[A-Z]))")
 
 
-class ExtractedRequirement(NamedTuple):
-    """One requirement as it stands in its section. A tuple: there are thousands of them."""
+@dataclass(frozen=True, slots=True)
+class ExtractedRequirement:
+    """One requirement as it is in its section, line by line."""
 
     level: Level
     quote: tuple[str, ...]
@@ -55,7 +55,6 @@ def extract_requirements(specification: Specification) -> list[tuple[Section, li
 
 
 _Position = tuple[int, int]
-_requirement = partial(tuple.__new__, ExtractedRequirement)
 
 
 ##= docs/spec/trace.md#extraction
@@ -102,7 +101,7 @@ def _extract_usual(text: str) -> list[ExtractedRequirement] | None:
             quotes[key] = tuple([piece for line in sentence.split("\n") if (piece := line.strip(WHITESPACE))])
             levels.append(level)
         last = after
-    return list(map(_requirement, zip(levels, quotes.values(), strict=True)))
+    return list(map(ExtractedRequirement, levels, quotes.values()))
 
 
 def _extract_any(texts: Sequence[str]) -> list[ExtractedRequirement]:
@@ -297,33 +296,25 @@ def citations_of_file(
 ) -> ParsedFile:
     """What such a file says. It is not parsed for that: TOML has no way to hold every text of a specification."""
     line = 5 + len(section.text_lines) + 1
-    cited, target_place, nowhere = f"{target}#{section.id}", Place(path, 1, 10), Place("", 0)
-    kind, form = CitationType.SPEC, Format.AUTO
     citations = []
-    for level, quote in requirements:
+    for requirement in requirements:
         citations.append(
             Citation(
-                path,
-                line,
-                kind,
-                cited,
-                " ".join(quote),
-                level,
-                form,
-                "\n".join(quote) + "\n",
-                "",
-                "",
-                (),
-                None,
-                path,
-                target_place,
-                quick_place((path, line + 2, 9)),
-                nowhere,
-                "[[spec]]",
-                line,
+                source=path,
+                line=line,
+                type=CitationType.SPEC,
+                target=f"{target}#{section.id}",
+                quote=requirement.text,
+                level=requirement.level,
+                comment="\n".join(requirement.quote) + "\n",
+                base=path,
+                target_place=Place(path, 1, 10),
+                quote_place=Place(path, line + 2, 9),
+                text="[[spec]]",
+                end_line=line,
             )
         )
-        line += 5 + len(quote)
+        line += 5 + len(requirement.quote)
     return ParsedFile(tuple(citations))
 
 

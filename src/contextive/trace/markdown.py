@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum, auto
-from functools import cache, partial
+from functools import cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from contextive.trace.specification import Format, Section, Specification, SpecLine, slug
 from contextive.trace.text import WHITESPACE, SourceText, split_lines, trim
@@ -38,10 +39,6 @@ _BRACKET_AND_TAB = re.compile(r"\][\t\x0b\x0c][ \t\x0b\x0c]*\Z")
 _UNUSUAL_SPACES = "\t\r\x0b\x0c"
 _ASCII_SPACES = " \t\x0b\x0c"
 _NOT_MARKDOWN_SPACES = "".join(sorted(set(WHITESPACE) - set(_ASCII_SPACES)))
-
-
-_line = partial(tuple.__new__, SpecLine)
-"""A line from a pair. There are tens of thousands, and `SpecLine` itself would look at each pair in Python."""
 
 
 ##= docs/spec/trace.md#markdown-sections
@@ -101,7 +98,7 @@ class _Document:
             if not contents[-1]:
                 contents.pop()
             starts = markdown_starts[: len(contents)]
-        return _Document(text, list(map(_line, zip(starts, contents, strict=True))), markdown_starts, starts)
+        return _Document(text, list(map(SpecLine, starts, contents)), markdown_starts, starts)
 
     def markdown_line(self, number: int) -> tuple[int, str]:
         """Start and text of a line as Markdown counts them."""
@@ -134,7 +131,8 @@ def _without_form_feeds(text: str) -> str:
     return _FORM_FEEDS.sub(lambda found: " " * len(found.group()), text)
 
 
-class _Heading(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Heading:
     level: int
     title_start: int
     title: str
@@ -152,7 +150,8 @@ class _Kind(Enum):
     OTHER = auto()
 
 
-class _Event(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Event:
     """A piece of block structure, and the line with which it comes into view."""
 
     kind: _Kind
@@ -241,7 +240,7 @@ def _sections_without_lists(
 def _cut_heading(document: _Document, heading: _Heading) -> _Heading:
     """What duvet keeps of a heading of several lines that begins where it closes a list item: the last line alone."""
     line = document.lines[heading.last_line]
-    return heading._replace(title_start=line.start, title=line.text, custom_id=None)
+    return replace(heading, title_start=line.start, title=line.text, custom_id=None)
 
 
 def _events(document: _Document) -> Iterator[_Event]:

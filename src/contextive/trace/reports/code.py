@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from contextive.trace.reports.markup import escaped
 from contextive.trace.reports.visible import shorten
@@ -13,7 +13,8 @@ _MAX_LINE_LENGTH = 400
 _CITED_LINES = ' class="on"'
 
 
-class Code(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Code:
     """Some lines of a file that follow one another, and the number of the first."""
 
     first: int

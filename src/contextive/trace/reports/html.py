@@ -17,7 +17,7 @@ from contextive.trace.level import CitationType, Level
 from contextive.trace.reports.assets.script import SCRIPT, SCRIPT_HASH
 from contextive.trace.reports.assets.style import STYLE, STYLE_HASH
 from contextive.trace.reports.chapters import Chapter, Names, Part, shown_citations
-from contextive.trace.reports.marks import Claims, requirement_pieces, section_pieces
+from contextive.trace.reports.marks import CitedSpans, requirement_pieces, section_pieces
 from contextive.trace.reports.markup import GROUPS, bar, escaped, escaped_attribute, link_out, marked, percent
 from contextive.trace.reports.visible import one_line, shorten, uri_of_path, web_link
 from contextive.trace.requirement import Requirement, Status, Summary
@@ -172,12 +172,14 @@ class _Page:
         address = link_out(chapter.address, escaped(target.shown), "path")
         yield f'<p class="muted">{address} · {summary.done} of {summary.total} done ({percent(summary)})</p>'
         yield f"{bar(summary)}</header>"
-        others, claims = chapter.other_citations(), Claims(chapter.report.claims)
+        others, cited = chapter.other_citations(), CitedSpans(chapter.report.cited)
         for part in chapter.sections:
-            yield self._section(chapter, claims, part, others.get(part.section.id, []), opened)
+            yield self._section(chapter, cited, part, others.get(part.section.id, []), opened)
         yield "</section>"
 
-    def _section(self, chapter: Chapter, claims: Claims, part: Part, others: Sequence[Citation], opened: bool) -> str:
+    def _section(
+        self, chapter: Chapter, cited: CitedSpans, part: Part, others: Sequence[Citation], opened: bool
+    ) -> str:
         summary, section_id = part.summary, part.section.id
         target = escaped_attribute(f"{chapter.report.target.shown}#{section_id}")
         total = summary.total
@@ -188,7 +190,7 @@ class _Page:
             f'{bar(summary)}<span class="n">{count}</span></summary>',
             *(self._requirement(chapter, requirement) for requirement in part.requirements),
             '<details class="full"><summary>Full text of this section, with marks</summary>',
-            f'<pre dir="auto">{marked(section_pieces(chapter.text, claims, part.section))}</pre></details>',
+            f'<pre dir="auto">{marked(section_pieces(chapter.text, cited, part.section))}</pre></details>',
         ]
         if others:
             plural = "citation" if len(others) == 1 else "citations"
