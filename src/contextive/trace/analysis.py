@@ -209,11 +209,13 @@ def match_files(files: Iterable[ParsedFile], specs: ResolvedSpecs, previous: Ana
     matched: dict[tuple[str, ...], MatchedFile] = {}
     for path, parsed_files in sorted(by_path.items()):
         known = previous.files.get(path) if previous else None
+        if known is not None and known.parsed != tuple(parsed_files):
+            known = None
         answers = tuple(specs[query] for parsed in parsed_files for query in parsed.queries)
-        if known is not None and known.parsed == tuple(parsed_files) and known.specs == answers:
+        if known is not None and known.specs == answers:
             matched[path] = known
         else:
-            matched[path] = _match_file(tuple(parsed_files), answers, specs)
+            matched[path] = _match_file(tuple(parsed_files), answers, specs, known.by_target if known else {})
     return Analysis(matched, _reports(matched.values(), specs, previous.reports if previous else {}))
 
 
@@ -253,8 +255,12 @@ def _report(
 ##% A citation that cannot be parsed or matched MUST NOT cover anything, and keeps no other citation from being
 ##% matched.
 def _match_file(
-    parsed: tuple[ParsedFile, ...], answers: tuple[ResolvedSpec | Unavailable, ...], specs: ResolvedSpecs
+    parsed: tuple[ParsedFile, ...],
+    answers: tuple[ResolvedSpec | Unavailable, ...],
+    specs: ResolvedSpecs,
+    previous: Mapping[Target, FileCitations],
 ) -> MatchedFile:
+    """Match the citations of one file. `previous` is what the same citations covered before a specification changed."""
     citations = sort_citations(chain.from_iterable(file.citations for file in parsed))
     outcomes = tuple(_match(citation, specs[citation.target_query]) for citation in citations)
     cited: dict[Target, list[CitedText]] = {}
@@ -268,7 +274,10 @@ def _match_file(
                 continue
         if spans:
             cited.setdefault(spec.target, []).append(CitedText(index, citation, spans))
-    by_target = {target: FileCitations(tuple(found)) for target, found in cited.items()}
+    by_target: dict[Target, FileCitations] = {}
+    for target, found in cited.items():
+        known = previous.get(target)
+        by_target[target] = known if known and known.cited == tuple(found) else FileCitations(tuple(found))
     return MatchedFile(parsed, answers, tuple(citations), outcomes, by_target)
 
 

@@ -26,13 +26,10 @@ _LEVELS = {
     "MAY": Level.MAY,
     "OPTIONAL": Level.MAY,
 }
-_KEYWORD = r'\b(?:(MUST|SHALL|SHOULD)(?: NOT)?|(?:NOT )?(RECOMMENDED)|(REQUIRED|MAY|OPTIONAL))\b"?'
-_ANY_KEYWORD = "|".join(_LEVELS)
-"""Both are compiled when the first section needs them: few sections are not usual."""
-_KEYWORD_END = re.compile(rf'({_ANY_KEYWORD})\b(?:(?<=MUST) NOT\b|(?<=SHALL) NOT\b|(?<=SHOULD) NOT\b)?"?', re.ASCII)
-"""The same key words, perhaps at the end of a longer word: a search that begins with letters takes a sixth of the time."""
-_WORD = re.compile(r"\w", re.ASCII)
-_REST_OF_SENTENCE = re.compile(r"(?:[^.\n]++|\.[^ \t\n]|\n(?!\n))*+\.?")
+_KEYWORD = re.compile(
+    r'\b(?:(MUST|SHALL|SHOULD)(?: NOT)?|(?:NOT )?(RECOMMENDED)|(REQUIRED|MAY|OPTIONAL))\b"?', re.ASCII
+)
+_ANY_KEYWORD = re.compile("|".join(_LEVELS))
 _BESIDE_CAPITAL = re.compile(r"[^\x00-\x7f](?:(?<=[A-Z].)|(?=[A-Z]))")
 
 
@@ -63,54 +60,11 @@ _Position = tuple[int, int]
 ##% A sentence with several key words MUST have the highest of their levels.
 def _extract(lines: Sequence[SpecLine | None]) -> list[ExtractedRequirement]:
     texts = [line.text if line is not None else "" for line in lines]
-    usual = _extract_usual("\n".join(texts))
-    return usual if usual is not None else _extract_any(texts)
-
-
-def _extract_usual(text: str) -> list[ExtractedRequirement] | None:
-    """The requirements of a section in one pass; None where a full stop inside of a word comes before a key word, or where a
-    sentence may stand twice: both have rules of their own."""
-    searched = _with_ascii_borders(text)
-    levels: list[Level] = []
-    quotes: dict[str, tuple[str, ...]] = {}
-    last = end = 0
-    for hit in _KEYWORD_END.finditer(searched):
-        begin, after = hit.span()
-        if searched[after - 1] == '"' or (begin and _WORD.match(searched, begin - 1)):
-            continue
-        level = _LEVELS[hit[1]]
-        if begin < end:  # in the sentence of the key word before
-            if text.find(".", last, begin) >= 0:
-                return None
-            levels[-1] = max(levels[-1], level)
-        else:
-            gap = text.rfind("\n\n", end, begin)
-            start = gap + 2 if gap >= 0 else end
-            stop = text.rfind(".", start, begin)
-            if stop >= 0:
-                if text[stop + 1] not in " \t\n":
-                    return None
-                start = stop + 1
-            rest = _REST_OF_SENTENCE.match(text, after)
-            end = rest.end() if rest else after
-            sentence = text[start:end]
-            # Sentences that count as one have the same characters apart from white space.
-            key = "".join(sentence.split())
-            if key in quotes:
-                return None
-            quotes[key] = tuple([piece for line in sentence.split("\n") if (piece := line.strip(WHITESPACE))])
-            levels.append(level)
-        last = after
-    return list(map(ExtractedRequirement, levels, quotes.values()))
-
-
-def _extract_any(texts: Sequence[str]) -> list[ExtractedRequirement]:
-    """The same for every section, with each key word looked at on its own."""
     sentences = _Sentences(texts)
     by_bounds: dict[tuple[_Position, _Position], str] = {}
     by_quote: dict[str, tuple[_Position, Level, tuple[str, ...]]] = {}
     for index in _lines_with_keywords(texts):
-        for hit in re.finditer(_KEYWORD, _with_ascii_borders(texts[index]), re.ASCII):
+        for hit in _KEYWORD.finditer(_with_ascii_borders(texts[index])):
             ##= docs/spec/trace.md#extraction
             ##% A key word directly before a quotation mark MUST NOT make a requirement.
             if hit.group().endswith('"'):
@@ -131,7 +85,7 @@ def _extract_any(texts: Sequence[str]) -> list[ExtractedRequirement]:
 
 def _lines_with_keywords(texts: Sequence[str]) -> list[int]:
     """The lines that may hold a key word, in order. All lines are searched as one text: most have none."""
-    hits = [hit.start() for hit in re.finditer(_ANY_KEYWORD, "\n".join(texts))]
+    hits = [hit.start() for hit in _ANY_KEYWORD.finditer("\n".join(texts))]
     if not hits:
         return []
     starts = list(accumulate([len(text) + 1 for text in texts], initial=0))
