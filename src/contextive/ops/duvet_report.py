@@ -19,10 +19,10 @@ from contextive.ops.duvet_output import (
 from contextive.ops.duvet_words import complaints, outcome
 from contextive.ops.source_lines import Lines
 from contextive.trace.analysis import Analysis
-from contextive.trace.cautions import Surroundings, cautions
 from contextive.trace.citation import CommentStyle, Problem
 from contextive.trace.duvet_config import SourcePattern, TraceSettings, parse_duvet_config
 from contextive.trace.level import CitationType
+from contextive.trace.project_warnings import WarningContext, find_warnings
 from contextive.trace.target import Target, cached_path
 from contextive.workspace.files import ProjectFiles
 from contextive.workspace.globs import Glob
@@ -89,11 +89,11 @@ class DuvetProject:
         state, sound = self._scan(project)
         lines = Lines(files)
         if not sound:
-            self._write_findings(options, settings, state, state.problems, self._cautions(state, ()), lines)
+            self._write_findings(options, settings, state, state.problems, self._warnings(state, ()), lines)
             return 1
         self.progress("Sorting", "references")
         self.progress("Sorted", f"{_reference_count(state.analysis)} references ")
-        warnings = self._cautions(state, state.generated)
+        warnings = self._warnings(state, state.generated)
         for warning in warnings:
             self._print_problem(lines, warning, "⚠")
         # A file that an earlier run left behind concerns whoever runs this one, not the readers of a report.
@@ -186,15 +186,15 @@ class DuvetProject:
 
     # -- warnings ------------------------------------------------------------------------------------------------------
 
-    def _cautions(self, state: TraceState, generated: Sequence[GeneratedFile]) -> list[Problem]:
+    def _warnings(self, state: TraceState, generated: Sequence[GeneratedFile]) -> list[Problem]:
         counts: dict[Target, int] = dict.fromkeys(state.specifications, 0)
         for citation in state.analysis.matched:
             if citation.citation.type is CitationType.SPEC:
                 counts[citation.target] = counts.get(citation.target, 0) + 1
         configured = {s.source for s in state.settings.specifications}
-        return cautions(
+        return find_warnings(
             state.analysis,
-            Surroundings(
+            WarningContext(
                 specifications=dict(state.specifications),
                 requirement_counts={t: n for t, n in counts.items() if t.path in configured},
                 source_count=state.source_count,
