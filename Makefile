@@ -76,7 +76,7 @@ docs: $(STAMP)  ## Build the documentation as a site, in site/
 
 golden: $(STAMP)  ## Write the golden files anew; read the diff before you commit
 	$(BIN)/python tools/declared.py
-	CONTEXTIVE_GOLDEN=write $(BIN)/python -m pytest tests/golden tests/costs
+	CONTEXTIVE_GOLDEN=write $(BIN)/python -m pytest tests/golden
 
 badge: $(STAMP)  ## Write the badge of the README anew: how many of our own promises are kept and tested
 	$(BIN)/duvet report --badge docs/badge.svg

@@ -10,6 +10,7 @@ import tempfile
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from contextive.errors import ConfigError, ContextiveError
@@ -21,7 +22,7 @@ from contextive.trace.reports.json_v2 import write_json_v2
 from contextive.trace.reports.lcov import write_lcov
 from contextive.trace.reports.merge import merge_reports
 from contextive.trace.snapshot import write_snapshot
-from contextive.trace.target import Target
+from contextive.trace.target import Target, Unavailable
 from contextive.workspace.files import ProjectFiles
 from tests.differential.outcome import JSON_V1, JSON_V2, LCOV, SNAPSHOT, Failure, Outcome, read_text
 from tests.differential.projects import ROOT
@@ -128,9 +129,10 @@ def _report(root: Path) -> list[Failure]:
         settings = parse_duvet_config((root / CONFIG).read_text(encoding="utf-8"), CONFIG, {})
     except ConfigError:
         return [Failure("unusable", CONFIG)]
-    project = TracedProject(ProjectFiles(root), settings, extracts=False)
-    if failed := _extract(root, project):
+    if failed := _extract(root, settings):
         return failed
+    # The written requirement files are read back, as duvet does it. So nothing is left to extract.
+    project = TracedProject(ProjectFiles(root), replace(settings, specifications=()))
     state = project.read()
     if failures := _stages(state):
         return failures
@@ -138,11 +140,12 @@ def _report(root: Path) -> list[Failure]:
     return []
 
 
-def _extract(root: Path, project: TracedProject) -> list[Failure]:
-    for source in project.settings.specifications:
-        if isinstance(project.specification(Target(source.source)), str):
+def _extract(root: Path, settings: TraceSettings) -> list[Failure]:
+    project = TracedProject(ProjectFiles(root), settings)
+    for source in settings.specifications:
+        if isinstance(project.specification(Target(source.source)), Unavailable):
             return [_missing(source.source)]
-        alone = TracedProject(project.files, project.settings._replace(specifications=(source,)))
+        alone = TracedProject(project.files, replace(settings, specifications=(source,)))
         for file in alone.extract():
             path = root / file.path
             path.parent.mkdir(parents=True, exist_ok=True)

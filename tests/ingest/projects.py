@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from contextive.ingest import traced_project
+from contextive.ingest import traced_project, traced_specifications
 from contextive.ingest.trace_service import TraceService, TraceView
-from contextive.trace import analysis, requirement_file
+from contextive.trace import analysis
 
 CONFIG = """\
 '$schema' = "https://awslabs.github.io/duvet/config/v0.4.0.json"
@@ -153,7 +153,7 @@ def observed(monkeypatch: pytest.MonkeyPatch) -> Work:
         monkeypatch.setattr(module, name, watched)
 
     watch(traced_project, "parse_citations", work.sources, 1)
-    watch(requirement_file, "parse_requirement_file", work.requirement_files, 1)
-    watch(traced_project, "parse_specification", work.specifications, 2)
+    watch(traced_project, "parse_requirement_file", work.requirement_files, 1)
+    watch(traced_specifications, "parse_specification", work.specifications, 2)
     watch(analysis, "match_quote", work.quotes, 0)
     return work

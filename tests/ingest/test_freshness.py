@@ -8,7 +8,9 @@ from threading import Barrier, Lock, Semaphore
 import pytest
 
 from contextive.ingest.trace_service import TraceService
+from contextive.ingest.trace_sources import SourceFile
 from contextive.ingest.traced_project import TracedProject, TraceState
+from contextive.trace.target import Target
 from contextive.workspace.folders import Folders
 from tests.ingest.projects import (
     BOIL,
@@ -261,8 +263,9 @@ def test_what_is_gone_is_forgotten(project: Project) -> None:
     service.view()
     traced = service._project
     assert traced is not None
-    assert {key.path for key in traced._sources} == {"src/coffee.rs", "src/tea.rs"}
-    assert len(traced._specifications) == 2
+    kept = {key.path for key in traced._cache._entries if isinstance(key, SourceFile | Target)}
+    assert kept == {"src/coffee.rs", "src/tea.rs", "specs/coffee.md", "specs/tea.md"}
+    assert len(traced._cache._entries) == 4
     assert len(service.files._cache) <= 5
 
 

@@ -1,11 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from contextive.trace import citation as module
-from contextive.trace.citation import Citation, CommentStyle, ParsedFile, parse_citations
+from contextive.trace.citation import Citation, CommentStyle, parse_citations
 from contextive.trace.level import CitationType, Level
 from contextive.trace.specification import Format
 
@@ -140,26 +137,3 @@ def test_a_wrong_type_does_not_count_as_given() -> None:
 def test_a_mistake_costs_one_citation() -> None:
     found = parse_citations("//= type=test\n\n//= s#x\n", "a.rs")
     assert len(found.problems) == len(found.citations) == 1
-
-
-_LINES = (
-    "//= s.md#x|//= é#y |//= type=test|//=type=no|//= level=MAY|//# It MUST.|//#|//# é \r|\u00a0//# b|//=|code //= x|"
-)
-
-
-@given(
-    st.lists(st.sampled_from(_LINES.split("|")) | st.text("/=# \t\rx", max_size=6), max_size=12).map("\n".join),
-    st.sampled_from([("//=", "//#"), ("//=", "//"), ("//", "//#")]),
-)
-def test_a_usual_citation_says_the_same_when_it_is_read_line_by_line(text: str, prefixes: tuple[str, str]) -> None:
-    style = CommentStyle(*prefixes)
-    quick = parse_citations(text, "a.rs", style)
-    with pytest.MonkeyPatch.context() as patch:
-        grammar = module._grammar(style)._replace(usual=module._NEVER)
-        patch.setattr(module, "_grammar", lambda _: grammar)
-        assert _everything(parse_citations(text, "a.rs", style)) == _everything(quick)
-
-
-def _everything(parsed: ParsedFile) -> object:
-    """All fields, those too by which citations are not told apart."""
-    return parsed.problems, [[getattr(citation, name) for name in Citation.__slots__] for citation in parsed.citations]

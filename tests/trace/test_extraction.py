@@ -1,12 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from contextive.trace.extraction import (
-    _extract_any,
-    _extract_usual,
     extract_requirements,
     requirement_comments,
     requirement_file,
@@ -109,34 +105,3 @@ def test_requirements_are_written_as_toml_with_the_text_beside_them() -> None:
         "//= s.md#a-b\n//= type=spec\n//= level=MUST\n//# It MUST\n//# be.\n\n"
     )
     assert requirements[0].level is Level.MUST
-
-
-_WORDS = [
-    "MUST",
-    "MUST NOT",
-    "MAY",
-    "SHOULD",
-    'MAY"',
-    "NOT RECOMMENDED",
-    "MAYBE",
-    "éMUST",
-    "MUST\u2014",
-    "a",
-    "b.",
-    "c.d",
-]
-_GAPS = [" ", " ", "\n", "\n\n", ". ", ".\n", "..", "\t", "\u00a0", ""]
-
-
-@given(st.lists(st.tuples(st.sampled_from(_WORDS), st.sampled_from(_GAPS)), max_size=20))
-def test_a_usual_section_says_the_same_when_each_key_word_is_looked_at_on_its_own(
-    pieces: list[tuple[str, str]],
-) -> None:
-    text = "".join(word + gap for word, gap in pieces)
-    usual = _extract_usual(text)
-    assert usual is None or usual == _extract_any(text.split("\n"))
-
-
-def test_a_section_without_full_stops_in_words_is_usual() -> None:
-    assert _extract_usual("It MUST be\nso. It MAY\n\nNever. The end.") is not None
-    assert _extract_usual("See 1.2, it MUST be.") is None

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-import random
-import re
-
 import pytest
 
-from contextive.trace import markdown as markdown_module
 from contextive.trace.commonmark import block_parser
 
 from .tracing import markdown, only_section
@@ -215,69 +211,3 @@ def test_passing_over_prose_changes_no_section(block: str) -> None:
         assert markdown(text).sections == passed
     finally:
         ruler.enable("prose")
-
-
-_LINES = (
-    "",
-    "",
-    "",
-    " ",
-    "words",
-    "more words",
-    "# one",
-    "## two ##",
-    "###### six {#own}",
-    "####### seven",
-    "#none",
-    "#",
-    "   # indented",
-    "    # code",
-    " words",
-    "   words",
-    "2 words",
-    "1.words",
-    "**bold** words",
-    "*em* words",
-    "_em_ words",
-    "`code` words",
-    "``two`` words",
-    "-words",
-    "+words",
-    "~words",
-    "\u00a0# not a space",
-    "## *a* [b](c) &amp;",
-)
-_OPENING_LINES = (
-    "- item",
-    "1) item",
-    "> quote",
-    "---",
-    "***",
-    "_ _ _",
-    "===",
-    "```",
-    "~~~",
-    "<div>",
-    "[a]: b",
-    "\tcode",
-)
-
-
-def test_headings_and_prose_are_understood_without_a_parser(monkeypatch: pytest.MonkeyPatch) -> None:
-    chance = random.Random(11)
-    texts = ["\n".join(chance.choices(_LINES, k=chance.randrange(1, 12))) for _ in range(400)]
-    plain = [text for text in texts if "    #" not in text]
-    with monkeypatch.context() as patch:
-        patch.setattr(markdown_module, "_parsed_events", lambda _: pytest.fail("a parser was asked"))
-        understood = [markdown(text) for text in plain]
-    monkeypatch.setattr(markdown_module, "_NEEDS_PARSER", re.compile(""))
-    assert [markdown(text) for text in plain] == understood
-
-
-def test_lines_that_may_open_something_are_left_to_the_parser(monkeypatch: pytest.MonkeyPatch) -> None:
-    chance = random.Random(12)
-    lines = (*_LINES, *_OPENING_LINES)
-    texts = ["\n".join(chance.choices(lines, k=chance.randrange(1, 14))) for _ in range(400)]
-    understood = [markdown(text) for text in texts]
-    monkeypatch.setattr(markdown_module, "_NEEDS_PARSER", re.compile(""))
-    assert [markdown(text) for text in texts] == understood

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from contextive.trace.analysis import fuzzy_matches
-from contextive.trace.cautions import Surroundings, cautions
 from contextive.trace.citation import CommentStyle, parse_citations
 from contextive.trace.level import CitationType
 from contextive.trace.matching import Haystack, MatchKind, match_quote
+from contextive.trace.project_warnings import WarningContext, find_warnings
 from contextive.trace.specification import Format, parse_specification
 from contextive.trace.target import cached_path
 from tests.ingest.projects import BREW, MILK, Project, cite, configured, statuses
@@ -230,7 +230,7 @@ def test_a_quote_with_one_wrong_letter_is_a_warning(project: Project) -> None:
     view = project.service().view()
     assert view.state.problems == ()
     assert [item.citation.id for item in fuzzy_matches(view.catalog.analysis)] == ["src/coffee.rs:1"]
-    warnings = cautions(view.catalog.analysis, Surroundings(dict(view.state.specifications), {}, 1))
+    warnings = find_warnings(view.catalog.analysis, WarningContext(dict(view.state.specifications), {}, 1))
     assert [(w.code, str(w.place), w.fatal) for w in warnings] == [("fuzzy_quote", "src/coffee.rs:2:5", False)]
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 
-from contextive.trace.analysis import Analysis, analyse
-from contextive.trace.citation import Citation, Problem, parse_citations
+from contextive.trace.analysis import Analysis, ResolvedSpec, match_files
+from contextive.trace.citation import ParsedFile, parse_citations
 from contextive.trace.requirement_file import parse_requirement_file
 from contextive.trace.specification import Format, Section, Specification, parse_specification
-from contextive.trace.target import Target
+from contextive.trace.target import Target, TargetQuery, Unavailable
 
 
 def markdown(text: str) -> Specification:
@@ -26,18 +27,24 @@ def only_section(specification: Specification) -> Section:
 
 def trace(specifications: Mapping[str, str], files: Mapping[str, str]) -> Analysis:
     """The analysis of files, which cite specifications by their path or URL. Files that end in `.toml` are read as such."""
-    citations: list[Citation] = []
-    for path, text in files.items():
-        parsed = parse_requirement_file(text, path) if path.endswith(".toml") else parse_citations(text, path)
-        assert not parsed.problems
-        citations += parsed.citations
+    parsed = [
+        parse_requirement_file(text, path) if path.endswith(".toml") else parse_citations(text, path)
+        for path, text in files.items()
+    ]
+    assert not any(file.problems for file in parsed)
+    return match_texts(parsed, specifications)
 
-    def resolve(citation: Citation) -> Target | Problem:
-        return Target(citation.target_path, citation.format)
 
-    def load(target: Target) -> Specification | str:
-        if target.path not in specifications:
-            return f"{target.path} does not exist"
-        return parse_specification(specifications[target.path], target.format, target.path)
+def match_texts(files: Sequence[ParsedFile], specifications: Mapping[str, str]) -> Analysis:
+    """The analysis of parsed files against the texts of specifications, by path or URL."""
 
-    return analyse(citations, resolve, load)
+    @cache
+    def specification(path: str, format_: Format) -> Specification:
+        return parse_specification(specifications[path], format_, path)
+
+    def answer(query: TargetQuery) -> ResolvedSpec | Unavailable:
+        if query.path not in specifications:
+            return Unavailable(f"{query.path} does not exist")
+        return ResolvedSpec(Target(query.path, query.format), specification(query.path, query.format))
+
+    return match_files(files, {query: answer(query) for file in files for query in file.queries})

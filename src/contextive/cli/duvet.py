@@ -6,6 +6,7 @@ import argparse
 import gc
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -115,7 +116,7 @@ def _report(options: argparse.Namespace) -> int:
     project, wanted = _project(), report_options(options)
     if options.project or options.config or not _has_duvet_config():
         project, may_fetch = _configured(project, options)
-        wanted = wanted._replace(fetch=wanted.fetch or may_fetch)
+        wanted = replace(wanted, fetch=wanted.fetch or may_fetch)
     return project.report(wanted)
 
 
@@ -133,7 +134,7 @@ def _configured(project: DuvetProject, options: argparse.Namespace) -> tuple[Duv
     loaded = config_loader(options)()
     trace = loaded.config.trace
     named = tuple(trace.specifications), tuple(trace.sources)
-    return project._replace(root=loaded.project, specifications=named[0], sources=named[1]), trace.fetch
+    return replace(project, root=loaded.project, specifications=named[0], sources=named[1]), trace.fetch
 
 
 # -- init --------------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from contextive.trace.citation import CommentStyle
 from contextive.trace.duvet_config import REQUIREMENT_PATTERNS, SourcePattern, SpecificationSource, TraceSettings
@@ -76,7 +77,8 @@ def _with_store(
             sources.append(source)
         elif not extracted:
             sources.append(SpecificationSource(stored[source.source]))
-    return settings._replace(
+    return replace(
+        settings,
         specifications=tuple(sources),
         requirement_patterns=(*settings.requirement_patterns, _STORED_REQUIREMENTS),
         download_dir=_STORE,

@@ -10,7 +10,6 @@ from pathlib import Path
 from contextive.errors import ConfigError, ContextiveError
 from contextive.ingest.trace_defaults import settings_for
 from contextive.ingest.traced_project import TracedProject, TraceState
-from contextive.ingest.witness import NOTHING, Unchanged, Witness
 from contextive.trace.advice import STYLES, problem_text
 from contextive.trace.catalog import TraceCatalog
 from contextive.trace.citation import Citation, CommentStyle
@@ -23,8 +22,6 @@ from contextive.workspace.shared_look import SharedLook
 logger = logging.getLogger(__name__)
 
 CONFIG_PATH = ".duvet/config.toml"
-_MOST_LOOKS = 3
-"""In a row, where directories come up as fast as they are looked into."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,6 @@ class TraceService:
         self._fetch = fetch
         self._look = SharedLook()
         self._folders = Folders()
-        self._witness = Witness(str(self.files.root))
         self._config: tuple[FileText, TraceSettings] | None = None
         self._project: TracedProject | None = None
         self._view: TraceView | None = None
@@ -79,7 +75,7 @@ class TraceService:
         self._statuses: dict[str, str] | None = None
 
     def view(self) -> TraceView:
-        """The project now. Cheap when nothing changed: a look at what the kernel does not answer for."""
+        """The project now. Cheap when nothing changed: one question to the file system for each file."""
         view = self._current_view()
         settings = self._take_unfetched()
         if settings is None:
@@ -98,25 +94,13 @@ class TraceService:
     ##= docs/spec/trace.md#fresh-answers
     ##% Calls at the same time on an unchanged project MUST get equal answers.
     def _current_view(self) -> TraceView:
-        self._look.take(self._look_again)
+        self._look.take(self._refresh)
         assert self._view is not None
         return self._view
 
-    def _look_again(self) -> None:
-        self._look_past(self._witness.unchanged())
-        for _ in range(_MOST_LOOKS):
-            if not self._witness.attend(self.files.known, self._folders.places):
-                break
-            self._look_past(NOTHING)
-
-    def _look_past(self, unchanged: Unchanged) -> None:
-        """Look at all but what is known to be unchanged."""
-        self._folders = self._folders.look_again(unchanged.folders)
-        self.files.unchanged = unchanged.files
-        try:
-            state = self._current_project().read(self._folders)
-        finally:
-            self.files.unchanged = frozenset()
+    def _refresh(self) -> None:
+        self._folders = self._folders.look_again()
+        state = self._current_project().read(self._folders)
         if self._view is None or self._view.state is not state:
             generation = self._view.generation + 1 if self._view else 1
             catalog = TraceCatalog(

@@ -1,26 +1,27 @@
-"""What `duvet report` writes: what it was asked for, the way to make each report, and the way to a file."""
+"""What `duvet report` writes: requirement files, and each report that was asked for."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 from contextive.ingest.traced_project import TraceState
-from contextive.ops.excerpts import Excerpts, places_of
-from contextive.ops.second_process import PageLinks, SecondProcess
+from contextive.ingest.traced_specifications import GeneratedFile
+from contextive.ops.excerpts import code_blocks
 from contextive.trace.citation import Problem
 from contextive.trace.duvet_config import TraceSettings
-from contextive.trace.requirement import Requirement, Summary, requirements_of
+from contextive.trace.requirement import Requirement, Summary
 from contextive.workspace.files import ProjectFiles
 
 _PART = 128 * 1024
 
 
-class ReportOptions(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
     """What a report is asked for. Paths are relative to the project directory."""
 
     config_path: str | None = None
@@ -43,10 +44,6 @@ class ReportOptions(NamedTuple):
     spec_path: str | None = None
 
 
-def links_of(options: ReportOptions, settings: TraceSettings) -> PageLinks:
-    return PageLinks(options.blob_link or settings.blob_link, options.issue_link or settings.issue_link)
-
-
 class Writer:
     """The reports that were asked for, each with the way to make it."""
 
@@ -58,7 +55,6 @@ class Writer:
         state: TraceState,
         warnings: Sequence[Problem],
         files: ProjectFiles,
-        second: SecondProcess,
     ) -> None:
         self.root = root
         self.options = options
@@ -66,17 +62,17 @@ class Writer:
         self.state = state
         self.warnings = warnings
         self.files = files
-        self._second = second
-        self._blob_link, self._issue_link = links_of(options, settings)
+        self._blob_link = options.blob_link or settings.blob_link
+        self._issue_link = options.issue_link or settings.issue_link
 
     def wanted(self) -> Iterator[tuple[str, Callable[[], str]]]:
         options, settings = self.options, self.settings
         makers: list[tuple[str | None, Callable[[], str]]] = [
             (options.json, self._json),
             (options.json_v2, self._json_v2),
-            (options.html, self._html),
+            (options.html, lambda: self._html),
             (settings.json.path if settings.json.enabled else None, self._json),
-            (settings.html.path if settings.html.enabled else None, self._html),
+            (settings.html.path if settings.html.enabled else None, lambda: self._html),
             (options.junit, self._junit),
             (options.badge, self._badge),
         ]
@@ -97,25 +93,20 @@ class Writer:
             issue_link=self._issue_link,
         )
 
-    def _html(self) -> str:
-        return self._page
-
     @cached_property
-    def _page(self) -> str:
-        """The HTML report. It may be asked for twice, and what the second process made is taken once."""
+    def _html(self) -> str:
+        """The HTML report, which may be asked for twice."""
         from contextive.trace.reports.html import write_html
 
         analysis = self.state.analysis
-        excerpts = Excerpts(self.files, places_of(analysis.citations), self._second.code())
         return write_html(
             analysis,
             project=self.root.resolve().name,
             date=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-            code_of=excerpts.of,
+            code=code_blocks(self.files, analysis.citations),
             blob_link=self._blob_link,
             issue_link=self._issue_link,
             warnings=self.warnings,
-            tail=self._second.tail(analysis.reports),
         )
 
     def _junit(self) -> str:
@@ -135,7 +126,15 @@ class Writer:
 
 
 def all_requirements(state: TraceState) -> list[Requirement]:
-    return [r for report in state.analysis.reports.values() for r in requirements_of(report)]
+    return [r for report in state.analysis.reports.values() for r in report.requirements]
+
+
+def write_requirement_files(root: Path, generated: Sequence[GeneratedFile]) -> None:
+    """Write the extracted requirements. The next run writes these files again, so none needs to be written atomically."""
+    for folder in {file.path.rpartition("/")[0] for file in generated}:
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    for file in generated:
+        (root / file.path).write_bytes(file.text.encode("utf-8", "surrogatepass"))
 
 
 ##= docs/spec/trace.md#reports

@@ -1,27 +1,28 @@
-"""`duvet report`, step by step: extract, scan, match, write. Each step says what it does; every error is collected.
-
-All of it is done in one process, except for what a second one can do that is forked before anything is read. To make half of
-the HTML in one that is forked later was tried on 600 sources and 4,000 requirements: the pages that both processes then touch
-cost as much as the second processor gave.
-"""
+"""`duvet report`, step by step: read the settings, extract, parse, match, report. Every error of a step is collected."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from contextive.errors import ConfigError
-from contextive.ingest.traced_project import GeneratedFile, TracedProject, TraceState
-from contextive.ops.duvet_output import ReportOptions, Writer, all_requirements, links_of, write_file
+from contextive.ingest.traced_project import TracedProject, TraceState
+from contextive.ingest.traced_specifications import GeneratedFile
+from contextive.ops.duvet_output import (
+    ReportOptions,
+    Writer,
+    all_requirements,
+    write_file,
+    write_requirement_files,
+)
 from contextive.ops.duvet_words import complaints, outcome
-from contextive.ops.second_process import SecondProcess
 from contextive.ops.source_lines import Lines
 from contextive.trace.analysis import Analysis
-from contextive.trace.cautions import Surroundings, cautions
 from contextive.trace.citation import CommentStyle, Problem
 from contextive.trace.duvet_config import SourcePattern, TraceSettings, parse_duvet_config
 from contextive.trace.level import CitationType
+from contextive.trace.project_warnings import WarningContext, find_warnings
 from contextive.trace.target import Target, cached_path
 from contextive.workspace.files import ProjectFiles
 from contextive.workspace.globs import Glob
@@ -30,7 +31,8 @@ CONFIG_PATH = ".duvet/config.toml"
 _VERB_WIDTH = 12
 
 
-class DuvetProject(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class DuvetProject:
     """A project as duvet's commands see it: a directory, its settings, and where progress goes."""
 
     root: Path
@@ -58,12 +60,12 @@ class DuvetProject(NamedTuple):
             settings = parse_duvet_config(text, path, self.environ)
             return (_with_legacy(settings, options) if legacy else settings), True
         if legacy:
-            base = TraceSettings(requirement_patterns=(), html=TraceSettings().html._replace(enabled=False))
+            base = TraceSettings(requirement_patterns=(), html=replace(TraceSettings().html, enabled=False))
             return _with_legacy(base, options), True
         from contextive.ingest.trace_defaults import settings_for
 
         guessed = settings_for(str(self.root), self.specifications, self.sources)
-        return guessed._replace(html=guessed.html._replace(enabled=False)), False
+        return replace(guessed, html=replace(guessed.html, enabled=False)), False
 
     def progress(self, verb: str, rest: str) -> None:
         self.say(f"{verb:>{_VERB_WIDTH}} {rest}")
@@ -83,49 +85,39 @@ class DuvetProject(NamedTuple):
         ##% `trace.fetch`.
         if options.fetch:
             self._fetch(settings)
-        wants_page = bool(options.html) or settings.html.enabled
-        with SecondProcess(
-            project, write=configured, page=links_of(options, settings) if wants_page else None
-        ) as second:
-            self._extract(project, second)
-            return self._report_on(project, options, second)
-
-    def _report_on(self, project: TracedProject, options: ReportOptions, second: SecondProcess) -> int:
-        files, settings = project.files, project.settings
+        self._extract(project, write=configured)
         state, sound = self._scan(project)
         lines = Lines(files)
         if not sound:
-            self._write_findings(options, settings, state, state.problems, self._cautions(state, ()), lines)
+            self._write_findings(options, settings, state, state.problems, self._warnings(state, ()), lines)
             return 1
-        analysis = state.analysis
         self.progress("Sorting", "references")
-        self.progress("Sorted", f"{_reference_count(analysis)} references ")
-        warnings = self._cautions(state, state.generated)
+        self.progress("Sorted", f"{_reference_count(state.analysis)} references ")
+        warnings = self._warnings(state, state.generated)
         for warning in warnings:
             self._print_problem(lines, warning, "⚠")
-        # What an earlier run left behind is news for who runs this one, and none for who reads a report.
+        # A file that an earlier run left behind concerns whoever runs this one, not the readers of a report.
         lasting = [warning for warning in warnings if warning.code != "stale_requirements"]
-        return self._write_reports(Writer(self.root, options, settings, state, lasting, files, second))
+        return self._write_reports(Writer(self.root, options, settings, state, lasting, files))
 
     def analyse(self, options: ReportOptions) -> TraceState | None:
-        """Extract, scan and match without writing any report; None after errors, which were printed."""
+        """Extract, parse and match without writing any report; None after errors, which were printed."""
         settings, configured = self.settings(options)
         project = TracedProject(ProjectFiles(self.root), settings)
-        with SecondProcess(project, write=configured) as second:
-            self._extract(project, second)
-            state, sound = self._scan(project)
+        self._extract(project, write=configured)
+        state, sound = self._scan(project)
         return state if sound else None
 
-    def _extract(self, project: TracedProject, second: SecondProcess) -> None:
-        """See that every specification can be read. Its requirements are found beside, or when they are asked for."""
+    def _extract(self, project: TracedProject, *, write: bool) -> None:
+        """Extract the requirements of every specification, and write them to their files. Raises where one cannot be read."""
         specifications = project.settings.specifications
         self.progress("Extracting", "requirements")
         for target, reason in project.missing():
             hint = " Store its text there, or run again with --fetch." if target.is_url else ""
             raise ConfigError(f"{reason}.{hint}")
-        # The files may be among those that are scanned next.
-        if not second.is_at_work or any(_may_name_toml(source.pattern) for source in project.settings.sources):
-            second.finish()
+        if write:
+            # Before the sources are scanned: the files may be among them.
+            write_requirement_files(self.root, project.extract())
         if specifications:
             self.progress("Extracted", f"requirements from {len(specifications)} specifications ")
         else:
@@ -166,7 +158,7 @@ class DuvetProject(NamedTuple):
         meanings = Meanings(state)
         for number, problem in enumerate(problems):
             meant = meanings.of(problem) if number < MOST_MEANINGS else ""
-            self._print_problem(lines, problem._replace(help=problem.help or meant), "×")
+            self._print_problem(lines, replace(problem, help=problem.help or meant), "×")
         self.say(f"  × encountered {len(problems)} errors")  # also of one: these are duvet's words
         return True
 
@@ -194,15 +186,15 @@ class DuvetProject(NamedTuple):
 
     # -- warnings ------------------------------------------------------------------------------------------------------
 
-    def _cautions(self, state: TraceState, generated: Sequence[GeneratedFile]) -> list[Problem]:
+    def _warnings(self, state: TraceState, generated: Sequence[GeneratedFile]) -> list[Problem]:
         counts: dict[Target, int] = dict.fromkeys(state.specifications, 0)
         for citation in state.analysis.matched:
             if citation.citation.type is CitationType.SPEC:
                 counts[citation.target] = counts.get(citation.target, 0) + 1
         configured = {s.source for s in state.settings.specifications}
-        return cautions(
+        return find_warnings(
             state.analysis,
-            Surroundings(
+            WarningContext(
                 specifications=dict(state.specifications),
                 requirement_counts={t: n for t, n in counts.items() if t.path in configured},
                 source_count=state.source_count,
@@ -332,11 +324,6 @@ def _reference_count(analysis: Analysis) -> int:
     return sum([report.reference_count for report in analysis.reports.values()])
 
 
-def _may_name_toml(pattern: str) -> bool:
-    _, dot, ending = pattern.rpartition("/")[2].rpartition(".")
-    return not dot or not ending.isalnum() or ending == "toml"
-
-
 def _with_legacy(settings: TraceSettings, options: ReportOptions) -> TraceSettings:
     """The flags of older versions, which name sources and requirement files on the command line."""
     sources = []
@@ -352,7 +339,8 @@ def _with_legacy(settings: TraceSettings, options: ReportOptions) -> TraceSettin
     download = f"{options.spec_path}/specs" if options.spec_path else settings.download_dir
     if settings.config_path is None and not options.spec_path:
         download = "specs"
-    return settings._replace(
+    return replace(
+        settings,
         sources=(*settings.sources, *sources),
         requirement_patterns=(*settings.requirement_patterns, *options.spec_patterns),
         download_dir=download,

@@ -9,13 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import chain
-from operator import is_
 from urllib.parse import quote, unquote, urlsplit
 
-from contextive.trace.analysis import Analysis, Matched, Share, TargetReport
+from contextive.trace.analysis import Analysis, Matched
 from contextive.trace.citation import Citation, Problem
 from contextive.trace.level import CitationType
-from contextive.trace.requirement import Requirement, renewed_requirements, requirements_of
+from contextive.trace.requirement import Requirement
 from contextive.trace.specification import Format, Section, Specification, parse_specification, slug
 from contextive.trace.target import Target, stored_path
 
@@ -131,16 +130,12 @@ class TraceCatalog:
     @cached_property
     def requirements(self) -> tuple[Requirement, ...]:
         """All requirements, specification by specification, in the order of the text."""
-        return tuple(chain.from_iterable(of_one.requirements for of_one in self._by_report))
+        return tuple(chain.from_iterable(report.requirements for report in self.analysis.reports.values()))
 
     @cached_property
     def uncited(self) -> tuple[Requirement, ...]:
         """Those that no code cites, in the same order."""
-        return tuple(chain.from_iterable(of_one.uncited for of_one in self._by_report))
-
-    @cached_property
-    def _by_report(self) -> list[_Remembered]:
-        return [_remembered(report) for report in self.analysis.reports.values()]
+        return tuple(requirement for requirement in self.requirements if not requirement.is_cited)
 
     @cached_property
     def by_identifier(self) -> dict[str, list[Requirement]]:
@@ -274,33 +269,6 @@ class TraceCatalog:
             for entry in self._stored_at(inside):
                 return entry
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class _Remembered:
-    """The requirements of one specification, and what files say about it from which they were made."""
-
-    shares: tuple[Share, ...]
-    requirements: tuple[Requirement, ...]
-    uncited: tuple[Requirement, ...]
-
-
-def _remembered(report: TargetReport) -> _Remembered:
-    """The requirements of a report, made anew only where other citations touch them than the last time."""
-    memory = report.specification._memory
-    known = memory.get("requirements")
-    assert known is None or isinstance(known, _Remembered)
-    if known is not None and len(known.shares) == len(report.shares) and all(map(is_, known.shares, report.shares)):
-        return known
-    if known is None:
-        fresh = requirements_of(report)
-    else:
-        changed = {*map(id, known.shares)} ^ {*map(id, report.shares)}
-        shares = (share for share in (*known.shares, *report.shares) if id(share) in changed)
-        fresh = renewed_requirements(report, known.requirements, shares)
-    uncited = tuple(requirement for requirement in fresh if not requirement.is_cited)
-    remembered = memory["requirements"] = _Remembered(report.shares, fresh, uncited)
-    return remembered
 
 
 def segment(text: str) -> str:

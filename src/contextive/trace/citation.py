@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache, partial
-from operator import attrgetter
-from typing import Final, NamedTuple
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, lru_cache
 
 from contextive.trace.level import CitationType, Level
 from contextive.trace.specification import Format
+from contextive.trace.target import TargetQuery
 from contextive.trace.text import SPACE_IN_LINE, WHITESPACE, quoted
 
 _INDENT = f"{SPACE_IN_LINE}*+"
 
 
-class Place(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Place:
     """A position in a file, 1-based."""
 
     path: str
@@ -30,7 +31,8 @@ class Place(NamedTuple):
         return f"{self.path}:{self.line}:{self.column}"
 
 
-class Problem(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Problem:
     """Something that cannot be accepted, where it stands, and, where known, how to mend it."""
 
     code: str
@@ -41,7 +43,8 @@ class Problem(NamedTuple):
     fatal: bool = True
 
 
-class CommentStyle(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CommentStyle:
     """The two prefixes that make a line part of a citation."""
 
     meta: str = "//="
@@ -52,71 +55,36 @@ DEFAULT_STYLE = CommentStyle()
 _NOWHERE = Place("", 0)
 
 
+@dataclass(frozen=True, slots=True)
 class Citation:
     """One citation, as written. `type=spec` ones are the requirements themselves.
 
-    Not a dataclass, nor are the others that a report needs: to make one takes longer than to import a module of plain classes.
+    Two citations are equal when they say the same at the same line; where exactly their parts are does not count.
     """
 
-    __slots__ = (
-        "base", "blob_link", "comment", "end_line", "feature", "format", "level", "line", "quote", "quote_end",
-        "quote_place", "source", "tags", "target", "target_place", "text", "tracking_issue", "type",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        source: str,
-        line: int,
-        type: CitationType,  # noqa: A002 - the domain's word
-        target: str,
-        quote: str,
-        level: Level = Level.AUTO,
-        format: Format = Format.AUTO,  # noqa: A002
-        comment: str = "",
-        feature: str = "",
-        tracking_issue: str = "",
-        tags: tuple[str, ...] = (),
-        blob_link: str | None = None,
-        base: str | None = None,
-        target_place: Place = _NOWHERE,
-        quote_place: Place = _NOWHERE,
-        quote_end: Place = _NOWHERE,
-        text: str = "",
-        end_line: int = 0,
-    ) -> None:
-        self.source: Final = source
-        self.line: Final = line
-        self.type: Final = type
-        self.target: Final = target
-        self.quote: Final = quote
-        self.level: Final = level
-        self.format: Final = format
-        self.comment: Final = comment
-        self.feature: Final = feature
-        self.tracking_issue: Final = tracking_issue
-        self.tags: Final = tags
-        self.blob_link: Final = blob_link
-        self.base: Final = base
-        """The file whose directories are searched for a relative target; None means the project directory."""
-        self.target_place: Final = target_place
-        self.quote_place: Final = quote_place
-        self.quote_end: Final = quote_end
-        self.text: Final = text
-        """The first line of the citation as it stands in the file."""
-        self.end_line: Final = end_line
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Citation) and _said(self) == _said(other)
-
-    def __repr__(self) -> str:
-        return f"Citation({self.id!r}, {self.type!r}, {self.target!r}, {self.quote!r})"
-
-    def __hash__(self) -> int:
-        # Hardly two citations share a line; to hash all fields would only take longer.
-        return hash((self.source, self.line))
+    source: str
+    line: int
+    type: CitationType
+    target: str
+    quote: str
+    level: Level = Level.AUTO
+    format: Format = Format.AUTO
+    comment: str = ""
+    feature: str = ""
+    tracking_issue: str = ""
+    tags: tuple[str, ...] = ()
+    blob_link: str | None = None
+    base: str | None = None
+    """The file whose directories are searched for a relative target; None means the project directory."""
+    target_place: Place = field(default=_NOWHERE, compare=False)
+    quote_place: Place = field(default=_NOWHERE, compare=False)
+    quote_end: Place = field(default=_NOWHERE, compare=False)
+    text: str = field(default="", compare=False)
+    """The first line of the citation as it is in the file."""
+    end_line: int = field(default=0, compare=False)
 
     def with_type(self, kind: CitationType) -> Citation:
-        return Citation(**{name: getattr(self, name) for name in Citation.__slots__} | {"type": kind})
+        return replace(self, type=kind)
 
     ##= docs/spec/trace.md#citation-comments
     ##% The id of a citation MUST be its path and its first line's number, with a colon between them.
@@ -129,28 +97,39 @@ class Citation:
         return self.target.partition("#")[0]
 
     @property
+    def target_query(self) -> TargetQuery:
+        return TargetQuery(self.target_path, self.format, self.base)
+
+    @property
     def section_id(self) -> str | None:
         _, mark, section = self.target.partition("#")
         return section if mark else None
 
 
-_said = attrgetter("source", "line", "type", "target", "quote", "level", "format", "comment", "feature", "tracking_issue",
-                   "tags", "blob_link", "base")  # fmt: skip
-"""What tells citations apart. Where their parts stand does not."""
-
-
-quick_place = partial(tuple.__new__, Place)
-"""A place from a tuple of all its parts, which costs half of what `Place` itself does."""
-
-
-class ParsedFile(NamedTuple):
-    """What one file holds: its citations, and what is wrong in it."""
+@dataclass(frozen=True, eq=False)
+class ParsedFile:
+    """What one file holds: its citations, and what is wrong in it. Compared by identity: see `is_same_content`."""
 
     citations: tuple[Citation, ...]
     problems: tuple[Problem, ...] = ()
 
+    @cached_property
+    def queries(self) -> tuple[TargetQuery, ...]:
+        """The different targets that its citations name."""
+        return tuple(dict.fromkeys(citation.target_query for citation in self.citations))
 
-class _Line(NamedTuple):
+    def is_same_content(self, other: ParsedFile) -> bool:
+        """Whether two files say the same with all parts in the same places."""
+        return self.problems == other.problems and _all_fields(self) == _all_fields(other)
+
+
+def _all_fields(parsed: ParsedFile) -> list[list[object]]:
+    names = [each.name for each in fields(Citation)]
+    return [[getattr(citation, name) for name in names] for citation in parsed.citations]
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
     number: int
     text: str
     is_meta: bool
@@ -158,38 +137,20 @@ class _Line(NamedTuple):
     """What follows the prefix, trimmed at its start."""
 
 
-class _Grammar(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Grammar:
     """What a comment style looks like."""
 
     meta: re.Pattern[str]
-    """The prefix of a meta line. A pattern is found sooner than a string where its first character is rare."""
+    """The prefix of a meta line."""
     line: re.Pattern[str]
     """The start of any line of a citation; its group is there in a meta line only."""
-    usual: re.Pattern[str]
-    """A whole citation of a target, perhaps a type, and quoted lines: almost all that are written."""
-    value: re.Pattern[str]
-    """What each quoted line of a usual citation says."""
 
 
 @lru_cache(maxsize=64)
 def _grammar(style: CommentStyle) -> _Grammar:
     meta, content = re.escape(style.meta), re.escape(style.content)
-    line = re.compile(f"^{_INDENT}(?:({meta})|{content})", re.MULTILINE)
-    if not style.meta or not style.content or any(end in style.meta + style.content for end in "\r\n"):
-        return _Grammar(re.compile(meta), line, _NEVER, _NEVER)
-    # Nothing is ever given back, so that a search takes no longer than the text is long.
-    field_start = f"{_INDENT}{meta}{_INDENT}"
-    usual = re.compile(
-        f"({field_start})([^=\\s][^=\n]*+)$"
-        f"(?:\n{field_start}type=([A-Za-z]++){_INDENT}$)?+"
-        f"(?!\n{_INDENT}{meta})"
-        f"((?:\n{_INDENT}(?!{meta}){content}[^\n]*+)*+)",
-        re.MULTILINE,
-    )
-    return _Grammar(re.compile(meta), line, usual, re.compile(f"\n{_INDENT}{content}{_INDENT}([^\n]*+)"))
-
-
-_NEVER = re.compile("(?!)")
+    return _Grammar(re.compile(meta), re.compile(f"^{_INDENT}(?:({meta})|{content})", re.MULTILINE))
 
 
 def parse_citations(
@@ -201,42 +162,32 @@ def parse_citations(
 ) -> ParsedFile:
     """Every citation in a source file, and every one that cannot be understood."""
     grammar = _grammar(style)
-    find, match_usual, size = grammar.meta.search, grammar.usual.match, len(text)
     reader = _Reader(path, default_type, blob_link)
     number, counted, start = 1, 0, 0
-    while start < size and (found := find(text, start)) is not None:
+    while start < len(text) and (found := grammar.meta.search(text, start)) is not None:
         start = text.rfind("\n", start, found.start()) + 1 or start
         number, counted = number + text.count("\n", counted, start), start
-        usual = match_usual(text, start)
-        if usual is not None and reader.take_usual(usual, grammar.value, number):
-            start = usual.end() + 1
-            continue
         for line in _run(text, start, number, grammar.line):
             reader.take(line)
             start = _next_line(text, start)
         if start == counted:
-            start = _next_line(text, found.start())  # the prefix stands behind something else
+            start = _next_line(text, found.start())  # something else is before the prefix
         reader.close()
     return ParsedFile(tuple(reader.citations), tuple(reader.problems))
 
 
 def _run(text: str, start: int, number: int, pattern: re.Pattern[str]) -> Iterator[_Line]:
     """The lines of a citation, and of those right behind it, from a meta line on: quoted lines before it mean nothing."""
-    match_line, size = pattern.match, len(text)
-    match = match_line(text, start)
+    match = pattern.match(text, start)
     if match is None or match.group(1) is None:
         return
     while match is not None:
         begin, start = start, _next_line(text, start)
-        line = text[begin : start - 1].removesuffix("\r") if start <= size else text[begin:]
+        line = text[begin : start - 1].removesuffix("\r") if start <= len(text) else text[begin:]
         value = line[match.end() - begin :].lstrip(WHITESPACE)
-        yield _line((number, line, match.lastindex is not None, value))
+        yield _Line(number, line, match.lastindex is not None, value)
         number += 1
-        match = match_line(text, start) if start < size else None
-
-
-_line = partial(tuple.__new__, _Line)
-"""A line from a tuple, which costs half of what `_Line` itself does."""
+        match = pattern.match(text, start) if start < len(text) else None
 
 
 def _next_line(text: str, offset: int) -> int:
@@ -297,44 +248,6 @@ class _Reader:
             return
         self._set(line)
 
-    def take_usual(self, usual: re.Match[str], value: re.Pattern[str], number: int) -> bool:
-        """Take a whole citation in its usual form; False, and nothing, where it is not so usual after all."""
-        before, target, word, quoted_lines = usual.groups()
-        kind = CitationType.parse(word) if word else self._default_type
-        values = value.findall(quoted_lines)
-        if kind is None or "" in values:
-            return False
-        path, end_line = self._path, number + (word is not None) + len(values)
-        place = quote_place = quote_end = quick_place((path, number, _column(before)))
-        if values:
-            lines = quoted_lines.rstrip(WHITESPACE)
-            first, last = quoted_lines[1:].partition("\n")[0], lines[lines.rfind("\n") + 1 :]
-            quote_place = quick_place((path, end_line - len(values) + 1, _column(first[: len(first) - len(values[0])])))
-            quote_end = quick_place((path, end_line, _column(last)))
-        self.citations.append(
-            Citation(
-                path,
-                number,
-                kind,
-                target.rstrip(WHITESPACE),
-                " ".join([value.rstrip(WHITESPACE) for value in values]),
-                _NO_LEVEL,
-                _NO_FORMAT,
-                "",
-                "",
-                "",
-                (),
-                self._blob_link,
-                None,
-                place,
-                quote_place,
-                quote_end,
-                (before + target).strip(WHITESPACE),
-                end_line,
-            )
-        )
-        return True
-
     def close(self) -> None:
         """End the citation that is open, if there is one. Quoted lines without a meta line before them mean nothing."""
         meta, quote = self._meta, self._quote
@@ -343,12 +256,11 @@ class _Reader:
             self._build(meta, quote)
 
     def _place(self, line: _Line) -> Place:
-        number, text, _, value = line
-        return Place(self._path, number, _column(text[: len(text) - len(value)]))
+        return Place(self._path, line.number, _column(line.text[: len(line.text) - len(line.value)]))
 
     def _end(self, line: _Line) -> Place:
-        number, text, _, value = line
-        return Place(self._path, number, _column(text[: len(text) - len(value) + len(value.rstrip(WHITESPACE))]))
+        trailing = len(line.value) - len(line.value.rstrip(WHITESPACE))
+        return Place(self._path, line.number, _column(line.text[: len(line.text) - trailing]))
 
     ##= docs/spec/trace.md#citation-comments
     ##% An unknown field, a second value for a field, or a field that the type does not allow MUST be an error,
@@ -434,8 +346,6 @@ class _Reader:
         self.problems.append(Problem(code, message, place, label))
 
 
-_NO_LEVEL, _NO_FORMAT = Level.AUTO, Format.AUTO
-"""The same as names of the module, which are found sooner."""
 _TYPES = ("spec", "test", "implementation", "exception", "todo", "implication")
 _LEVELS = ("AUTO", "MUST", "SHOULD", "MAY")
 _FORMATS = ("auto", "ietf", "markdown")

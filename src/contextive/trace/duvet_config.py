@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from contextive.errors import ConfigError
 from contextive.trace.citation import DEFAULT_STYLE, CommentStyle
@@ -27,7 +28,8 @@ _FORMATS = {"ietf": Format.IETF, "IETF": Format.IETF, "markdown": Format.MARKDOW
 REQUIREMENT_PATTERNS = tuple(f".duvet/{folder}/**/*.toml" for folder in ("requirements", "todos", "exceptions"))
 
 
-class SourcePattern(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SourcePattern:
     """Files that hold citations, and how citations look there."""
 
     pattern: str
@@ -36,21 +38,24 @@ class SourcePattern(NamedTuple):
     blob_link: str | None = None
 
 
-class SpecificationSource(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SpecificationSource:
     """A specification whose requirements are extracted."""
 
     source: str
     format: Format = Format.AUTO
 
 
-class ReportFile(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ReportFile:
     """Whether a report is written, and where."""
 
     enabled: bool
     path: str
 
 
-class TraceSettings(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TraceSettings:
     """What a project traces. Paths are relative to the project directory."""
 
     sources: tuple[SourcePattern, ...] = ()

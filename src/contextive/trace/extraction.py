@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 from itertools import accumulate
-from typing import NamedTuple
 
-from contextive.trace.citation import Citation, ParsedFile, Place, quick_place
+from contextive.trace.citation import Citation, ParsedFile, Place
 from contextive.trace.letters import is_part_of_word
 from contextive.trace.level import CitationType, Level
-from contextive.trace.specification import Format, Section, Specification, SpecLine
+from contextive.trace.specification import Section, Specification, SpecLine
 from contextive.trace.text import WHITESPACE, normalise
 
 ##= docs/spec/trace.md#extraction
@@ -27,19 +26,17 @@ _LEVELS = {
     "MAY": Level.MAY,
     "OPTIONAL": Level.MAY,
 }
-_KEYWORD = r'\b(?:(MUST|SHALL|SHOULD)(?: NOT)?|(?:NOT )?(RECOMMENDED)|(REQUIRED|MAY|OPTIONAL))\b"?'
-_ANY_KEYWORD = "|".join(_LEVELS)
-"""Both are compiled when the first section needs them: few sections are not usual."""
-_KEYWORD_END = re.compile(rf'({_ANY_KEYWORD})\b(?:(?<=MUST) NOT\b|(?<=SHALL) NOT\b|(?<=SHOULD) NOT\b)?"?', re.ASCII)
-"""The same key words, perhaps at the end of a longer word: a search that begins with letters takes a sixth of the time."""
-_WORD = re.compile(r"\w", re.ASCII)
-_REST_OF_SENTENCE = re.compile(r"(?:[^.\n]++|\.[^ \t\n]|\n(?!\n))*+\.?")
+_KEYWORD = re.compile(
+    r'\b(?:(MUST|SHALL|SHOULD)(?: NOT)?|(?:NOT )?(RECOMMENDED)|(REQUIRED|MAY|OPTIONAL))\b"?', re.ASCII
+)
+_ANY_KEYWORD = re.compile("|".join(_LEVELS))
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 _BESIDE_CAPITAL = re.compile(r"[^\x00-\x7f](?:(?<=[A-Z].)|(?=[A-Z]))")
 
 
-class ExtractedRequirement(NamedTuple):
-    """One requirement as it stands in its section. A tuple: there are thousands of them."""
+@dataclass(frozen=True, slots=True)
+class ExtractedRequirement:
+    """One requirement as it is in its section, line by line."""
 
     level: Level
     quote: tuple[str, ...]
@@ -56,7 +53,6 @@ def extract_requirements(specification: Specification) -> list[tuple[Section, li
 
 
 _Position = tuple[int, int]
-_requirement = partial(tuple.__new__, ExtractedRequirement)
 
 
 ##= docs/spec/trace.md#extraction
@@ -65,54 +61,11 @@ _requirement = partial(tuple.__new__, ExtractedRequirement)
 ##% A sentence with several key words MUST have the highest of their levels.
 def _extract(lines: Sequence[SpecLine | None]) -> list[ExtractedRequirement]:
     texts = [line.text if line is not None else "" for line in lines]
-    usual = _extract_usual("\n".join(texts))
-    return usual if usual is not None else _extract_any(texts)
-
-
-def _extract_usual(text: str) -> list[ExtractedRequirement] | None:
-    """The requirements of a section in one pass; None where a full stop inside of a word comes before a key word, or where a
-    sentence may stand twice: both have rules of their own."""
-    searched = _with_ascii_borders(text)
-    levels: list[Level] = []
-    quotes: dict[str, tuple[str, ...]] = {}
-    last = end = 0
-    for hit in _KEYWORD_END.finditer(searched):
-        begin, after = hit.span()
-        if searched[after - 1] == '"' or (begin and _WORD.match(searched, begin - 1)):
-            continue
-        level = _LEVELS[hit[1]]
-        if begin < end:  # in the sentence of the key word before
-            if text.find(".", last, begin) >= 0:
-                return None
-            levels[-1] = max(levels[-1], level)
-        else:
-            gap = text.rfind("\n\n", end, begin)
-            start = gap + 2 if gap >= 0 else end
-            stop = text.rfind(".", start, begin)
-            if stop >= 0:
-                if text[stop + 1] not in " \t\n":
-                    return None
-                start = stop + 1
-            rest = _REST_OF_SENTENCE.match(text, after)
-            end = rest.end() if rest else after
-            sentence = text[start:end]
-            # Sentences that count as one have the same characters apart from white space.
-            key = "".join(sentence.split())
-            if key in quotes:
-                return None
-            quotes[key] = tuple([piece for line in sentence.split("\n") if (piece := line.strip(WHITESPACE))])
-            levels.append(level)
-        last = after
-    return list(map(_requirement, zip(levels, quotes.values(), strict=True)))
-
-
-def _extract_any(texts: Sequence[str]) -> list[ExtractedRequirement]:
-    """The same for every section, with each key word looked at on its own."""
     sentences = _Sentences(texts)
     by_bounds: dict[tuple[_Position, _Position], str] = {}
     by_quote: dict[str, tuple[_Position, Level, tuple[str, ...]]] = {}
     for index in _lines_with_keywords(texts):
-        for hit in re.finditer(_KEYWORD, _with_ascii_borders(texts[index]), re.ASCII):
+        for hit in _KEYWORD.finditer(_with_ascii_borders(texts[index])):
             ##= docs/spec/trace.md#extraction
             ##% A key word directly before a quotation mark MUST NOT make a requirement.
             if hit.group().endswith('"'):
@@ -133,7 +86,7 @@ def _extract_any(texts: Sequence[str]) -> list[ExtractedRequirement]:
 
 def _lines_with_keywords(texts: Sequence[str]) -> list[int]:
     """The lines that may hold a key word, in order. All lines are searched as one text: most have none."""
-    hits = [hit.start() for hit in re.finditer(_ANY_KEYWORD, "\n".join(texts))]
+    hits = [hit.start() for hit in _ANY_KEYWORD.finditer("\n".join(texts))]
     if not hits:
         return []
     starts = list(accumulate([len(text) + 1 for text in texts], initial=0))
@@ -320,33 +273,25 @@ def citations_of_file(
 ) -> ParsedFile:
     """What such a file says. It need not be parsed for that."""
     line = 5 + len(section.text_lines) + 1
-    cited, target_place, nowhere = f"{target}#{section.id}", Place(path, 1, 10), Place("", 0)
-    kind, form = CitationType.SPEC, Format.AUTO
     citations = []
-    for level, quote in requirements:
+    for requirement in requirements:
         citations.append(
             Citation(
-                path,
-                line,
-                kind,
-                cited,
-                " ".join(quote),
-                level,
-                form,
-                "\n".join(quote) + "\n",
-                "",
-                "",
-                (),
-                None,
-                path,
-                target_place,
-                quick_place((path, line + 2, 9)),
-                nowhere,
-                "[[spec]]",
-                line,
+                source=path,
+                line=line,
+                type=CitationType.SPEC,
+                target=f"{target}#{section.id}",
+                quote=requirement.text,
+                level=requirement.level,
+                comment="\n".join(requirement.quote) + "\n",
+                base=path,
+                target_place=Place(path, 1, 10),
+                quote_place=Place(path, line + 2, 9),
+                text="[[spec]]",
+                end_line=line,
             )
         )
-        line += 5 + len(quote)
+        line += 5 + len(requirement.quote)
     return ParsedFile(tuple(citations))
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
-from functools import partial
-from typing import NamedTuple
 
 from contextive.trace.specification import Format, Section, Specification, SpecLine, slug
 from contextive.trace.text import SPACE, WHITESPACE, SourceText, split_lines, trim, trim_start
@@ -73,12 +72,11 @@ class _Kind(Enum):
     HEADING = auto()
 
 
-_TEXT, _LINE_BREAK, _PAGE_BREAK, _FURNITURE, _HEADING = _Kind
-"""The same as names of the module, which are found sooner: a library of RFCs has a hundred thousand lines."""
-_BREAKS = (_LINE_BREAK, _PAGE_BREAK)
+_BREAKS = (_Kind.LINE_BREAK, _Kind.PAGE_BREAK)
 
 
-class _Heading(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Heading:
     section_id: str
     title_start: int
     title: str
@@ -108,19 +106,19 @@ def _classify(starts: Sequence[int], lines: Sequence[str]) -> tuple[list[_Kind],
     headings: dict[int, _Heading] = {}
     at_edge: list[int] = []
     # Most lines are empty or indented. Of all that an indented line can be besides text, only a footer has letters.
-    kinds = [_TEXT if line else _LINE_BREAK for line in lines]
+    kinds = [_Kind.TEXT if line else _Kind.LINE_BREAK for line in lines]
     others = [i for i, line in enumerate(lines) if line and (line[0] != " " or line[-1] == "]" or line.isspace())]
     for index in others:
         line = lines[index]
         if not line.strip(WHITESPACE):
-            kinds[index] = _PAGE_BREAK if line == "\x0c" else _LINE_BREAK
+            kinds[index] = _Kind.PAGE_BREAK if line == "\x0c" else _Kind.LINE_BREAK
         elif line[0] == " ":
             if _FOOTER_AT_END.search(line):
-                kinds[index] = _FURNITURE
+                kinds[index] = _Kind.FURNITURE
         elif heading := reader.read(starts[index], line, index > 0 and kinds[index - 1] in _BREAKS):
-            kinds[index], headings[index] = _HEADING, heading
+            kinds[index], headings[index] = _Kind.HEADING, heading
         elif _HEADER_AT_START.match(line) or _FOOTER_AT_END.search(line):
-            kinds[index] = _FURNITURE
+            kinds[index] = _Kind.FURNITURE
         else:
             at_edge.append(index)
     return kinds, headings, at_edge
@@ -241,14 +239,10 @@ def _add_named(
         line = lines[index]
         if line not in _NAMED or not 0 < index < len(lines) - 1 or index - 1 == closed:
             continue
-        if kinds[index - 1] is kinds[index + 1] is _LINE_BREAK:
-            kinds[index] = _HEADING
+        if kinds[index - 1] is kinds[index + 1] is _Kind.LINE_BREAK:
+            kinds[index] = _Kind.HEADING
             headings[index] = _Heading(f"name-{slug(line)}", starts[index], line)
             closed = index + 1
-
-
-_spec_line = partial(tuple.__new__, SpecLine)
-"""A line from a tuple, without the call that `SpecLine` itself makes."""
 
 
 def _collect(
@@ -258,23 +252,22 @@ def _collect(
     heading: _Heading | None = None
     found: list[SpecLine] = []
     last_break: _Kind | None = None
-    spec_lines = list(map(_spec_line, zip(starts, lines, strict=True)))
     for index, kind in enumerate(kinds):
-        if kind is _TEXT:
-            if last_break is _PAGE_BREAK:
-                last_break = _LINE_BREAK
+        if kind is _Kind.TEXT:
+            if last_break is _Kind.PAGE_BREAK:
+                last_break = _Kind.LINE_BREAK
                 continue
             last_break = None
-            found.append(spec_lines[index])
-        elif kind is _HEADING:
+            found.append(SpecLine(starts[index], lines[index]))
+        elif kind is _Kind.HEADING:
             if heading is not None:
                 yield _section(heading, found)
             heading, found, last_break = headings[index], [], None
-        elif kind is _FURNITURE:
-            last_break = _LINE_BREAK
+        elif kind is _Kind.FURNITURE:
+            last_break = _Kind.LINE_BREAK
         else:
             if last_break is None and found:
-                found.append(_spec_line((starts[index], "")))
+                found.append(SpecLine(starts[index], ""))
             last_break = kind
     if heading is not None:
         yield _section(heading, found)

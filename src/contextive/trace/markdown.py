@@ -1,25 +1,25 @@
 """Markdown as sections: CommonMark's headings, wherever they stand, with optional `{#ids}`.
 
-Only block structure is parsed, and the inline structure of headings: requirements are matched against the raw lines. A document
-of nothing but headings and prose shows its structure by the first characters of its lines; a parser is asked about all others.
+Only block structure is parsed, and the inline structure of headings: requirements are matched against the raw lines.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from enum import Enum, auto
-from functools import cache, partial
+from functools import cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from contextive.trace.commonmark import block_parser
 from contextive.trace.specification import Format, Section, Specification, SpecLine, slug
 from contextive.trace.text import WHITESPACE, SourceText, split_lines, trim
-
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
-    from markdown_it.token import Token
 
 _MARKDOWN_LINE_END = re.compile(r"\r\n?|\n")
 _ATTRIBUTES = re.compile(r"\{([^{}<>\\\n\r]*)\}[ \t\r\n]*\Z")
@@ -27,21 +27,11 @@ _FORM_FEEDS = re.compile(
     r"(?<=^#)[\x0b\x0c]|(?<=^##)[\x0b\x0c]|(?:\A|(?<=\n\n)|(?<=\n\r\n))[ \t\x0b\x0c]+(?=\r?$)", re.MULTILINE
 )
 """White space to duvet's parser of blocks, not to ours: behind the mark of a heading, and alone where no paragraph is open."""
-_NEEDS_PARSER = re.compile(
-    r"\n(?: {4}| {0,3}(?:[>=<\[]|```|~~~|[-+*](?: |$)|[-*_][-*_ ]*$|[0-9]{1,9}[.)](?: |$)))", re.MULTILINE
-)
-"""A line that may be more than a heading with number signs or prose. Every other document is understood without a parser."""
-_ATX_HEADING = re.compile(r"\n {0,3}(#{1,6})(?= |\n|\Z)")
 _INLINE_MARKUP = re.compile(r"[\\`*_\[\]!<&\r\n]")
 """The characters at which a rule for inline structure begins or ends; a text without any is one piece."""
 _BRACKET_AND_TAB = re.compile(r"\][\t\x0b\x0c][ \t\x0b\x0c]*\Z")
-_UNUSUAL_SPACES = "\t\r\x0b\x0c"
 _ASCII_SPACES = " \t\x0b\x0c"
 _NOT_MARKDOWN_SPACES = "".join(sorted(set(WHITESPACE) - set(_ASCII_SPACES)))
-
-
-_line = partial(tuple.__new__, SpecLine)
-"""A line from a pair. There are tens of thousands, and `SpecLine` itself would look at each pair in Python."""
 
 
 ##= docs/spec/trace.md#markdown-sections
@@ -101,7 +91,7 @@ class _Document:
             if not contents[-1]:
                 contents.pop()
             starts = markdown_starts[: len(contents)]
-        return _Document(text, list(map(_line, zip(starts, contents, strict=True))), markdown_starts, starts)
+        return _Document(text, list(map(SpecLine, starts, contents)), markdown_starts, starts)
 
     def markdown_line(self, number: int) -> tuple[int, str]:
         """Start and text of a line as Markdown counts them."""
@@ -134,7 +124,8 @@ def _without_form_feeds(text: str) -> str:
     return _FORM_FEEDS.sub(lambda found: " " * len(found.group()), text)
 
 
-class _Heading(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Heading:
     level: int
     title_start: int
     title: str
@@ -152,7 +143,8 @@ class _Kind(Enum):
     OTHER = auto()
 
 
-class _Event(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Event:
     """A piece of block structure, and the line with which it comes into view."""
 
     kind: _Kind
@@ -187,10 +179,6 @@ class _Body:
 def _sections(document: _Document) -> Iterator[tuple[_Heading, tuple[SpecLine | None, ...]]]:
     """Headings with their lines. A border runs before a list item, and after the last line with anything of it."""
     events = list(_events(document))
-    headings = [(event.line, event.heading) for event in events if event.heading is not None]
-    if len(headings) == len(events):
-        yield from _sections_without_lists(document.lines, headings)
-        return
     position = line = 0
     heading: _Heading | None = None
     body = _Body()
@@ -224,39 +212,13 @@ def _sections(document: _Document) -> Iterator[tuple[_Heading, tuple[SpecLine | 
         yield heading, body.close()
 
 
-def _sections_without_lists(
-    lines: Sequence[SpecLine], headings: Sequence[tuple[int, _Heading]]
-) -> Iterator[tuple[_Heading, tuple[SpecLine | None, ...]]]:
-    """The same where there are only headings: the lines between them, without empty ones at either end."""
-    borders = [*(line for line, _ in headings[1:]), len(lines)]
-    for (_, heading), last in zip(headings, borders, strict=False):
-        first = heading.end_line
-        while first < last and not trim(lines[first].text):
-            first += 1
-        while first < last and not trim(lines[last - 1].text):
-            last -= 1
-        yield heading, tuple(lines[first:last])
-
-
 def _cut_heading(document: _Document, heading: _Heading) -> _Heading:
     """What duvet keeps of a heading of several lines that begins where it closes a list item: the last line alone."""
     line = document.lines[heading.last_line]
-    return heading._replace(title_start=line.start, title=line.text, custom_id=None)
+    return replace(heading, title_start=line.start, title=line.text, custom_id=None)
 
 
 def _events(document: _Document) -> Iterator[_Event]:
-    text = f"\n{document.text}"
-    if any(space in text for space in _UNUSUAL_SPACES) or _NEEDS_PARSER.search(text):
-        yield from _parsed_events(document)
-        return
-    for mark in _ATX_HEADING.finditer(text):
-        line = document.line_at(mark.start())
-        yield _Event(_Kind.HEADING, line, _heading(document, (line, line + 1), len(mark[1])))
-
-
-def _parsed_events(document: _Document) -> Iterator[_Event]:
-    from contextive.trace.commonmark import block_parser
-
     depth = 0
     tokens = block_parser().parse(_without_form_feeds(document.text), document.environment)
     for index, token in enumerate(tokens):
@@ -317,8 +279,6 @@ def _last_line_of_fence(document: _Document, token: Token) -> int:
 
 @cache
 def _inline_parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
     parser = MarkdownIt("commonmark")
     # Escapes and `&names;` stay apart from the text around them.
     parser.core.ruler.disable("text_join")

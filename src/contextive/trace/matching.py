@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from itertools import accumulate
-from typing import NamedTuple
+from typing import TypeAlias
 
+from contextive.trace.citation import Citation
 from contextive.trace.specification import Section
-from contextive.trace.text import WHITESPACE, Normalised, normalise, normalise_mapped, trim_end
+from contextive.trace.text import Normalised, normalise, normalise_mapped, trim, trim_end
+
+Span: TypeAlias = tuple[int, int]
+"""Start and end of a piece of a specification's text, as offsets."""
 
 
 class MatchKind(StrEnum):
@@ -20,68 +26,59 @@ class MatchKind(StrEnum):
     FUZZY = "fuzzy"
 
 
-class Match(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Match:
     """A quote found: the pieces of the specification's text that it covers, one a line, as offsets."""
 
     kind: MatchKind
-    spans: tuple[tuple[int, int], ...]
+    spans: tuple[Span, ...]
     repeated: bool = False
     """Whether the same words stand in the section once more; only the first place counts."""
 
 
+@dataclass(frozen=True, slots=True)
+class CitedText:
+    """A citation and the text of a specification that it covers, in one span for each line."""
+
+    index: int
+    """The position of the citation among those of its file."""
+    citation: Citation
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True)
 class Haystack:
     """A section's text in one line: trimmed lines joined with one space, and the way back to the file."""
 
-    __slots__ = ("_lengths", "_normalised", "_offsets", "_starts", "text")
-
-    def __init__(self, text: str, starts: list[int], offsets: list[int], lengths: list[int]) -> None:
-        self.text = text
-        self._starts = starts
-        self._offsets = offsets
-        self._lengths = lengths
-        self._normalised: Normalised | None = None
+    text: str
+    starts: tuple[int, ...]
+    """Where each line begins in `text` …"""
+    offsets: tuple[int, ...]
+    """… and in the file."""
+    lengths: tuple[int, ...]
 
     @staticmethod
     def of(section: Section) -> Haystack:
-        pieces: list[str] = []
-        offsets: list[int] = []
-        for line in section.lines:
-            if line is None:
-                continue
-            start, text = line
-            if not text:
-                continue
-            if text.strip() is text:  # Python takes away more than that, and does so much faster
-                offsets.append(start)
-                pieces.append(text)
-            elif piece := text.strip(WHITESPACE):
-                offsets.append(start + text.index(piece[0]))
-                pieces.append(piece)
-        lengths = [len(piece) for piece in pieces]
-        starts = list(accumulate([length + 1 for length in lengths[:-1]], initial=0)) if pieces else []
-        return Haystack(" ".join(pieces), starts, offsets, lengths)
+        found = [(line, piece) for line in section.text_lines if (piece := trim(line.text))]
+        offsets = tuple(line.start + line.text.index(piece[0]) for line, piece in found)
+        lengths = tuple(len(piece) for _, piece in found)
+        starts = tuple(accumulate([length + 1 for length in lengths[:-1]], initial=0)) if found else ()
+        return Haystack(" ".join(piece for _, piece in found), starts, offsets, lengths)
 
-    @property
+    @cached_property
     def normalised(self) -> Normalised:
-        if self._normalised is None:
-            self._normalised = normalise_mapped(self.text)
-        return self._normalised
+        return normalise_mapped(self.text)
 
-    def spans(self, start: int, end: int) -> tuple[tuple[int, int], ...]:
+    def spans(self, start: int, end: int) -> tuple[Span, ...]:
         """The file ranges behind a range of this text, one for each line that it touches.
 
         A piece of a single byte gives an empty range: committed snapshots of real projects depend on it.
         """
-        starts, found = self._starts, []
-        for index in range(bisect_right(starts, start) - 1, bisect_left(starts, end)):
-            # Comparisons, because each call of `min` or `max` takes longer than all the rest of a line.
-            line, first, last = starts[index], 0, self._lengths[index]
-            if start > line:
-                first = start - line
-            if end < line + last:
-                last = end - line
+        found = []
+        for index in range(bisect_right(self.starts, start) - 1, bisect_left(self.starts, end)):
+            line, offset = self.starts[index], self.offsets[index]
+            first, last = max(start - line, 0), min(end - line, self.lengths[index])
             if last > first:
-                offset = self._offsets[index]
                 is_byte = last - first == 1 and self.text[line + first].isascii()
                 found.append((offset + first, offset + first if is_byte else offset + last))
         return tuple(found)
@@ -116,7 +113,7 @@ def match_quote(quote: str, haystack: Haystack) -> Match | None:
     return Match(MatchKind.FUZZY, _original_spans(haystack, first, last))
 
 
-def _original_spans(haystack: Haystack, start: int, end: int) -> tuple[tuple[int, int], ...]:
+def _original_spans(haystack: Haystack, start: int, end: int) -> tuple[Span, ...]:
     first = haystack.normalised.original_offset(start)
     last = haystack.normalised.original_offset(end)
     last = first + len(trim_end(haystack.text[first:last]))

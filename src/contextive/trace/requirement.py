@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cache, partial
+from functools import cache
+from itertools import chain
 from operator import attrgetter
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from blake3 import blake3
 
-from contextive.trace.analysis import Claim, Share, Span, TargetReport
 from contextive.trace.citation import Citation
 from contextive.trace.level import CitationType, Level
-from contextive.trace.specification import Section
+from contextive.trace.matching import CitedText, Span
+from contextive.trace.specification import Section, Specification
 from contextive.trace.target import Target
 from contextive.trace.text import SourceText
 
@@ -41,8 +43,9 @@ class Status(StrEnum):
 _STATUSES = tuple(Status)
 
 
-class Requirement(NamedTuple):
-    """One requirement in its section, and every citation that touches its text. A tuple: there are thousands of them."""
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One requirement in its section, and every citation that touches its text."""
 
     identifier: str
     target: Target
@@ -57,7 +60,7 @@ class Requirement(NamedTuple):
     """The text that each kind of citation claims, as far as it touches the requirement."""
 
     def __hash__(self) -> int:
-        return hash((self.identifier, self.section.id))  # what is covered has no hash, and the rest is told by these
+        return hash((self.identifier, self.section.id))  # `covered` cannot be hashed, and these identify the rest
 
     def citations_of(self, *types: CitationType) -> list[Citation]:
         return [citation for citation in self.related if citation.type in types]
@@ -75,11 +78,8 @@ class Requirement(NamedTuple):
         return len(self.citations_of(CitationType.TODO))
 
 
-_requirement = partial(tuple.__new__, Requirement)
-"""A requirement from a tuple, which costs half of what `Requirement` itself does."""
-
-
-class Summary(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Summary:
     """How many requirements there are of each status."""
 
     by_status: dict[Status, int]
@@ -113,116 +113,77 @@ def identify(text: str) -> str:
     return blake3(text.encode("utf-8", "surrogatepass")).digest().hex()  # Python writes the digits much faster
 
 
-def requirements_of(report: TargetReport) -> tuple[Requirement, ...]:
-    """The requirements of one specification, in the order of its text, each text once a section. Several reports ask for them."""
-    known = report._memory.get("requirements")
-    if not isinstance(known, tuple):
-        known = report._memory["requirements"] = _requirements_of(report)
-    return known
-
-
-def _requirements_of(report: TargetReport) -> tuple[Requirement, ...]:
-    source, target = report.specification.source, report.target
-    own, others = _by_kind(report)
-    sections: dict[str, Section] = {}
+def find_requirements(
+    target: Target, specification: Specification, cited: Sequence[CitedText]
+) -> tuple[Requirement, ...]:
+    """The requirements of one specification, in the order of its text, each text once a section."""
+    others = _by_line(specification, cited)
     found: dict[tuple[str, str], Requirement] = {}
-    for citation, spans in own:
-        section = sections.get(citation.target)
-        if section is None:
-            section = sections[citation.target] = _section_of(report, citation)
-        text, level = citation.quote, citation.level
-        known = found.get((section.id, text))
+    for item in cited:
+        citation = item.citation
+        if citation.type is not CitationType.SPEC or not citation.quote:
+            continue
+        section = specification.section(citation.section_id or "")
+        assert section is not None
+        known = found.get((section.id, citation.quote))
         if known is None:
-            status, related, covered = _state(spans, others, source)
-            found[section.id, text] = _requirement(
-                (identify(text), target, section, text, level, status, spans, citation, related, covered)
+            coverage = _coverage(item.spans, others, specification.source)
+            found[section.id, citation.quote] = Requirement(
+                identifier=identify(citation.quote),
+                target=target,
+                section=section,
+                text=citation.quote,
+                level=citation.level,
+                status=coverage.status,
+                spans=item.spans,
+                citation=citation,
+                related=coverage.related,
+                covered=coverage.covered,
             )
-        elif level > known.level:
-            found[section.id, text] = known._replace(level=level)
+        elif citation.level > known.level:
+            found[section.id, citation.quote] = replace(known, level=citation.level)
     return tuple(sorted(found.values(), key=attrgetter("spans")))
 
 
-def _section_of(report: TargetReport, citation: Citation) -> Section:
-    section = report.specification.section(citation.section_id or "")
-    assert section is not None
-    return section
+_Numbered: TypeAlias = tuple[int, CitedText]
+"""Cited text behind its position among all that is cited of its specification."""
 
 
-def renewed_requirements(
-    report: TargetReport, known: Sequence[Requirement], changed: Iterable[Share]
-) -> tuple[Requirement, ...]:
-    """The same as `requirements_of`, from those before `changed` came or went: only what these touch is worked out again."""
-    claims = [claim for share in changed for claim in share.claims]
-    if any(citation.type is CitationType.SPEC for _, citation, _ in claims):
-        return requirements_of(report)
-    line_of = report.specification.source.line_of
-    lines = {line_of(start) for _, _, spans in claims for start, _ in spans}
-    touched = {
-        index: requirement
-        for index, requirement in enumerate(known)
-        if any(line_of(start) in lines for start, _ in requirement.spans)
-    }
-    _, others = _by_kind(report)
-    requirements = list(known)
-    for index, requirement in touched.items():
-        status, related, covered = _state(requirement.spans, others, report.specification.source)
-        requirements[index] = requirement._replace(status=status, related=related, covered=covered)
-    return tuple(requirements)
+def _by_line(specification: Specification, cited: Iterable[CitedText]) -> dict[int, list[_Numbered]]:
+    """What quotes the specification, apart from its requirements, by each line that it quotes."""
+    line_of = specification.source.line_of
+    lines: dict[int, list[_Numbered]] = {}
+    for number, item in enumerate(cited):
+        if item.citation.quote and item.citation.type is not CitationType.SPEC:
+            for start, _ in item.spans:
+                lines.setdefault(line_of(start), []).append((number, item))
+    return lines
 
 
-def _by_kind(report: TargetReport) -> tuple[list[tuple[Citation, tuple[Span, ...]]], dict[int, list[Claim]]]:
-    """What quotes the specification: its requirements, and everything else by the lines on which it claims something."""
-    line_of, spec = report.specification.source.line_of, CitationType.SPEC
-    own: list[tuple[Citation, tuple[Span, ...]]] = []
-    others: dict[int, list[Claim]] = {}
-    for claim in report.claims:
-        _, citation, spans = claim
-        if not citation.quote:
-            continue
-        if citation.type is spec:
-            own.append((citation, spans))
-        else:
-            for start, _ in spans:
-                others.setdefault(line_of(start), []).append(claim)
-    return own, others
+@dataclass(frozen=True, slots=True)
+class _Coverage:
+    """What citations make of a requirement."""
+
+    status: Status
+    related: tuple[Citation, ...] = ()
+    covered: dict[CitationType, tuple[Span, ...]] = field(default_factory=dict)
 
 
-_State: TypeAlias = tuple[Status, tuple[Citation, ...], dict[CitationType, tuple[Span, ...]]]
-"""What citations make of a requirement: its status, they themselves, and what each kind of them covers."""
-
-
-def _state(spans: tuple[Span, ...], others: dict[int, list[Claim]], source: SourceText) -> _State:
-    line_of = source.line_of
-    near: dict[int, Claim] = {}
-    whole = True
-    for start, end in spans:
-        for claim in others.get(line_of(start), ()):
-            near[claim[0]] = claim
-            whole = whole and claim[2] == spans
-        whole = whole and start < end
-    if not whole:
-        return _state_by_pieces(spans, [near[number] for number in sorted(near)], source.text)
-    if not near:
-        return Status.NOT_STARTED, (), {}
-    # Whole requirements were quoted, as most are: all of them claim the first line and were met there, in order.
-    covered = {citation.type: spans for _, citation, _ in near.values()}
-    return _status_by_kinds(frozenset(covered)), tuple([citation for _, citation, _ in near.values()]), covered
-
-
-def _state_by_pieces(spans: tuple[Span, ...], near: Sequence[Claim], text: str) -> _State:
-    """The same where citations claim something else than the whole requirement and nothing but it."""
+def _coverage(spans: tuple[Span, ...], others: Mapping[int, Sequence[_Numbered]], source: SourceText) -> _Coverage:
+    near = dict(chain.from_iterable(others.get(source.line_of(start), ()) for start, _ in spans))
     touching: dict[CitationType, set[Span]] = {}
-    related: dict[int, Citation] = {}
-    for start, end in spans:
-        for number, citation, claimed in near:
-            for first, last in claimed:
-                if first < end and start < last:
-                    touching.setdefault(citation.type, set()).add((first, last))
-                    related[number] = citation
+    related: list[Citation] = []
+    for _, item in sorted(near.items()):
+        touched = [
+            (first, last) for first, last in item.spans if any(first < end and start < last for start, end in spans)
+        ]
+        if touched:
+            touching.setdefault(item.citation.type, set()).update(touched)
+            related.append(item.citation)
     if not touching and any(start < end for start, end in spans):
-        return Status.NOT_STARTED, (), {}
+        return _Coverage(Status.NOT_STARTED)
     covered = {kind: merge_spans(found) for kind, found in touching.items()}
-    return _status(spans, covered, text), tuple([related[number] for number in sorted(related)]), covered
+    return _Coverage(_status(spans, covered, source.text), tuple(related), covered)
 
 
 ##= docs/spec/trace.md#coverage
@@ -232,9 +193,6 @@ def _state_by_pieces(spans: tuple[Span, ...], near: Sequence[Claim], text: str) 
 ##= docs/spec/trace.md#coverage
 ##% A todo MUST NOT cover anything.
 def _status(spans: tuple[Span, ...], covered: dict[CitationType, tuple[Span, ...]], text: str) -> Status:
-    if set(covered.values()) == {spans}:
-        return _status_by_kinds(frozenset(covered))
-
     def covers(types: AbstractSet[CitationType]) -> bool:
         found = {span for kind in types if kind in covered for span in covered[kind]}
         return found.issuperset(spans) or is_covered(spans, merge_spans(found, text))
@@ -243,14 +201,6 @@ def _status(spans: tuple[Span, ...], covered: dict[CitationType, tuple[Span, ...
     if cited and tested and covers({CitationType.EXCEPTION}):
         return Status.EXCEPTION
     return _status_of(cited, tested, covered.keys())
-
-
-@cache
-def _status_by_kinds(kinds: frozenset[CitationType]) -> Status:
-    """The status of a requirement whose whole text each of these kinds covers."""
-    if CitationType.EXCEPTION in kinds:
-        return Status.EXCEPTION
-    return _status_of(not _CITING.isdisjoint(kinds), not _TESTING.isdisjoint(kinds), kinds)
 
 
 def _status_of(cited: bool, tested: bool, kinds: AbstractSet[CitationType]) -> Status:

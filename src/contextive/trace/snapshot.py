@@ -29,7 +29,7 @@ class Run:
     references: tuple[Reference, ...]
 
     def status(self) -> str:
-        return _status(frozenset([(citation.type, citation.level) for _, citation, _, _ in self.references]))
+        return _status(frozenset((reference.citation.type, reference.citation.level) for reference in self.references))
 
 
 @cache

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import NamedTuple
 
 from contextive.trace.text import SourceText, trim
 from contextive.trace.transliteration import to_ascii
@@ -35,7 +35,8 @@ _FORMAT_WORDS = {
 }
 
 
-class SpecLine(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SpecLine:
     """One line of a section: its text as written and its offset in the file."""
 
     start: int
@@ -46,7 +47,8 @@ class SpecLine(NamedTuple):
         return self.start + len(self.text)
 
 
-class Section(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Section:
     """One section. A `None` among the lines separates list items: it ends sentences and has no text."""
 
     id: str
@@ -69,36 +71,18 @@ class Section(NamedTuple):
         return "\n".join(line.text for line in self.text_lines)
 
 
+@dataclass(frozen=True)
 class Specification:
-    """A parsed specification. Equal content gives an equal value; matching keeps its memory beside it."""
+    """A parsed specification."""
 
-    def __init__(
-        self,
-        source: SourceText,
-        format: Format,  # noqa: A002 - the domain's word
-        title: str | None,
-        sections: tuple[Section, ...],
-        duplicates: tuple[str, ...] = (),
-    ) -> None:
-        self.source = source
-        self.format = format
-        self.title = title
-        self.sections = sections
-        self.duplicates = duplicates
-        """Section ids that stand more than once in the file, where only one of them can be reached."""
-        self._memory: dict[object, object] = {}
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Specification) and self._content() == other._content()
-
-    def __hash__(self) -> int:
-        return hash(self.source)
-
-    def __repr__(self) -> str:
-        return f"Specification{self._content()!r}"
-
-    def _content(self) -> tuple[object, ...]:
-        return self.source.text, self.format, self.title, self.sections, self.duplicates
+    source: SourceText
+    format: Format
+    title: str | None
+    sections: tuple[Section, ...]
+    duplicates: tuple[str, ...] = ()
+    """Section ids that are in the file more than once; citations reach only one of these sections."""
+    _memory: dict[object, object] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """Results that depend on this text alone, such as where a quote was found. They are dropped together with it."""
 
     @cached_property
     def by_id(self) -> Mapping[str, Section]:

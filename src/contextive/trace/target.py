@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
-from typing import Final
+from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
 from contextive.trace.specification import Format
@@ -14,30 +14,14 @@ _RFC = r"(?s)https?://(?:www\.rfc-editor\.org/rfc|tools\.ietf\.org/rfc|datatrack
 _RFC_HOME = "https://www.rfc-editor.org/rfc/rfc"
 
 
+@dataclass(frozen=True, slots=True)
 class Target:
     """One specification as citations name it. Two spellings of one document are two targets, as they are in duvet."""
 
-    __slots__ = ("format", "path", "path_in_project")
-
-    def __init__(
-        self,
-        path: str,
-        format: Format = Format.AUTO,  # noqa: A002 - the domain's word
-        path_in_project: str | None = None,
-    ) -> None:
-        self.path: Final = path
-        self.format: Final = format
-        self.path_in_project: Final = path_in_project
-        """The path from the project directory, where an absolute one was written."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Target) and self.path == other.path and self.format is other.format
-
-    def __hash__(self) -> int:
-        return hash(self.path)  # hardly two targets share one, and a text remembers its hash
-
-    def __repr__(self) -> str:
-        return f"Target({self.path!r}, {self.format!r})"
+    path: str
+    format: Format = Format.AUTO
+    path_in_project: str | None = field(default=None, compare=False)
+    """The path from the project directory, where an absolute one was written."""
 
     @property
     def shown(self) -> str:
@@ -57,6 +41,23 @@ class Target:
     def canonical(self) -> str:
         """The one name of the document behind the spelling."""
         return canonical_url(self.path) if self.is_url else posixpath.normpath(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetQuery:
+    """What a citation asks for: the path or URL of a specification, as written. Equal queries have the same answer."""
+
+    path: str
+    format: Format
+    base: str | None
+    """The file whose directories are searched for a relative path; None means the project directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """Why a specification cannot be had, as an error message."""
+
+    reason: str
 
 
 def _path_parts(path: str) -> Iterator[tuple[int, str]]:

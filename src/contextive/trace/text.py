@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
-from typing import NamedTuple
 
 from contextive.trace.letters import is_alphanumeric
 
@@ -75,17 +74,11 @@ def split_lines(text: str) -> tuple[list[int], list[str]]:
     return starts, lines
 
 
+@dataclass(frozen=True)
 class SourceText:
     """A file's text with the way from offsets to lines, columns and bytes."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SourceText) and self.text == other.text
-
-    def __hash__(self) -> int:
-        return hash(self.text)
+    text: str
 
     @cached_property
     def _line_starts(self) -> list[int]:
@@ -96,10 +89,9 @@ class SourceText:
             starts.pop()  # a line feed at the very end opens no line
         return starts
 
-    @cached_property
-    def line_of(self) -> Callable[[int], int]:
-        """Gives the 1-based line that holds an offset. It is the bare search: a report asks for thousands of lines."""
-        return partial(bisect_right, self._line_starts)
+    def line_of(self, offset: int) -> int:
+        """The 1-based line that holds an offset."""
+        return bisect_right(self._line_starts, offset)
 
     def column_of(self, offset: int) -> int:
         """The 1-based column of an offset in its line."""
@@ -132,7 +124,8 @@ class SourceText:
         return self.byte_of(len(self.text))
 
 
-class Normalised(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Normalised:
     """A text without the white space that carries no meaning, and the way back to the text it was made from."""
 
     text: str

@@ -6,7 +6,6 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,8 +62,6 @@ class ProjectFiles:
         self._cache: dict[str, FileText | Unreadable] = {}
         self._unsettled: set[str] = set()
         """Files that were read so soon after a change that another one could have left the same fingerprint."""
-        self.unchanged: AbstractSet[str] = frozenset()
-        """Files that somebody has watched since they were read. The system is not asked about these."""
 
     ##= docs/spec/trace.md#bad-input
     ##% The server MUST NOT read files outside the repository that the project belongs to, or outside the project
@@ -81,7 +78,7 @@ class ProjectFiles:
     def read(self, path: str) -> FileText | Unreadable:
         """The text of a file. Asks the file system whether it changed, and reads it again only then."""
         known = self._cache.get(path)
-        if known is not None and (path in self.unchanged or self._is_still(path, known.fingerprint)):
+        if known is not None and self._is_still(path, known.fingerprint):
             return known
         now = time.time_ns()
         fresh = self._read(path)
@@ -127,11 +124,6 @@ class ProjectFiles:
             return True
         real = real_path(self._absolute(path))
         return real is not None and self._holds(real)
-
-    @property
-    def known(self) -> AbstractSet[str]:
-        """The paths of all files that are remembered."""
-        return self._cache.keys()
 
     def keep_only(self, paths: set[str]) -> None:
         """Forget the texts of files that are no longer of interest."""

@@ -22,14 +22,12 @@ class Entry(NamedTuple):
 class Listing:
     """The entries of one directory by name, and what was worked out from them."""
 
-    __slots__ = ("_results", "entries", "found", "has_links")
+    __slots__ = ("_results", "entries", "found")
 
     def __init__(self, found: list[tuple[str, bool, bool, bool]], entries: list[Entry]) -> None:
         self.found = found
         """As the file system gave them."""
         self.entries = entries
-        self.has_links = any(entry.is_link for entry in entries)
-        """What stands behind a link can change without a change of this directory."""
         self._results: dict[object, object] = {}
 
     @property
@@ -46,19 +44,15 @@ class Listing:
 class Folders:
     """The directories at one moment. A directory's time stamp is not trusted: every moment lists them again."""
 
-    __slots__ = ("_before", "_now", "_unchanged")
+    __slots__ = ("_before", "_now")
 
-    def __init__(self, before: dict[str, Listing] | None = None, unchanged: AbstractSet[str] = frozenset()) -> None:
+    def __init__(self, before: dict[str, Listing] | None = None) -> None:
         self._before = {} if before is None else before
         self._now: dict[str, Listing] = {}
-        self._unchanged = unchanged
 
-    def look_again(self, unchanged: AbstractSet[str] = frozenset()) -> Folders:
-        """The directories of this moment. What did not change is recognised; what nobody asked for is forgotten.
-
-        `unchanged` are those, by their absolute paths, that somebody has watched all the while.
-        """
-        return Folders(self._now, unchanged)
+    def look_again(self) -> Folders:
+        """The directories of this moment. What did not change is recognised; what nobody asked for is forgotten."""
+        return Folders(self._now)
 
     @property
     def places(self) -> AbstractSet[str]:
@@ -70,10 +64,9 @@ class Folders:
         known = self._now.get(place)
         if known is None:
             known = self._before.get(place)
-            if known is None or known.has_links or place.rstrip("/") not in self._unchanged:
-                found = _found(place)
-                if known is None or known.found != found:
-                    known = Listing(found, sorted(map(Entry._make, found)))
+            found = _found(place)
+            if known is None or known.found != found:
+                known = Listing(found, sorted(map(Entry._make, found)))
             self._now[place] = known
         return known
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from contextive.trace.analysis import Analysis, analyse
-from contextive.trace.citation import Citation, Problem, parse_citations
+from contextive.trace.analysis import Analysis
+from contextive.trace.citation import Citation, ParsedFile, Problem, parse_citations
 from contextive.trace.extraction import extract_requirements
 from contextive.trace.level import CitationType
 from contextive.trace.reports.code import Code, code_block
-from contextive.trace.requirement import Requirement, requirements_of
-from contextive.trace.specification import Format, Specification, parse_specification
-from contextive.trace.target import Target
+from contextive.trace.requirement import Requirement
+from contextive.trace.specification import Format, parse_specification
+from tests.trace.tracing import match_texts
 
 SPEC = """# Frames
 
@@ -87,18 +87,18 @@ class Sample:
 
     @cached_property
     def analysis(self) -> Analysis:
-        citations: list[Citation] = []
-        for path, parsed in self._parsed_specifications.items():
-            for section, extracted in extract_requirements(parsed):
+        files: list[ParsedFile] = []
+        for path, text in self.specifications.items():
+            for section, extracted in extract_requirements(parse_specification(text, Format.AUTO, path)):
                 # Not by way of a TOML file, which could not hold every character.
                 file, target = f".duvet/requirements/{section.id}.toml", f"{path}#{section.id}"
-                citations += [
+                citations = (
                     Citation(file, line, CitationType.SPEC, target, found.text, found.level)
                     for line, found in enumerate(extracted, 1)
-                ]
-        for path, text in self.sources.items():
-            citations += parse_citations(text, path).citations
-        return analyse(citations, lambda citation: Target(citation.target_path), self._load)
+                )
+                files.append(ParsedFile(tuple(citations)))
+        files += [parse_citations(text, path) for path, text in self.sources.items()]
+        return match_texts(files, self.specifications)
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -106,20 +106,17 @@ class Sample:
 
     @property
     def requirements(self) -> list[Requirement]:
-        return [found for report in self.analysis.reports.values() for found in requirements_of(report)]
+        return [found for report in self.analysis.reports.values() for found in report.requirements]
 
-    def code_of(self, citation: Citation) -> str:
+    @property
+    def code(self) -> dict[Citation, str]:
+        return {citation: self._code_of(citation) for citation in self.analysis.citations}
+
+    def _code_of(self, citation: Citation) -> str:
         lines = self.sources.get(citation.source, "").split("\n")
         first = max(0, citation.line - 2)
         code = Code(first + 1, lines[first : citation.end_line + 2])
         return code_block(code, range(citation.line, citation.end_line + 1))
-
-    @cached_property
-    def _parsed_specifications(self) -> dict[str, Specification]:
-        return {path: parse_specification(text, Format.AUTO, path) for path, text in self.specifications.items()}
-
-    def _load(self, target: Target) -> Specification | str:
-        return self._parsed_specifications.get(target.path) or f"{target.path} does not exist"
 
 
 def usual() -> Sample:

@@ -73,7 +73,7 @@ def written(sample: Sample, **options: object) -> str:
     arguments: dict[str, object] = {
         "project": "Sample",
         "date": "2026-01-15",
-        "code_of": sample.code_of,
+        "code": sample.code,
         "problems": sample.problems,
         "blob_link": "https://code.example/blob/main/",
         "issue_link": "https://code.example/issues",
@@ -378,7 +378,10 @@ def test_a_large_project_is_written_in_time_that_grows_with_its_size() -> None:
         assert len(sample.requirements) == count
         started = time.process_time()
         page = write_html(
-            sample.analysis, project="p", date="d", code_of=lambda _: code_block(Code(1, ["code"]), range(1, 2))
+            sample.analysis,
+            project="p",
+            date="d",
+            code=dict.fromkeys(sample.analysis.citations, code_block(Code(1, ["code"]), range(1, 2))),
         )
         assert len(page) < count * 2500
         return time.process_time() - started

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 from contextive.trace.analysis import TargetReport
 from contextive.trace.citation import Citation
 from contextive.trace.level import CitationType
 from contextive.trace.reports.visible import web_link
-from contextive.trace.requirement import Requirement, Summary, requirements_of
+from contextive.trace.requirement import Requirement, Summary
 from contextive.trace.specification import Format, Section
 
 _MAX_CITATIONS = 50
@@ -24,7 +24,8 @@ _KINDS = (
 _KIND_ORDER = {kind: index for index, kind in enumerate(_KINDS)}
 
 
-class Part(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Part:
     """A section as the page shows it: one that holds requirements or that something cites."""
 
     anchor: str
@@ -34,7 +35,8 @@ class Part(NamedTuple):
     summary: Summary
 
 
-class Chapter(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Chapter:
     """A specification as the page shows it."""
 
     number: int
@@ -51,7 +53,7 @@ class Chapter(NamedTuple):
 
     @staticmethod
     def of(number: int, report: TargetReport) -> Chapter:
-        requirements = requirements_of(report)
+        requirements = report.requirements
         path = report.target.shown
         title = report.specification.title or path.rstrip("/").rpartition("/")[2] or path
         sections = list(_parts(number, report, requirements))
@@ -63,7 +65,7 @@ class Chapter(NamedTuple):
         """By section, the citations that touch no requirement."""
         related = {id(citation) for requirement in self.requirements for citation in requirement.related}
         others: dict[str, dict[Citation, None]] = {}
-        for _, citation, _ in self.report.claims:
+        for citation in (item.citation for item in self.report.cited):
             if id(citation) not in related and citation.type is not CitationType.SPEC:
                 section = self.report.specification.section(citation.section_id or "")
                 if section is not None:
@@ -76,7 +78,7 @@ def _parts(number: int, report: TargetReport, requirements: Sequence[Requirement
     for requirement in requirements:
         own.setdefault(requirement.section.id, []).append(requirement)
     find = report.specification.section
-    targets = {citation.target for _, citation, _ in report.claims}
+    targets = {item.citation.target for item in report.cited}
     named = {target.partition("#")[2] for target in targets}
     cited = {section.id for name in named if (section := find(name)) is not None}
     shown = set()
@@ -106,9 +108,8 @@ def shown_citations(citations: Collection[Citation]) -> list[Citation]:
 class Names:
     """The names of what a page links to inside of itself, given in the order of the page."""
 
-    def __init__(self, taken: Mapping[str, int]) -> None:
-        """`taken` counts the requirements before the first chapter that is made here, by their identifier."""
-        self._requirements = {_base(identifier): count for identifier, count in taken.items()}
+    def __init__(self) -> None:
+        self._requirements: dict[str, int] = {}
         self._code: dict[Citation, str] = {}
         self._chapter = self._shown = 0
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from contextive.trace.citation import Citation
 from contextive.trace.reports.markup import escaped
 from contextive.trace.reports.visible import shorten
 
@@ -14,15 +13,12 @@ _MAX_LINE_LENGTH = 400
 _CITED_LINES = ' class="on"'
 
 
-class Code(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Code:
     """Some lines of a file that follow one another, and the number of the first."""
 
     first: int
     lines: Sequence[str]
-
-
-CodeOf: TypeAlias = Callable[[Citation], str]
-"""The code around a citation as HTML."""
 
 
 def code_block(code: Code, cited: range) -> str:

@@ -10,7 +10,7 @@ from contextive.trace.analysis import TargetReport
 from contextive.trace.citation import Place, Problem
 from contextive.trace.level import Level
 from contextive.trace.reports.visible import shorten
-from contextive.trace.requirement import Requirement, Status, requirements_of
+from contextive.trace.requirement import Requirement, Status
 from contextive.trace.target import Target, cached_path
 
 _QUOTED_LENGTH = 300
@@ -58,7 +58,7 @@ def findings_of(
     for warning in warnings:
         yield Finding(warning.code, "warning", _sentences(warning), _in_project(warning.place, download_dir))
     for report in reports:
-        for requirement in requirements_of(report):
+        for requirement in report.requirements:
             if requirement.level >= least and not requirement.status.is_done:
                 yield _open_finding(report, requirement, download_dir)
 

@@ -6,10 +6,8 @@ content security policy names the one style and the one script by their hashes a
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
 from contextive import __version__
@@ -19,13 +17,12 @@ from contextive.trace.level import CitationType, Level
 from contextive.trace.reports.assets.script import SCRIPT, SCRIPT_HASH
 from contextive.trace.reports.assets.style import STYLE, STYLE_HASH
 from contextive.trace.reports.chapters import Chapter, Names, Part, shown_citations
-from contextive.trace.reports.code import CodeOf
-from contextive.trace.reports.marks import Claims, requirement_pieces, section_pieces
+from contextive.trace.reports.marks import CitedSpans, requirement_pieces, section_pieces
 from contextive.trace.reports.markup import GROUPS, bar, escaped, escaped_attribute, link_out, marked, percent
 from contextive.trace.reports.visible import one_line, shorten, uri_of_path, web_link
 from contextive.trace.requirement import Requirement, Status, Summary
 
-OPEN_UP_TO = 400
+_OPEN_UP_TO = 400
 """So many requirements are shown unfolded; more begin folded by section."""
 _OPEN_NOTES_UP_TO = 20
 
@@ -50,16 +47,6 @@ _KEY = (
 )
 
 
-class Tail(NamedTuple):
-    """The last chapters of a page, made by somebody else: the number of the first, and the way to get them."""
-
-    first: int
-    take: Callable[[], Mapping[int, str]]
-
-
-NO_TAIL = Tail(sys.maxsize, dict)
-
-
 ##= docs/spec/trace.md#reports
 ##% The HTML report MUST be one file that loads nothing else and shows text of the project as text only.
 def write_html(
@@ -67,56 +54,34 @@ def write_html(
     *,
     project: str,
     date: str,
-    code_of: CodeOf = lambda _: "",
+    code: Mapping[Citation, str] = MappingProxyType({}),
     problems: Sequence[Problem] = (),
     warnings: Sequence[Problem] = (),
     blob_link: str | None = None,
     issue_link: str | None = None,
-    tail: Tail = NO_TAIL,
 ) -> str:
-    """The whole page. `problems` and `warnings` are shown as given; those of a citation come with its code."""
-    page = _Page(analysis, code_of, blob_link, issue_link)
-    return "\n".join([*page.lines(project, date, problems, warnings, tail), ""])
-
-
-def write_chapters(
-    analysis: Analysis,
-    *,
-    first: int,
-    taken: Mapping[str, int],
-    code_of: CodeOf,
-    blob_link: str | None,
-    issue_link: str | None,
-) -> dict[int, str]:
-    """The chapters from number `first` on, of a page so long that its sections begin folded; the others come before them.
-
-    `taken` counts the requirements of those others that stand here again, by their identifier.
-    """
-    page = _Page(analysis, code_of, blob_link, issue_link, first, taken)
-    return {chapter.number: "\n".join(page.chapter(chapter, opened=False)) for chapter in page.chapters}
+    """The whole page. `problems` and `warnings` are shown as given; `code` is shown with the citations it belongs to."""
+    page = _Page(analysis, code, blob_link, issue_link)
+    return "\n".join([*page.lines(project, date, problems, warnings), ""])
 
 
 class _Page:
     def __init__(
         self,
         analysis: Analysis,
-        code_of: CodeOf,
+        code: Mapping[Citation, str],
         blob_link: str | None,
         issue_link: str | None,
-        first: int = 1,
-        taken: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self.analysis = analysis
-        self.code_of = code_of
+        self.code = code
         self.blob_link = web_link(blob_link)
         self.issue_link = web_link(issue_link)
-        self.chapters = [Chapter.of(number, r) for number, r in enumerate(analysis.reports.values(), first)]
-        self._names = Names(taken)
+        self.chapters = [Chapter.of(number, r) for number, r in enumerate(analysis.reports.values(), 1)]
+        self._names = Names()
         self._files: dict[tuple[str, str | None], tuple[str, str | None]] = {}
 
-    def lines(
-        self, project: str, date: str, problems: Sequence[Problem], warnings: Sequence[Problem], tail: Tail
-    ) -> Iterator[str]:
+    def lines(self, project: str, date: str, problems: Sequence[Problem], warnings: Sequence[Problem]) -> Iterator[str]:
         everything = [requirement for chapter in self.chapters for requirement in chapter.requirements]
         policy = (
             f"default-src 'none'; style-src '{STYLE_HASH}'; script-src '{SCRIPT_HASH}'; "
@@ -148,23 +113,13 @@ class _Page:
             yield '<p class="none card">No requirements were found.</p>'
         if len(self.chapters) > 1:
             yield from self._overview()
-        yield from self._bodies(tail, opened=len(everything) <= OPEN_UP_TO)
+        for chapter in self.chapters:
+            yield from self._chapter(chapter, opened=len(everything) <= _OPEN_UP_TO)
         yield "</main></div>"
         yield f'<footer><div class="wide">Written by Contextive {__version__}. '
         yield "Keys: <kbd>/</kbd> search, <kbd>j</kbd> and <kbd>k</kbd> next and previous requirement, "
         yield "<kbd>Enter</kbd> open, <kbd>Esc</kbd> clear.</div></footer>"
         yield f"<script>{SCRIPT}</script></body></html>"
-
-    def _bodies(self, tail: Tail, *, opened: bool) -> Iterator[str]:
-        """The chapters themselves. The last ones may have been made by somebody else meanwhile."""
-        own = [chapter for chapter in self.chapters if opened or chapter.number < tail.first]
-        for chapter in own:
-            yield from self.chapter(chapter, opened)
-        others = self.chapters[len(own) :]
-        made = tail.take() if others else {}
-        for chapter in others:
-            text = made.get(chapter.number)
-            yield from self.chapter(chapter, opened) if text is None else (text,)
 
     def _top(self, project: str, date: str, everything: Sequence[Requirement]) -> Iterator[str]:
         summary = Summary.of(everything)
@@ -209,7 +164,7 @@ class _Page:
             yield f'<li>{title}{bar(part)}<span class="n">{part.done} of {part.total} done</span></li>'
         yield "</ul>"
 
-    def chapter(self, chapter: Chapter, opened: bool) -> Iterator[str]:
+    def _chapter(self, chapter: Chapter, opened: bool) -> Iterator[str]:
         self._names.begin(chapter.number)
         summary, number, target = chapter.summary, chapter.number, chapter.report.target
         yield f'<section class="spec" aria-labelledby="t{number}"><header>'
@@ -217,12 +172,14 @@ class _Page:
         address = link_out(chapter.address, escaped(target.shown), "path")
         yield f'<p class="muted">{address} · {summary.done} of {summary.total} done ({percent(summary)})</p>'
         yield f"{bar(summary)}</header>"
-        others, claims = chapter.other_citations(), Claims(chapter.report.claims)
+        others, cited = chapter.other_citations(), CitedSpans(chapter.report.cited)
         for part in chapter.sections:
-            yield self._section(chapter, claims, part, others.get(part.section.id, []), opened)
+            yield self._section(chapter, cited, part, others.get(part.section.id, []), opened)
         yield "</section>"
 
-    def _section(self, chapter: Chapter, claims: Claims, part: Part, others: Sequence[Citation], opened: bool) -> str:
+    def _section(
+        self, chapter: Chapter, cited: CitedSpans, part: Part, others: Sequence[Citation], opened: bool
+    ) -> str:
         summary, section_id = part.summary, part.section.id
         target = escaped_attribute(f"{chapter.report.target.shown}#{section_id}")
         total = summary.total
@@ -233,7 +190,7 @@ class _Page:
             f'{bar(summary)}<span class="n">{count}</span></summary>',
             *(self._requirement(chapter, requirement) for requirement in part.requirements),
             '<details class="full"><summary>Full text of this section, with marks</summary>',
-            f'<pre dir="auto">{marked(section_pieces(chapter.text, claims, part.section))}</pre></details>',
+            f'<pre dir="auto">{marked(section_pieces(chapter.text, cited, part.section))}</pre></details>',
         ]
         if others:
             plural = "citation" if len(others) == 1 else "citations"
@@ -283,7 +240,7 @@ class _Page:
     def _citation(self, citation: Citation) -> str:
         name, is_new = self._names.code(citation)
         if is_new:
-            anchor, code = f' id="{name}"', self.code_of(citation)
+            anchor, code = f' id="{name}"', self.code.get(citation, "")
         else:
             anchor, code = "", f'<a class="same" href="#{name}">The code is shown here</a>'
         extras = "".join(self._extras(citation)) if citation.feature or citation.tracking_issue or citation.tags else ""
@@ -340,7 +297,7 @@ class _Page:
                 yield self._place(problem.place.path, problem.place.line, problem.place.column, blob_link)
             yield f"<span>{escaped(problem.code)}</span></div>"
             if citation is not None:
-                yield self.code_of(citation)
+                yield self.code.get(citation, "")
             if problem.help:
                 yield f'<div class="hint" dir="auto">{escaped(problem.help)}</div>'
             yield "</li>"

@@ -10,7 +10,7 @@ from contextive.trace.citation import Citation
 from contextive.trace.level import CitationType, Level
 from contextive.trace.reports.findings import place_of
 from contextive.trace.reports.visible import one_line, shorten, spell_hidden
-from contextive.trace.requirement import Requirement, Status, is_covered, merge_spans, requirements_of
+from contextive.trace.requirement import Requirement, Status, is_covered, merge_spans
 
 _NAME_LENGTH = 160
 
@@ -41,7 +41,7 @@ class _Suite:
         self._download_dir = download_dir
         self.cases = [
             (requirement, _outcome(requirement, require_citations, require_tests))
-            for requirement in requirements_of(report)
+            for requirement in report.requirements
         ]
 
     def count(self, outcome: str) -> int:

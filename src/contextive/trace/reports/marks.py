@@ -6,8 +6,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from contextive.trace.analysis import Claim, Span
 from contextive.trace.level import CitationType
+from contextive.trace.matching import CitedText, Span
 from contextive.trace.requirement import Requirement
 from contextive.trace.specification import Section
 
@@ -21,17 +21,15 @@ NOTHING: Kinds = frozenset()
 _ALONE: dict[CitationType, Kinds] = {kind: frozenset([kind]) for kind in CitationType}
 
 
-class Claims:
-    """What is said about a specification: every stretch of text that is quoted, once, with all that is said about it."""
+class CitedSpans:
+    """The spans of a specification that are quoted, each once, with the kinds of citations that quote it."""
 
-    def __init__(self, claims: Iterable[Claim]) -> None:
+    def __init__(self, cited: Iterable[CitedText]) -> None:
         kinds: dict[Span, Kinds] = {}
-        for _, citation, spans in claims:
-            if citation.quote:
-                alone = _ALONE[citation.type]
-                for span in spans:
-                    known = kinds.get(span)
-                    kinds[span] = alone if known is None else known | alone
+        for item in cited:
+            if item.citation.quote:
+                for span in item.spans:
+                    kinds[span] = kinds.get(span, NOTHING) | _ALONE[item.citation.type]
         self._stretches = [(start, end, kinds[start, end]) for start, end in sorted(kinds) if start < end]
 
     def between(self, start: int, end: int) -> list[Stretch]:
@@ -41,21 +39,21 @@ class Claims:
         return self._stretches[first:last]
 
 
-def section_pieces(text: str, claims: Claims, section: Section) -> list[Piece]:
+def section_pieces(text: str, cited: CitedSpans, section: Section) -> list[Piece]:
     """The whole text of a section, given that of its specification."""
     lines = section.text_lines
     if not lines:
         return []
-    start, words = lines[0].start, "\n".join([words for _, words in lines])
+    start, words = lines[0].start, "\n".join([line.text for line in lines])
     if text.startswith(words, start):
         end = start + len(words)
-        return _cut(text, start, end, claims.between(start, end))
+        return _cut(text, start, end, cited.between(start, end))
     # Something stands between the lines that is no part of them: a CR, the foot of a page.
     pieces: list[Piece] = []
     for line in lines:
         if pieces:
             pieces.append(("\n", NOTHING))
-        pieces += _cut(text, line.start, line.end, claims.between(line.start, line.end)) or [("", NOTHING)]
+        pieces += _cut(text, line.start, line.end, cited.between(line.start, line.end)) or [("", NOTHING)]
     return pieces
 
 

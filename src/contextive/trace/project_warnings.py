@@ -1,9 +1,10 @@
-"""What is allowed and probably not meant: said as warnings, where duvet says nothing."""
+"""Warnings about what is allowed and probably not meant. duvet itself gives none."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from contextive.trace.analysis import Analysis
 from contextive.trace.citation import Citation, Place, Problem
@@ -13,8 +14,9 @@ from contextive.trace.specification import Format, Specification
 from contextive.trace.target import Target
 
 
-class Surroundings(NamedTuple):
-    """What a run knows besides its citations."""
+@dataclass(frozen=True, slots=True)
+class WarningContext:
+    """What a run knows about a project besides its citations."""
 
     specifications: dict[Target, Specification]
     requirement_counts: dict[Target, int]
@@ -23,15 +25,15 @@ class Surroundings(NamedTuple):
     config_path: str | None = None
 
 
-def cautions(analysis: Analysis, around: Surroundings) -> list[Problem]:
+def find_warnings(analysis: Analysis, context: WarningContext) -> list[Problem]:
     """Every warning, grouped by kind."""
     quotes = list(_quotes(analysis))
     return [
-        *_nothing_found(analysis, around),
-        *_aliases(analysis, around),
-        *_duplicate_sections(around),
-        *_empty_specifications(around),
-        *_stale_files(around),
+        *_nothing_found(analysis, context),
+        *_aliases(analysis, context),
+        *_duplicate_sections(context),
+        *_empty_specifications(context),
+        *_stale_files(context),
         *_inexact(quotes),
         *_duplicate_citations(quotes),
     ]
@@ -39,32 +41,32 @@ def cautions(analysis: Analysis, around: Surroundings) -> list[Problem]:
 
 ##= docs/spec/trace.md#reports
 ##% A run that finds neither a specification nor a citation MUST say so.
-def _nothing_found(analysis: Analysis, around: Surroundings) -> Iterator[Problem]:
-    place = Place(around.config_path or ".duvet/config.toml", 1)
-    if not around.specifications and not analysis.citations:
+def _nothing_found(analysis: Analysis, context: WarningContext) -> Iterator[Problem]:
+    place = Place(context.config_path or ".duvet/config.toml", 1)
+    if not context.specifications and not analysis.citations:
         message = "nothing found: no specification and no citation"
         help_ = "Run in the project's directory, or name specifications and sources in .duvet/config.toml (duvet init)."
         yield Problem("nothing_found", message, place, help=help_, fatal=False)
-    elif around.source_count == 0:
+    elif context.source_count == 0:
         message = "no source file matches the configured patterns"
         yield Problem("no_sources", message, place, help="Patterns are relative to the current directory.", fatal=False)
 
 
-def _aliases(analysis: Analysis, around: Surroundings) -> Iterator[Problem]:
+def _aliases(analysis: Analysis, context: WarningContext) -> Iterator[Problem]:
     by_document: dict[str, list[Target]] = {}
-    for target in {*around.specifications, *analysis.reports}:
+    for target in {*context.specifications, *analysis.reports}:
         by_document.setdefault(target.canonical, []).append(target)
     for targets in by_document.values():
         spellings = sorted({target.path for target in targets})
         if len(spellings) > 1:
             first = next((c for c in analysis.citations if c.target_path == spellings[1]), None)
             message = f"one document under several names, counted apart: {', '.join(spellings)}"
-            place = first.target_place if first else Place(around.config_path or spellings[0], 1)
+            place = first.target_place if first else Place(context.config_path or spellings[0], 1)
             yield Problem("spec_aliases", message, place, help=f"Write {spellings[0]} everywhere.", fatal=False)
 
 
-def _duplicate_sections(around: Surroundings) -> Iterator[Problem]:
-    for target, specification in around.specifications.items():
+def _duplicate_sections(context: WarningContext) -> Iterator[Problem]:
+    for target, specification in context.specifications.items():
         if specification.format is Format.IETF:
             for section_id in specification.duplicates:
                 section = specification.by_id[section_id]
@@ -75,16 +77,16 @@ def _duplicate_sections(around: Surroundings) -> Iterator[Problem]:
                 yield Problem("duplicate_section", message, Place(target.path, line), fatal=False)
 
 
-def _empty_specifications(around: Surroundings) -> Iterator[Problem]:
-    for target, count in around.requirement_counts.items():
+def _empty_specifications(context: WarningContext) -> Iterator[Problem]:
+    for target, count in context.requirement_counts.items():
         if count == 0:
             message = f"no requirement found in {target.path}"
             help_ = "Is the format right? Requirements are sentences with MUST, SHOULD, MAY and the like, in capitals."
             yield Problem("no_requirements", message, Place(target.path, 1), help=help_, fatal=False)
 
 
-def _stale_files(around: Surroundings) -> Iterator[Problem]:
-    for path in around.stale_files:
+def _stale_files(context: WarningContext) -> Iterator[Problem]:
+    for path in context.stale_files:
         message = "a generated requirement file whose section no longer has requirements"
         yield Problem("stale_requirements", message, Place(path, 1), help="Delete it.", fatal=False)
 
@@ -94,10 +96,9 @@ _Quote: TypeAlias = tuple[Citation, Target, Match]
 
 def _quotes(analysis: Analysis) -> Iterator[_Quote]:
     """The citations in code that quote something, and where that stands."""
-    spec = CitationType.SPEC
-    for _, citation, target, _, match in analysis.matched:
-        if citation.type is not spec and match is not None:
-            yield citation, target, match
+    for item in analysis.matched:
+        if item.citation.type is not CitationType.SPEC and item.match is not None:
+            yield item.citation, item.target, item.match
 
 
 ##= docs/spec/trace.md#matching

@@ -1,0 +1,209 @@
+"""The specifications of a project: where their texts are, what they require, and which one a citation means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from operator import eq
+
+from contextive.errors import ConfigError
+from contextive.ingest.parse_cache import ParseCache
+from contextive.trace.citation import ParsedFile
+from contextive.trace.duvet_config import SpecificationSource, TraceSettings
+from contextive.trace.extraction import ExtractedRequirement, citations_of_file, extract_requirements, requirement_file
+from contextive.trace.specification import Format, Section, Specification, parse_specification
+from contextive.trace.target import (
+    Target,
+    TargetQuery,
+    Unavailable,
+    cached_path,
+    normalise_url,
+    requirements_dir,
+    stored_path,
+)
+from contextive.trace.text import quoted
+from contextive.workspace.files import ProjectFiles, Unreadable, ancestors
+from contextive.workspace.folders import Folders
+
+_LEADING_DOTS = r"\A(?:\.?/)+"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class GeneratedFile:
+    """A requirement file as extraction writes it, already parsed. Its text is computed when it is asked for."""
+
+    path: str
+    target: Target
+    section: Section
+    requirements: list[ExtractedRequirement]
+    parsed: ParsedFile
+
+    @property
+    def text(self) -> str:
+        return requirement_file(self.target.path, self.section, self.requirements)
+
+
+class TracedSpecifications:
+    """The specifications that a project names, under one state of its settings."""
+
+    def __init__(self, files: ProjectFiles, settings: TraceSettings, cache: ParseCache, *, unify_aliases: bool) -> None:
+        self._files = files
+        self._settings = settings
+        self._cache = cache
+        self._unify_aliases = unify_aliases
+
+    def configured(self) -> Iterator[tuple[SpecificationSource, Target]]:
+        """The specifications that the settings name, each with its target."""
+        for source in self._settings.specifications:
+            yield source, _configured_target(source)
+
+    ##= docs/spec/trace.md#formats
+    ##% A format that the configuration names for extraction, or a citation for its match, MUST be used in place of
+    ##% the guessed one.
+    def read(self, target: Target) -> Specification | Unavailable:
+        """The specification behind a target, parsed again only when its text changed."""
+        path = self.path_of(target)
+        content = self._files.read(path)
+
+        def parse() -> Specification | Unavailable:
+            if not isinstance(content, Unreadable):
+                return parse_specification(content.text, self._format_of(target), path)
+            if content.fingerprint is not None:
+                return Unavailable(f"{target.path} cannot be read: {content.reason}")
+            return Unavailable(
+                f"{target.path} is not stored in this project" if target.is_url else f"{target.path} does not exist"
+            )
+
+        return self._cache.get(target, content, parse, is_same=eq)
+
+    def extract(self) -> list[GeneratedFile]:
+        """The requirement files of all configured specifications, without the ones that cannot be read."""
+        generated: list[GeneratedFile] = []
+        for source, target in self.configured():
+            generated += self._extract_one(target, Target(target.path, source.format))
+        return generated
+
+    def _extract_one(self, target: Target, read_as: Target) -> list[GeneratedFile]:
+        specification = self.read(read_as)
+        if isinstance(specification, Unavailable):
+            return []
+        memory, key = specification._memory, ("generated", target.path)
+        generated = memory.get(key)
+        if not isinstance(generated, list):
+            generated = memory[key] = list(self._generate(target, specification))
+        return generated
+
+    def _generate(self, target: Target, specification: Specification) -> Iterator[GeneratedFile]:
+        folder = requirements_dir(target, self._settings.download_dir, self._settings.requirements_dir)
+        for section, requirements in extract_requirements(specification):
+            path = f"{folder}/{section.id}.toml"
+            parsed = citations_of_file(path, target.path, section, requirements)
+            yield GeneratedFile(path, target, section, requirements, parsed)
+
+    ##= docs/spec/trace.md#targets
+    ##% The text of a URL MUST be taken from the copy that is stored in the project.
+    def path_of(self, target: Target) -> str:
+        """The file that holds the text of a target."""
+        return cached_path(target.path, self._settings.download_dir) if target.is_url else target.path
+
+    def document_of(self, target: Target) -> str:
+        """The file that all spellings of one document have in common."""
+        return stored_path(target.path, self._settings.download_dir)
+
+    def _format_of(self, target: Target) -> Format:
+        """The format that a target names, or, where spellings are unified, the one that the configuration names for it."""
+        if target.format is not Format.AUTO or not self._unify_aliases:
+            return target.format
+        document = self.document_of(target)
+        wanted = (source.format for source, other in self.configured() if self.document_of(other) == document)
+        return next(wanted, Format.AUTO)
+
+
+class TargetResolver:
+    """Finds the specification that a citation names, among the files of one moment.
+
+    Where aliases are unified, the first spelling under which a document is met names it, so the order of questions counts.
+    """
+
+    def __init__(
+        self, files: ProjectFiles, folders: Folders, specifications: TracedSpecifications, *, unify_aliases: bool
+    ) -> None:
+        self._files = files
+        self._folders = folders
+        self._specifications = specifications
+        self._unify_aliases = unify_aliases
+        self._is_file: dict[str, bool] = {}
+        self._named: dict[Target, Target] = {}
+        self._spellings: dict[tuple[str, Format], Target] = {}
+
+    def resolve(self, query: TargetQuery) -> Target | Unavailable:
+        path = query.path
+        if path.startswith("/"):
+            root = f"{self._files.root}/"
+            inside = re.sub(_LEADING_DOTS, "", path.removeprefix(root)) if path.startswith(root) else None
+            return self.one_spelling(Target(path, query.format, inside))
+        if "://" in path:
+            url = _url(path)
+            return (
+                Unavailable(f'"{path}" is not a URL') if url is None else self.one_spelling(Target(url, query.format))
+            )
+        if self._exists(path):
+            return self.one_spelling(Target(path, query.format))
+        for folder in self._folders_to_search(query):
+            candidate = f"{folder}/{path}" if folder else path
+            if self._exists(candidate):
+                return self.one_spelling(Target(candidate, query.format))
+        return Unavailable(f"Could not resolve file {quoted(path)}")
+
+    ##= docs/spec/trace.md#targets
+    ##% The MCP tools MUST count two spellings of one document as one specification.
+    def one_spelling(self, target: Target) -> Target:
+        """The first spelling under which a document was met, where aliases are unified."""
+        if not self._unify_aliases:
+            return target
+        if target not in self._named:
+            self._named[target] = self._first_spelling(target)
+        return self._named[target]
+
+    def _first_spelling(self, target: Target) -> Target:
+        if target.format is not Format.AUTO:
+            # A format that is spelled out, and is that of the document anyway, does not make it another document.
+            plain = self.one_spelling(Target(target.path))
+            known = self._specifications.read(plain)
+            if isinstance(known, Specification) and known.format is target.format:
+                return plain
+        return self._spellings.setdefault((self._specifications.document_of(target), target.format), target)
+
+    def _exists(self, path: str) -> bool:
+        if path not in self._is_file:
+            self._is_file[path] = self._files.is_file(path, self._folders)
+        return self._is_file[path]
+
+    def _folders_to_search(self, query: TargetQuery) -> Iterator[str]:
+        """Where a relative path may be besides the project directory: around its TOML file, or above the project."""
+        if query.base is not None:
+            return ancestors(query.base)
+        if self._files.boundary is not None:
+            # Clients are not shown the names of directories above the project.
+            return ("/".join([".."] * height) for height in range(1, len(self._files.root.parents) + 1))
+        return (str(folder).rstrip("/") for folder in self._files.root.parents)
+
+
+def _configured_target(source: SpecificationSource) -> Target:
+    if "://" not in source.source:
+        return Target(source.source)
+    url = _url(source.source)
+    if url is None:
+        raise ConfigError(f"The specification {source.source!r} is not a URL.", hint="Correct it.")
+    return Target(url)
+
+
+def _url(text: str) -> str | None:
+    """A URL in its normal form; None for what no URL parser accepts."""
+    try:
+        url = normalise_url(text)
+        cached_path(url, "")
+    except ValueError:
+        return None
+    return url
