@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -14,14 +15,14 @@ FAULT = Failure(UpstreamError("down"), may_pass=True)
 
 
 def test_the_first_attempt_that_succeeds_is_the_answer_and_pauses_grow() -> None:
-    outcomes = iter([FAULT, FAULT, "up"])
+    outcomes: Iterator[str | Failure] = iter([FAULT, FAULT, "up"])
     pauses: list[float] = []
     assert with_retries(lambda: next(outcomes), Retries(4, 1.0), pauses.append) == "up"
     assert 0.5 <= pauses[0] <= 1.0 <= pauses[1] <= 2.0
 
 
 def test_attempts_that_are_awaited_follow_the_same_rules() -> None:
-    outcomes = iter([FAULT, "up"])
+    outcomes: Iterator[str | Failure] = iter([FAULT, "up"])
     pauses: list[float] = []
 
     async def attempt() -> str | Failure:
