@@ -250,6 +250,24 @@ class InternalError(ContextiveError):
     code = "internal_error"
 
 
+class TextError(Exception):
+    """A text that the readers of JSON, YAML or TOML cannot read, with its place where that is known.
+
+    It has no code, because it never leaves the product: callers turn it into an error of the tree, or into a finding.
+    """
+
+    def __init__(self, text: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(text)
+        self.text = text
+        self.line = line
+        self.column = column
+
+    def located_in(self, name: str) -> str:
+        """The message after its place: `name:line:column: message`."""
+        place = [str(number) for number in (self.line, self.column) if number is not None]
+        return ":".join([name, *place]) + f": {self.text}"
+
+
 ##= docs/spec/host.md#errors
 ##% Every error code MUST be documented with what to do about it.
 ##= docs/spec/gateway.md#answers-of-the-tools

@@ -11,10 +11,10 @@ import pytest
 from .tree import ROOT, SOURCE, Module, source_modules
 
 ROOMS = (
-    "errors", "config", "workspace", "trace", "notes", "knowledge", "store", "ingest", "search", "models",
+    "errors", "retry", "toml", "config", "workspace", "trace", "notes", "knowledge", "store", "ingest", "search", "models",
     "registry", "recipes", "packs", "server", "ops", "cli",
 )  # fmt: skip
-PURE = ("trace", "notes", "knowledge")
+PURE = ("toml", "trace", "notes", "knowledge")
 _OPENING_MODULES = frozenset(
     {
         "aiofiles", "asyncio", "glob", "http", "httpx", "io", "mmap", "multiprocessing", "os", "requests", "select",

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextive.config.syntax import TextError
 from contextive.config.yaml_text import parse_yaml
-from contextive.errors import InvalidRequest
+from contextive.errors import InvalidRequest, TextError
 from contextive.notes.front_matter import (
     _simple_values,
     parse_front_matter,
@@ -172,10 +171,11 @@ def test_toml_that_cannot_be_read_is_a_problem_and_not_an_error(block: str) -> N
 def test_a_key_of_toml_is_set_in_its_place_and_all_else_stays() -> None:
     assert write_values(TOML, {"title": "New"}) == TOML.replace('"Old"', '"New"')
     assert write_values(TOML, {"tags": ["c"]}) == TOML.replace('[\n  "a",\n  "b",\n]', '["c"]')
-    assert write_values(TOML, {"slug": "s"}) == TOML.replace("[extra]", 'slug = "s"\n[extra]')
+    assert write_values(TOML, {"slug": "s"}) == TOML.replace("\n\n[extra]", '\nslug = "s"\n\n[extra]')
     assert write_values("+++\r\n+++\r\n", {"title": "N"}) == '+++\r\ntitle = "N"\r\n+++\r\n'
-    with pytest.raises(InvalidRequest, match="cannot be edited"):
-        write_values('+++\n"title" = "x"\n+++\n', {"title": "y"})
+    assert write_values('+++\n"title" = "x" # mine\n+++\n', {"title": "y"}) == '+++\n"title" = "y" # mine\n+++\n'
+    with pytest.raises(InvalidRequest, match="cannot be changed"):
+        write_values("+++\ntitle = [\n+++\n", {"title": "y"})
 
 
 @given(st.text(min_size=1).map(lambda text: text_value({"t": text}, "t")).filter(bool))

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextive.ops.json_edit import NotEditable, parse, with_value, without_value
+from contextive.ops.json_edit import parse, with_value, without_value
+from contextive.toml.editor import NotEditable
 
 PATH = ("mcpServers", "contextive")
 ENTRY: dict[str, Any] = {"command": "contextive-mcp", "args": ["serve", "--stdio"]}

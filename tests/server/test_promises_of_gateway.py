@@ -13,8 +13,8 @@ import pytest
 from contextive.config import ConfigRequest, load_config
 from contextive.errors import UpstreamError
 from contextive.packs import load_builtin
-from contextive.packs.knowledge.remote import Gateway, GatewaySettings
 from contextive.registry import Reply
+from contextive.registry.gateway_client import Gateway, GatewaySettings
 from contextive.server.assembly import assemble
 from tests.running import answering
 from tests.server.conftest import READER

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from contextive.errors import ContextiveError, Forbidden, TimedOut, Unauthorized, UpstreamError
-from contextive.packs import load_builtin
-from contextive.packs.knowledge.remote import Gateway, GatewaySettings, remote_pack
+from contextive.packs import REMOTE, load_builtin
 from contextive.registry import Reply, Tool
+from contextive.registry.gateway_client import Gateway, GatewaySettings
+from contextive.registry.remote_pack import remote_pack
 from tests.running import answering
 from tests.server.conftest import ADMIN, READER
 from tests.server.gateways import TOKENS, Station, indexed_gateway
@@ -253,7 +254,7 @@ def test_without_a_maintainer_token_no_request_is_made() -> None:
 ##% The names, arguments and scopes of the tools MUST be the same as without a gateway.
 def test_every_tool_of_the_pack_is_forwarded_under_its_own_declaration() -> None:
     pack = load_builtin("knowledge")
-    forwarding = remote_pack(pack, Gateway(GatewaySettings("http://127.0.0.1:9")))
+    forwarding = remote_pack(pack, Gateway(GatewaySettings("http://127.0.0.1:9")), REMOTE["knowledge"])
     assert [tool.name for tool in forwarding.tools] == [tool.name for tool in pack.tools]
     for mine, theirs in zip(forwarding.tools, pack.tools, strict=True):
         assert (mine.input_schema, mine.scope) == (theirs.input_schema, theirs.scope)

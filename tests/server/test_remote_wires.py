@@ -22,9 +22,10 @@ from hypothesis import strategies as st
 
 from contextive.errors import ConfigError, UpstreamError
 from contextive.packs import load_builtin
-from contextive.packs.knowledge.event_stream import Answered, EventReader, Heard
-from contextive.packs.knowledge.remote import Gateway, GatewaySettings, remote_pack
 from contextive.registry import OWNER_AS_MAINTAINER, Context, NoClient, NoInput, Reply, Services
+from contextive.registry.event_stream import Answered, EventReader, Heard
+from contextive.registry.gateway_client import Gateway, GatewaySettings
+from contextive.registry.remote_pack import remote_pack
 from contextive.store.opening import open_store
 from tests.server.conftest import ADMIN, READER
 from tests.server.gateways import TOKENS, Station, indexed_gateway
@@ -256,7 +257,7 @@ class Recorder(NoClient):
 
 
 def test_while_a_silent_gateway_works_the_client_hears_that_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contextive.packs.knowledge.remote._HEARTBEAT_SECONDS", 0.3)
+    monkeypatch.setattr("contextive.registry.remote_pack._HEARTBEAT_SECONDS", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as silent:
 
         def answer_late() -> None:
@@ -270,7 +271,9 @@ def test_while_a_silent_gateway_works_the_client_hears_that_it_does(monkeypatch:
         thread = threading.Thread(target=answer_late)
         thread.start()
         gateway = Gateway(GatewaySettings(f"http://127.0.0.1:{silent.getsockname()[1]}", READER))
-        tool = next(t for t in remote_pack(load_builtin("knowledge"), gateway).tools if t.name == "km-coverage-summary")
+        tool = next(
+            t for t in remote_pack(load_builtin("knowledge"), gateway, ()).tools if t.name == "km-coverage-summary"
+        )
         client = Recorder()
         context = Context(OWNER_AS_MAINTAINER, Services(), "request-1", "test", client=client)
 

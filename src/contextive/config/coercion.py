@@ -13,7 +13,7 @@ from contextive.config.json_text import parse_json
 from contextive.config.keypath import KeyPath
 from contextive.config.plain_data import first_unfit
 from contextive.config.settings import Rule, nullable_at, plain, rule_at
-from contextive.config.syntax import TextError
+from contextive.errors import TextError
 
 _BOOLEANS: Final[Mapping[str, bool]] = {
     **dict.fromkeys(("true", "1", "yes", "on"), True),

@@ -12,9 +12,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 from contextive.config.json_text import json_lines, parse_json
 from contextive.config.keypath import LineMap, dotted, nearest_line
-from contextive.config.plain_data import first_unfit
-from contextive.config.syntax import TOO_DEEP, TextError
-from contextive.errors import ConfigError
+from contextive.config.plain_data import TOO_DEEP, first_unfit
+from contextive.errors import ConfigError, TextError
 
 Format: TypeAlias = Literal["json", "yaml", "toml"]
 
@@ -37,7 +36,7 @@ class Document:
             return self.known_lines
         if self.format == "json":
             return json_lines(self.text)
-        from contextive.config.toml_text import toml_lines
+        from contextive.config.toml_lines import toml_lines
 
         return toml_lines(self.text)
 
@@ -75,6 +74,6 @@ def _parse(file_format: Format, text: str) -> tuple[Any, LineMap | None]:
             values, lines = parse_yaml(text)
             return ({} if values is None else values), lines
         case "toml":
-            from contextive.config.toml_text import parse_toml
+            from contextive.toml.reader import read_toml
 
-            return parse_toml(text), None
+            return read_toml(text), None

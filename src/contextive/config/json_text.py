@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 from contextive.config.keypath import KeyPath, LineMap, quoted
-from contextive.config.syntax import MAX_DEPTH, NUMBER_TOO_LONG, TOO_DEEP, TextError
+from contextive.config.plain_data import MAX_DEPTH, NUMBER_TOO_LONG, TOO_DEEP
+from contextive.errors import TextError
 
 _LEXEME: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _CONSTANTS: Final = frozenset({"NaN", "Infinity", "-Infinity"})

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 from contextive.config.keypath import KeyPath
-from contextive.config.syntax import MAX_DEPTH, TOO_DEEP
+
+MAX_DEPTH: Final = 64
+TOO_DEEP: Final = f"nested more than {MAX_DEPTH} levels deep"
+NUMBER_TOO_LONG: Final = "a number has too many digits"
 
 
 def first_unfit(values: Any) -> tuple[KeyPath, str] | None:

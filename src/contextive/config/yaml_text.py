@@ -13,7 +13,8 @@ from typing import Any, Final
 import yaml
 
 from contextive.config.keypath import KeyPath, LineMap, quoted
-from contextive.config.syntax import MAX_DEPTH, NUMBER_TOO_LONG, TOO_DEEP, TextError
+from contextive.config.plain_data import MAX_DEPTH, NUMBER_TOO_LONG, TOO_DEEP
+from contextive.errors import TextError
 
 _INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _NUMBER: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contextive.errors import NotFound
-from contextive.ingest.birth_time import birth_time
 from contextive.ingest.change_feed import UNCLEAR, ChangeFeed, Changes
 from contextive.notes.catalog import NoteCatalog, NoteProblem
 from contextive.notes.note import Note, parse_note
@@ -227,12 +226,21 @@ class NotesService:
         changed = False
         for path in self._pending:
             held = self._held[path]
-            created = self._commits[1].get(path) or birth_time(f"{self.root}/{path}")
+            created = self._commits[1].get(path) or _file_time(f"{self.root}/{path}")
             if held.dated.created != created:
                 held.dated = replace(held.note, created=created)
                 changed = True
         self._pending = set()
         return changed
+
+
+def _file_time(path: str) -> float | None:
+    """When a file was made, where Python can tell; else when it was last changed. None where there is no such file."""
+    try:
+        found = os.stat(path)  # noqa: PTH116
+    except (OSError, ValueError):
+        return None
+    return getattr(found, "st_birthtime", None) or found.st_mtime
 
 
 def _is_hidden(path: str) -> bool:

@@ -12,14 +12,15 @@ and tools.
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any, Final
 
+from contextive.errors import TextError
 from contextive.knowledge.classification import DOC_FOLDERS, TEST_FOLDERS, artifact_type_of
+from contextive.toml.reader import read_toml
 
 CATALOG_PATHS: Final = (".metadata/subsystems.json", "docs/subsystems.json")
 """Where a catalog is looked for; the first one that exists counts."""
@@ -219,8 +220,8 @@ def _is_above(name: str, packages: set[str]) -> bool:
 def _packages(pyproject: str | None) -> Iterator[str]:
     """The directories of packages that a pyproject.toml names, in the ways of the usual build tools."""
     try:
-        data: Mapping[str, Any] = tomllib.loads(pyproject) if pyproject else {}
-    except (tomllib.TOMLDecodeError, RecursionError):
+        data: Mapping[str, Any] = read_toml(pyproject) if pyproject else {}
+    except TextError:
         return
     for item in _list(_at(data, "tool", "poetry", "packages")):
         if isinstance(item, dict) and isinstance(item.get("include"), str):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from contextive.errors import TimedOut, UpstreamError
+from contextive.retry import Failure, Retries, with_retries_async
 
 if TYPE_CHECKING:
     import httpx
@@ -77,35 +77,18 @@ async def _with_retries(
     async with httpx.AsyncClient(
         timeout=httpx.Timeout(endpoint.timeout_seconds), follow_redirects=False, trust_env=False
     ) as client:
-        for attempt in range(1, _MAX_ATTEMPTS + 1):
-            outcome = await _attempt(client, endpoint, method, path, body)
-            if isinstance(outcome, dict):
-                return outcome
-            pause = outcome.pause_before(attempt)
-            if attempt == _MAX_ATTEMPTS or not outcome.may_pass or time.monotonic() + pause >= ends:
-                raise outcome.error
-            await endpoint.sleep(pause)
-    raise AssertionError("the last attempt either returns or raises")
-
-
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    error: UpstreamError
-    may_pass: bool
-    retry_after: float | None = None
-
-    def pause_before(self, attempt: int) -> float:
-        if self.retry_after is not None:
-            return self.retry_after
-        # A random part keeps many clients that failed together from coming back together.
-        return _FIRST_PAUSE_SECONDS * 2.0 ** (attempt - 1) * random.uniform(0.5, 1.0)  # noqa: S311
+        return await with_retries_async(
+            lambda: _attempt(client, endpoint, method, path, body),
+            Retries(_MAX_ATTEMPTS, _FIRST_PAUSE_SECONDS, ends=ends),
+            endpoint.sleep,
+        )
 
 
 ##= docs/spec/models-and-recipes.md#requests-to-providers
 ##% A key MUST be sent to the address of its provider only, and a redirect is not followed.
 async def _attempt(
     client: httpx.AsyncClient, endpoint: Endpoint, method: str, path: str, body: Mapping[str, Any] | None
-) -> dict[str, Any] | _Failure:
+) -> dict[str, Any] | Failure:
     import httpx
 
     url = endpoint.base_url.rstrip("/") + path
@@ -122,16 +105,16 @@ async def _attempt(
             f"The model provider {endpoint.provider} cannot be reached.",
             hint=f"Check providers.{endpoint.provider}.baseUrl and that the service runs.",
         )
-        return _Failure(error, may_pass=isinstance(failure, httpx.TransportError))
+        return Failure(error, may_pass=isinstance(failure, httpx.TransportError))
     if data is None:
-        return _Failure(UpstreamError(f"The answer of the model provider {endpoint.provider} is too large."), False)
+        return Failure(UpstreamError(f"The answer of the model provider {endpoint.provider} is too large."))
     parsed = _json_object(data)
     if status == 200:
         if parsed is not None:
             return parsed
-        return _Failure(unreadable(endpoint.provider), may_pass=False)
-    return _Failure(
-        _refusal(endpoint, status, parsed), may_pass=status in _TRY_AGAIN, retry_after=_seconds(retry_after)
+        return Failure(unreadable(endpoint.provider))
+    return Failure(
+        _refusal(endpoint, status, parsed), may_pass=status in _TRY_AGAIN, retry_after_seconds=_seconds(retry_after)
     )
 
 

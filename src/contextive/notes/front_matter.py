@@ -1,4 +1,4 @@
-"""Front matter: the block of YAML or TOML with which a note may begin, read with limits and edited line by line."""
+"""Front matter: the block of YAML or TOML with which a note may begin, read with limits and edited in place."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from contextive.config.syntax import TextError
-from contextive.errors import InvalidRequest
+from contextive.errors import InvalidRequest, TextError
 
 _MAX_CHARACTERS = 65_536
 _OPENING = re.compile(r"\ufeff?(---|\+\+\+)[ \t]*\r?\n")
@@ -80,10 +79,10 @@ def _closing_of(is_toml: bool) -> re.Pattern[str]:
 
 
 def _read_toml(block: str, length: int) -> FrontMatter:
-    from contextive.config.toml_text import parse_toml
+    from contextive.toml.reader import read_toml
 
     try:
-        return FrontMatter(parse_toml(block), length, is_toml=True)
+        return FrontMatter(read_toml(block), length, is_toml=True)
     except TextError as error:
         return FrontMatter({}, length, f"its front matter cannot be read: {error}", is_toml=True)
 
@@ -153,12 +152,7 @@ def write_values(head: str, values: Mapping[str, str | Sequence[str]]) -> str:
     before = parse_front_matter(head)
     if before.problem:
         raise InvalidRequest(f"The note cannot be changed: {before.problem}.", hint="Mend its front matter first.")
-    newline = "\r\n" if "\r\n" in head else "\n"
-    lines = head.splitlines(keepends=True) if before.length else [f"---{newline}", f"---{newline}", newline]
-    set_line = _set_toml_line if before.is_toml else _set_line
-    for key, value in values.items():
-        set_line(lines, key, value, newline)
-    written = "".join(lines)
+    written = _with_toml_values(head, values) if before.is_toml else _with_yaml_values(head, values)
     after = parse_front_matter(written)
     wanted = {key: tuple(value) if not isinstance(value, str) else value for key, value in values.items()}
     found = {key: text_value(after.values, key) if isinstance(v, str) else text_values(after.values, key)
@@ -167,9 +161,35 @@ def write_values(head: str, values: Mapping[str, str | Sequence[str]]) -> str:
     if found != wanted or kept != {key: value for key, value in after.values.items() if key not in values}:
         raise InvalidRequest(
             "The note's front matter has a form that cannot be edited.",
-            hint=f"Write one key a line, as `key {'=' if before.is_toml else ':'} value`.",
+            hint="Write one key a line, as `key: value`.",
         )
     return written
+
+
+def _with_toml_values(head: str, values: Mapping[str, str | Sequence[str]]) -> str:
+    from contextive.toml.editor import NotEditable, with_values
+
+    opening, closing = _OPENING.match(head), _TOML_CLOSING.search(head, 1)
+    assert opening is not None
+    assert closing is not None
+    block = head[opening.end() : closing.start()]
+    try:
+        changed = with_values(block, (), values)
+    except NotEditable as error:
+        raise InvalidRequest(
+            f"The note cannot be changed: {error}.", hint="Write one key a line, as `key = value`."
+        ) from None
+    if not block:
+        changed = changed.replace("\n", "\r\n" if opening[0].endswith("\r\n") else "\n")
+    return head[: opening.end()] + changed + head[closing.start() :]
+
+
+def _with_yaml_values(head: str, values: Mapping[str, str | Sequence[str]]) -> str:
+    newline = "\r\n" if "\r\n" in head else "\n"
+    lines = head.splitlines(keepends=True) if _OPENING.match(head) else [f"---{newline}", f"---{newline}", newline]
+    for key, value in values.items():
+        _set_line(lines, key, value, newline)
+    return "".join(lines)
 
 
 def _set_line(lines: list[str], key: str, value: str | Sequence[str], newline: str) -> None:
@@ -183,22 +203,6 @@ def _set_line(lines: list[str], key: str, value: str | Sequence[str], newline: s
         last += 1
     quote = re.match(r"[^:]*:[ \t]*([\"']?)", lines[first])
     lines[first:last] = [f"{key}: {_written(value, quote[1] if quote else '')}{newline}"]
-
-
-def _set_toml_line(lines: list[str], key: str, value: str | Sequence[str], newline: str) -> None:
-    """Set a key of the whole document: before the first table, where there are tables."""
-    closing = next(i for i in range(1, len(lines)) if _TOML_CLOSING.match(lines[i]))
-    tables = next((i for i in range(1, closing) if lines[i].lstrip().startswith("[")), closing)
-    first = next((i for i in range(1, tables) if re.match(rf"{re.escape(key)}[ \t]*=", lines[i])), None)
-    texts = value if isinstance(value, str) else list(value)
-    line = f"{key} = {json.dumps(texts, ensure_ascii=False)}{newline}"
-    if first is None:
-        lines.insert(tables, line)
-        return
-    last = first + 1
-    while last < closing and _read_toml("".join(lines[first:last]), 0).problem:
-        last += 1  # an array or a text of several lines
-    lines[first:last] = [line]
 
 
 def _written(value: str | Sequence[str], quote: str = "") -> str:

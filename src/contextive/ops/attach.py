@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from contextive.errors import Conflict, UnsupportedOperation, UsageError
-from contextive.ops import json_edit, toml_edit
+from contextive.ops import json_edit
 from contextive.ops.clients import COMMAND, SERVER_NAME, Client, Machine, Scope, client_file
+from contextive.toml.editor import NotEditable, with_values, without_table
 
 MAX_BYTES = 64 * 1024 * 1024
 
@@ -93,7 +94,7 @@ def plan(wish: Wish, machine: Machine) -> Change:
     before = _text(file, shown, snippet)
     try:
         after = _edited(client, before or "", wish.name, entry, remove=wish.remove)
-    except json_edit.NotEditable as error:
+    except NotEditable as error:
         raise cannot_edit(f"{shown} is left alone: {error}.", snippet, "Mend the file, or change it by hand.") from None
     if before not in (None, after) and not file.stat().st_mode & stat.S_IWUSR:
         raise cannot_edit(
@@ -154,7 +155,7 @@ def own_command() -> str:
 def _edited(client: Client, text: str, name: str, entry: Mapping[str, Any], *, remove: bool) -> str:
     if client.style == "toml":
         path = (client.servers, name)
-        return toml_edit.without_table(text, path) if remove else toml_edit.with_table(text, path, entry)
+        return without_table(text, path) if remove else with_values(text, path, entry)
     if remove:
         return json_edit.without_value(text, (client.servers, name))
     there = json_edit.parse(text)

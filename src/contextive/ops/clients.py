@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from contextive.ops.toml_edit import table_text
+from contextive.toml.editor import table_text
 
 Scope = Literal["project", "user"]
 SERVER_NAME = "contextive"

@@ -13,15 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from contextive.toml.editor import NotEditable
+
 MAX_DEPTH = 200
 _BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _SCALAR = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _MARK = "\ufeff"
-
-
-class NotEditable(Exception):
-    """The text is not JSON, or a value stands in the way; the message says which."""
 
 
 @dataclass(slots=True)

@@ -29,6 +29,9 @@ BUILTIN: dict[str, str] = {
 
 OFF_BY_DEFAULT: frozenset[str] = frozenset()
 
+REMOTE: dict[str, frozenset[str]] = {"knowledge": frozenset({"km-help"})}
+"""The packs that a gateway can answer for, and the tools of each that need no index and stay local."""
+
 DECLARED = Path(__file__).with_name("declared.json")
 
 

@@ -10,8 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from contextive.config.keypath import KeyPath, LineMap, dotted, nearest_line
 from contextive.config.plain_data import first_unfit
-from contextive.config.syntax import TextError
-from contextive.errors import SchemaInvalid
+from contextive.errors import SchemaInvalid, TextError
 from contextive.recipes.recipe import (
     Action,
     Capture,

@@ -43,7 +43,6 @@ from contextive.registry.declaration import Prompt, Resource, ResourceEntry, Too
 from contextive.registry.paging import Page, decode_cursor, encode_cursor, page_of
 from contextive.registry.registry import Registry, Surface, shown
 from contextive.registry.threads import run_in_thread
-from contextive.registry.time_limit import TimeLimit
 
 logger = logging.getLogger(__name__)
 
@@ -304,9 +303,9 @@ class Dispatcher:
     ) -> Any:
         """Run a handler under its own or the usual time limit; whatever it raises leaves as one of our errors."""
         seconds = self.limits.timeout_seconds if own_seconds is None else own_seconds
-        limit = TimeLimit(seconds)
+        limit = asyncio.timeout(seconds)
         try:
-            with limit:
+            async with limit:
                 if in_loop:
                     return await run(ctx)
                 return await run_in_thread(lambda: run(ctx))
@@ -316,7 +315,7 @@ class Dispatcher:
             # The outermost handler: a fault in a pack must cost this call only, and must not show its insides.
             if isinstance(failure, asyncio.CancelledError) and _is_being_cancelled():
                 raise
-            if limit.is_over:
+            if limit.expired():
                 raise TimedOut(
                     f"The {what} took longer than {seconds:g} seconds.",
                     hint="Ask for less, or raise limits.toolTimeoutSeconds.",

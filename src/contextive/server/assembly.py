@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from contextive.config import Config
 from contextive.errors import ConfigError
-from contextive.packs import BUILTIN, OFF_BY_DEFAULT, load_builtin
+from contextive.packs import BUILTIN, OFF_BY_DEFAULT, REMOTE, load_builtin
 from contextive.registry import Limits, Pack, PackRules, Registry
 from contextive.registry.plugins import PluginProblem, load_plugins
 
 if TYPE_CHECKING:
-    from contextive.packs.knowledge.remote import Gateway
+    from contextive.registry.gateway_client import Gateway
 
 logger = logging.getLogger(__name__)
 
@@ -48,9 +48,9 @@ def assemble(config: Config, extra_packs: Sequence[Pack] = ()) -> Assembly:
     packs = [*map(load_builtin, (name for name in wanted if name != "workflows")), *extra_packs]
     gateway = _gateway(config)
     if gateway is not None:
-        from contextive.packs.knowledge.remote import remote_pack
+        from contextive.registry.remote_pack import remote_pack
 
-        packs = [remote_pack(pack, gateway) if pack.name == "knowledge" else pack for pack in packs]
+        packs = [remote_pack(pack, gateway, REMOTE[pack.name]) if pack.name in REMOTE else pack for pack in packs]
     plugin_names = [name for name, pack in config.tool_packs.items() if name not in BUILTIN and pack.enabled]
     plugins = load_plugins(plugin_names, packs, config.limits.plugin_load_seconds)
     rules = {
@@ -82,7 +82,7 @@ def _gateway(config: Config) -> Gateway | None:
     knowledge = config.knowledge
     if knowledge.gateway_url is None:
         return None
-    from contextive.packs.knowledge.remote import Gateway, GatewaySettings
+    from contextive.registry.gateway_client import Gateway, GatewaySettings
 
     settings = GatewaySettings(
         url=knowledge.gateway_url,

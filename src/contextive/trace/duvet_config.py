@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from contextive.errors import ConfigError
+from contextive.errors import ConfigError, TextError
+from contextive.toml.reader import read_toml
 from contextive.trace.citation import DEFAULT_STYLE, CommentStyle
 from contextive.trace.level import CitationType
 from contextive.trace.specification import Format
-from contextive.trace.toml_text import NotToml, read_toml
 
 SCHEMA = "https://awslabs.github.io/duvet/config/v0.4.0.json"
 _SCHEMAS = frozenset(
@@ -82,8 +82,8 @@ def parse_duvet_config(text: str, config_path: str, environ: Mapping[str, str] |
     """
     try:
         document = read_toml(text)
-    except NotToml as failure:
-        raise ConfigError(f"{config_path}: {failure}") from None
+    except TextError as error:
+        raise ConfigError(error.located_in(config_path)) from None
     reader = _Reader(config_path, environ)
     schema = document.pop("$schema", None)
     if schema is None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
+from contextive.errors import TextError
+from contextive.toml.reader import read_toml
 from contextive.trace.citation import Citation, ParsedFile, Place, Problem
 from contextive.trace.level import CitationType, Level
 from contextive.trace.specification import Format
 from contextive.trace.text import SourceText, quoted, trim
 from contextive.trace.toml_places import TablePlace, TomlPlaces, find_places
-from contextive.trace.toml_text import NotToml, read_toml
 
-_ERROR_PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
 _LEVELS = '"AUTO", "MUST", "SHOULD", "MAY"'
 _FORMATS = '"auto", "ietf", "markdown"'
 
@@ -48,8 +47,9 @@ def parse_requirement_file(text: str, path: str) -> ParsedFile:
     """The requirements, exceptions and todos of one TOML file. A wrong form spoils the file, a wrong value its entry."""
     try:
         document = read_toml(text)
-    except NotToml as failure:
-        return ParsedFile((), (_syntax_problem(str(failure), path),))
+    except TextError as error:
+        place = Place(path, error.line or 1, error.column or 1)
+        return ParsedFile((), (Problem("invalid_toml", f"not a TOML file: {error.text}", place),))
     reader = _Reader(document, SourceText(text), path, find_places(text))
     if problem := reader.wrong_form():
         return ParsedFile((), (problem,))
@@ -156,11 +156,3 @@ class _Reader:
 
     def _place(self, offset: int) -> Place:
         return Place(self.path, self.source.line_of(offset), self.source.byte_column_of(offset))
-
-
-def _syntax_problem(message: str, path: str) -> Problem:
-    place = _ERROR_PLACE.search(message)
-    line, column = (int(place.group(1)), int(place.group(2))) if place else (1, 1)
-    return Problem(
-        "invalid_toml", f"not a TOML file: {_ERROR_PLACE.sub('', message).strip()}", Place(path, line, column)
-    )

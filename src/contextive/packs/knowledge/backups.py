@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from contextive.packs.knowledge.pack import LABELS, Shape, pack
+from contextive.packs.knowledge.pack import LABELS, pack
 from contextive.packs.knowledge.safekeeping import Safekeeping
-from contextive.registry import Annotations, Context, Scope, ToolInput
+from contextive.registry import Annotations, Context, Scope, ToolInput, ToolOutput
 
 if TYPE_CHECKING:
     from contextive.store.backup import Backup
@@ -22,7 +22,7 @@ class BackupInput(ToolInput):
     )
 
 
-class BackupAnswer(Shape):
+class BackupAnswer(ToolOutput):
     status: Literal["success"] = "success"
     archive: str
     size_bytes: int

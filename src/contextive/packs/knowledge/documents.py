@@ -9,9 +9,9 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from contextive.errors import ContextiveError, Unavailable, UpstreamError
 from contextive.ingest.settings import IngestRequest
 from contextive.packs.knowledge.maintenance import shown_run
-from contextive.packs.knowledge.pack import LABELS, Shape, index_of, pack
+from contextive.packs.knowledge.pack import LABELS, index_of, pack
 from contextive.packs.knowledge.safekeeping import Safekeeping
-from contextive.registry import Annotations, Context, Scope, ToolInput
+from contextive.registry import Annotations, Context, Scope, ToolInput, ToolOutput
 
 if TYPE_CHECKING:
     from contextive.ingest.documents import Requester, Stored
@@ -43,7 +43,7 @@ class TextInput(ToolInput):
 
 ##= docs/spec/gateway.md#rules-for-documents
 ##% An answer MUST tell `stored_path`, `relative_path`, `overwritten`, `ingest_triggered` and `ingest_run`.
-class StoredAnswer(Shape):
+class StoredAnswer(ToolOutput):
     status: Literal["success"] = "success"
     stored_path: str
     relative_path: str

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from contextive.packs.knowledge.pack import LABELS, Shape, index_of, pack, shown_as_of, shown_node
-from contextive.registry import Context, ToolInput
+from contextive.packs.knowledge.pack import LABELS, index_of, pack, shown_as_of, shown_node
+from contextive.registry import Context, ToolInput, ToolOutput
 
 if TYPE_CHECKING:
     from contextive.search.graph import Related
@@ -23,7 +23,7 @@ class NodeInput(ToolInput):
     limit: int = Field(50, ge=1, le=200, description="Most relationships")
 
 
-class NodeAnswer(Shape):
+class NodeAnswer(ToolOutput):
     status: Literal["success"] = "success"
     node: dict[str, Any]
     relationships: list[dict[str, Any]] = Field(description="type, direction (OUT, IN), target")
@@ -65,7 +65,7 @@ class SubsystemInput(ToolInput):
     include_artifacts: bool = Field(True, description="Add its files")
 
 
-class SubsystemAnswer(Shape):
+class SubsystemAnswer(ToolOutput):
     status: Literal["success"] = "success"
     subsystem: dict[str, Any]
     related: dict[str, Any] = Field(description="nodes with target, hops, path; cursor; total")
@@ -108,7 +108,7 @@ class GraphSearchInput(ToolInput):
     limit: int = Field(20, ge=1, le=50, description="Most results")
 
 
-class GraphSearchAnswer(Shape):
+class GraphSearchAnswer(ToolOutput):
     status: Literal["success"] = "success"
     results: list[dict[str, Any]] = Field(description="id, label, score, snippet")
     as_of: dict[str, Any]
@@ -137,7 +137,7 @@ class TestsOfInput(ToolInput):
     symbol_id: str = Field(min_length=1, max_length=2000, description="path::qualified name, such as src/app.py::main")
 
 
-class TestsOfAnswer(Shape):
+class TestsOfAnswer(ToolOutput):
     status: Literal["success"] = "success"
     symbol: dict[str, Any]
     tests: list[dict[str, Any]] = Field(description="Test files, by path")

@@ -11,8 +11,8 @@ from pydantic import Field
 from contextive.errors import ContextiveError
 from contextive.ingest.schedule import SchedulePlan, describe_schedule, overdue
 from contextive.packs.introspect import HealthCheck, ServerFacts, health_report
-from contextive.packs.knowledge.pack import LABELS, Shape, index_of, pack, shown_as_of
-from contextive.registry import Context, NoInput, Scope
+from contextive.packs.knowledge.pack import LABELS, index_of, pack, shown_as_of
+from contextive.registry import Context, NoInput, Scope, ToolOutput
 
 if TYPE_CHECKING:
     from contextive.search.index import Index
@@ -21,7 +21,7 @@ _DAY_SECONDS = 86_400.0
 _HOUR_SECONDS = 3_600.0
 
 
-class HealthAnswer(Shape):
+class HealthAnswer(ToolOutput):
     status: Literal["ok", "degraded"]
     checks: dict[str, Any] = Field(description="ok and detail, by name")
     timestamp: str
@@ -51,7 +51,7 @@ def health_summary(_given: NoInput, ctx: Context) -> HealthAnswer:
     )
 
 
-class ScheduleAnswer(Shape):
+class ScheduleAnswer(ToolOutput):
     status: Literal["success"] = "success"
     enabled: bool
     leader: str | None = Field(None, description="Process that runs the jobs")

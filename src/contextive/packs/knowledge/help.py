@@ -9,8 +9,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from contextive.errors import InvalidRequest
-from contextive.packs.knowledge.pack import LABELS, Shape, pack
-from contextive.registry import Context, Scope, Tool, ToolInput
+from contextive.packs.knowledge.pack import LABELS, pack
+from contextive.registry import Context, Scope, Tool, ToolInput, ToolOutput
 from contextive.registry.registry import shown
 
 _EXAMPLES: Mapping[str, Mapping[str, Any]] = {
@@ -38,7 +38,7 @@ class HelpInput(ToolInput):
     include_spec: bool = Field(False, description="Add the whole reference as text")
 
 
-class HelpAnswer(Shape):
+class HelpAnswer(ToolOutput):
     status: Literal["success"] = "success"
     tools: dict[str, Any] | None = None
     tool: str | None = None

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from contextive.errors import InvalidRequest, UnsupportedOperation
 from contextive.packs.knowledge.maintenance import Answer, shown_run
-from contextive.packs.knowledge.pack import Shape, index_of, shown_as_of, shown_node
-from contextive.registry import Context, NoInput, Pack, Reply, Scope, ToolInput
+from contextive.packs.knowledge.pack import index_of, shown_as_of, shown_node
+from contextive.registry import Context, NoInput, Pack, Reply, Scope, ToolInput, ToolOutput
 from contextive.registry.registry import shown
 
 operations = Pack("gateway", title="Gateway", description="What the HTTP gateway offers beside the tools.")
@@ -20,7 +20,7 @@ _EDGES_OF_ONE = 500
 _MOST_EDGES = 5_000
 
 
-class WeightsAnswer(Shape):
+class WeightsAnswer(ToolOutput):
     status: Literal["success"] = "success"
     profile: str
     weights: dict[str, float]
@@ -45,7 +45,7 @@ class SubsystemGraphInput(ToolInput):
     limit: int = Field(200, ge=1, le=_MOST_NODES, description="Most nodes, the nearest first")
 
 
-class SubsystemGraphAnswer(Shape):
+class SubsystemGraphAnswer(ToolOutput):
     status: Literal["success"] = "success"
     subsystem: dict[str, Any]
     nodes: list[dict[str, Any]]
@@ -82,7 +82,7 @@ class OrphansInput(ToolInput):
     limit: int = Field(50, ge=1, le=200, description="Nodes on a page")
 
 
-class OrphansAnswer(Shape):
+class OrphansAnswer(ToolOutput):
     status: Literal["success"] = "success"
     nodes: list[dict[str, Any]]
     cursor: str | None = None
@@ -134,7 +134,7 @@ class HistoryInput(ToolInput):
     limit: int = Field(description="Most entries")
 
 
-class LifecycleHistory(Shape):
+class LifecycleHistory(ToolOutput):
     status: Literal["success"] = "success"
     history: list[dict[str, Any]] = Field(description="Oldest first")
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict
-
 from contextive.registry import Context, Pack
 from contextive.search.index import Index
 
@@ -29,14 +27,6 @@ def fill() -> None:
     for part in ("help", "search", "graph", "reports", "maintenance", "documents", "backups", "query", "health"):
         import_module(f"contextive.packs.knowledge.{part}")
     import_module("contextive.packs.knowledge_recipes").declare(pack)
-
-
-##= docs/spec/gateway.md#answers-of-the-tools
-##% Every answer of a tool of the pack MUST have a `status`.
-class Shape(BaseModel):
-    """A result; fields that say nothing are left out of the answer."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def index_of(ctx: Context) -> Index:

@@ -9,8 +9,8 @@ from pydantic import Field
 from contextive.errors import InvalidRequest
 from contextive.knowledge.graph import EDGE_TYPES, Direction, EdgeType, Label
 from contextive.knowledge.graph import LABELS as NODE_LABELS
-from contextive.packs.knowledge.pack import LABELS, Shape, index_of, pack, shown_as_of, shown_node
-from contextive.registry import Context, Scope, ToolInput
+from contextive.packs.knowledge.pack import LABELS, index_of, pack, shown_as_of, shown_node
+from contextive.registry import Context, Scope, ToolInput, ToolOutput
 from contextive.registry.registry import shown
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class QueryInput(ToolInput):
     limit: int = Field(50, ge=1, le=200, description="Most rows")
 
 
-class QueryReply(Shape):
+class QueryReply(ToolOutput):
     status: Literal["success"] = "success"
     rows: list[dict[str, Any]] = Field(description="ends: nodes. paths: nodes, edges")
     row_count: int

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from contextive.packs.knowledge.pack import LABELS, Shape, index_of, pack, shown_as_of, shown_node
-from contextive.registry import Context, Reply, ToolInput
+from contextive.packs.knowledge.pack import LABELS, index_of, pack, shown_as_of, shown_node
+from contextive.registry import Context, Reply, ToolInput, ToolOutput
 
 if TYPE_CHECKING:
     from contextive.search.answer import FoundSymbol, SearchResponse, SearchResult
@@ -54,7 +54,9 @@ class SearchInput(ToolInput):
     context: dict[str, Any] | None = Field(None, description="Kept with the results for later votes")
 
 
-class SearchAnswer(Shape):
+class SearchAnswer(ToolOutput):
+    ##= docs/spec/gateway.md#answers-of-the-tools
+    ##% Every answer of a tool of the pack MUST have a `status`.
     status: Literal["success"] = "success"
     query: str
     results: list[dict[str, Any]] = Field(description="chunk, graph_context, scoring")
@@ -103,7 +105,7 @@ class BatchInput(ToolInput):
     limit: int = Field(5, description="Results for each, 1 to 25")
 
 
-class BatchAnswer(Shape):
+class BatchAnswer(ToolOutput):
     status: Literal["success"] = "success"
     answers: list[dict[str, Any]] = Field(description="One answer of km-search for each query")
 

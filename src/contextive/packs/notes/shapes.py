@@ -7,18 +7,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from contextive.registry import ToolInput
+from contextive.registry import ToolInput, ToolOutput
 
 Slug = Annotated[str, Field(min_length=1, max_length=500, description="Slug or title")]
 Version = Annotated[str, Field(max_length=64, description="From get_page")]
-
-
-class Shape(BaseModel):
-    """A result; fields that say nothing are left out of the answer."""
-
-    model_config = ConfigDict(frozen=True)
 
 
 class PagesInput(ToolInput):
@@ -37,13 +31,13 @@ class AskInput(ToolInput):
     question: str = Field(min_length=1, max_length=4000, description="Question")
 
 
-class Pages(Shape):
+class Pages(ToolOutput):
     pages: list[dict[str, str]] = Field(description="slug, title")
     next_cursor: str | None = None
     problems: list[str] | None = None
 
 
-class Page(Shape):
+class Page(ToolOutput):
     slug: str
     title: str
     content: str
@@ -53,18 +47,18 @@ class Page(Shape):
     omitted: dict[str, int] | None = None
 
 
-class Hits(Shape):
+class Hits(ToolOutput):
     results: list[dict[str, str]] = Field(description="slug, title, excerpt")
 
 
-class Answered(Shape):
+class Answered(ToolOutput):
     answer: str
     sources: list[dict[str, Any]] = Field(description="slug, title, number, path, lines")
     model: str | None = None
     warnings: list[str] | None = None
 
 
-class Connections(Shape):
+class Connections(ToolOutput):
     slug: str
     outlinks: list[str]
     backlinks: list[str]
@@ -74,7 +68,7 @@ class Connections(Shape):
     omitted: dict[str, int] | None = None
 
 
-class Change(Shape):
+class Change(ToolOutput):
     """A page after a change, and the slugs of pages that were changed with it, could not be, or are similar to it."""
 
     slug: str

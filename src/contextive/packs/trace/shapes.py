@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from contextive.errors import InvalidRequest
 from contextive.ingest.trace_service import TraceView
-from contextive.registry import Reply, Text, ToolInput
+from contextive.registry import Reply, Text, ToolInput, ToolOutput
 from contextive.registry.content import visible_json
 from contextive.registry.paging import encode_cursor, offset_of
 from contextive.registry.registry import shown
@@ -29,12 +29,6 @@ Identifier = Annotated[
 ]
 
 
-class Shape(BaseModel):
-    """A result; fields that say nothing are left out of the answer."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
 class ListInput(ToolInput):
     """Filters and paging, the same for every tool that lists requirements."""
 
@@ -46,7 +40,7 @@ class ListInput(ToolInput):
     cursor: str | None = Field(None, description="next_cursor of the page before")
 
 
-class RequirementItem(Shape):
+class RequirementItem(ToolOutput):
     """A requirement in a list."""
 
     identifier: str
@@ -56,7 +50,7 @@ class RequirementItem(Shape):
     status: SimpleStatus
 
 
-class PriorityItem(Shape):
+class PriorityItem(ToolOutput):
     """A requirement in the order of work."""
 
     full_path: str
@@ -67,7 +61,7 @@ class PriorityItem(Shape):
     text: str
 
 
-class InvalidItem(Shape):
+class InvalidItem(ToolOutput):
     """A citation that points at nothing, with help."""
 
     file_path: str
@@ -79,12 +73,12 @@ class InvalidItem(Shape):
     suggestion: str | None = Field(None, description="Corrected citation, ready to paste")
 
 
-class StatusOf(Shape):
+class StatusOf(ToolOutput):
     full_path: str
     status: SimpleStatus
 
 
-class CitedCode(Shape):
+class CitedCode(ToolOutput):
     id: str
     type: str
     comment_text: str
@@ -92,18 +86,18 @@ class CitedCode(Shape):
     reason: str | None = None
 
 
-class MissingPiece(Shape):
+class MissingPiece(ToolOutput):
     what: str
     citation: str = Field(description="The comment to add")
 
 
-class NoteAbout(Shape):
+class NoteAbout(ToolOutput):
     slug: str
     title: str
     path: str
 
 
-class Explanation(Shape):
+class Explanation(ToolOutput):
     error: str | None = None
     identifier: str | None = None
     full_path: str | None = None
@@ -134,25 +128,25 @@ class ExplanationSchema(BaseModel):
     missing: list[dict[str, Any]] | None = Field(None, description="Each with the comment to add")
 
 
-class RequirementPage(Shape):
+class RequirementPage(ToolOutput):
     result: list[RequirementItem]
     total: int
     next_cursor: str | None = None
 
 
-class PriorityPage(Shape):
+class PriorityPage(ToolOutput):
     result: list[PriorityItem]
     total: int
     next_cursor: str | None = None
 
 
-class InvalidPage(Shape):
+class InvalidPage(ToolOutput):
     result: list[InvalidItem]
     total: int
     next_cursor: str | None = None
 
 
-Item = TypeVar("Item", bound=Shape)
+Item = TypeVar("Item", bound=ToolOutput)
 
 
 ##= docs/spec/trace.md#answers
@@ -184,11 +178,11 @@ class _Paging(Generic[Item]):
 page_reply = _Paging.reply
 
 
-def without_none(shape: Shape) -> dict[str, Any]:
+def without_none(shape: ToolOutput) -> dict[str, Any]:
     return shape.model_dump(mode="json", exclude_none=True)
 
 
-def data_reply(shape: Shape) -> Reply:
+def data_reply(shape: ToolOutput) -> Reply:
     return Reply(data=without_none(shape))
 
 

@@ -23,7 +23,6 @@ from contextive.packs.trace.shapes import (
     NoteAbout,
     PriorityPage,
     RequirementPage,
-    Shape,
     SimpleStatus,
     StatusOf,
     data_reply,
@@ -34,7 +33,7 @@ from contextive.packs.trace.shapes import (
     priority_item,
     requirement_item,
 )
-from contextive.registry import Context, Reply, ToolInput
+from contextive.registry import Context, Reply, ToolInput, ToolOutput
 from contextive.trace.advice import STYLES, Verdict, judge, judge_citation, problem_text, toml_entry, what_is_missing
 from contextive.trace.citation import Citation, CommentStyle, Problem
 from contextive.trace.level import CitationType
@@ -53,7 +52,7 @@ class CitationInput(ToolInput):
     citation: str = Field(min_length=1, max_length=20_000, description="Citation comment, one or more lines")
 
 
-class Validity(Shape):
+class Validity(ToolOutput):
     valid: bool
     error: str | None = None
     part: Literal["format", "specification", "section", "quote"] | None = Field(None, description="Which part fails")
@@ -117,7 +116,7 @@ class IdentifierInput(ToolInput):
     req_identifier: Identifier
 
 
-class RequirementStatus(Shape):
+class RequirementStatus(ToolOutput):
     status: SimpleStatus | None = None
     error: str | None = None
     detail: str | None = Field(None, description="Finer word: complete, exception, missing_test, partial, todo, …")
@@ -255,7 +254,7 @@ class ContextInput(ToolInput):
     context_lines: int = Field(3, ge=0, le=500, description="Lines before and after")
 
 
-class CitationContext(Shape):
+class CitationContext(ToolOutput):
     file_path: str | None = None
     line_number: int | None = None
     context: list[str] | None = None
@@ -304,7 +303,7 @@ class UrlInput(ToolInput):
     url: str = Field(min_length=1, max_length=4096, description="URL or path of a specification")
 
 
-class SpecId(Shape):
+class SpecId(ToolOutput):
     spec_id: str | None = None
     error: str | None = None
     known: list[str] | None = Field(None, description="The ids that exist, when the URL names none")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
 
 from contextive.errors import UpstreamError
+from contextive.retry import Failure, Retries, with_retries
 from contextive.search.embedding.protocol import normalise_rows
 from contextive.store.values import VectorModel
 
@@ -71,34 +71,30 @@ class OpenAiEmbedder:
 
     def _send(self, body: dict[str, Any]) -> httpx.Response:
         """The answer, after as many attempts as it takes within bounds. No text of the endpoint gets into an error."""
-        pause = self._first_pause_seconds
-        problem = "could not be reached"
-        for attempt in range(MAX_ATTEMPTS):
-            if attempt:
-                time.sleep(min(pause, MAX_PAUSE_SECONDS))
-                pause *= 2
-            try:
-                response = self._client.post(self._endpoint, json=body)
-            except httpx.TimeoutException:
-                problem = "did not answer in time"
-                continue
-            except httpx.HTTPError:
-                problem = "could not be reached"
-                continue
-            if response.is_success:
-                return response
-            problem = f"answered with status {response.status_code}"
-            if response.status_code not in _AGAIN:
-                break
-            pause = max(pause, _asked_pause(response))
-        raise UpstreamError(
-            f"The embedding endpoint {problem}.", hint="Check embedding_url, embedding_key and the name of the model."
+        retries = Retries(MAX_ATTEMPTS, self._first_pause_seconds, longest_pause_seconds=MAX_PAUSE_SECONDS)
+        return with_retries(lambda: self._attempt(body), retries)
+
+    def _attempt(self, body: dict[str, Any]) -> httpx.Response | Failure:
+        try:
+            response = self._client.post(self._endpoint, json=body)
+        except httpx.TimeoutException:
+            return Failure(_problem("did not answer in time"), may_pass=True)
+        except httpx.HTTPError:
+            return Failure(_problem("could not be reached"), may_pass=True)
+        if response.is_success:
+            return response
+        text = response.headers.get("retry-after", "")
+        return Failure(
+            _problem(f"answered with status {response.status_code}"),
+            may_pass=response.status_code in _AGAIN,
+            retry_after_seconds=float(text) if text.isascii() and text.isdigit() else None,
         )
 
 
-def _asked_pause(response: httpx.Response) -> float:
-    text = response.headers.get("retry-after", "")
-    return float(text) if text.isdigit() else 0.0
+def _problem(text: str) -> UpstreamError:
+    return UpstreamError(
+        f"The embedding endpoint {text}.", hint="Check embedding_url, embedding_key and the name of the model."
+    )
 
 
 def _read_rows(response: httpx.Response, count: int, dimensions: int) -> Matrix:

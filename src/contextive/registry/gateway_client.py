@@ -1,27 +1,18 @@
-"""Remote mode: the tools of the knowledge pack, answered by a team's gateway in place of a local index.
-
-Every tool keeps its declaration, so names, schemas, scopes and checks are the same; only the handler is another one. `km-help`
-needs no index and stays.
-"""
+"""Calls of tools over HTTP, answered by a team's gateway in place of a local index."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
-import random
 import re
 import ssl
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-
-from pydantic import BaseModel
 
 from contextive.errors import (
     ConfigError,
@@ -34,23 +25,18 @@ from contextive.errors import (
     UpstreamError,
     all_error_types,
 )
-from contextive.packs.knowledge.event_stream import Answered, EventReader, Heard
-from contextive.registry import Context, Pack, Reply, Scope, Tool
-from contextive.registry.threads import run_in_thread
+from contextive.registry import Reply, Scope, Tool
+from contextive.registry.event_stream import Answered, EventReader, Heard
+from contextive.retry import Failure, Retries, with_retries
 
 if TYPE_CHECKING:
     import httpx
 
 logger = logging.getLogger(__name__)
 
-LOCAL_TOOLS = frozenset({"km-help"})
 _ATTEMPTS = 3
 _FIRST_PAUSE_SECONDS = 0.2
 _TRY_AGAIN = frozenset({502, 503, 504})
-_MARGIN_SECONDS = 5.0
-_TELL_SECONDS = 0.2
-_HEARTBEAT_SECONDS = 5.0
-_MOST_HEARD = 100
 _LONGEST_WORDS = 500
 _REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,64}\Z")
 # What the caller can mend is told in the gateway's own words; everything else is an error of the other side.
@@ -127,16 +113,14 @@ class Gateway:
         seconds = self.seconds_for(tool)
         ends = time.monotonic() + seconds
         may_repeat = tool.annotations.read_only and tool.annotations.idempotent
-        for attempt in range(1, _ATTEMPTS + 1):
+
+        def attempt() -> Reply | Failure:
             outcome = self._attempt(tool, arguments, headers, ends, seconds, listener)
             if isinstance(outcome, Reply):
                 return outcome
-            pause = _FIRST_PAUSE_SECONDS * 2.0 ** (attempt - 1) * random.uniform(0.5, 1.0)  # noqa: S311
-            repeatable = outcome.was_not_sent or (may_repeat and outcome.may_pass)
-            if attempt == _ATTEMPTS or not repeatable or time.monotonic() + pause >= ends:
-                raise outcome.error
-            self._sleep(pause)
-        raise AssertionError("the last attempt either returns or raises")
+            return Failure(outcome.error, outcome.was_not_sent or (may_repeat and outcome.may_pass))
+
+        return with_retries(attempt, Retries(_ATTEMPTS, _FIRST_PAUSE_SECONDS, ends=ends), self._sleep)
 
     ##= docs/spec/gateway.md#remote-mode
     ##% A call MUST end within its time, with all its attempts.
@@ -287,50 +271,6 @@ def _is_distrusted(failure: BaseException) -> bool:
     return False
 
 
-##= docs/spec/gateway.md#remote-mode
-##% The names, arguments and scopes of the tools MUST be the same as without a gateway.
-def remote_pack(pack: Pack, gateway: Gateway) -> Pack:
-    """The pack with handlers that ask the gateway. It declares the same tools in the same order."""
-    forwarding = Pack(pack.name, title=pack.title, description=pack.description)
-    forwarding.tools = [tool if tool.name in LOCAL_TOOLS else _forwarded(tool, gateway) for tool in pack.tools]
-    return forwarding
-
-
-def _forwarded(tool: Tool, gateway: Gateway) -> Tool:
-    async def forward(given: BaseModel, ctx: Context) -> Reply:
-        arguments = given.model_dump(mode="json", exclude_unset=True, by_alias=True)
-        heard: deque[Heard] = deque(maxlen=_MOST_HEARD)
-        stop = threading.Event()
-        work = run_in_thread(lambda: gateway.call(tool, arguments, ctx.request_id, heard.append, stop))
-        try:
-            return await _told(asyncio.ensure_future(work), heard, ctx)
-        finally:
-            stop.set()
-
-    return replace(
-        tool,
-        load=lambda: replace(tool.code, handler=forward),
-        timeout_seconds=gateway.seconds_for(tool) + _MARGIN_SECONDS,
-        annotations=replace(tool.annotations, open_world=True),
-    )
-
-
-async def _told(work: asyncio.Future[Reply], heard: deque[Heard], ctx: Context) -> Reply:
-    """The answer. Until it comes the client hears what the gateway tells, and from time to time that it still works."""
-    number, last = 0.0, time.monotonic()
-    while True:
-        done, _ = await asyncio.wait({work}, timeout=_TELL_SECONDS)
-        while heard:
-            event = heard.popleft()
-            number, last = max(event.done, number + 0.001), time.monotonic()  # numbers of progress only ever grow
-            await ctx.client.progress(number, event.total, _words(event.message) or None)
-        if done:
-            return work.result()
-        if time.monotonic() - last >= _HEARTBEAT_SECONDS:
-            number, last = number + 0.001, time.monotonic()
-            await ctx.client.progress(number, None, "The gateway is at work.")
-
-
 @dataclass(frozen=True, slots=True)
 class _Failure:
     error: ContextiveError
@@ -367,7 +307,7 @@ def _failure(tool: Tool, status: int, body: bytes, retry_after: str) -> _Failure
             return _Failure(UpstreamError(error_text, hint="Check KM_GATEWAY_URL and the gateway's version."))
     kinds = {kind.code: kind for kind in reversed(list(all_error_types()))}
     if code in _PASSED_ON and (kind := kinds.get(code)) is not None:
-        error = kind(_words(said.get("message")) or "The gateway refused.", hint=_words(said.get("hint")) or None)
+        error = kind(printable(said.get("message")) or "The gateway refused.", hint=printable(said.get("hint")) or None)
         if isinstance(said.get("details"), dict):
             error.details = said["details"]
         return _Failure(error, may_pass=status in _TRY_AGAIN)
@@ -385,6 +325,6 @@ def _json_object(body: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _words(value: Any) -> str:
+def printable(value: Any) -> str:
     """The gateway's own words, cut and on one line."""
     return "".join(c if c.isprintable() else " " for c in value[:_LONGEST_WORDS]) if isinstance(value, str) else ""

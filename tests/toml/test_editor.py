@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextive.ops.json_edit import NotEditable
-from contextive.ops.toml_edit import table_text, with_table, without_table
+from contextive.toml.editor import NotEditable, table_text, with_values, without_table
 
 PATH = ("mcp_servers", "contextive")
 ENTRY = {"command": "contextive-mcp", "args": ["serve", "--stdio"]}
@@ -30,9 +29,9 @@ model = "mini"
 
 
 def test_a_table_is_appended_and_taken_out_again() -> None:
-    changed = with_table(CODEX, PATH, ENTRY)
+    changed = with_values(CODEX, PATH, ENTRY)
     assert changed == CODEX + "\n" + table_text(PATH, ENTRY)
-    assert with_table(changed, PATH, ENTRY) == changed
+    assert with_values(changed, PATH, ENTRY) == changed
     assert without_table(changed, PATH) == CODEX
 
 
@@ -52,7 +51,7 @@ A = "1"
 [b]
 x = 1
 """
-    changed = with_table(text, PATH, ENTRY)
+    changed = with_values(text, PATH, ENTRY)
     assert "# ours" in changed
     found = tomllib.loads(changed)["mcp_servers"]["contextive"]
     assert found == {**ENTRY, "startup_timeout_sec": 20, "env": {"A": "1"}}
@@ -66,13 +65,38 @@ x = 1
         'mcp_servers = { other = { command = "x" } }\n',
         "mcp_servers = 3\n",
         "[mcp_servers]\ncontextive = 3\n",
-        'mcp_servers.contextive = { command = "x", args = [] }\n',
-        'text = """\n[mcp_servers.contextive]\n"""\nmcp_servers.contextive.command = "x"\n',
     ],
 )
-def test_a_text_that_is_written_in_another_way_is_refused(text: str) -> None:
+def test_a_text_that_has_no_place_for_the_table_is_refused(text: str) -> None:
     with pytest.raises(NotEditable):
-        with_table(text, PATH, ENTRY)
+        with_values(text, PATH, ENTRY)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'mcp_servers.contextive = { command = "x", args = [] }\n',
+        'text = """\n[mcp_servers.contextive]\n"""\nmcp_servers.contextive.command = "x"\n',
+        "[a]\r\n[mcp_servers.contextive]\r\ncommand = 'x' # mine\r\n",
+        "[mcp_servers.contextive.env]\nA = '1'\n",
+    ],
+)
+def test_values_are_set_however_the_table_is_written(text: str) -> None:
+    changed = with_values(text, PATH, ENTRY)
+    found = tomllib.loads(changed)["mcp_servers"]["contextive"]
+    assert {key: found[key] for key in ENTRY} == ENTRY
+    assert ("\r\n" in text) == ("\r\n" in changed)
+    assert changed.count("\n") == changed.count("\r\n") or "\r\n" not in text
+
+
+def test_a_table_that_is_written_inside_a_value_is_not_removed() -> None:
+    with pytest.raises(NotEditable):
+        without_table('mcp_servers = { contextive = { command = "x" } }\n', PATH)
+
+
+def test_a_text_that_would_take_long_to_edit_is_refused() -> None:
+    with pytest.raises(NotEditable, match="characters"):
+        with_values("#" * 300_000, PATH, ENTRY)
 
 
 def test_an_explicit_table_around_it_stays() -> None:
@@ -86,7 +110,7 @@ NAMES = st.text(min_size=1, max_size=12).filter(lambda name: name != "other")
 @given(NAMES, st.text(max_size=20), st.lists(st.text(max_size=20), max_size=3))
 def test_every_name_and_value_comes_back_as_it_was(name: str, command: str, arguments: list[str]) -> None:
     entry = {"command": command, "args": arguments}
-    text = with_table(CODEX, ("mcp_servers", name), entry)
+    text = with_values(CODEX, ("mcp_servers", name), entry)
     found = tomllib.loads(text)
     assert found["mcp_servers"][name] == entry
     assert without_table(text, ("mcp_servers", name)) == CODEX

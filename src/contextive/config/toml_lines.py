@@ -1,45 +1,17 @@
-"""TOML documents: values, syntax errors with their place, and the lines of keys."""
+"""The lines of the keys of a TOML document."""
 
 from __future__ import annotations
 
 import re
-import tomllib
-from typing import Any, Final
+from typing import Final
 
 from contextive.config.keypath import KeyPath, LineMap
-from contextive.config.syntax import MAX_DEPTH, NUMBER_TOO_LONG, TOO_DEEP, TextError
 
 _PART: Final = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
 _KEY: Final = rf"{_PART}(?:\s*\.\s*{_PART})*"
 _PARTS: Final = re.compile(_PART)
 _HEADER: Final = re.compile(rf"\s*(\[\[?)\s*({_KEY})\s*\]")
 _ASSIGNMENT: Final = re.compile(rf"\s*({_KEY})\s*=")
-# tomllib needs time in the square of the number of parts, so such a key is refused before it is parsed.
-_DEEP_KEY: Final = re.compile(
-    rf"(?:^|[{{,])[ \t]*\[{{0,2}}[ \t]*(?:{_PART}[ \t]*\.[ \t]*){{{MAX_DEPTH}}}", re.MULTILINE
-)
-_PLACE: Final = re.compile(
-    r"^(?P<text>.*?)(?: \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\))?$"
-)
-
-
-def parse_toml(text: str) -> dict[str, Any]:
-    """The value of a TOML text; raises TextError."""
-    if deep := _DEEP_KEY.search(text):
-        raise TextError(TOO_DEEP, text.count("\n", 0, deep.start()) + 1)
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        # The place stands in the message alone before Python 3.14.
-        place = _PLACE.match(str(error).splitlines()[0])
-        assert place is not None
-        if place["line"] is None:
-            raise TextError(place["text"], text.count("\n") + 1) from None
-        raise TextError(place["text"], int(place["line"]), int(place["column"])) from None
-    except RecursionError:  # nested arrays
-        raise TextError(TOO_DEEP) from None
-    except ValueError:  # Python refuses to read integers of thousands of digits
-        raise TextError(NUMBER_TOO_LONG) from None
 
 
 def toml_lines(text: str) -> LineMap:

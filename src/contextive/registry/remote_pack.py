@@ -1,0 +1,69 @@
+"""Remote mode: a pack whose tools are answered by a gateway.
+
+Every tool keeps its declaration, so names, schemas, scopes and checks are the same; only the handler is another one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Collection
+from dataclasses import replace
+
+from pydantic import BaseModel
+
+from contextive.registry import Context, Pack, Reply, Tool
+from contextive.registry.event_stream import Heard
+from contextive.registry.gateway_client import Gateway, printable
+from contextive.registry.threads import run_in_thread
+
+_MARGIN_SECONDS = 5.0
+_TELL_SECONDS = 0.2
+_HEARTBEAT_SECONDS = 5.0
+_MOST_HEARD = 100
+
+
+##= docs/spec/gateway.md#remote-mode
+##% The names, arguments and scopes of the tools MUST be the same as without a gateway.
+def remote_pack(pack: Pack, gateway: Gateway, local_tools: Collection[str]) -> Pack:
+    """The pack with handlers that ask the gateway, except for its local tools. It declares the same tools in the same order."""
+    forwarding = Pack(pack.name, title=pack.title, description=pack.description)
+    forwarding.tools = [tool if tool.name in local_tools else _forwarded(tool, gateway) for tool in pack.tools]
+    return forwarding
+
+
+def _forwarded(tool: Tool, gateway: Gateway) -> Tool:
+    async def forward(given: BaseModel, ctx: Context) -> Reply:
+        arguments = given.model_dump(mode="json", exclude_unset=True, by_alias=True)
+        heard: deque[Heard] = deque(maxlen=_MOST_HEARD)
+        stop = threading.Event()
+        work = run_in_thread(lambda: gateway.call(tool, arguments, ctx.request_id, heard.append, stop))
+        try:
+            return await _told(asyncio.ensure_future(work), heard, ctx)
+        finally:
+            stop.set()
+
+    return replace(
+        tool,
+        load=lambda: replace(tool.code, handler=forward),
+        timeout_seconds=gateway.seconds_for(tool) + _MARGIN_SECONDS,
+        annotations=replace(tool.annotations, open_world=True),
+    )
+
+
+async def _told(work: asyncio.Future[Reply], heard: deque[Heard], ctx: Context) -> Reply:
+    """The answer. Until it comes the client hears what the gateway tells, and from time to time that it still works."""
+    number, last = 0.0, time.monotonic()
+    while True:
+        done, _ = await asyncio.wait({work}, timeout=_TELL_SECONDS)
+        while heard:
+            event = heard.popleft()
+            number, last = max(event.done, number + 0.001), time.monotonic()  # numbers of progress only ever grow
+            await ctx.client.progress(number, event.total, printable(event.message) or None)
+        if done:
+            return work.result()
+        if time.monotonic() - last >= _HEARTBEAT_SECONDS:
+            number, last = number + 0.001, time.monotonic()
+            await ctx.client.progress(number, None, "The gateway is at work.")

@@ -1,0 +1,187 @@
+"""Values of one table of a TOML text set, or a table removed; comments and the order of everything else stay.
+
+Every result is read again with `tomllib` and compared with what was meant, so a text that cannot be edited is refused and
+never damaged. `tomlkit` takes up to 20 µs a character, in proportion to the length, so longer texts are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from contextive.errors import TextError
+from contextive.toml.reader import read_toml
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
+    from tomlkit.container import Container
+    from tomlkit.items import Item, Key, Table
+
+Values = Mapping[str, str | Sequence[str]]
+MAX_CHARACTERS: Final = 262_144
+
+
+class NotEditable(Exception):
+    """A text, TOML or JSON, in which a change cannot be made; the message says why."""
+
+
+def table_text(path: Sequence[str], values: Values) -> str:
+    """A table as it is written into a file."""
+    import tomlkit  # few starts edit TOML
+
+    table = tomlkit.table()
+    for key, value in _plain(values).items():
+        table.add(key, value)
+    for key in reversed(path[1:]):
+        outer = tomlkit.table(is_super_table=True)
+        outer.add(key, table)
+        table = outer
+    return tomlkit.document().add(path[0], table).as_string()
+
+
+def with_values(text: str, path: Sequence[str], values: Values) -> str:
+    """The text with these values in the table at this path; an empty path is the document itself.
+
+    Other values of the table stay. A table that is not there is added at the end.
+    """
+    data = _read(text)
+    there = _find(data, path)
+    if there is not None and not isinstance(there, dict):
+        raise NotEditable(f"there is no table where {path[-1]!r} belongs")
+    expected = _with(data, path, {**(there or {}), **_plain(values)})
+    if there is None:
+        gap = "" if not text.strip() else "\n" if text.endswith("\n") else "\n\n"
+        return _checked(text + _with_newlines_of(text, gap + table_text(path, values)), expected)
+    document = _parse(text)
+    table: Any = document
+    for key in path:
+        table = table[key]
+    for key, value in _plain(values).items():
+        if there.get(key) != value:
+            table[key] = value
+    return _checked(_with_newlines_of(text, document.as_string()), expected)
+
+
+def without_table(text: str, path: Sequence[str]) -> str:
+    """The text without the table at this path and those below it, or as it was where there is none."""
+    data = _read(text)
+    if _find(data, path) is None:
+        return text
+    document = _parse(text)
+    _remove(document, path)
+    changed = document.as_string()
+    if changed.endswith("\n\n") and not text.endswith(("\n\n", "\n\r\n")):
+        changed = changed.rstrip("\n") + "\n"  # the blank line above a table at the end goes with it
+    changed = _with_newlines_of(text, changed.lstrip("\n"))
+    return _checked(changed, _without(data, path), _without(data, path, keep_empty=True))
+
+
+def _remove(container: Container, path: Sequence[str], *, has_header: bool = True) -> list[tuple[Key | None, Item]]:
+    """Take a table out of the body of its container, which may name it in several places.
+
+    The comments at its end are above the next table and belong to that one. They stay in the nearest container with a header
+    of its own; the rest is returned.
+    """
+    from tomlkit.items import Table
+
+    left: list[tuple[Key | None, Item]] = []
+    for index, (key, item) in reversed(list(enumerate(container.body))):
+        if key is None or key.key != path[0]:
+            continue
+        if not isinstance(item, Table) or key.is_dotted():
+            raise NotEditable(f"{path[0]!r} is not written as a table of its own")
+        if len(path) == 1:
+            comments = _comments_at_end(item)
+            del container.body[index]
+        else:
+            is_super = item.is_super_table()
+            comments = _remove(item.value, path[1:], has_header=not is_super)
+            if is_super and all(inner is None for inner, _ in item.value.body):
+                del container.body[index]
+            else:
+                index += 1
+        if has_header:
+            container.body[index:index] = comments
+        else:
+            left = comments + left
+    return left
+
+
+def _comments_at_end(table: Table) -> list[tuple[Key | None, Item]]:
+    from tomlkit.items import Comment, Table, Whitespace
+
+    body = table.value.body
+    if body and isinstance(body[-1][1], Table):
+        return _comments_at_end(body[-1][1])
+    start = len(body)
+    while start and isinstance(body[start - 1][1], Comment | Whitespace):
+        start -= 1
+    first = next((n for n in range(start, len(body)) if isinstance(body[n][1], Comment)), len(body))
+    return body[first:]
+
+
+def _read(text: str) -> dict[str, Any]:
+    if len(text) > MAX_CHARACTERS:
+        raise NotEditable(f"it has more than {MAX_CHARACTERS} characters")
+    try:
+        return read_toml(text)
+    except TextError as error:
+        raise NotEditable(f"it is not TOML{f' at line {error.line}' if error.line else ''}") from None
+
+
+def _parse(text: str) -> TOMLDocument:
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        return tomlkit.parse(text.replace("\r\n", "\n") if _has_only_crlf(text) else text)
+    except (TOMLKitError, RecursionError, ValueError):  # it reads a little less than tomllib
+        raise NotEditable("it has a form that cannot be edited") from None
+
+
+def _has_only_crlf(text: str) -> bool:
+    return 0 < text.count("\r\n") == text.count("\n")
+
+
+def _with_newlines_of(text: str, changed: str) -> str:
+    return changed.replace("\n", "\r\n") if _has_only_crlf(text) else changed
+
+
+def _plain(values: Values) -> dict[str, str | list[str]]:
+    return {key: value if isinstance(value, str) else list(value) for key, value in values.items()}
+
+
+def _find(data: dict[str, Any], path: Sequence[str]) -> Any:
+    found: Any = data
+    for key in path:
+        if not isinstance(found, dict):
+            raise NotEditable(f"there is no table where {key!r} belongs")
+        if key not in found:
+            return None
+        found = found[key]
+    return found
+
+
+def _with(data: dict[str, Any], path: Sequence[str], value: dict[str, Any]) -> dict[str, Any]:
+    if not path:
+        return value
+    return {**data, path[0]: _with(data.get(path[0], {}), path[1:], value)}
+
+
+def _without(data: dict[str, Any], path: Sequence[str], *, keep_empty: bool = False) -> dict[str, Any]:
+    """Without the table; one around it that only its header made goes, one that has a header of its own stays."""
+    if len(path) > 1:
+        rest = _without(data[path[0]], path[1:], keep_empty=keep_empty)
+        if rest or keep_empty:
+            return {**data, path[0]: rest}
+    return {key: value for key, value in data.items() if key != path[0]}
+
+
+def _checked(text: str, *expected: dict[str, Any]) -> str:
+    try:
+        is_right = read_toml(text) in expected
+    except TextError:
+        is_right = False
+    if not is_right:
+        raise NotEditable("the text cannot be changed without touching other parts of it")
+    return text

@@ -1,0 +1,62 @@
+"""A call that failed is repeated where that may help, and no longer than its time allows."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from contextive.errors import UpstreamError
+from contextive.retry import Failure, Retries, with_retries, with_retries_async
+
+FAULT = Failure(UpstreamError("down"), may_pass=True)
+
+
+def test_the_first_attempt_that_succeeds_is_the_answer_and_pauses_grow() -> None:
+    outcomes: Iterator[str | Failure] = iter([FAULT, FAULT, "up"])
+    pauses: list[float] = []
+    assert with_retries(lambda: next(outcomes), Retries(4, 1.0), pauses.append) == "up"
+    assert 0.5 <= pauses[0] <= 1.0 <= pauses[1] <= 2.0
+
+
+def test_attempts_that_are_awaited_follow_the_same_rules() -> None:
+    outcomes: Iterator[str | Failure] = iter([FAULT, "up"])
+    pauses: list[float] = []
+
+    async def attempt() -> str | Failure:
+        return next(outcomes)
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    assert asyncio.run(with_retries_async(attempt, Retries(4, 1.0), sleep)) == "up"
+    assert len(pauses) == 1
+
+
+@pytest.mark.parametrize(
+    ("failure", "retries", "attempts"),
+    [
+        (FAULT, Retries(3, 0.0), 3),
+        (Failure(UpstreamError("down")), Retries(3, 0.0), 1),
+        (FAULT, Retries(3, 60.0, ends=time.monotonic()), 1),
+    ],
+    ids=["the last attempt", "a failure that stays", "no time for another pause"],
+)
+def test_the_error_of_the_last_attempt_is_raised(failure: Failure, retries: Retries, attempts: int) -> None:
+    made: list[None] = []
+
+    def attempt() -> str | Failure:
+        made.append(None)
+        return failure
+
+    with pytest.raises(UpstreamError, match="down"):
+        with_retries(attempt, retries, lambda _: None)
+    assert len(made) == attempts
+
+
+def test_a_pause_that_the_service_asks_for_is_kept_up_to_the_longest_one() -> None:
+    asked = Failure(UpstreamError("busy"), may_pass=True, retry_after_seconds=7.0)
+    assert Retries(2, 1.0).pause_after(asked) == 7.0
+    assert Retries(2, 1.0, longest_pause_seconds=3.0).pause_after(asked) == 3.0
