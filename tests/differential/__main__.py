@@ -56,6 +56,9 @@ class _Session:
             number += 1
         shown = ", ".join(f"{count} {kind}" for kind, count in sorted(self._counts.items()))
         print(f"{number - seed} projects from seed {seed}: {shown or 'none'}; {found} differ.")
+        if self._counts["succeed"] + self._counts["fail"] == 0:
+            print("Nothing was compared: this duvet ends no run properly.", file=sys.stderr)
+            return 2
         return 1 if found else 0
 
     def compare(self, project: Project, *, counted: bool = True) -> Difference | None:

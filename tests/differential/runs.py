@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from contextive.errors import ConfigError, ContextiveError
@@ -63,7 +64,7 @@ def run_both(project: Project, duvet: str) -> tuple[Outcome, Outcome]:
 
 
 def run_duvet(root: Path, duvet: str) -> Outcome:
-    command = [duvet, "report", "--json", JSON_V1, "--json-v2", JSON_V2]
+    command = [duvet, "report", "--json", JSON_V1, *(("--json-v2", JSON_V2) if _writes_json_v2(duvet) else ())]
     command += ["--blob-link", BLOB_LINK, "--issue-link", ISSUE_LINK, "--lcov", LCOV]
     environ = {"PATH": os.environ.get("PATH", ""), "NO_COLOR": "1", "DUVET_INTERNAL_CI_SNAPSHOT": SNAPSHOT}
     (root / "out").mkdir(exist_ok=True)
@@ -81,6 +82,13 @@ def run_duvet(root: Path, duvet: str) -> Outcome:
         outcome.failures.update(_failures(errors))
     outcome.read_reports(root)
     return outcome
+
+
+@cache
+def _writes_json_v2(duvet: str) -> bool:
+    """Whether this version of duvet has version 2 of the JSON report; the release 0.4.2 does not."""
+    done = subprocess.run([duvet, "report", "--help"], capture_output=True, timeout=60, check=False)
+    return b"--json-v2" in done.stdout
 
 
 _BLOCK = re.compile(r"×(.*?)(?=×|╰─▶ encountered|\Z)", re.DOTALL)

@@ -20,11 +20,14 @@ from tests.running import clean_environment
 WARM_SECONDS = 5 * 0.020
 EDIT_SECONDS = 5 * 0.060
 MEMORY_MB = 250
+# Not `ru_maxrss`, which a new process inherits from the one that started it.
 REPORT = (
-    "import resource\n"
+    "import re\n"
+    "from pathlib import Path\n"
     "from contextive.cli import run\n"
     "assert run(['report'], program='duvet') == 0\n"
-    "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)\n"
+    "status = Path('/proc/self/status').read_text()\n"
+    "print(int(re.search(r'VmHWM:\\s+(\\d+) kB', status)[1]) // 1024)\n"
 )
 
 
@@ -58,7 +61,7 @@ def test_a_call_on_an_unchanged_project_and_one_after_an_edit_are_quick(project:
     assert _least_seconds(lambda: service.view().catalog.uncited) < WARM_SECONDS
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the peak is counted in kilobytes on Linux")
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read from /proc")
 def test_a_report_on_a_large_project_stays_within_its_memory(project: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", REPORT],
@@ -69,4 +72,4 @@ def test_a_report_on_a_large_project_stays_within_its_memory(project: Path) -> N
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) < MEMORY_MB
+    assert 10 < int(done.stdout) < MEMORY_MB
