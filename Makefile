@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 .PHONY: help setup demo test retest lint fix bench fuzz soak durability attacks blackbox differential conformance docs schema golden badge lock bundle clean
 
 help:  ## Show the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+	@sed -nE -e 's/^##@ (.*)/\n\1/p' -e 's/^([a-z]+):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/python3" >&2; exit 1; }
@@ -16,7 +16,9 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(STAMP)
 
-setup: $(STAMP)  ## Make .venv with the exact versions of requirements.lock
+##@ Daily
+
+setup: $(STAMP)  ## Create .venv with the exact versions of requirements.lock
 
 demo: $(STAMP)  ## Index the example and play a real MCP session on it
 	$(BIN)/contextive-mcp demo
@@ -36,9 +38,48 @@ lint: $(STAMP)  ## Format check, lint and strict types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-fix: $(STAMP)  ## Format and mend what can be mended
+fix: $(STAMP)  ## Format the code and apply automatic fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+golden: $(STAMP)  ## Rewrite the golden files; read the diff before you commit
+	$(BIN)/python tools/declared.py
+	CONTEXTIVE_GOLDEN=write $(BIN)/python -m pytest tests/golden
+
+schema: $(STAMP)  ## Regenerate what packs declare, the configuration schema, and the pages of both
+	$(BIN)/python tools/declared.py
+	$(BIN)/contextive-mcp schema --output docs/config.schema.json
+	$(BIN)/python tools/config_page.py
+	$(BIN)/python tools/tools_page.py
+
+badge: $(STAMP)  ## Rewrite the README's badge: how many of our own requirements are implemented and tested
+	$(BIN)/duvet report --badge docs/badge.svg
+
+docs: $(STAMP)  ## Build the documentation as a site, in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "Its first page is site/index.html. To search in it: $(BIN)/python -m http.server --bind 127.0.0.1 --directory site"
+
+clean:  ## Remove what the other targets made
+	rm -rf $(VENV) .node .mypy_cache .ruff_cache .pytest_cache dist site
+
+##@ Release
+
+lock:  ## Resolve the newest versions inside the bounds into requirements.lock
+	$(PYTHON) tools/lock.py
+
+bundle: $(STAMP)  ## Write dist/*.mcpb, which desktop clients install with a click
+	$(BIN)/python tools/bundle.py dist
+
+conformance: $(STAMP)  ## Run the official MCP conformance suite (needs npm)
+	$(BIN)/python -m tests.conformance
+
+blackbox: $(STAMP)  ## Run the cases of real systems in the directory that BLACKBOX_CASES names
+	$(BIN)/python -m pytest tests/blackbox
+
+differential: $(STAMP)  ## Compare with the real duvet that DUVET_RS names, on generated projects
+	$(BIN)/python -m tests.differential
+
+##@ Laboratory: long runs, not part of the tests
 
 bench: $(STAMP)  ## Measure, each figure beside its anchor
 	$(BIN)/python -m benchmarks
@@ -54,38 +95,3 @@ durability: $(STAMP)  ## Kill, fill and damage at every write, and ten thousand 
 
 attacks: $(STAMP)  ## Fire at full size: a million files, a hundred thousand notes, links and names of tools
 	ATTACKS=full $(BIN)/python -m pytest -s tests/attacks/test_i_limits.py tests/attacks/test_e_injection.py
-
-blackbox: $(STAMP)  ## Run the cases of real systems that stand in ../shared, where they are there
-	$(BIN)/python -m pytest tests/blackbox
-
-differential: $(STAMP)  ## Compare with the real duvet at $$DUVET_RS on generated projects
-	$(BIN)/python -m tests.differential
-
-conformance: $(STAMP)  ## Run the official MCP conformance suite (needs npm)
-	$(BIN)/python -m tests.conformance
-
-schema: $(STAMP)  ## Write what is generated: what packs declare, the configuration schema, and the pages of both
-	$(BIN)/python tools/declared.py
-	$(BIN)/contextive-mcp schema --output docs/config.schema.json
-	$(BIN)/python tools/config_page.py
-	$(BIN)/python tools/tools_page.py
-
-docs: $(STAMP)  ## Build the documentation as a site, in site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
-	@echo "Its first page is site/index.html. To search in it: $(BIN)/python -m http.server --bind 127.0.0.1 --directory site"
-
-golden: $(STAMP)  ## Write the golden files anew; read the diff before you commit
-	$(BIN)/python tools/declared.py
-	CONTEXTIVE_GOLDEN=write $(BIN)/python -m pytest tests/golden
-
-badge: $(STAMP)  ## Write the badge of the README anew: how many of our own promises are kept and tested
-	$(BIN)/duvet report --badge docs/badge.svg
-
-lock:  ## Resolve the newest versions inside the bounds into requirements.lock
-	$(PYTHON) tools/lock.py
-
-bundle: $(STAMP)  ## Write dist/*.mcpb, which desktop clients install with a click
-	$(BIN)/python tools/bundle.py dist
-
-clean:  ## Remove what the other targets made
-	rm -rf $(VENV) .node .mypy_cache .ruff_cache .pytest_cache dist site

@@ -1,4 +1,4 @@
-"""The integration cases of duvet itself, run through our command. They stand beside the project and are skipped without."""
+"""The integration cases of duvet itself, run through our command. Skipped without the cases."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from typing import Any
 
 import pytest
 
+from tests.blackbox import FOLDER, skip_without_cases
 from tests.running import clean_environment
 
-CASES_FILE = Path(__file__).resolve().parents[3] / "shared" / "blackbox" / "duvet_integration_cases.json"
-CASES: list[dict[str, Any]] = json.loads(CASES_FILE.read_text(encoding="utf-8")) if CASES_FILE.exists() else []
+CASES_FILE = FOLDER / "duvet_integration_cases.json"
+CASES: list[dict[str, Any]] = json.loads(CASES_FILE.read_text(encoding="utf-8")) if FOLDER.is_dir() else []
 NEEDS_NETWORK = {"init-quick-start"}
 COMMAND = [sys.executable, "-c", "from contextive.cli import duvet_main; duvet_main()"]
 
-pytestmark = pytest.mark.skipif(not CASES, reason="the black-box cases are not beside the project")
+pytestmark = skip_without_cases
 
 
 def _run(case: dict[str, Any], folder: Path) -> tuple[int, str]:

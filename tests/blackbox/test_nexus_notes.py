@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from contextive.ingest.notes_service import NotesService
 from contextive.notes.slug import slugify
+from tests.blackbox import FOLDER, skip_without_cases
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "blackbox" / "nexus_codex_notes.json"
+DATA = FOLDER / "nexus_codex_notes.json"
 
-pytestmark = pytest.mark.skipif(not DATA.is_file(), reason="the black-box cases are not beside the project")
+pytestmark = skip_without_cases
 
 
 def _data() -> dict[str, Any]:
@@ -21,7 +21,7 @@ def _data() -> dict[str, Any]:
     return found
 
 
-TITLES = [note["title"] for note in _data()["notes"]] if DATA.is_file() else []
+TITLES = [note["title"] for note in _data()["notes"]] if FOLDER.is_dir() else []
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +59,6 @@ def test_the_connections_of_a_note_are_as_expected(service: NotesService, title:
     ]
 
 
-@pytest.mark.parametrize("given", _data()["notes"] if DATA.is_file() else [], ids=TITLES)
+@pytest.mark.parametrize("given", _data()["notes"] if FOLDER.is_dir() else [], ids=TITLES)
 def test_the_content_of_a_note_is_what_was_written(service: NotesService, given: dict[str, Any]) -> None:
     assert service.page(given["title"])[1].content == given["content"]

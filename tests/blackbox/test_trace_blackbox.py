@@ -15,18 +15,18 @@ from contextive.trace.extraction import extract_requirements
 from contextive.trace.snapshot import write_snapshot
 from contextive.trace.specification import Format, parse_specification
 from contextive.workspace.files import ProjectFiles
+from tests.blackbox import FOLDER, skip_without_cases
 
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "blackbox"
-EXPECTED = sorted((SHARED / "duvet_extract").glob("*.expected.json"))
-PROJECT = SHARED / "h3_annotations"
+EXPECTED = sorted((FOLDER / "duvet_extract").glob("*.expected.json"))
+PROJECT = FOLDER / "h3_annotations"
 
-pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="the black-box cases are not beside the project")
+pytestmark = skip_without_cases
 
 
 @pytest.mark.parametrize("expected", EXPECTED, ids=lambda path: path.name.split(".")[0])
 def test_the_requirements_of_a_real_specification_are_those_that_duvet_extracts(expected: Path) -> None:
     name = expected.name.split(".")[0]
-    (specification,) = (SHARED / "duvet_extract" / "specs").glob(f"{name}.*")
+    (specification,) = (FOLDER / "duvet_extract" / "specs").glob(f"{name}.*")
     text = specification.read_bytes().decode("utf-8")
     found = [
         {"section": section.id, "level": requirement.level.name, "quote": list(requirement.quote)}
