@@ -101,7 +101,9 @@ def _print_restored(restored: Restored, options: argparse.Namespace) -> None:
     if copy is not None:
         print(f"What was there before is in {copy.shown}.")
     if restored.set_aside:
-        print("The database that was there is damaged; it stands in damaged/ of the state directory.")
+        print(
+            "The database that was there could not be used; it is index.db.damaged-<time> in the state directory now."
+        )
     print("`contextive-mcp ingest` brings it in step with the files; `contextive-mcp verify` proves it.")
 
 

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contextive.errors import ContextiveError, Unavailable
+from contextive.errors import ContextiveError, ProjectMissing, Unavailable
 from contextive.ingest.settings import TURN_SECONDS, IngestRequest, IngestSettings, ReportSettings
 from contextive.workspace.shared_look import SharedLook
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from contextive.search.keeper import Keeper
     from contextive.search.service import SearchService, SearchSettings
     from contextive.store.protocol import Store
-    from contextive.store.values import AsOf, Run
+    from contextive.store.values import AsOf, Run, StoreCondition
 
 # Every server holds an index, and many never ask it anything: so what it is made of is imported where it is first used.
 
@@ -161,6 +161,16 @@ class Index:
         if self.embedder is not None and self._embedder is not None:
             with contextlib.suppress(ContextiveError):
                 self._embedder.wait(seconds)
+
+    def condition(self) -> StoreCondition:
+        """Whether the project is there and its index in order, and what to do where not. Cheap, and changes nothing."""
+        from contextive.store.opening import store_condition
+        from contextive.store.values import StoreCondition
+
+        if not self.settings.root.is_dir():
+            missing = ProjectMissing()
+            return StoreCondition(False, "project_missing", missing.message, missing.hint or "")
+        return store_condition(self.settings.state_dir)
 
     def as_of(self) -> AsOf:
         """The state that answers are made from now."""

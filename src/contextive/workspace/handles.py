@@ -17,6 +17,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from contextive.errors import ProjectMissing
+
 Identity = tuple[int, int]
 """Which file or directory it is, by whatever name."""
 
@@ -24,13 +26,19 @@ _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC",
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | _NO_LINK
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | _NO_LINK
-_NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 _TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp")
 _LEFT_BEHIND_SECONDS = 3600.0
 
 
 class NotRegular(OSError):
     """What stands there is a link, a directory, a pipe, a device: anything but a file of its own."""
+
+
+def require_project(root: Path) -> None:
+    """Raise where the directory of a project does not exist: it is not the same as a project without files."""
+    if not root.is_dir():
+        raise ProjectMissing
 
 
 def open_folder(path: Path) -> int:
@@ -134,7 +142,7 @@ def settle(folder: int, temporary: str, name: str, *, overwrite: bool) -> bool:
         if not overwrite:
             raise
     except OSError as failure:
-        if failure.errno not in _NO_HARD_LINKS:
+        if failure.errno not in NO_HARD_LINKS:
             raise
         try:
             os.close(os.open(name, _NEW, 0o666, dir_fd=folder))
