@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from contextive.errors import ContextiveError, Unavailable
-from contextive.store.opening import open_store
+from contextive.store.opening import open_store, store_condition
 from contextive.store.sqlite import schema
 from contextive.store.sqlite.directory import StateDirectory, mounted_kind
-from contextive.store.sqlite.salvage import set_aside
+from contextive.store.sqlite.salvage import renamed_files, set_aside
 from contextive.store.sqlite.store import SqliteStore
-from contextive.store.values import AuditEntry, Vote
+from contextive.store.values import AuditEntry, StoreCondition, Vote
 
 from .samples import embed, found_ids, near_ids, parsed, put, vector_of
 
@@ -168,14 +168,14 @@ def test_votes_survive_damage_in_derived_pages(tmp_path: Path) -> None:
         assert len(store.votes()) == 40
         assert [entry.tool for entry in store.audit(5)] == ["repair", "tool"]
         assert list(store.artifacts()) == []
-        assert any("damaged" in warning for warning in store.health()["warnings"])
-        assert len(list(tmp_path.glob("index.db.damaged-*"))) == 1
+        assert "none is lost" in store_condition(tmp_path).message
+        assert len(renamed_files(StateDirectory(tmp_path, read_only=True))) == 1
         assert list(store.verify()) == []
     with opened(tmp_path) as store:
-        assert any("none is lost" in warning for warning in store.health()["warnings"])
+        assert "none is lost" in store_condition(tmp_path).message
         with store.transaction() as writer:
             writer.clear_derived()
-        assert store.health()["warnings"] == []
+        assert store_condition(tmp_path) == StoreCondition(True, "ok")
 
 
 def test_damage_that_is_met_while_working_is_mended_by_the_next_call(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from contextive.trace.duvet_config import TraceSettings, parse_duvet_config
 from contextive.trace.target import Target, cached_path, normalise_url
 from contextive.workspace.files import FileText, ProjectFiles
 from contextive.workspace.folders import Folders
+from contextive.workspace.handles import require_project
 from contextive.workspace.shared_look import SharedLook
 
 logger = logging.getLogger(__name__)
@@ -103,6 +104,7 @@ class TraceService:
         return self._view
 
     def _look_again(self) -> None:
+        require_project(self.files.root)
         self._look_past(self._witness.unchanged())
         for _ in range(_MOST_LOOKS):
             if not self._witness.attend(self.files.known, self._folders.places):

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 _REBUILD = "Run contextive-mcp rebuild: what comes from files is made again, votes and history stay."
 _START_OVER = (
-    "End the servers of this project, then run contextive-mcp ingest: the file is set aside and made anew, with what can be "
-    "read of votes and history. contextive-mcp restore brings a backup back."
+    "Run contextive-mcp rebuild: it renames the file and builds it again, with the votes, runs and audit that are readable. "
+    "contextive-mcp restore brings a backup back."
 )
 _OLD_BACKUP_DAYS = 30
 _CATCH_UP_SECONDS = 3.0
@@ -39,9 +39,16 @@ def examine_index(loaded: LoadedConfig) -> Iterator[Finding]:
     if loaded.config.knowledge.gateway_url is not None:
         yield Finding("index", True, "A gateway answers for the index here.")
         return
+    from contextive.store.opening import store_condition
+
     folder = loaded.project / loaded.config.store.state_path
-    if not (folder / "index.db").exists():
+    condition = store_condition(folder)
+    if condition.reason_code == "absent":
         yield _missing(loaded)
+        return
+    if condition.message:
+        yield Finding("index", condition.ok, condition.message, condition.hint)
+    if not condition.is_searchable:
         return
     try:
         faults = list(_row_faults(folder))

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING
 from contextive.errors import ContextiveError
 from contextive.ingest.settings import IngestRequest
 from contextive.search.happenings import Observer, WatcherRan, nobody
+from contextive.workspace.handles import identity_of
 
 if TYPE_CHECKING:
     from contextive.search.index import Index
+    from contextive.store.protocol import Lease
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +45,8 @@ class Keeper:
         self.first_run_done = threading.Event()
         self.pending_files = 0
         self.state = "waiting"
+        self._identity: object = None
+        """Of the index at the end of the last run."""
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
@@ -80,15 +84,21 @@ class Keeper:
                 continue
             try:
                 self._run()
-                self._follow()
+                self._follow(lease)
             finally:
                 lease.release()
 
     def _run(self) -> bool:
         """Whether the index is in step now."""
+        from contextive.ingest.indexer import IndexReplaced
+
         self.state = "indexing"
         try:
             self._index.ingest(IngestRequest(profile="auto"), stop=self._stop, always_record=False)
+            self._identity = self._index.store.identity()
+        except IndexReplaced as error:
+            logger.warning("the run ended early: %s", error.sentence())
+            return False
         except (ContextiveError, OSError) as error:
             if not self._stop.is_set():
                 self._observer(WatcherRan(False))
@@ -102,11 +112,18 @@ class Keeper:
         self._embed.set()
         return True
 
-    def _follow(self) -> None:
-        """Run again whenever files change. Where the system cannot tell, look every few seconds."""
+    ##= docs/spec/knowledge.md#keeping-in-step
+    ##% A state directory that is removed while it is served MUST be built again without a restart.
+    def _follow(self, lease: Lease) -> None:
+        """Run again whenever files change, or the index was removed. Where the system cannot tell, look every few seconds.
+
+        Returns when the lease is lost with the state directory, or another directory took the place of the project: nobody
+        tells of changes in that one.
+        """
         from watchfiles import watch
 
         root, state_dir = self._index.settings.root, self._index.settings.state_dir
+        watched = identity_of(root)
         looked_at = float("-inf")
         is_behind = False
         try:
@@ -121,9 +138,11 @@ class Keeper:
                 yield_on_timeout=True,
                 raise_interrupt=False,
             ):
+                if not lease.is_held or identity_of(root) != watched:
+                    return
                 changes = [path for _change, path in seen if is_of_interest(root, path, state_dir)]
                 # The first tick looks again: a file may have been saved after the first run and before the watch.
-                if changes or is_behind or time.monotonic() - looked_at > _SWEEP_SECONDS:
+                if changes or is_behind or self._is_replaced() or time.monotonic() - looked_at > _SWEEP_SECONDS:
                     self.pending_files = len(changes) or self.pending_files
                     is_behind = not self._run()
                     looked_at = time.monotonic()
@@ -131,8 +150,15 @@ class Keeper:
             logger.warning(
                 "changes of files are not told by this system, so they are looked for: %s", type(error).__name__
             )
-            while not self._stop.wait(_POLL_SECONDS):
+            while not self._stop.wait(_POLL_SECONDS) and lease.is_held:
                 self._run()
+
+    def _is_replaced(self) -> bool:
+        """Whether the index was removed or rebuilt since the last run. One that cannot be used is reported by the run."""
+        try:
+            return self._index.store.identity() != self._identity
+        except ContextiveError:
+            return True
 
     def _keep_vectors(self) -> None:
         while True:

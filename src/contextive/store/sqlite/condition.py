@@ -51,7 +51,7 @@ def condition_of(state_dir: Path) -> StoreCondition:
     if repair is not None and repair.lost != 0:
         hint = "contextive-mcp restore brings a backup back; contextive-mcp rebuild ends this message."
         return StoreCondition(False, "repaired", repair.message, hint)
-    return StoreCondition(True, "ok")
+    return StoreCondition(True, "ok", repair.message if repair is not None else "")
 
 
 def recent_repair(connection: sqlite3.Connection) -> Repair | None:

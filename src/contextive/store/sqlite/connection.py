@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from contextive.errors import Unavailable
+from contextive.errors import ContextiveError, Unavailable
 from contextive.store.sqlite import faults
 from contextive.store.sqlite.directory import StateDirectory
 from contextive.store.sqlite.inspection import connect, inspect, inspect_opened
@@ -106,7 +106,7 @@ class Database:
         """Which file this is. It changes when another one was put in its place; what was remembered of it is void then."""
         return self._identity
 
-    def _follow_file(self) -> None:
+    def follow_file(self) -> None:
         """Open anew when the file was set aside, restored or removed by somebody else."""
         if self._closed:
             raise Unavailable("The index is closed.")
@@ -121,7 +121,7 @@ class Database:
 
     def reader(self) -> sqlite3.Connection:
         """This thread's connection for reading."""
-        self._follow_file()
+        self.follow_file()
         connection: sqlite3.Connection | None = getattr(self._threads, "connection", None)
         if connection is None:
             connection = self._connect("rw" if self.directory.is_writable else "ro")
@@ -205,7 +205,7 @@ class Database:
             raise Unavailable("The index is busy.", hint="Another call is writing; try again in a moment.")
         try:
             with self.failures_noticed():
-                self._follow_file()
+                self.follow_file()
                 self._writing_thread = threading.get_ident()
                 connection = self._writer_connection()
                 self._begin(connection)
@@ -284,7 +284,7 @@ class Database:
         if fault is faults.Fault.SUSPECT:
             if self._closed:
                 return Unavailable("The index is closed.")
-            if not self._is_damaged():
+            if not self._is_to_blame():
                 return faults.error_for(fault) if isinstance(error, sqlite3.Error) else error
             fault = faults.Fault.DAMAGE
         if fault is faults.Fault.DAMAGE:
@@ -304,14 +304,19 @@ class Database:
                 raise
             raise shown from error
 
-    def _is_damaged(self) -> bool:
-        """Whether the file is to blame, by an examination of all of it: a mistake of ours must not cost an index."""
+    def is_damaged(self, *, with_keys: bool = False) -> bool:
+        """Whether an examination of the whole file finds damage. What the system refuses is raised with a stable code."""
+        with faults.translated():
+            return is_damaged(self.directory.database, immutable=self._immutable, with_keys=with_keys)
+
+    def _is_to_blame(self) -> bool:
+        """Whether the file is the cause of an exception, and not a mistake of ours, which must not cost an index."""
         if time.monotonic() - self._found_sound_at < _SOUND_SECONDS:
             return False
         try:
-            if is_damaged(self.directory.database):
+            if self.is_damaged(with_keys=True):
                 return True
-        except (sqlite3.Error, OSError, MemoryError):
+        except (ContextiveError, OSError):
             return False
         self._found_sound_at = time.monotonic()
         return False

@@ -153,14 +153,14 @@ def inspect_opened(connection: sqlite3.Connection) -> Inspection:
     return Inspection("ready" if len(rows) == 1 else "damaged", version)
 
 
-def find_damage(connection: sqlite3.Connection) -> str | None:
-    """What is wrong with the pages, keys or values of a database; None for a sound one. Reads all of it."""
+def find_damage(connection: sqlite3.Connection, *, with_keys: bool) -> str | None:
+    """What is wrong with the pages or values of a database; None for a sound one. Reads all of it."""
     connection.execute("PRAGMA cell_size_check = ON")
     if inspect_opened(connection).kind == "damaged":
-        return "its schema was changed"
+        return "its schema or its state was changed"
     if connection.execute("PRAGMA integrity_check(1)").fetchall() != [("ok",)]:
         return "its pages are damaged"
-    if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
+    if with_keys and connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
         return "rows refer to rows that are missing"
     for table, condition in _conditions(connection):
         if connection.execute(f"SELECT 1 FROM {table} WHERE NOT ({condition}) LIMIT 1").fetchone() is not None:

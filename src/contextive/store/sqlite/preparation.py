@@ -79,11 +79,13 @@ def replace_unusable(directory: StateDirectory, wait_seconds: float) -> Repair |
         return _start_over(directory, found.message, lock)
 
 
-def is_damaged(path: Path) -> bool:
-    """Whether anything is wrong with the pages, keys or values of a database. Reads all of it."""
+def is_damaged(path: Path, *, immutable: bool = False, with_keys: bool = False) -> bool:
+    """Whether anything is wrong with the pages or values of a database, or with its keys if wished. Reads all of it."""
     try:
-        with contextlib.closing(connect(path)) as connection:
-            damage = find_damage(connection)
+        with contextlib.closing(connect(path, immutable=immutable)) as connection:
+            damage = find_damage(connection, with_keys=with_keys)
+        if damage is None and salvage.has_unreadable_rows(path):
+            damage = "a kept row cannot be read"
     except faults.EXCEPTIONS as error:
         if is_refusal(error):
             raise

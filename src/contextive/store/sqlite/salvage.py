@@ -152,6 +152,12 @@ def copy_kept_rows(damaged: Path, target: sqlite3.Connection, scratch: Path) -> 
     return Salvaged(saved, None if is_unknown else sum(len(read.unreadable) for read in tables.values()))
 
 
+def has_unreadable_rows(database: Path) -> bool:
+    """Whether a kept row of a database has a value that we did not write."""
+    with _opened(database, "ro") as source:
+        return any(_read_table(source, table).has_losses for table in KEPT_TABLES)
+
+
 @dataclass(slots=True)
 class _Read:
     """What could be read of a table."""

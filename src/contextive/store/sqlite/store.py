@@ -20,7 +20,6 @@ from contextive.knowledge.graph import Direction, Edge, Node
 from contextive.knowledge.symbol import Reference, Symbol
 from contextive.store.sqlite import lease, schema
 from contextive.store.sqlite.catalogue import Catalogue
-from contextive.store.sqlite.condition import recent_repair
 from contextive.store.sqlite.connection import Database
 from contextive.store.sqlite.directory import StateDirectory
 from contextive.store.sqlite.faults import Damaged
@@ -124,6 +123,11 @@ class SqliteStore:
     def snapshot(self) -> contextlib.AbstractContextManager[object]:
         return self._database.snapshot()
 
+    def identity(self) -> object:
+        with self._database.failures_noticed():
+            self._database.follow_file()
+        return self._database.identity
+
     def settle(self) -> None:
         """Bring the sidecars up to the present, however much that is."""
         self._lexical.settle(_SETTLING_SECONDS)
@@ -133,6 +137,8 @@ class SqliteStore:
     def acquire_lease(self, name: str, holder: str) -> lease.FileLease | None:
         if not self._directory.is_writable:
             raise Unavailable("The index is open for reading only.")
+        with self._database.failures_noticed():
+            self._database.follow_file()  # creates a state directory again that somebody removed
         return lease.acquire_lease(self._directory.path, name, holder)
 
     def lease_holder(self, name: str) -> str | None:
@@ -212,10 +218,6 @@ class SqliteStore:
                 f"The state directory is on a network file system ({self._database.network}): only one host may use it,"
                 " and writing is slower. A local directory is better."
             )
-        with self._database.snapshot() as connection:
-            repair = recent_repair(connection)
-        if repair is not None:
-            warnings.append(repair.message)
         return warnings
 
     def verify(self) -> Iterator[Discrepancy]:
