@@ -1,8 +1,8 @@
 """Random damage to every file of a state directory: each command says what is wrong, and `rebuild` puts it right.
 
 Bytes are flipped, ranges zeroed and ends cut off, at places that a seed decides, in the database, its log, the index of words,
-the vectors, the tokens and a backup. No command may end in a traceback, `rebuild` must succeed, and the votes that can be read must
-survive. `DURABILITY=full` makes more cases.
+the vectors, the tokens and a backup. No command may end in a traceback, `rebuild` must succeed, and the votes that can be read
+must survive. `DURABILITY=full` makes more cases.
 """
 
 from __future__ import annotations

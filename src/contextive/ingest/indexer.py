@@ -14,7 +14,8 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -259,14 +260,15 @@ class Indexer:
         if not request.dry_run:
             self._forget(plan.gone, tally)
         done = 0
-        for batch in self._batches(plan.suspects, surroundings, git_of, extra, stop):
-            self._check_same_index(index, lease)
-            if request.dry_run:
-                _count_dry(batch, ledger, parser_of, tally)
-            else:
-                self._write(batch, parser_of, ledger, tally, full=request.full)
-            done += len(batch)
-            progress("parse", done, len(plan.suspects))
+        with closing(self._batches(plan.suspects, surroundings, git_of, extra, stop)) as batches:
+            for batch in batches:
+                self._check_same_index(index, lease)
+                if request.dry_run:
+                    _count_dry(batch, ledger, parser_of, tally)
+                else:
+                    self._write(batch, parser_of, ledger, tally, full=request.full)
+                done += len(batch)
+                progress("parse", done, len(plan.suspects))
         if stop.is_set():
             raise TimedOut("The ingest run was stopped.", hint="What is done stays done; run it again to go on.")
         self._check_same_index(index, lease)
@@ -304,7 +306,7 @@ class Indexer:
         git_of: GitOf,
         extra: Mapping[str, tuple[Chunk, ...]],
         stop: threading.Event,
-    ) -> Iterator[list[_Looked]]:
+    ) -> Generator[list[_Looked], None, None]:
         """Files that were looked into, as many at once as one transaction should hold."""
         fingerprints = {file.path: file.fingerprint for file in suspects}
         reading, paths = self.reading(surroundings), list(fingerprints)

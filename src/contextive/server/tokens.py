@@ -35,7 +35,9 @@ PREFIX = "ctx_"
 _FILE = "tokens.json"
 _LOCK_SECONDS = 10.0
 _MAX_BYTES = 4_194_304
-_HINT = "Create or revoke a token to have the readable ones written again; else remove tokens.json and create them again."
+_HINT = (
+    "Create or revoke a token to have the readable ones written again; else remove tokens.json and create them again."
+)
 _OBJECT = re.compile(r"\{[^{}]{1,65536}\}")
 _NOT_A_TOKEN = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
 

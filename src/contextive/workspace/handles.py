@@ -35,6 +35,8 @@ class NotRegular(OSError):
     """What stands there is a link, a directory, a pipe, a device: anything but a file of its own."""
 
 
+##= docs/spec/host.md#errors
+##% A tool MUST answer with the code `project_missing` where the project directory does not exist any more.
 def require_project(root: Path) -> None:
     """Raise where the directory of a project does not exist: it is not the same as a project without files."""
     if not root.is_dir():
