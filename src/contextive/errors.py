@@ -22,7 +22,8 @@
     ├── ToolFailed               tool_failed             a step of a recipe or workflow failed
     ├── AssertFailed             assert_failed           a step gave another result than its recipe asserts
     ├── Unavailable              unavailable             a needed part is off or not ready
-    │   └── NoModel              no_model                no configured model fits the request
+    │   ├── NoModel              no_model                no configured model fits the request
+    │   └── ProjectMissing       project_missing         the project directory does not exist any more
     ├── CapabilityMissing        missing_client_capability   the client does not offer what the call needs of it
     ├── UpstreamError            upstream_error          another service that was called failed
     └── InternalError            internal_error          a fault of ours; details are in the log only
@@ -222,6 +223,18 @@ class NoModel(Unavailable):
     """No configured model fits the request."""
 
     code = "no_model"
+
+
+class ProjectMissing(Unavailable):
+    """The project directory does not exist any more."""
+
+    code = "project_missing"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The project directory does not exist any more.",
+            hint="Bring it back, or end this server and start one in the directory where the project is now.",
+        )
 
 
 class CapabilityMissing(ContextiveError):

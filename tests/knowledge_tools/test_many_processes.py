@@ -62,7 +62,7 @@ def test_writers_and_readers_do_not_disturb_each_other(repository: Path, open_ho
     assert run("verify") == "The index and the files agree.\n"
     index = open_host(repository).services.get(Index)
     kept = rows_of(index.store)
-    index.forget()
+    index.start_over()
     index.ingest(IngestRequest(full=True))
     assert rows_of(index.store) == kept
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from contextive.errors import ContextiveError, Unavailable
-from contextive.store.opening import open_store
+from contextive.store.opening import open_store, store_condition
 from contextive.store.sqlite import schema
 from contextive.store.sqlite.directory import StateDirectory, mounted_kind
-from contextive.store.sqlite.salvage import set_aside
+from contextive.store.sqlite.salvage import renamed_files, set_aside
 from contextive.store.sqlite.store import SqliteStore
-from contextive.store.values import AuditEntry, Vote
+from contextive.store.values import AuditEntry, StoreCondition, Vote
 
 from .samples import embed, found_ids, near_ids, parsed, put, vector_of
 
@@ -86,7 +86,7 @@ def test_an_index_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path: Path
     for read_only in (False, True):
         with pytest.raises(Unavailable, match="schema 99"):
             open_store(tmp_path, read_only=read_only)
-    assert not (tmp_path / "damaged").exists()
+    assert not list(tmp_path.glob("index.db.damaged-*"))
 
 
 @pytest.mark.parametrize(
@@ -126,10 +126,6 @@ def _spoil_header(file: Path) -> None:
     file.write_bytes(b"this is no database" + file.read_bytes()[19:])
 
 
-def _empty(file: Path) -> None:
-    file.write_bytes(b"")
-
-
 def _cut(file: Path) -> None:
     file.write_bytes(file.read_bytes()[: 10 * 4096 + 100])
 
@@ -141,8 +137,8 @@ def _fill_with_noise(file: Path) -> None:
 
 
 ##= docs/spec/knowledge.md#the-store
-##% A damaged database MUST be set aside and made anew, with the votes, runs and audit that can still be read.
-@pytest.mark.parametrize("spoil", [_spoil_header, _empty, _cut, _fill_with_noise])
+##% A damaged database MUST be renamed and rebuilt, with the votes, runs and audit that can still be read.
+@pytest.mark.parametrize("spoil", [_spoil_header, _cut, _fill_with_noise])
 def test_a_damaged_index_starts_over_and_says_so(tmp_path: Path, spoil: object) -> None:
     fill(tmp_path)
     assert callable(spoil)
@@ -170,13 +166,16 @@ def test_votes_survive_damage_in_derived_pages(tmp_path: Path) -> None:
         assert [item.subject for item in store.verify()] == ["database"]
     with opened(tmp_path) as store:
         assert len(store.votes()) == 40
-        assert len(store.audit(5)) == 1
+        assert [entry.tool for entry in store.audit(5)] == ["repair", "tool"]
         assert list(store.artifacts()) == []
-        assert any("damaged" in warning for warning in store.health()["warnings"])
-        assert (tmp_path / "damaged" / "index.db").exists()
+        assert "none is lost" in store_condition(tmp_path).message
+        assert len(renamed_files(StateDirectory(tmp_path, read_only=True))) == 1
         assert list(store.verify()) == []
     with opened(tmp_path) as store:
-        assert store.health()["warnings"] == []
+        assert "none is lost" in store_condition(tmp_path).message
+        with store.transaction() as writer:
+            writer.clear_derived()
+        assert store_condition(tmp_path) == StoreCondition(True, "ok")
 
 
 def test_damage_that_is_met_while_working_is_mended_by_the_next_call(tmp_path: Path) -> None:
@@ -269,11 +268,11 @@ def test_a_log_that_cannot_be_taken_away_is_told_in_words_of_ours(tmp_path: Path
 
 
 def test_a_busy_database_is_told_after_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from contextive.store.sqlite import connection as module
+    from contextive.store.sqlite import connection, inspection
 
     fill(tmp_path)
-    monkeypatch.setattr(module, "WAIT_SECONDS", 0.1)
-    monkeypatch.setattr(module, "_BUSY_MILLISECONDS", 10)
+    monkeypatch.setattr(connection, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(inspection, "BUSY_MILLISECONDS", 10)
     with (
         contextlib.closing(sqlite3.connect(tmp_path / "index.db", isolation_level=None)) as other,
         opened(tmp_path) as store,
@@ -318,19 +317,34 @@ def test_on_a_network_file_system_there_is_no_shared_log_and_a_warning(
         assert any("nfs4" in warning for warning in store.health()["warnings"])
 
 
-def test_a_log_that_was_set_aside_before_a_kill_stays_with_its_database(tmp_path: Path) -> None:
+def test_a_log_that_was_renamed_before_a_kill_stays_with_its_database(tmp_path: Path) -> None:
     directory = StateDirectory(tmp_path, read_only=False)
-    shelf = tmp_path / "damaged"
-    shelf.mkdir()
-    (shelf / "index.db-wal").write_bytes(b"its log")  # whoever brought it died before the database followed
+    name = "index.db.damaged-20260101T000000"
+    (tmp_path / f"{name}-wal").write_bytes(b"its log")  # the process that renamed it died before the database followed
     directory.database.write_bytes(b"the database")
-    (tmp_path / "index.db-wal").write_bytes(b"of somebody who looked at it meanwhile")
-    assert set_aside(directory) == shelf / "index.db"
-    assert {file.name: file.read_bytes() for file in shelf.iterdir()} == {
-        "index.db": b"the database",
-        "index.db-wal": b"its log",
+    (tmp_path / "index.db-wal").write_bytes(b"of a process that opened it meanwhile")
+    assert set_aside(directory) == tmp_path / name
+    assert {file.name: file.read_bytes() for file in tmp_path.glob("index.db*")} == {
+        name: b"the database",
+        f"{name}-wal": b"its log",
     }
-    assert list(tmp_path.glob("index.db*")) == []
     directory.database.write_bytes(b"the next one")
-    set_aside(directory)
-    assert {file.name: file.read_bytes() for file in shelf.iterdir()} == {"index.db": b"the next one"}
+    second = set_aside(directory)
+    assert second is not None
+    assert second.name > name
+    assert second.read_bytes() == b"the next one"
+
+
+##= docs/spec/knowledge.md#the-store
+##% Before a database is rebuilt, the old file MUST be renamed to `index.db.damaged-<time>`, of which the newest two stay.
+def test_the_newest_two_renamed_databases_are_kept(tmp_path: Path) -> None:
+    fill(tmp_path)
+    contents = [b"no database %d" % number * 100 for number in range(4)]
+    for content in contents:
+        for journal in tmp_path.glob("index.db-*"):
+            journal.unlink()
+        (tmp_path / "index.db").write_bytes(content)
+        with opened(tmp_path) as store:
+            assert list(store.verify()) == []
+    kept = sorted(tmp_path.glob("index.db.damaged-*"))
+    assert [file.read_bytes() for file in kept] == contents[2:]

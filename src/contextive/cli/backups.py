@@ -104,7 +104,9 @@ def _print_restored(restored: Restored, options: argparse.Namespace) -> None:
     if copy is not None:
         print_line(f"What was there before is in {copy.shown}.")
     if restored.set_aside:
-        print_line("The database that was there is damaged; it stands in damaged/ of the state directory.")
+        print_line(
+            "The database that was there could not be used; it is index.db.damaged-<time> in the state directory now."
+        )
     print_line("`contextive-mcp ingest` brings it in step with the files; `contextive-mcp verify` proves it.")
 
 

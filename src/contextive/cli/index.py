@@ -56,9 +56,11 @@ def configure_rebuild(parser: argparse.ArgumentParser) -> None:
 ##= docs/spec/knowledge.md#the-store
 ##% The command `rebuild` MUST start over from the files and keep what only the store holds.
 def run_rebuild(options: argparse.Namespace) -> int:
-    """Forget all that comes from the files, and index them again. Runs, votes, reports and the audit stay."""
+    """Remove all that comes from the files, and index them again. Runs, votes, reports and the audit stay."""
     with _index(options) as index:
-        index.forget()
+        repair = index.start_over()
+        if repair is not None:
+            print_line(repair.message, file=sys.stderr)
         return _ingest(index, options, full=True)
 
 

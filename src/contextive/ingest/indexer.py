@@ -14,7 +14,8 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -59,6 +60,10 @@ Progress = Callable[[str, int, int], None]
 
 class AnotherRun(Unavailable):
     """Another process makes a run, and it lasts."""
+
+
+class IndexReplaced(Unavailable):
+    """The index is another one than at the start of the run."""
 
 
 class LayerSource(Protocol):
@@ -169,7 +174,7 @@ class Indexer:
             place.release()
         try:
             with collected_less_often():
-                return self._run(request, progress, stop)
+                return self._run(request, progress, stop, lease)
         finally:
             lease.release()
 
@@ -225,8 +230,11 @@ class Indexer:
 
     ##= docs/spec/gateway.md#km-ingest-trigger
     ##% With `dry_run` nothing MUST be written.
-    def _run(self, request: IngestRequest, progress: Progress, stop: threading.Event) -> Outcome:
+    def _run(
+        self, request: IngestRequest, progress: Progress, stop: threading.Event, lease: Lease | None = None
+    ) -> Outcome:
         started, clock = time.time(), time.monotonic()
+        index = self._store.identity()
         progress("discover", 0, 0)
         discovery = self.discover()
         head = git_head(self._root)
@@ -254,15 +262,18 @@ class Indexer:
             remove_leftovers_below(self._root, discovery.unfinished)
             self._forget(plan.gone, tally)
         done = 0
-        for batch in self._batches(plan.suspects, surroundings, git_of, extra, stop):
-            if request.dry_run:
-                _count_dry(batch, ledger, parser_of, tally)
-            else:
-                self._write(batch, parser_of, ledger, tally, full=request.full)
-            done += len(batch)
-            progress("parse", done, len(plan.suspects))
+        with closing(self._batches(plan.suspects, surroundings, git_of, extra, stop)) as batches:
+            for batch in batches:
+                self._check_same_index(index, lease)
+                if request.dry_run:
+                    _count_dry(batch, ledger, parser_of, tally)
+                else:
+                    self._write(batch, parser_of, ledger, tally, full=request.full)
+                done += len(batch)
+                progress("parse", done, len(plan.suspects))
         if stop.is_set():
             raise TimedOut("The ingest run was stopped.", hint="What is done stays done; run it again to go on.")
+        self._check_same_index(index, lease)
         if not request.dry_run:
             self._retime(head, plan.unchanged, git_of, ledger)
             looked = _marks(outside, extra) if layers_moved or not plan.is_empty else {}
@@ -283,6 +294,13 @@ class Indexer:
         )
         return Outcome(run, tuple(tally.changed), len(plan.unchanged), removed, request.dry_run)
 
+    ##= docs/spec/knowledge.md#keeping-in-step
+    ##% A run whose index is removed or replaced MUST end with a reason.
+    def _check_same_index(self, index: object, lease: Lease | None) -> None:
+        """End a run whose plan was made for another index: what it calls unchanged is not in this one."""
+        if self._store.identity() != index or (lease is not None and not lease.is_held):
+            raise IndexReplaced("The index was removed or rebuilt during the run.", hint="Run it again.")
+
     def _batches(
         self,
         suspects: Sequence[FoundFile],
@@ -290,7 +308,7 @@ class Indexer:
         git_of: GitOf,
         extra: Mapping[str, tuple[Chunk, ...]],
         stop: threading.Event,
-    ) -> Iterator[list[_Looked]]:
+    ) -> Generator[list[_Looked], None, None]:
         """Files that were looked into, as many at once as one transaction should hold."""
         fingerprints = {file.path: file.fingerprint for file in suspects}
         reading, paths = self.reading(surroundings), list(fingerprints)

@@ -18,6 +18,7 @@ from contextive.workspace.files import FileText, ProjectFiles, ancestors
 from contextive.workspace.first_commits import first_commits, history_mark
 from contextive.workspace.folders import Folders
 from contextive.workspace.globs import Glob
+from contextive.workspace.handles import require_project
 
 DEFAULT_PATHS = ("notes/**/*.md",)
 _FEED_SECONDS = 30.0
@@ -72,6 +73,7 @@ class NotesService:
     ##% A note that was saved before a call MUST be seen in the answer to that call.
     def view(self) -> NotesView:
         """The notes now. Cheap when nothing changed."""
+        require_project(self.root)
         with self._lock:
             changed = self._refresh()
             changed |= self._date()

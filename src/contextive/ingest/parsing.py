@@ -160,6 +160,7 @@ class _Worker:
                     return
                 for outcome in self._batch(reading, list(batch)):
                     if not _put(done, outcome, ending):
+                        self.end()  # it still answers for a run that is over, and the next one must not get that
                         return
         except (OSError, ValueError) as error:  # a ValueError says that a pipe was closed under our hands
             _put(done, OSError(str(error)), ending)

@@ -17,6 +17,7 @@ from contextive.trace.duvet_config import TraceSettings, parse_duvet_config
 from contextive.trace.target import Target, cached_path, normalise_url
 from contextive.workspace.files import FileText, ProjectFiles
 from contextive.workspace.folders import Folders
+from contextive.workspace.handles import require_project
 from contextive.workspace.shared_look import SharedLook
 
 logger = logging.getLogger(__name__)
@@ -99,6 +100,7 @@ class TraceService:
         return self._view
 
     def _refresh(self) -> None:
+        require_project(self.files.root)
         self._folders = self._folders.look_again()
         state = self._current_project().read(self._folders)
         if self._view is None or self._view.state is not state:

@@ -62,13 +62,18 @@ def _configuration(loaded: LoadedConfig) -> Finding:
 
 
 def _state(project: Path, loaded: LoadedConfig) -> Finding:
-    from contextive.store.sqlite.directory import write_problem
+    from contextive.store.opening import store_condition
+    from contextive.store.sqlite.directory import write_error
 
     folder = project / loaded.config.store.state_path
     nearest = next(path for path in (folder, *folder.parents) if path.is_dir())
-    if problem := write_problem(nearest):
+    if folder.exists():
+        condition = store_condition(folder)
+        if condition.reason_code in ("read_only", "full", "unreachable"):
+            return Finding("state", False, condition.message, condition.hint)
+    if error := write_error(nearest):
         remedy = "Free some space, or set store.statePath to a directory that can be written."
-        return Finding("state", False, problem, remedy)
+        return Finding("state", False, f"The state directory cannot be written ({error.strerror}).", remedy)
     free = shutil.disk_usage(nearest).free
     shown = f"{free / 1e9:.0f} GB" if free >= 1e10 else f"{free / 1e6:.0f} MB"
     return Finding("state", True, f"The state directory can be written; {shown} are free.")

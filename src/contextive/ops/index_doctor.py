@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 
 _REBUILD = "Run contextive-mcp rebuild: what comes from files is made again, votes and history stay."
 _START_OVER = (
-    "End the servers of this project, then run contextive-mcp ingest: the file is set aside and made anew, with what can be "
-    "read of votes and history. contextive-mcp restore brings a backup back."
+    "Run contextive-mcp rebuild: it renames the file and builds it again, with the votes, runs and audit that are readable. "
+    "contextive-mcp restore brings a backup back."
 )
 _SHARED_CHECKS = frozenset({"repair", "watcher"})
 """Checks of the server's health that are reported here as they are."""
+_REPORTED_ELSEWHERE = frozenset({"read_only", "full", "repaired"})
+"""Conditions of the store that the findings `state` and `repair` report."""
 _OLD_BACKUP_DAYS = 30
 _CATCH_UP_SECONDS = 3.0
 _LOOK_SECONDS = 0.5
@@ -43,10 +45,18 @@ def examine_index(loaded: LoadedConfig) -> Iterator[Finding]:
     if loaded.config.knowledge.gateway_url is not None:
         yield Finding("index", True, "A gateway answers for the index here.")
         return
+    from contextive.store.opening import store_condition
+
     folder = loaded.project / loaded.config.store.state_path
-    if not (folder / "index.db").exists():
+    condition = store_condition(folder)
+    if condition.reason_code == "absent":
         missing = no_index_yet(loaded.config.knowledge.auto_ingest)
         yield Finding(missing.name, missing.ok, missing.detail, missing.remedy)
+        return
+    if condition.message and condition.reason_code not in _REPORTED_ELSEWHERE:
+        remedy = _START_OVER if condition.reason_code == "damaged" else condition.hint
+        yield Finding("index", condition.ok, condition.message, remedy)
+    if not condition.is_searchable:
         return
     try:
         faults = list(_row_faults(folder))

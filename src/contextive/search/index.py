@@ -17,9 +17,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contextive.errors import ContextiveError, Unavailable
+from contextive.errors import ContextiveError, ProjectMissing, Unavailable
 from contextive.ingest.settings import TURN_SECONDS, IngestRequest, IngestSettings, ReportSettings
 from contextive.store.values import STATE_VECTOR_MODEL
+from contextive.workspace.handles import require_project
 from contextive.workspace.shared_look import SharedLook
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from contextive.search.keeper import Keeper
     from contextive.search.service import SearchService, SearchSettings
     from contextive.store.protocol import Store
-    from contextive.store.values import AsOf, Run
+    from contextive.store.values import AsOf, Repair, Run, StoreCondition
 
 # Every server holds an index, and many never ask it anything: so what it is made of is imported where it is first used.
 
@@ -43,6 +44,7 @@ logger = logging.getLogger(__name__)
 
 _FIRST_RUN_WAIT_SECONDS = 5.0
 _LOAD_WAIT_SECONDS = 20.0
+_ROWS_LOOK_SECONDS = 0.05
 _IDLE_SECONDS = 20.0
 
 
@@ -103,6 +105,8 @@ class Index:
         self._pool: ParserPool | None = None
         self._idle: threading.Timer | None = None
         self._keeper: Keeper | None = None
+        self._was_filled = False
+        """Whether the index was seen with rows: one without any was then removed, and is not a new one."""
         self.running: tuple[str, int, int] | None = None
         """Phase, done and total of the run that this process makes just now."""
 
@@ -112,7 +116,7 @@ class Index:
             if self._store is None:
                 from contextive.store.opening import open_store
 
-                self._store = open_store(self.settings.state_dir)
+                self._store = open_store(self.settings.state_dir, project=self.settings.root)
             return self._store
 
     @property
@@ -163,6 +167,16 @@ class Index:
             with contextlib.suppress(ContextiveError):
                 self._embedder.wait(seconds)
 
+    def condition(self) -> StoreCondition:
+        """Whether the project is there and its index in order, and what to do where not. Cheap, and changes nothing."""
+        from contextive.store.opening import store_condition
+        from contextive.store.values import StoreCondition
+
+        if not self.settings.root.is_dir():
+            missing = ProjectMissing()
+            return StoreCondition(False, "project_missing", missing.message, missing.hint or "")
+        return store_condition(self.settings.state_dir)
+
     def as_of(self) -> AsOf:
         """The state that answers are made from now."""
         return self.with_pending(self.store.as_of())
@@ -176,12 +190,22 @@ class Index:
     ##% Where no server keeps the index, a file that was saved before a call MUST be seen in the answer to that call.
     def be_fresh(self) -> None:
         """Without a keeper the files are looked at now. With one, the very first run is waited for, but not for long."""
+        require_project(self.settings.root)
         if self._is_served:
             self.keep()
         if self._keeper is None:
             self._look.take(self._catch_up)
-        elif not self._keeper.first_run_done.is_set() and not self.store.generation():
-            self._keeper.first_run_done.wait(_FIRST_RUN_WAIT_SECONDS)
+        elif self.store.generation():
+            self._was_filled = True
+        else:
+            self._wait_for_rows(self._keeper)
+
+    def _wait_for_rows(self, keeper: Keeper) -> None:
+        """Wait a moment for the first run; also for that of an index that was removed, whichever process makes it."""
+        deadline = time.monotonic() + _FIRST_RUN_WAIT_SECONDS
+        keeper.first_run_done.wait(_FIRST_RUN_WAIT_SECONDS)
+        while self._was_filled and not self.store.generation() and time.monotonic() < deadline:
+            time.sleep(_ROWS_LOOK_SECONDS)
 
     def ingest(
         self,
@@ -195,6 +219,7 @@ class Index:
         """Make a run, record it with its reports, and give what it came to."""
         from contextive.ingest.collecting import collected_less_often
         from contextive.search.happenings import RunEnded
+        from contextive.store.sqlite.faults import Damaged
 
         started = time.monotonic()
         indexer = self.indexer()
@@ -205,7 +230,11 @@ class Index:
             progress(phase, done, total)
 
         try:
-            outcome = indexer.run(request, progress=tell, stop=stop, wait_seconds=wait_seconds)
+            try:
+                outcome = indexer.run(request, progress=tell, stop=stop, wait_seconds=wait_seconds)
+            except Damaged:
+                # The next use of the store rebuilds it; what comes from the files is then all to be indexed again.
+                outcome = indexer.run(request, progress=tell, stop=stop, wait_seconds=wait_seconds)
         except ContextiveError:
             if not (request.dry_run or (stop is not None and stop.is_set())):
                 self._observer(RunEnded(request.profile, time.monotonic() - started, None))
@@ -314,12 +343,6 @@ class Index:
             shown["keeper"] = self._keeper.state
         return shown
 
-    def state_problem(self) -> str:
-        """Why nothing can be written to the state directory; empty if it can."""
-        from contextive.store.sqlite.directory import write_problem
-
-        return write_problem(self.settings.state_dir)
-
     def watcher_problem(self) -> str:
         """Why changed files are not indexed, by this process or by the one that follows the files; empty if they are."""
         from contextive.search.keeper import recorded_problem
@@ -364,10 +387,14 @@ class Index:
                 self._events = EventLog(self.store, self.settings.log_events, self._observer)
             return self._events
 
-    def forget(self) -> None:
-        """Take away all that comes from the files."""
+    def start_over(self) -> Repair | None:
+        """Remove all that comes from the files. A store that cannot be used is renamed and replaced; what was done then."""
+        from contextive.store.opening import replace_unusable_store
+
+        repair = replace_unusable_store(self.settings.state_dir, project=self.settings.root)
         with self.store.transaction() as writer:
             writer.clear_derived()
+        return repair
 
     def last_run(self, profile: str | None = None) -> Run | None:
         found = self.store.runs(1, profile)
@@ -385,5 +412,7 @@ class Index:
             self.ingest(IngestRequest(profile="auto"), wait_seconds=0.0, always_record=False)
         except AnotherRun:
             logger.debug("another process is indexing")
+        except ProjectMissing:
+            raise
         except Unavailable as error:
             logger.warning("answers come from the index as it is, which could not be renewed: %s", error.sentence())

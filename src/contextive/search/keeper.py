@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 from contextive.errors import ContextiveError, Unavailable
 from contextive.ingest.settings import IngestRequest
 from contextive.search.happenings import Observer, WatcherRan, nobody
+from contextive.workspace.handles import identity_of
 
 if TYPE_CHECKING:
     from contextive.search.index import Index
-    from contextive.store.protocol import Store
+    from contextive.store.protocol import Lease, Store
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +53,8 @@ class Keeper:
         """Why changed files may not be indexed; empty while they are."""
         self.embedding_problem = ""
         """Why embeddings are not computed; empty while they are."""
+        self._identity: object = None
+        """Of the index at the end of the last run."""
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
@@ -89,7 +92,7 @@ class Keeper:
                 continue
             try:
                 self._run()
-                self._follow()
+                self._follow(lease)
             except Exception as error:  # a thread that ended here would leave the index behind the files unnoticed
                 logger.exception("the watcher failed and starts again")
                 self._failed(Unavailable(f"The watcher failed ({type(error).__name__})."))
@@ -98,9 +101,15 @@ class Keeper:
 
     def _run(self, known_problem: str = "") -> bool:
         """Whether the index is in step now. `known_problem` is what to report all the same after a run that worked."""
+        from contextive.ingest.indexer import IndexReplaced
+
         self.state = "indexing"
         try:
             self._index.ingest(IngestRequest(profile="auto"), stop=self._stop, always_record=False)
+            self._identity = self._index.store.identity()
+        except IndexReplaced as error:
+            logger.warning("the run ended early: %s", error.sentence())
+            return False
         except (ContextiveError, OSError) as error:
             if not self._stop.is_set():
                 self._observer(WatcherRan(False))
@@ -115,15 +124,19 @@ class Keeper:
         self._embed.set()
         return True
 
-    def _follow(self) -> None:
-        """Run again whenever files change, until the project directory is replaced by another one.
+    ##= docs/spec/knowledge.md#keeping-in-step
+    ##% A state directory that is removed while it is served MUST be built again without a restart.
+    def _follow(self, lease: Lease) -> None:
+        """Run again whenever files change, or the index was removed.
 
-        Where the system does not report changes, check the files every few seconds, and try to watch again after a while.
+        Returns when the lease is lost with the state directory, or the project directory is replaced by another one, which
+        the watch does not see. Where the system does not report changes, the files are checked every few seconds, and a
+        watch is tried again after a while.
         """
         from watchfiles import watch
 
         root, state_dir = self._index.settings.root, self._index.settings.state_dir
-        watched = _identity(root)
+        watched = identity_of(root)
         looked_at = float("-inf")
         is_behind = False
         try:
@@ -138,20 +151,27 @@ class Keeper:
                 yield_on_timeout=True,
                 raise_interrupt=False,
             ):
-                if _identity(root) != watched:
-                    return  # a watch stays with the directory that it was opened on
+                if not lease.is_held or identity_of(root) != watched:
+                    return
                 changes = [path for _change, path in seen if is_of_interest(root, path, state_dir)]
                 # The first tick looks again: a file may have been saved after the first run and before the watch.
-                if changes or is_behind or time.monotonic() - looked_at > _SWEEP_SECONDS:
+                if changes or is_behind or self._is_replaced() or time.monotonic() - looked_at > _SWEEP_SECONDS:
                     self.pending_files = len(changes) or self.pending_files
                     is_behind = not self._run()
                     looked_at = time.monotonic()
         except (OSError, RuntimeError) as error:
             logger.warning("file changes are not reported by the system, so files are polled: %s", type(error).__name__)
             until = time.monotonic() + _SWEEP_SECONDS
-            while time.monotonic() < until and not self._stop.is_set():
+            while time.monotonic() < until and lease.is_held and not self._stop.is_set():
                 self._run(_POLLING)
                 self._stop.wait(_POLL_SECONDS)
+
+    def _is_replaced(self) -> bool:
+        """Whether the index was removed or rebuilt since the last run. One that cannot be used is reported by the run."""
+        try:
+            return self._index.store.identity() != self._identity
+        except ContextiveError:
+            return True
 
     def _keep_vectors(self) -> None:
         while True:
@@ -192,14 +212,6 @@ def recorded_problem(store: Store) -> str:
     holder = store.lease_holder(LEASE)
     recorded = json.loads(store.state(_PROBLEM_KEY) or "{}")
     return str(recorded.get("problem", "")) if holder is not None and recorded.get("holder") == holder else ""
-
-
-def _identity(directory: Path) -> tuple[int, int] | None:
-    try:
-        found = directory.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def is_of_interest(root: Path, path: str, state_dir: Path) -> bool:

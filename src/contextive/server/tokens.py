@@ -13,11 +13,13 @@ import hmac
 import json
 import logging
 import os
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,11 @@ PREFIX = "ctx_"
 _FILE = "tokens.json"
 _LOCK_SECONDS = 10.0
 _MAX_BYTES = 4_194_304
-_HINT = "Run contextive-mcp token list; where it fails too, remove tokens.json and create the tokens again."
+_HINT = (
+    "Create or revoke a token to have the readable ones written again; else remove tokens.json and create them again."
+)
+_OBJECT = re.compile(r"\{[^{}]{1,65536}\}")
+_NOT_A_TOKEN = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
 
 
 ##= docs/spec/gateway.md#issued-tokens
@@ -146,7 +152,7 @@ class TokenFile:
             make_folders(self._path.parent)
             if not lock.acquire(_LOCK_SECONDS):
                 raise Unavailable("Another process is writing the tokens.", hint="Try again in a moment.")
-            tokens = list(self._read())
+            tokens = self._read_or_salvage()
             yield tokens
             self._write(tokens)
         except OSError as failure:
@@ -156,6 +162,18 @@ class TokenFile:
             ) from None
         finally:
             lock.release()
+
+    def _read_or_salvage(self) -> list[IssuedToken]:
+        """The tokens as they are. A damaged file of which some can be read is renamed, and written again with those."""
+        try:
+            return list(self._read())
+        except Unavailable:
+            tokens = list(self._salvaged())
+            if not tokens:
+                raise
+            stamp = datetime.fromtimestamp(self._clock(), UTC).strftime("%Y%m%dT%H%M%S")
+            self._path.replace(self._path.with_name(f"{_FILE}.damaged-{stamp}"))
+            return tokens
 
     # The file
 
@@ -176,8 +194,8 @@ class TokenFile:
         try:
             self._tokens, self._is_broken = self._read(), False
         except Unavailable as error:
-            logger.error("issued tokens are refused: %s", error.sentence())
-            self._tokens, self._is_broken = (), True
+            self._tokens, self._is_broken = self._salvaged(), True
+            logger.error("%s %d issued tokens are still readable and accepted.", error.sentence(), len(self._tokens))
         self._seen = signature
 
     ##= docs/spec/gateway.md#issued-tokens
@@ -194,16 +212,37 @@ class TokenFile:
             body = json.loads(data)
             tokens = tuple(_token(item) for item in body["tokens"])
             seal = str(body["seal"])
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except _NOT_A_TOKEN:
             raise Unavailable("tokens.json is damaged.", hint=_HINT) from None
         key = self._key()
         if key is None or not hmac.compare_digest(seal.encode(), _seal(key, tokens).encode()):
             raise Unavailable("tokens.json was not written by this user on this machine.", hint=_HINT)
         return tokens
 
+    ##= docs/spec/gateway.md#issued-tokens
+    ##% Tokens of a damaged file that can still be read MUST go on to work.
+    def _salvaged(self) -> tuple[IssuedToken, ...]:
+        """The tokens of a damaged file that are whole, by the seal that each one has of its own."""
+        key = self._key()
+        try:
+            with self._path.open("rb") as file:
+                text = file.read(_MAX_BYTES).decode("utf-8", "replace")
+        except OSError:
+            return ()
+        found: dict[str, IssuedToken] = {}
+        for piece in _OBJECT.findall(text) if key is not None else ():
+            with suppress(*_NOT_A_TOKEN):
+                item = json.loads(piece)
+                token = _token(item)
+                assert key is not None
+                if hmac.compare_digest(str(item["seal"]).encode(), _seal(key, [token]).encode()):
+                    found[token.sha256] = token
+        return tuple(found.values())
+
     def _write(self, tokens: Sequence[IssuedToken]) -> None:
         key = self._key() or self._make_key()
-        body = {"tokens": [_shown(token) for token in tokens], "seal": _seal(key, tokens)}
+        rows = [{**_shown(token), "seal": _seal(key, [token])} for token in tokens]
+        body = {"tokens": rows, "seal": _seal(key, tokens)}
         write_private(self._path, json.dumps(body, indent=2).encode() + b"\n")
 
     def _key(self) -> bytes | None:

@@ -116,6 +116,10 @@ class Store(Protocol):
         """Everything that this thread asks inside the block is answered from one generation."""
         ...
 
+    def identity(self) -> object:
+        """Which database this is. Another value says that it was removed, rebuilt or exchanged."""
+        ...
+
     def settle(self) -> None:
         """Finish what is still to be done behind the last commit, so that the next question is quick. Call it after much
         was written; without it questions are answered all the same, from what is there."""

@@ -31,7 +31,7 @@ class Restored:
     state_dir: Path
     safety_copy: Backup | None = None
     set_aside: bool = False
-    """Whether the database that was there was too damaged for a copy, and now stands in `damaged/`."""
+    """Whether the database that was there could not be copied, and was renamed to `index.db.damaged-<time>`."""
 
 
 ##= docs/spec/gateway.md#restoring-a-backup
@@ -114,12 +114,13 @@ def _lease(state_dir: Path, name: str) -> Iterator[None]:
 
 
 def _safety_copy(backups: Backups, caller: str) -> Backup | None:
-    """A backup of what is there now. A database that is too damaged to be copied is set aside whole instead."""
+    """A backup of what is there now. A database that cannot be used is renamed instead."""
     from contextive.store.sqlite.faults import Damaged
+    from contextive.store.sqlite.preparation import Unusable
 
     try:
         return backups.create(caller=caller, prune=False)
-    except Damaged:
+    except (Damaged, Unusable):
         return None
 
 

@@ -268,3 +268,64 @@ class Discrepancy:
 
     subject: str
     what: str
+
+
+ConditionCode = Literal[
+    "ok",
+    "absent",
+    "project_missing",
+    "empty",
+    "not_a_file",
+    "unknown_schema",
+    "newer_schema",
+    "damaged",
+    "repaired",
+    "read_only",
+    "full",
+    "busy",
+    "unreachable",
+]
+"""`repaired` means that the index was rebuilt after damage and that kept rows may be lost; `absent` that it is not there yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreCondition:
+    """Whether the index of a project is in order, and what to do where it is not."""
+
+    ok: bool
+    reason_code: ConditionCode
+    message: str = ""
+    hint: str = ""
+
+    @property
+    def is_searchable(self) -> bool:
+        """Whether questions to the index can be answered: also from one that was repaired or cannot be written."""
+        return self.ok or self.reason_code in ("repaired", "read_only", "full", "busy")
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """An index that was renamed and built again: why, and what became of the rows that exist nowhere else."""
+
+    at: float
+    reason: str
+    saved: int
+    lost: int | None
+    """Kept rows that could not be read; None where nobody can tell how many there were."""
+    renamed_to: str | None
+
+    @property
+    def message(self) -> str:
+        """What happened, as sentences."""
+        renamed = f" The old file is {self.renamed_to} in the state directory." if self.renamed_to else ""
+        lost = (
+            "an unknown number is lost"
+            if self.lost is None
+            else f"{self.lost} are lost"
+            if self.lost
+            else "none is lost"
+        )
+        return (
+            f"{self.reason} It was built again: {self.saved} rows of votes, runs, reports, searches and audit were saved, "
+            f"{lost}.{renamed}"
+        )

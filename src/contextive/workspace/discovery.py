@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from contextive.workspace.contents import SkipReason
 from contextive.workspace.files import Fingerprint
+from contextive.workspace.handles import require_project
 from contextive.workspace.ignore import Rules, rules_of
 from contextive.workspace.repository import is_ignored, outer_rules, read_rules, repository_root
 from contextive.workspace.secrets import is_secret_name
@@ -96,8 +97,10 @@ def discover(
 ) -> Discovery:
     """The files of a project that its index should hold, with what tells whether they changed."""
     root = Path(os.path.realpath(root))
+    require_project(root)
     walk = _Walk(root, rules_of(include), rules_of(exclude), max_bytes, _inner(root, state_directory))
     found = walk.run()
+    require_project(root)  # files that were not found because the project went away are not files that were removed
     found.files.sort()
     for paths in found.examples.values():
         paths.sort()

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from contextive.errors import ProjectMissing
 from contextive.workspace.temporary_files import remove_leftovers, temporary_name, writing_in
 
 Identity = tuple[int, int]
@@ -23,11 +24,19 @@ _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC",
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | _NO_LINK
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | _NO_LINK
-_NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 
 class NotRegular(OSError):
     """What stands there is a link, a directory, a pipe, a device: anything but a file of its own."""
+
+
+##= docs/spec/host.md#errors
+##% A tool MUST answer with the code `project_missing` where the project directory does not exist any more.
+def require_project(root: Path) -> None:
+    """Raise where the directory of a project does not exist: it is not the same as a project without files."""
+    if not root.is_dir():
+        raise ProjectMissing
 
 
 def open_folder(path: Path) -> int:
@@ -131,7 +140,7 @@ def settle(folder: int, temporary: str, name: str, *, overwrite: bool) -> bool:
         if not overwrite:
             raise
     except OSError as failure:
-        if failure.errno not in _NO_HARD_LINKS:
+        if failure.errno not in NO_HARD_LINKS:
             raise
         try:
             os.close(os.open(name, _NEW, 0o666, dir_fd=folder))

@@ -16,6 +16,7 @@ from contextive.registry import Context, NoInput, Scope, ToolOutput
 
 if TYPE_CHECKING:
     from contextive.search.index import Index
+    from contextive.store.values import StoreCondition
 
 _DAY_SECONDS = 86_400.0
 _HOUR_SECONDS = 3_600.0
@@ -81,7 +82,7 @@ def no_index_yet(indexes_itself: bool) -> HealthCheck:
 def index_checks(index: Index, plan: SchedulePlan, *, is_kept: bool, now: float | None = None) -> list[HealthCheck]:
     """Every check of an index. Each costs at most a query or the write of one small file."""
     now = time.time() if now is None else now
-    found = [_state_directory(index)]
+    found = [*_state_directory(index.condition())]
     try:
         found += _checks(index, plan, is_kept, now)
     except ContextiveError as error:
@@ -106,10 +107,12 @@ def _checks(index: Index, plan: SchedulePlan, is_kept: bool, now: float) -> Iter
         yield HealthCheck(name, job.name not in late, detail)
 
 
-def _state_directory(index: Index) -> HealthCheck:
-    problem = index.state_problem()
-    remedy = "Free some space, or set store.statePath to a directory that can be written."
-    return HealthCheck("state", not problem, problem or "can be written", remedy)
+def _state_directory(condition: StoreCondition) -> Iterator[HealthCheck]:
+    """Whether the state directory can be written, and whether the index in it was repaired with losses."""
+    is_refused = condition.reason_code in ("read_only", "full", "busy", "unreachable")
+    yield HealthCheck("state", not is_refused, condition.message if is_refused else "can be written", condition.hint)
+    if condition.reason_code == "repaired":
+        yield HealthCheck("repair", False, condition.message, condition.hint)
 
 
 def _embeddings(index: Index) -> HealthCheck:

@@ -11,19 +11,20 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from contextive.errors import Unavailable
-from contextive.store.sqlite import faults, salvage, schema
+from contextive.errors import ContextiveError, Unavailable
+from contextive.store.sqlite import faults
 from contextive.store.sqlite.directory import StateDirectory
-from contextive.store.sqlite.locks import FileLock
+from contextive.store.sqlite.inspection import connect, inspect, inspect_opened
+from contextive.store.sqlite.preparation import is_damaged, make_ready, refuse_unusable
 
 WAIT_SECONDS = 30.0
 """How long a caller waits for others before it is told that the index is not available."""
-_BUSY_MILLISECONDS = 2_000
 _MAPPED_BYTES = 32 * 1024 * 1024
 """Pages of the file that processes share without a copy. More is hardly quicker, and counts as resident memory."""
 _READER_CACHE_KIB = 4_096
 _WRITER_CACHE_KIB = 32_768
-_JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
+_SOUND_SECONDS = 60.0
+"""How long a file that was examined whole is taken for sound."""
 _READING_PRAGMAS = frozenset(
     {"data_version", "foreign_key_check", "page_count", "page_size", "quick_check", "user_version", "journal_mode"}
 )
@@ -39,7 +40,6 @@ class Database:
         self.directory = directory
         self._path = os.fspath(directory.database)
         self.network = directory.network_file_system()
-        self.was_salvaged = False
         self._writing = threading.Lock()
         self._writing_thread: int | None = None
         self._guard = threading.Lock()
@@ -51,121 +51,48 @@ class Database:
         self._damaged = False
         self._closed = False
         self._immutable = False
+        self._found_sound_at = float("-inf")
         with faults.translated():
             self._make_ready()
 
     # Opening
 
     def _make_ready(self) -> None:
-        """Bring the file to a state in which it can be used: made, migrated, and whole as far as a first look tells."""
-        path = self.directory.database
+        """Bring the file to a state in which it can be used: created, migrated, and sound as far as its first rows show."""
         if not self.directory.is_writable:
             self._check_readable()
             self._identity = self._identity_on_disk()
             return
         try:
-            if not self._is_ready():
-                self._make_or_mend_alone()
+            make_ready(self.directory, WAIT_SECONDS)
         except OSError as error:
+            if faults.fault_of(error) is faults.Fault.FULL:
+                raise faults.error_for(faults.Fault.FULL) from error
             raise Unavailable(
                 "The state directory cannot be written.", hint="Check its permissions and its disk."
             ) from error
         self._damaged = False
         self._identity = self._identity_on_disk()
         if self._identity is None:
-            raise Unavailable(f"The index {path.name} cannot be found after it was made.")
-
-    def _is_ready(self) -> bool:
-        path = self.directory.database
-        try:
-            if self._damaged or self.directory.damage_mark.exists() or path.stat().st_size == 0:
-                return False
-            with contextlib.closing(self._connect("rw")) as connection:
-                version = schema.schema_version(connection)
-                schema.check_not_newer(version)
-                if version != schema.latest_version():
-                    return False
-                return bool(connection.execute("SELECT count(*) FROM progress").fetchone() == (1,))
-        except FileNotFoundError:
-            return False
-        except sqlite3.Error:
-            return False
-
-    def _make_or_mend_alone(self) -> None:
-        lock = FileLock(self.directory.opening_lock)
-        if not lock.acquire(WAIT_SECONDS):
-            raise Unavailable("Another process is opening the index.", hint="Try again in a moment.")
-        try:
-            if not self._is_ready():
-                self._make_or_mend()
-        finally:
-            lock.release()
-
-    def _make_or_mend(self) -> None:
-        path = self.directory.database
-        if self._damaged or self.directory.damage_mark.exists():
-            self._start_over()
-        elif not path.exists() or path.stat().st_size == 0:
-            # A log beside an empty file belongs to what the file was before somebody emptied it.
-            salvage.remove_journals(path)
-        try:
-            self._create()
-        except sqlite3.DatabaseError as error:
-            if not faults.is_damage(error):
-                raise
-            self._start_over()
-            self._create()
-
-    def _start_over(self) -> None:
-        aside = salvage.set_aside(self.directory)
-        self._create()
-        if aside is not None:
-            with contextlib.closing(self._connect("rw")) as connection:
-                kept = salvage.copy_kept_rows(aside, connection)
-                self.sync()
-            self.was_salvaged = True
-            _log.warning("the index was damaged and starts over; %d kept rows were saved", kept)
-        self.directory.damage_mark.unlink(missing_ok=True)
-
-    def _create(self) -> None:
-        path = self.directory.database
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        with contextlib.closing(self._connect("rw")) as connection:
-            journal = "DELETE" if self.network else "WAL"
-            connection.execute(f"PRAGMA journal_mode = {journal}").fetchone()
-            schema.migrate(connection)
-            self.sync()
+            raise Unavailable("The index was removed right after it was created.", hint="Try again.")
 
     def _check_readable(self) -> None:
-        if not self.directory.database.exists():
-            raise Unavailable("There is no index yet.", hint="Run an ingest where the state directory can be written.")
         try:
-            with contextlib.closing(self._connect("ro")) as connection:
-                schema.check_not_newer(schema.schema_version(connection))
+            found = inspect(self.directory.database)
         except sqlite3.OperationalError:
             # Without the right to make the shared memory of the log, only a file that nobody writes can be read.
             self._immutable = True
             with contextlib.closing(self._connect("ro")) as connection:
-                schema.check_not_newer(schema.schema_version(connection))
+                found = inspect_opened(connection)
+        if found.kind == "absent":
+            raise Unavailable(found.message, hint="Run an ingest where the state directory can be written.")
+        if found.kind == "damaged":
+            raise faults.Damaged(hint=found.hint)
+        refuse_unusable(found)
 
     def _connect(self, mode: str) -> sqlite3.Connection:
-        uri = f"{self.directory.database.absolute().as_uri()}?mode={mode}" + ("&immutable=1" if self._immutable else "")
-        connection = sqlite3.connect(
-            uri,
-            uri=True,
-            timeout=_BUSY_MILLISECONDS / 1000,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=256,
-        )
-        # A log needs no sync at each commit to stay whole: what is to outlive a power cut is synced with `sync`.
-        connection.execute(f"PRAGMA synchronous = {'EXTRA' if self.network else 'NORMAL'}")
-        connection.execute("PRAGMA foreign_keys = ON")
-        # The file may have come with a cloned project: what is written into its schema calls no function of ours.
-        connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute("PRAGMA temp_store = MEMORY")
-        connection.execute(f"PRAGMA journal_size_limit = {_JOURNAL_LIMIT_BYTES}")
-        return connection
+        synchronous = "EXTRA" if self.network else "NORMAL"
+        return connect(self.directory.database, mode, immutable=self._immutable, synchronous=synchronous)
 
     def _identity_on_disk(self) -> tuple[int, int] | None:
         try:
@@ -179,7 +106,7 @@ class Database:
         """Which file this is. It changes when another one was put in its place; what was remembered of it is void then."""
         return self._identity
 
-    def _follow_file(self) -> None:
+    def follow_file(self) -> None:
         """Open anew when the file was set aside, restored or removed by somebody else."""
         if self._closed:
             raise Unavailable("The index is closed.")
@@ -194,7 +121,7 @@ class Database:
 
     def reader(self) -> sqlite3.Connection:
         """This thread's connection for reading."""
-        self._follow_file()
+        self.follow_file()
         connection: sqlite3.Connection | None = getattr(self._threads, "connection", None)
         if connection is None:
             connection = self._connect("rw" if self.directory.is_writable else "ro")
@@ -221,14 +148,13 @@ class Database:
         """All rows of a query."""
         try:
             return self.reader().execute(sql, values).fetchall()
-        except sqlite3.OperationalError as error:
+        except faults.EXCEPTIONS as error:
             if faults.is_busy(error):
                 return self._read_once_free(sql, values)
-            with self.failures_noticed():
+            shown = self.noticed(error)
+            if shown is error:
                 raise
-        except (sqlite3.Error, faults.Damaged):
-            with self.failures_noticed():
-                raise
+            raise shown from error
 
     def _read_once_free(self, sql: str, values: Sequence[Any]) -> list[Row]:
         with self.failures_noticed():
@@ -257,7 +183,7 @@ class Database:
             try:
                 yield connection
             finally:
-                connection.execute("ROLLBACK")
+                _roll_back(connection)
 
     # Writing
 
@@ -279,7 +205,7 @@ class Database:
             raise Unavailable("The index is busy.", hint="Another call is writing; try again in a moment.")
         try:
             with self.failures_noticed():
-                self._follow_file()
+                self.follow_file()
                 self._writing_thread = threading.get_ident()
                 connection = self._writer_connection()
                 self._begin(connection)
@@ -287,9 +213,10 @@ class Database:
                     yield connection
                     self._commit(connection)
                 except BaseException:
-                    if connection.in_transaction:
-                        connection.execute("ROLLBACK")
+                    _roll_back(connection)
                     raise
+                if self._identity_on_disk() != self._identity:
+                    raise Unavailable("The index was removed while it was written.", hint="Try again.")
         finally:
             self._writing_thread = None
             self._writing.release()
@@ -348,22 +275,58 @@ class Database:
 
     # Ending
 
+    ##= docs/spec/knowledge.md#the-store
+    ##% Any exception at the database MUST count as damage, unless the system refused or an examination finds the file
+    ##% sound.
+    def noticed(self, error: Exception) -> Exception:
+        """The error that callers get for an exception at the database. Damage is noted, so that the next use repairs it."""
+        fault = faults.fault_of(error)
+        if fault is faults.Fault.SUSPECT:
+            if self._closed:
+                return Unavailable("The index is closed.")
+            if not self._is_to_blame():
+                return faults.error_for(fault) if isinstance(error, sqlite3.Error) else error
+            fault = faults.Fault.DAMAGE
+        if fault is faults.Fault.DAMAGE:
+            self.mark_damaged()
+            return error if isinstance(error, faults.Damaged) else faults.Damaged()
+        # What the system says of other files is explained where they are written.
+        return error if fault is None or isinstance(error, OSError) else faults.error_for(fault)
+
     @contextlib.contextmanager
     def failures_noticed(self) -> Iterator[None]:
-        """Faults of SQLite leave as ours; damage is remembered, so that the next use mends it."""
+        """Have exceptions at the database raised as `noticed` has them."""
         try:
-            with faults.translated():
-                yield
-        except faults.Damaged:
-            self.mark_damaged()
-            raise
+            yield
+        except Exception as error:
+            shown = self.noticed(error)
+            if shown is error:
+                raise
+            raise shown from error
+
+    def is_damaged(self, *, with_keys: bool = False) -> bool:
+        """Whether an examination of the whole file finds damage. What the system refuses is raised with a stable code."""
+        with faults.translated():
+            return is_damaged(self.directory.database, immutable=self._immutable, with_keys=with_keys)
+
+    def _is_to_blame(self) -> bool:
+        """Whether the file is the cause of an exception, and not a mistake of ours, which must not cost an index."""
+        if time.monotonic() - self._found_sound_at < _SOUND_SECONDS:
+            return False
+        try:
+            if self.is_damaged(with_keys=True):
+                return True
+        except (ContextiveError, OSError):
+            return False
+        self._found_sound_at = time.monotonic()
+        return False
 
     def mark_damaged(self) -> None:
-        """Have the file set aside and made anew by whoever uses the index next."""
+        """Have the file renamed and rebuilt by the next use of the index, in whichever process."""
         self._damaged = self.directory.is_writable
         if self.directory.is_writable:
             with contextlib.suppress(OSError):
-                self.directory.damage_mark.touch()
+                self.directory.mark_damaged(self._identity)
 
     def _drop_writer(self) -> None:
         if self._writer is not None:
@@ -381,6 +344,11 @@ class Database:
         if self._writing.acquire(timeout=WAIT_SECONDS):
             self._drop_writer()
             self._writing.release()
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    if connection.in_transaction:  # SQLite ends one by itself where the disk is full or the file damaged
+        connection.execute("ROLLBACK")
 
 
 def _unsynced() -> Unavailable:

@@ -16,6 +16,7 @@ from pathlib import Path
 from contextive.errors import InvalidRequest, Unavailable
 from contextive.store.sqlite import faults, salvage, schema
 from contextive.store.sqlite.directory import StateDirectory
+from contextive.store.sqlite.inspection import inspect, is_refusal
 from contextive.workspace.handles import sync_folder
 
 _COUNTED_TABLES = ("artifact", "chunk", *salvage.KEPT_TABLES)
@@ -81,10 +82,10 @@ def prepare_database(path: Path, directory: StateDirectory) -> None:
                 raise InvalidRequest(_NOT_OURS)
             journal = "DELETE" if directory.network_file_system() else "WAL"
             connection.execute(f"PRAGMA journal_mode = {journal}").fetchone()
-    except sqlite3.Error as error:
-        if faults.is_refusal(error):  # a disk that is full does not make a good archive a bad one
-            with faults.translated():
-                raise
+    except (sqlite3.Error, *faults.BROKEN_VALUES) as error:
+        fault = faults.fault_of(error)
+        if fault is not None and is_refusal(error):  # a disk that is full does not make a good archive a bad one
+            raise faults.error_for(fault) from error
         raise InvalidRequest(_NOT_OURS) from None
 
 
@@ -94,15 +95,17 @@ def put_database(staged: Path, directory: StateDirectory) -> Path | None:
     Gives the place to which a live one was moved that was too damaged to be written over.
     """
     live = directory.database
-    if live.exists() and live.stat().st_size:
+    with faults.translated():
+        is_ours = inspect(live).kind in ("ready", "older")
+    if is_ours:
         try:
             with _connected(staged) as source, _connected(live) as target:
                 _copy_pages(source, target)
                 target.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        except sqlite3.Error as error:
-            if not faults.is_damage(error):
-                with faults.translated():
-                    raise
+        except (sqlite3.Error, *faults.BROKEN_VALUES) as error:
+            fault = faults.fault_of(error)
+            if fault is not None and is_refusal(error):
+                raise faults.error_for(fault) from error
         else:
             directory.damage_mark.unlink(missing_ok=True)
             return None
@@ -112,6 +115,7 @@ def put_database(staged: Path, directory: StateDirectory) -> Path | None:
     staged.replace(live)
     sync_folder(live.parent)
     directory.damage_mark.unlink(missing_ok=True)
+    salvage.remove_old(directory)
     return aside
 
 

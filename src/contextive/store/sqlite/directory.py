@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import shutil
 import sys
@@ -11,7 +12,7 @@ import threading
 from pathlib import Path
 
 from contextive.errors import Unavailable
-from contextive.workspace.handles import make_folders
+from contextive.workspace.handles import Identity, identity_of, make_folders, require_project, sync_folder
 
 _NETWORK_SYSTEMS = frozenset(
     {"9p", "afs", "afpfs", "ceph", "cifs", "davfs", "fuse.s3fs", "fuse.sshfs", "gfs2", "glusterfs", "fuse.glusterfs",
@@ -24,34 +25,63 @@ _LEAST_FREE_BYTES = 16 * 1024 * 1024
 class StateDirectory:
     """Where the database and its sidecars stand, made ready for them."""
 
-    def __init__(self, path: Path, *, read_only: bool) -> None:
+    def __init__(self, path: Path, *, read_only: bool, project: Path | None = None) -> None:
+        """`project` is the directory without which the state directory is not created."""
         self.path = path
         self.database = path / "index.db"
         self.lexical = path / "lexical"
         self.vectors = path / "vectors"
         self.opening_lock = path / "opening.lock"
         self.damage_mark = path / "index.damaged"
+        self._project = project
         if not read_only:
-            self._prepare()
+            self.prepare()
         self.is_writable = not read_only and os.access(path, os.W_OK)
 
     ##= docs/spec/knowledge.md#the-store
     ##% The state of a project MUST be readable by its user only.
-    def _prepare(self) -> None:
+    def prepare(self) -> None:
+        """Create the directory where it is missing: at the start, or because somebody removed it."""
+        if self._project is not None:
+            require_project(self._project)
         try:
             if not self.path.exists():
                 make_folders(self.path, mode=0o700)
             ignore = self.path / ".gitignore"
             if not ignore.exists() and os.access(self.path, os.W_OK):
                 ignore.write_text("*\n", encoding="utf-8")
+        except FileNotFoundError as error:
+            raise Unavailable("The state directory was removed while it was used.", hint="Try again.") from error
         except OSError as error:
             raise Unavailable(
                 "The state directory cannot be made.", hint="Check that its parent is a writable directory."
             ) from error
 
     def make_private(self, directory: Path) -> None:
-        """Make a directory of a sidecar."""
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """Make a directory of a sidecar. The state directory itself is not made here: whoever removed it meant it."""
+        directory.mkdir(mode=0o700, exist_ok=True)
+
+    # Damage
+
+    def mark_damaged(self, identity: Identity | None) -> None:
+        """Note for all processes which file is damaged, so that no other one is taken for it."""
+        replace_file(self.damage_mark, json.dumps(identity).encode())
+        sync_folder(self.path)
+
+    def damaged_identity(self) -> Identity | None:
+        """Which file was noted as damaged; None where none was, or a version before this one did not note which."""
+        try:
+            device, inode = json.loads(self.damage_mark.read_bytes())
+            return int(device), int(inode)
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def is_marked_damaged(self) -> bool:
+        """Whether the database that is there now, or was renamed and not built again yet, is noted as damaged."""
+        if not self.damage_mark.exists():
+            return False
+        noted, found = self.damaged_identity(), identity_of(self.database)
+        return noted is None or found is None or noted == found
 
     def network_file_system(self) -> str | None:
         """The kind of network file system under the directory; None on a local disk or where nobody can tell."""
@@ -83,29 +113,18 @@ def mounted_kind(mounts: str, path: Path) -> str | None:
 
 def takes_writes(directory: Path) -> bool:
     """Whether a file can be written there now: not on a full or broken disk, nor by a process without a free descriptor."""
-    try:
-        _write_probe(directory)
-    except OSError:
-        return False
-    return True
+    return write_error(directory, least_free_bytes=0) is None
 
 
-def write_problem(directory: Path) -> str:
-    """Why nothing can be written to a state directory; empty where it can, or where there is none yet."""
+def write_error(directory: Path, least_free_bytes: int = _LEAST_FREE_BYTES) -> OSError | None:
+    """Why nothing can be written to a directory; None where something can, and so much room is left after it."""
     try:
         _write_probe(directory)
-        free = shutil.disk_usage(directory).free
-    except FileNotFoundError:
-        return ""
+        if shutil.disk_usage(directory).free < least_free_bytes:
+            return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return "The disk of the state directory is full."
-        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-            return "The state directory is read-only."
-        return f"The state directory cannot be written ({error.strerror})."
-    if free < _LEAST_FREE_BYTES:
-        return f"The disk of the state directory is nearly full: {free / 1e6:.0f} MB are free."
-    return ""
+        return error
+    return None
 
 
 def _write_probe(directory: Path) -> None:

@@ -1,67 +1,120 @@
-"""What SQLite reports, as errors of ours."""
+"""What an exception that was met at the database means, and the error that callers get for it."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import json
 import sqlite3
+import zlib
 from collections.abc import Iterator
+from enum import Enum
 
-from contextive.errors import InternalError, Unavailable
+from contextive.errors import ContextiveError, InternalError, Unavailable
 
-_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
-_DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-_REFUSED = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
-_UNREACHABLE = frozenset(
-    {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_AUTH}
-)
+
+class Fault(Enum):
+    """Everything that an exception can mean that was raised while the database was opened, read or written."""
+
+    BUSY = "busy"
+    FULL = "full"
+    UNREACHABLE = "unreachable"
+    INTERRUPTED = "interrupted"
+    MEMORY = "memory"
+    DAMAGE = "damage"
+    SUSPECT = "suspect"
+    """Either damage or a mistake of ours: an examination of the file decides, before anything is renamed."""
+
+
+_FAULTS: dict[int, Fault] = {
+    sqlite3.SQLITE_BUSY: Fault.BUSY,
+    sqlite3.SQLITE_LOCKED: Fault.BUSY,
+    sqlite3.SQLITE_PROTOCOL: Fault.BUSY,
+    sqlite3.SQLITE_FULL: Fault.FULL,
+    sqlite3.SQLITE_READONLY: Fault.UNREACHABLE,
+    sqlite3.SQLITE_CANTOPEN: Fault.UNREACHABLE,
+    sqlite3.SQLITE_PERM: Fault.UNREACHABLE,
+    sqlite3.SQLITE_AUTH: Fault.UNREACHABLE,
+    # A read that the disk refuses says nothing about the bytes. A file that was cut short does not come here: SQLite reads
+    # zeros behind its end, and finds them to be damage.
+    sqlite3.SQLITE_IOERR: Fault.UNREACHABLE,
+    sqlite3.SQLITE_INTERRUPT: Fault.INTERRUPTED,
+    sqlite3.SQLITE_NOMEM: Fault.MEMORY,
+    sqlite3.SQLITE_CORRUPT: Fault.DAMAGE,
+    sqlite3.SQLITE_NOTADB: Fault.DAMAGE,
+}
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+BROKEN_VALUES = (UnicodeDecodeError, json.JSONDecodeError, zlib.error)
+"""We write no text, JSON or compressed value that raises one of these when it is read."""
+_VALUE_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, AssertionError)
+"""What a row raises that has another form than the code that reads it expects."""
+EXCEPTIONS = (sqlite3.Error, OSError, MemoryError, zlib.error, *_VALUE_ERRORS)
+"""Everything that opening or reading a database is known to raise, whatever its bytes are."""
 
 
 class Damaged(Unavailable):
-    """The database file is damaged. It is set aside and made anew at the next use."""
+    """The database file is damaged. It is renamed and built again at the next use."""
+
+    def __init__(self, message: str = "The index is damaged.", *, hint: str | None = None) -> None:
+        super().__init__(
+            message,
+            hint=hint or "It is rebuilt at the next call; votes, runs and audit are kept where they are readable.",
+        )
 
 
-def _primary_code(error: sqlite3.Error) -> int:
-    # The low byte is the kind of fault; the rest only tells where it came from.
-    return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)) & 0xFF
+def fault_of(error: BaseException) -> Fault | None:
+    """What an exception means for the database; None where it does not concern it."""
+    if isinstance(error, sqlite3.Error):
+        # The low byte is the kind of fault; the rest only says where it came from.
+        return _FAULTS.get(int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)) & 0xFF, Fault.SUSPECT)
+    if isinstance(error, MemoryError):
+        return Fault.MEMORY
+    if isinstance(error, OSError):
+        return Fault.FULL if error.errno in _NO_ROOM else Fault.UNREACHABLE
+    if isinstance(error, ContextiveError):
+        return Fault.DAMAGE if isinstance(error, Damaged) else None
+    # SQLite quotes the statements of a damaged schema in its messages; those are then not UTF-8.
+    if isinstance(error, BROKEN_VALUES):
+        return Fault.DAMAGE
+    return Fault.SUSPECT if isinstance(error, _VALUE_ERRORS) else None
 
 
-def is_busy(error: sqlite3.Error) -> bool:
-    return _primary_code(error) in _BUSY
-
-
-def is_damage(error: sqlite3.Error) -> bool:
-    return _primary_code(error) in _DAMAGE
-
-
-def is_refusal(error: sqlite3.Error) -> bool:
-    """Whether it was the system that refused: a full or broken disk, or too few descriptors, whatever the file holds."""
-    return _primary_code(error) in _REFUSED
+def is_busy(error: BaseException) -> bool:
+    return fault_of(error) is Fault.BUSY
 
 
 ##= docs/spec/knowledge.md#the-store
 ##% A full disk MUST be told in words, and loses nothing that was kept.
+def error_for(fault: Fault) -> ContextiveError:
+    """The error with a stable code that callers get for a fault."""
+    match fault:
+        case Fault.DAMAGE:
+            return Damaged()
+        case Fault.BUSY:
+            return Unavailable("The index is busy.", hint="Another process is writing; try again in a moment.")
+        case Fault.FULL:
+            return Unavailable("The disk of the index is full.", hint="Make room and try again.")
+        case Fault.UNREACHABLE:
+            return Unavailable(
+                "The index cannot be read or written.", hint="Check the state directory, its permissions and its disk."
+            )
+        case Fault.INTERRUPTED:
+            return Unavailable("Work on the index was interrupted.", hint="Try again.")
+        case Fault.MEMORY:
+            return Unavailable("There is not enough memory to read the index.", hint="Free memory, then try again.")
+        case Fault.SUSPECT:
+            return InternalError("The index did not understand a statement.")
+
+
 @contextlib.contextmanager
 def translated() -> Iterator[None]:
-    """Let faults of SQLite leave as errors with a stable code."""
+    """Have faults of the database raised as errors with a stable code; for files that nothing repairs."""
     try:
         yield
-    except sqlite3.Error as error:
-        code = _primary_code(error)
-        if code in _DAMAGE:
-            raise Damaged(
-                "The index is damaged.", hint="It is built anew at the next call; votes and history are kept."
-            ) from error
-        if code in _BUSY:
-            raise Unavailable(
-                "The index is busy.", hint="Another process is writing; try again in a moment."
-            ) from error
-        if code == sqlite3.SQLITE_FULL:
-            raise Unavailable("The disk of the index is full.", hint="Make room and try again.") from error
-        if code in _UNREACHABLE:
-            raise Unavailable(
-                "The index cannot be read or written.", hint="Check the state directory, its permissions and its disk."
-            ) from error
-        raise InternalError("The index did not understand a statement.") from error
+    except (sqlite3.Error, MemoryError, *BROKEN_VALUES) as error:
+        fault = fault_of(error)
+        assert fault is not None
+        raise error_for(fault) from error
 
 
 def fold(text: str | None) -> str | None:

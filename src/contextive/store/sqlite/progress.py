@@ -53,12 +53,21 @@ class Mark:
     dimensions: int = 0
 
 
+_MARK_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("version", "stamp", "rows", "checksum", "dimensions"), (int,)),
+    **dict.fromkeys(("place", "model"), (str,)),
+    "seq": (int, type(None)),
+}
+
+
 def read_mark(path: Path, version: int) -> Mark | None:
     """The mark of a sidecar; None when it is missing, damaged or of another version."""
     try:
         found: dict[str, Any] = json.loads(path.read_bytes())
         mark = Mark(**found)
-    except (OSError, ValueError, TypeError):
+        if any(type(getattr(mark, name)) not in kinds for name, kinds in _MARK_TYPES.items()):
+            return None
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
     # A name with a separator could lead out of the directory of the sidecar.
     sound = mark.version == version and mark.place and Path(mark.place).name == mark.place

@@ -1,4 +1,4 @@
-"""A damaged database: set aside whole, and its kept rows copied as far as they can be read."""
+"""A database that cannot be used: renamed whole, and its kept rows copied as far as they can be read."""
 
 # ruff: noqa: S608
 # What is put into statements here are names of our own tables and columns; values are always bound.
@@ -6,16 +6,49 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import re
 import shutil
 import sqlite3
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from contextive.store.sqlite import schema
 from contextive.store.sqlite.directory import StateDirectory
+from contextive.store.sqlite.faults import EXCEPTIONS
+from contextive.store.sqlite.inspection import is_refusal
+from contextive.workspace.handles import identity_of, sync_folder
 
 KEPT_TABLES = ("run", "report", "event", "vote", "audit")
 _JOURNALS = ("-wal", "-shm", "-journal")
+_RENAMED = re.compile(r"\.damaged-\d{8}T\d{6}(?:-\d+)?")
+_KEPT_FILES = 2
+_MOST_SINGLE_ROWS = 100_000
+_MOST_MISSES = 5_000
+_BEHIND_ALL = 1 << 62
+_PAGE_BYTES = 4096
+"""Of every database that we write: SQLite's default, which we never change."""
+_FORMAT = slice(18, 20)
+_LOGGED = b"\x02\x02"
+_NUMBER_OF_PAGES = slice(28, 32)
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Salvaged:
+    """How many kept rows were copied, and how many could not be read; None where nobody can tell how many there were."""
+
+    saved: int = 0
+    lost: int | None = 0
+
+
+# Renaming
 
 
 def remove_journals(database: Path) -> None:
@@ -23,58 +56,332 @@ def remove_journals(database: Path) -> None:
         database.with_name(database.name + suffix).unlink(missing_ok=True)
 
 
+##= docs/spec/knowledge.md#the-store
+##% Before a database is rebuilt, the old file MUST be renamed to `index.db.damaged-<time>`, of which the newest two stay.
 def set_aside(directory: StateDirectory) -> Path | None:
-    """Move the database and its log into `damaged/`, in place of an earlier one; where it stands now."""
+    """Rename the database with its log; where it is now. None where there is nothing to rename."""
     database = directory.database
-    if not database.exists():
+    if not (database.exists() or database.is_symlink()):
         remove_journals(database)
         return None
-    shelf = directory.path / "damaged"
-    if (shelf / database.name).exists():
-        shutil.rmtree(shelf, ignore_errors=True)
-    shelf.mkdir(mode=0o700, exist_ok=True)
-    # The log goes first: should we die in between, a database without its log is only older, a log without its own is wrong.
-    # A log that lies there alone was brought by somebody who died so: it belongs to this database, a later one does not.
+    target = _free_name(database)
+    # The log goes first: should we die in between, a database without its log is only older, a log without its own database is
+    # wrong. A log that already has the name was brought by a process that died so: it belongs to this database, a later one
+    # does not.
     for suffix in (*_JOURNALS, ""):
-        file, place = database.with_name(database.name + suffix), shelf / (database.name + suffix)
+        file, place = database.with_name(database.name + suffix), target.with_name(target.name + suffix)
         with contextlib.suppress(FileNotFoundError):
-            if place.exists():
+            if suffix and place.exists():
                 file.unlink()
             else:
-                file.replace(place)
-    return shelf / database.name
+                file.rename(place)
+    sync_folder(directory.path)
+    return target
+
+
+def renamed_files(directory: StateDirectory) -> list[Path]:
+    """The databases that were renamed, oldest first."""
+    name = directory.database.name
+    found = [
+        path for path in directory.path.glob(f"{name}.damaged-*") if _RENAMED.fullmatch(path.name.removeprefix(name))
+    ]
+    return sorted(found, key=_age)
+
+
+def remove_old(directory: StateDirectory) -> None:
+    """Remove all renamed databases but the newest two."""
+    for path in renamed_files(directory)[:-_KEPT_FILES]:
+        with contextlib.suppress(OSError):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+            remove_journals(path)
+
+
+def renamed_from(directory: StateDirectory) -> Path | None:
+    """The renamed database that was noted as damaged and not built again yet, because a process died in between."""
+    noted = directory.damaged_identity()
+    return next((path for path in reversed(renamed_files(directory)) if noted in (None, identity_of(path))), None)
+
+
+def _free_name(database: Path) -> Path:
+    """A name that no database has. One whose log alone is there belongs to a process that died while it was renaming."""
+    logs = database.parent.glob(f"{database.name}.damaged-*-wal")
+    left = [log.with_name(log.name.removesuffix("-wal")) for log in logs]
+    unfinished = [
+        path for path in left if _RENAMED.fullmatch(path.name.removeprefix(database.name)) and not path.exists()
+    ]
+    if unfinished:
+        return max(unfinished, key=_age)
+    stamp = datetime.fromtimestamp(time.time(), UTC).strftime("%Y%m%dT%H%M%S")
+    # Counted on from the newest of the same second, which may be the only one that was not removed yet.
+    numbers = [
+        number for path in database.parent.glob(f"{database.name}.damaged-{stamp}*") for number in _number_of(path)
+    ]
+    return database.with_name(f"{database.name}.damaged-{stamp}" + (f"-{max(numbers) + 1}" if numbers else ""))
+
+
+def _number_of(path: Path) -> Iterator[int]:
+    """The number of a renamed database among those of one second; nothing for another file."""
+    if _RENAMED.fullmatch(path.name[path.name.rfind(".damaged-") :]):
+        yield _age(path)[1]
+
+
+def _age(path: Path) -> tuple[str, int]:
+    stamp, _, number = path.name.rpartition(".damaged-")[2].partition("-")
+    return stamp, int(number or 0)
+
+
+# Copying rows
 
 
 ##= docs/spec/knowledge.md#the-store
-##% A damaged database MUST be set aside and made anew, with the votes, runs and audit that can still be read.
-def copy_kept_rows(damaged: Path, target: sqlite3.Connection) -> int:
-    """Copy the kept rows that can still be read; how many there were."""
+##% A damaged database MUST be renamed and rebuilt, with the votes, runs and audit that can still be read.
+def copy_kept_rows(damaged: Path, target: sqlite3.Connection, scratch: Path) -> Salvaged:
+    """Copy the kept rows of a renamed database that can be read. `scratch` is a file for a changed copy of it."""
+    if not damaged.is_file() or damaged.stat().st_size == 0:
+        return Salvaged(0, None)
+    with _opened(damaged, "ro") as source:
+        tables = {table: _read_table(source, table) for table in KEPT_TABLES}
+        roots = _root_pages(source, tables)
+    damaged.with_name(f"{damaged.name}-shm").unlink(missing_ok=True)
+    if any(read.has_losses for read in tables.values()):
+        with _with_own_schema(damaged, scratch, roots) as source:
+            again = {table: _read_table(source, table) for table in KEPT_TABLES}
+        tables = {table: tables[table].joined(again[table]) for table in KEPT_TABLES}
     saved = 0
+    target.execute("BEGIN IMMEDIATE")
+    for table, read in tables.items():
+        for row in read.rows.values():
+            marks = ", ".join("?" * len(row))
+            saved += target.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", row).rowcount
+    target.execute("COMMIT")
+    is_unknown = any(read.is_unknown for read in tables.values())
+    return Salvaged(saved, None if is_unknown else sum(len(read.unreadable) for read in tables.values()))
+
+
+def has_unreadable_rows(database: Path) -> bool:
+    """Whether a kept row of a database has a value that we did not write."""
+    with _opened(database, "ro") as source:
+        return any(_read_table(source, table).has_losses for table in KEPT_TABLES)
+
+
+@dataclass(slots=True)
+class _Read:
+    """What could be read of a table."""
+
+    rows: dict[int, Row] = field(default_factory=dict)
+    unreadable: set[int] = field(default_factory=set)
+    is_unknown: bool = False
+    """Whether there may be more rows that could not be read."""
+    is_missing: bool = False
+
+    @property
+    def has_losses(self) -> bool:
+        return self.is_unknown or bool(self.unreadable)
+
+    def joined(self, other: _Read) -> _Read:
+        rows = {**other.rows, **self.rows}
+        return _Read(
+            rows,
+            (self.unreadable & other.unreadable) - rows.keys(),
+            self.is_unknown and other.is_unknown,
+            self.is_missing,
+        )
+
+
+def _read_table(source: sqlite3.Connection, table: str) -> _Read:
+    """Rows from the front up to damage, from the back down to it, and one by one in between."""
+    read = _Read()
+    names = ", ".join(name for name, _kind, _required in _columns(table))
+    select = f"SELECT {names} FROM {table} NOT INDEXED"
     try:
-        source = sqlite3.connect(damaged, isolation_level=None)
-    except sqlite3.Error:
-        return 0
-    with contextlib.closing(source):
-        target.execute("BEGIN IMMEDIATE")
-        for table in KEPT_TABLES:
-            for row in _readable_rows(source, table):
-                marks = ", ".join("?" * len(row))
-                with contextlib.suppress(sqlite3.IntegrityError, sqlite3.OperationalError):
-                    target.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", row)
-                    saved += 1
-        target.execute("COMMIT")
-    return saved
-
-
-def _readable_rows(source: sqlite3.Connection, table: str) -> Iterator[tuple[Any, ...]]:
-    """Rows from the front up to the damage, then from the back down to it."""
-    seen: set[int] = set()
-    for order in ("ASC", "DESC"):
-        try:
-            for row in source.execute(f"SELECT * FROM {table} NOT INDEXED ORDER BY number {order}"):
-                if row[0] in seen:
-                    return
-                seen.add(row[0])
-                yield row
-        except sqlite3.Error:
+        source.execute(f"{select} LIMIT 0")
+    except EXCEPTIONS as error:
+        _raise_refusal(error)
+        return _Read(is_unknown=True, is_missing=True)
+    first = _walk(source, f"{select} ORDER BY number ASC", table, read)
+    if first is None:
+        return read
+    last = _walk(source, f"{select} ORDER BY number DESC", table, read)
+    if last is None:
+        return read
+    misses = 0
+    for number in range(first + 1, min(last, first + _MOST_SINGLE_ROWS)):
+        if number in read.rows:
             continue
+        misses = 0 if _single(source, select, number, table, read) else misses + 1
+        if last == _BEHIND_ALL and misses > _MOST_MISSES:
+            break
+    read.is_unknown = last - first > _MOST_SINGLE_ROWS
+    if last == _BEHIND_ALL:  # numbers behind the last row look unreadable too
+        read.unreadable.clear()
+    return read
+
+
+def _walk(source: sqlite3.Connection, select: str, table: str, read: _Read) -> int | None:
+    """Read rows in an order; the number at which damage ended that, None where nothing did."""
+    at = 0 if select.endswith("ASC") else _BEHIND_ALL
+    try:
+        for row in source.execute(select):
+            if row[0] in read.rows or row[0] in read.unreadable:
+                return None
+            at = row[0]
+            _take(row, table, read)
+    except EXCEPTIONS as error:
+        _raise_refusal(error)
+        return at
+    return None
+
+
+def _single(source: sqlite3.Connection, select: str, number: int, table: str, read: _Read) -> bool:
+    try:
+        row = source.execute(f"{select} WHERE number = ?", (number,)).fetchone()
+    except EXCEPTIONS as error:
+        _raise_refusal(error)
+        read.unreadable.add(number)
+        return False
+    if row is not None:
+        _take(row, table, read)
+    return row is not None
+
+
+def _take(row: Row, table: str, read: _Read) -> None:
+    try:
+        read.rows[row[0]] = tuple(
+            _value(stored, kind, required=required)
+            for stored, (_name, kind, required) in zip(row, _columns(table), strict=True)
+        )
+    except (ValueError, TypeError, RecursionError):
+        read.unreadable.add(row[0])
+
+
+def _value(stored: Any, kind: str, *, required: bool) -> Any:
+    """A stored value as we would have written it; ValueError or TypeError for any other."""
+    if stored is None and not required:
+        return None
+    match kind:
+        case "INTEGER" if isinstance(stored, int):
+            return stored
+        case "REAL" if isinstance(stored, int | float):
+            return float(stored)
+        case "TEXT" | "JSON" if isinstance(stored, bytes):
+            text = stored.decode()
+            if kind == "JSON" and not isinstance(json.loads(text), dict):
+                raise TypeError
+            return text
+        case _:
+            raise TypeError
+
+
+def _raise_refusal(error: Exception) -> None:
+    if is_refusal(error):
+        raise error
+
+
+@contextlib.contextmanager
+def _opened(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
+    """A connection that reads what it can: a schema with mistakes in it, and text that is not UTF-8."""
+    has_log = path.with_name(f"{path.name}-wal").exists()
+    options = f"mode={mode}" if has_log or mode == "rw" else "immutable=1"
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?{options}", uri=True, isolation_level=None)
+    with contextlib.closing(connection):
+        connection.text_factory = bytes
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        yield connection
+
+
+# A schema that cannot be read
+
+
+@cache
+def _columns(table: str) -> tuple[tuple[str, str, bool], ...]:
+    """Name, kind and whether a value is required, of each column."""
+    return _known_schema()[table][1]
+
+
+@cache
+def _known_schema() -> dict[str, tuple[int, tuple[tuple[str, str, bool], ...]]]:
+    """The first page and the columns of each kept table, in a database as we create it."""
+    found = {}
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        schema.migrate(connection)
+        for table in KEPT_TABLES:
+            (root,) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,)).fetchone()
+            columns = tuple(
+                (name, "JSON" if name in ("body", "context") else declared, bool(required or key))
+                for _number, name, declared, required, _default, key in connection.execute(
+                    f"PRAGMA table_info({table})"
+                )
+            )
+            found[table] = (root, columns)
+    return found
+
+
+def _root_pages(source: sqlite3.Connection, tables: Mapping[str, _Read]) -> dict[str, int]:
+    """Where each kept table begins: as the schema says where its statement alone is damaged, else as in a new database."""
+    roots = {table: root for table, (root, _columns) in _known_schema().items()}
+    try:
+        rows = source.execute("SELECT tbl_name, rootpage FROM sqlite_schema WHERE type = 'table'").fetchall()
+    except EXCEPTIONS as error:
+        _raise_refusal(error)
+        return roots
+    for name, root in rows:
+        table = name.decode(errors="replace") if isinstance(name, bytes) else ""
+        if table in tables and tables[table].is_missing and isinstance(root, int) and root > 1:
+            roots[table] = root
+    return roots
+
+
+@contextlib.contextmanager
+def _with_own_schema(damaged: Path, scratch: Path, roots: Mapping[str, int]) -> Iterator[sqlite3.Connection]:
+    """A copy of a database whose first page is one of ours, which names the kept tables and nothing else."""
+    log, copied_log = damaged.with_name(f"{damaged.name}-wal"), scratch.with_name(f"{scratch.name}-wal")
+    try:
+        shutil.copyfile(damaged, scratch)
+        page = _first_page(scratch, roots)
+        if log.exists():
+            shutil.copyfile(log, copied_log)
+            _write_first_page(scratch, page, is_logged=True)
+            try:
+                with _opened(scratch, "rw") as connection:
+                    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            except EXCEPTIONS as error:
+                _raise_refusal(error)
+            remove_journals(scratch)
+        _write_first_page(scratch, page, is_logged=False)
+        with _opened(scratch, "ro") as connection:
+            yield connection
+    finally:
+        remove_journals(scratch)
+        scratch.unlink(missing_ok=True)
+
+
+def _first_page(scratch: Path, roots: Mapping[str, int]) -> bytes:
+    template = scratch.with_name(f"{scratch.name}-page")
+    try:
+        with contextlib.closing(sqlite3.connect(template, isolation_level=None)) as connection:
+            connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
+            for table in KEPT_TABLES:
+                names = ", ".join(name for name, _kind, _required in _columns(table)[1:])
+                connection.execute(f"CREATE TABLE {table} (number INTEGER PRIMARY KEY, {names})")
+            connection.execute("PRAGMA writable_schema = ON")
+            for table, root in roots.items():
+                connection.execute("UPDATE sqlite_schema SET rootpage = ? WHERE name = ?", (root, table))
+        return template.read_bytes()[:_PAGE_BYTES]
+    finally:
+        template.unlink(missing_ok=True)
+
+
+def _write_first_page(scratch: Path, page: bytes, *, is_logged: bool) -> None:
+    with scratch.open("r+b") as file:
+        pages = -(-file.seek(0, 2) // _PAGE_BYTES)
+        file.truncate(pages * _PAGE_BYTES)
+        content = bytearray(page)
+        content[_NUMBER_OF_PAGES] = pages.to_bytes(4, "big")
+        if is_logged:
+            content[_FORMAT] = _LOGGED
+        file.seek(0)
+        file.write(content)

@@ -55,19 +55,20 @@ def check_not_newer(version: int) -> None:
     if version > latest_version():
         raise Unavailable(
             f"The index has schema {version}; this version knows schemas up to {latest_version()}.",
-            hint="Upgrade contextive-mcp, or remove the state directory to build the index anew.",
+            hint="Upgrade contextive-mcp. contextive-mcp rebuild renames the index and builds one of this version.",
         )
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring a database to the latest schema in one transaction. The caller holds the opening lock."""
+def migrate(connection: sqlite3.Connection, up_to: int | None = None) -> None:
+    """Bring a database to the latest schema, or to a given one, in one transaction. The caller holds the opening lock."""
+    last = latest_version() if up_to is None else up_to
     connection.execute("BEGIN EXCLUSIVE")
     try:
         version = schema_version(connection)
         check_not_newer(version)
         connection.execute(_HISTORY)
         for migration in migrations():
-            if migration.version > version:
+            if version < migration.version <= last:
                 _apply(connection, migration)
         connection.execute("COMMIT")
     except BaseException:

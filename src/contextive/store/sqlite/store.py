@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from contextive.errors import Unavailable
 from contextive.knowledge.artifact import ArtifactType, Totals
@@ -64,11 +65,26 @@ _COUNTED_TABLES = ("artifact", "chunk", "symbol", "node", "edge", "vector", "run
 _SETTLING_SECONDS = 600.0
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _noticing(method: Callable[Concatenate[SqliteStore, P], R]) -> Callable[Concatenate[SqliteStore, P], R]:
+    """A method that reads rows and makes values of them: a row that has another form than ours is damage, too."""
+
+    @functools.wraps(method)
+    def reading(self: SqliteStore, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self._database.failures_noticed():
+            return method(self, *args, **kwargs)
+
+    return reading
+
+
 class SqliteStore:
     """An index in a state directory of its own."""
 
-    def __init__(self, state_dir: Path, *, read_only: bool = False) -> None:
-        self._directory = StateDirectory(state_dir, read_only=read_only)
+    def __init__(self, state_dir: Path, *, read_only: bool = False, project: Path | None = None) -> None:
+        self._directory = StateDirectory(state_dir, read_only=read_only, project=project)
         self._database = Database(self._directory)
         self._catalogue = Catalogue(self._database)
         self._graph = Graph(self._database)
@@ -107,6 +123,11 @@ class SqliteStore:
     def snapshot(self) -> contextlib.AbstractContextManager[object]:
         return self._database.snapshot()
 
+    def identity(self) -> object:
+        with self._database.failures_noticed():
+            self._database.follow_file()
+        return self._database.identity
+
     def settle(self) -> None:
         """Bring the sidecars up to the present, however much that is."""
         self._lexical.settle(_SETTLING_SECONDS)
@@ -116,17 +137,21 @@ class SqliteStore:
     def acquire_lease(self, name: str, holder: str) -> lease.FileLease | None:
         if not self._directory.is_writable:
             raise Unavailable("The index is open for reading only.")
+        with self._database.failures_noticed():
+            self._database.follow_file()  # creates a state directory again that somebody removed
         return lease.acquire_lease(self._directory.path, name, holder)
 
     def lease_holder(self, name: str) -> str | None:
         return lease.lease_holder(self._directory.path, name)
 
+    @_noticing
     def generation(self) -> int:
         return self._progress().generation
 
     def _progress(self) -> Progress:
         return read_progress(self._database)
 
+    @_noticing
     def as_of(self) -> AsOf:
         progress = self._progress()
         known = self._as_of
@@ -158,10 +183,12 @@ class SqliteStore:
         )
         return int(count)
 
+    @_noticing
     def state(self, key: str) -> str | None:
         row = self._database.read_one("SELECT value FROM state WHERE key = ?", (key,))
         return None if row is None else str(row[0])
 
+    @_noticing
     def health(self) -> Mapping[str, Any]:
         progress = self._progress()
         counts = {table: self._database.read(f"SELECT count(*) FROM {table}")[0][0] for table in _COUNTED_TABLES}
@@ -191,8 +218,6 @@ class SqliteStore:
                 f"The state directory is on a network file system ({self._database.network}): only one host may use it,"
                 " and writing is slower. A local directory is better."
             )
-        if self._database.was_salvaged:
-            warnings.append("The index was damaged and starts over; votes and history were kept as far as readable.")
         return warnings
 
     def verify(self) -> Iterator[Discrepancy]:
@@ -211,42 +236,53 @@ class SqliteStore:
 
     # Files
 
+    @_noticing
     def ledger(self) -> Mapping[str, LedgerEntry]:
         return self._catalogue.ledger()
 
     def artifacts(self, *, limit: int | None = None, without_chunks: bool = False) -> Iterator[ArtifactRow]:
-        return self._catalogue.artifacts(limit, without_chunks)
+        with self._database.failures_noticed():
+            yield from self._catalogue.artifacts(limit, without_chunks)
 
+    @_noticing
     def totals(self) -> dict[ArtifactType, Totals]:
         return self._catalogue.totals()
 
+    @_noticing
     def artifact(self, path: str) -> ArtifactRow | None:
         return self._catalogue.artifact(path)
 
     # Linking
 
     def symbols(self, path: str | None = None) -> Iterator[tuple[str, Symbol]]:
-        return self._catalogue.symbols(path)
+        with self._database.failures_noticed():
+            yield from self._catalogue.symbols(path)
 
+    @_noticing
     def symbol(self, symbol_id: str) -> Symbol | None:
         return self._catalogue.symbol(symbol_id)
 
     def symbols_named(self, names: Iterable[str]) -> Iterator[tuple[str, Symbol]]:
-        return self._catalogue.symbols_named(names)
+        with self._database.failures_noticed():
+            yield from self._catalogue.symbols_named(names)
 
+    @_noticing
     def references(self, path: str) -> tuple[Reference, ...]:
         return self._catalogue.references(path)
 
+    @_noticing
     def paths_referring_to(self, names: Iterable[str]) -> set[str]:
         return self._catalogue.paths_referring_to(names)
 
     # Search
 
+    @_noticing
     def lexical(self, query: LexicalQuery, k: int, where: ChunkFilter) -> Found:
         return self._lexical.search(query, k, where)
 
     ##= docs/spec/knowledge.md#ranking
     ##% Vectors of two models MUST NOT be compared with each other.
+    @_noticing
     def dense(self, model: VectorModel, vector: Vector, k: int, where: ChunkFilter) -> Found:
         known = self._database.read_one(
             "SELECT 1 FROM vector WHERE model = (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?) LIMIT 1",
@@ -263,87 +299,112 @@ class SqliteStore:
                 sidecar = self._vectors[model] = VectorSidecar(self._database, self._filters, model)
         return sidecar
 
+    @_noticing
     def cosines(self, model: VectorModel, vector: Vector, numbers: Sequence[int]) -> Mapping[int, float]:
         found = read_vectors(self._database, model, [int(number) for number in numbers])
         return dict(zip(*score_exactly(found, normalised(vector)), strict=True))
 
+    @_noticing
     def chunks(self, numbers: Sequence[int]) -> Mapping[int, ChunkRow]:
         return self._catalogue.chunks(numbers)
 
+    @_noticing
     def places(self, numbers: Sequence[int], *, with_symbols: bool) -> Mapping[int, ChunkPlace]:
         return self._catalogue.places(numbers, with_symbols=with_symbols)
 
+    @_noticing
     def chunks_by_id(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkRow]:
         return self._catalogue.chunks_by_id(chunk_ids)
 
+    @_noticing
     def chunks_of(self, path: str) -> tuple[ChunkRow, ...]:
         return self._catalogue.chunks_of(path)
 
+    @_noticing
     def pending_vectors(self, model: VectorModel, limit: int) -> tuple[Pending, ...]:
         return self._catalogue.pending_vectors(model, limit)
 
+    @_noticing
     def vector_counts(self) -> Mapping[VectorModel, int]:
         return self._catalogue.vector_counts()
 
     # Graph
 
+    @_noticing
     def node(self, node_id: str) -> Node | None:
         return self._graph.nodes([node_id]).get(node_id)
 
+    @_noticing
     def nodes(self, node_ids: Iterable[str]) -> Mapping[str, Node]:
         return self._graph.nodes(node_ids)
 
+    @_noticing
     def nodes_with_edges(
         self, node_ids: Iterable[str], types: Sequence[str], limit: int
     ) -> tuple[Mapping[str, Node], tuple[Edge, ...]]:
         return self._graph.nodes_with_edges(node_ids, types, limit)
 
+    @_noticing
     def nodes_labelled(self, label: str, after: str | None, limit: int) -> tuple[Node, ...]:
         return self._graph.nodes_labelled(label, after, limit)
 
+    @_noticing
     def nodes_keyed(self, label: str, key: str) -> tuple[Node, ...]:
         return self._graph.nodes_keyed(label, key)
 
+    @_noticing
     def find_nodes(self, term: str, labels: Sequence[str], limit: int) -> tuple[Node, ...]:
         return self._graph.find_nodes(term, labels, limit)
 
+    @_noticing
     def node_number(self, node_id: str) -> int | None:
         return self._graph.node_number(node_id)
 
+    @_noticing
     def nodes_numbered(self, numbers: Iterable[int]) -> Mapping[int, Node]:
         return self._graph.nodes_numbered(numbers)
 
+    @_noticing
     def steps(self, frontier: Sequence[int], types: Sequence[str], limit: int) -> Steps:
         return self._graph.steps(frontier, types, limit)
 
+    @_noticing
     def expand(
         self, frontier: Sequence[str], types: Sequence[str], direction: Direction, limit: int
     ) -> tuple[Edge, ...]:
         return self._graph.expand(frontier, types, direction, limit)
 
+    @_noticing
     def degree(self, node_id: str, direction: Direction = "both") -> Mapping[str, int]:
         return self._graph.degree(node_id, direction)
 
+    @_noticing
     def unconnected(self, label: str, types: Sequence[str], after: str | None, limit: int) -> tuple[Node, ...]:
         return self._graph.unconnected(label, types, after, limit)
 
     # What only the store holds
 
+    @_noticing
     def runs(self, limit: int, profile: str | None = None) -> tuple[Run, ...]:
         return self._records.runs(limit, profile)
 
+    @_noticing
     def reports(self, kind: ReportKind, limit: int) -> tuple[Report, ...]:
         return self._records.reports(kind, limit)
 
+    @_noticing
     def events(self, request_id: str | None = None, limit: int = 10_000) -> tuple[SearchEvent, ...]:
         return self._records.events(request_id, limit)
 
+    @_noticing
     def event_bytes(self) -> int:
         return self._records.event_bytes()
 
+    @_noticing
     def votes(self, limit: int = 10_000) -> tuple[Vote, ...]:
         return self._records.votes(limit)
 
+    @_noticing
     def audit(self, limit: int) -> tuple[AuditEntry, ...]:
         return self._records.audit(limit)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +23,10 @@ TITLE_WEIGHT = 1.0
 _HEAP_BYTES = 30_000_000
 _FACETS = ("type", "namespace", "subsystem", "tag", "symbol", "kind", "language", "path")
 FAULTS = (ValueError, OSError)
-"""What the binding raises when its files are missing, damaged or cannot be written."""
+"""What the engine raises when its files are missing, damaged or cannot be written."""
+_FOOTER_CONSTANT = 1337
+_FOOTER_TAIL = 8
+_PIECE_BYTES = 1024 * 1024
 
 
 class TantivyEngine:
@@ -40,28 +45,34 @@ class TantivyEngine:
         elif create:
             self._index = tantivy.Index(self._schema, path=str(directory))
         else:
-            self._index = tantivy.Index.open(str(directory))
-            self._schema = self._index.schema
-        self._index.reload()
+            check_files(directory)
+            with _panics_raised():
+                self._index = tantivy.Index.open(str(directory))
+                self._schema = self._index.schema
+        with _panics_raised():
+            self._index.reload()
 
     def reload(self) -> None:
-        self._index.reload()
+        with _panics_raised():
+            self._index.reload()
 
     @contextmanager
     def writing(self) -> Iterator[TantivyWriter]:
-        writer = self._index.writer(_HEAP_BYTES, 1)
-        yield TantivyWriter(self._module, writer)
-        # Merges that are cut off would leave ever more small segments behind.
-        writer.wait_merging_threads()
-        give_back()
-        self._index.reload()
+        with _panics_raised():
+            writer = self._index.writer(_HEAP_BYTES, 1)
+            yield TantivyWriter(self._module, writer)
+            # Merges that are cut off would leave ever more small segments behind.
+            writer.wait_merging_threads()
+            give_back()
+            self._index.reload()
 
     def numbers(self) -> set[int]:
-        searcher = self._index.searcher()
-        if not searcher.num_docs:
-            return set()
-        hits = searcher.search(self._module.Query.all_query(), searcher.num_docs, count=False).hits
-        return {int(number or 0) for number in searcher.fast_field_values("number", [place for _, place in hits])}
+        with _panics_raised():
+            searcher = self._index.searcher()
+            if not searcher.num_docs:
+                return set()
+            hits = searcher.search(self._module.Query.all_query(), searcher.num_docs, count=False).hits
+            return {int(number or 0) for number in searcher.fast_field_values("number", [place for _, place in hits])}
 
     def search(self, query: LexicalQuery, k: int, where: ChunkFilter) -> list[Hit]:
         searcher = self._index.searcher()
@@ -72,8 +83,9 @@ class TantivyEngine:
         if conditions:
             must = self._module.Occur.Must
             asked = self._module.Query.boolean_query([(must, asked), *((must, condition) for condition in conditions)])
-        hits = searcher.search(asked, k, count=False).hits
-        numbers = searcher.fast_field_values("number", [place for _, place in hits])
+        with _panics_raised():
+            hits = searcher.search(asked, k, count=False).hits
+            numbers = searcher.fast_field_values("number", [place for _, place in hits])
         found = [Hit(int(number or 0), float(score)) for (score, _), number in zip(hits, numbers, strict=True)]
         return sorted(found, key=lambda hit: (-hit.score, hit.number))
 
@@ -123,6 +135,54 @@ class TantivyEngine:
         if prefix.endswith("/"):
             return make.term_query(self._schema, "path", prefix, "basic")
         return make.regex_query(self._schema, "path", re.sub(r"([^\w/ ])", r"\\\1", prefix) + "(.|\n)*")
+
+
+def check_files(directory: Path) -> None:
+    """Compare the files of every committed segment with the checksum at their end: ValueError for a damaged one.
+
+    Tantivy does not do so when it opens an index, and damaged postings make it stop in the middle of a search or give wrong
+    results.
+    """
+    meta = json.loads((directory / "meta.json").read_bytes())
+    try:
+        segments = {str(segment["segment_id"]).replace("-", "") for segment in meta["segments"]}
+    except (KeyError, TypeError):
+        raise ValueError("meta.json of the lexical index is damaged") from None
+    for path in directory.iterdir():
+        # A process that writes meanwhile may remove files of segments that it merged.
+        with suppress(FileNotFoundError):
+            if path.name.partition(".")[0] in segments and not _is_whole(path):
+                raise ValueError("a file of the lexical index is damaged")
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a file has the checksum of its footer: JSON, then its length and a constant number."""
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - _FOOTER_TAIL))
+        tail = file.read()
+        length, constant = int.from_bytes(tail[:4], "little"), int.from_bytes(tail[4:], "little")
+        start = size - _FOOTER_TAIL - length
+        if constant != _FOOTER_CONSTANT or start < 0:
+            return False
+        file.seek(start)
+        footer = json.loads(file.read(length))
+        file.seek(0)
+        left, found = start, 0
+        while left and (piece := file.read(min(left, _PIECE_BYTES))):
+            left, found = left - len(piece), zlib.crc32(piece, found)
+        return left == 0 and isinstance(footer, dict) and footer.get("crc") == found
+
+
+@contextmanager
+def _panics_raised() -> Iterator[None]:
+    """Have a panic of the engine raised as ValueError: the binding's own exception is not derived from Exception."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ == "PanicException":
+            raise ValueError("the lexical index is damaged") from None
+        raise
 
 
 class TantivyWriter:

@@ -42,19 +42,13 @@ _COUNTED: tuple[tuple[str, str, str], ...] = (
 
 
 def verify_rows(database: Database) -> Iterator[Discrepancy]:
-    """Damaged pages, broken keys, orphans."""
-    found: list[Discrepancy] = []
-    damaged = False
-    try:
-        with database.snapshot() as connection:
-            damaged = connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]
-            if not damaged:
-                found += _verify_keys(connection)
-    except sqlite3.DatabaseError:
-        damaged = True
-    if damaged:
+    """Damaged pages and values, broken keys, orphans."""
+    if database.is_damaged():
         database.mark_damaged()
-        found.append(Discrepancy("database", "Pages are damaged; it is set aside and built anew at the next use."))
+        yield Discrepancy("database", "It is damaged; it is renamed and rebuilt at the next use.")
+        return
+    with database.snapshot() as connection:
+        found = list(_verify_keys(connection))
     yield from found
 
 

@@ -1,0 +1,108 @@
+"""The condition of the index in a state directory, for health checks. Nothing is opened for writing, created or repaired."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import sqlite3
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from contextive.store.sqlite.directory import StateDirectory, write_error
+from contextive.store.sqlite.faults import EXCEPTIONS, Fault, error_for, fault_of
+from contextive.store.sqlite.inspection import Inspection, Kind, connect, inspect, is_refusal
+from contextive.store.values import ConditionCode, Repair, StoreCondition
+
+STATE_REPAIR = "repair"
+"""Key of the last repair among the facts of the index. A rebuild removes it with all other facts."""
+_REPORTED_SECONDS = 7 * 86_400.0
+_CODES: dict[Kind, ConditionCode] = {
+    "empty": "empty",
+    "not_a_file": "not_a_file",
+    "unknown": "unknown_schema",
+    "newer": "newer_schema",
+    "damaged": "damaged",
+}
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_READ_ONLY = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+
+
+##= docs/spec/knowledge.md#the-store
+##% An index that cannot be used as it is MUST be reported with what to do: an empty file, something that is not a file,
+##% and a schema that is newer or unknown.
+def condition_of(state_dir: Path) -> StoreCondition:
+    """Whether the index is in order. Takes a millisecond or two, and leaves everything as it is."""
+    directory = StateDirectory(state_dir, read_only=True)
+    try:
+        found, repair = _look_at(directory)
+    except EXCEPTIONS as error:
+        # A full disk can also keep the log of the database from being read, so it is the better reason.
+        return _unwritable(state_dir) or _refused(error)
+    if found.kind in _CODES:
+        return StoreCondition(False, _CODES[found.kind], found.message, found.hint)
+    unwritable = _unwritable(state_dir)
+    if unwritable is not None:
+        return unwritable
+    if found.kind == "absent":
+        return StoreCondition(True, "absent", found.message, found.hint)
+    if repair is not None and repair.lost != 0:
+        hint = "contextive-mcp restore brings a backup back; contextive-mcp rebuild ends this message."
+        return StoreCondition(False, "repaired", repair.message, hint)
+    return StoreCondition(True, "ok", repair.message if repair is not None else "")
+
+
+def recent_repair(connection: sqlite3.Connection) -> Repair | None:
+    """The repair that an index remembers. It is reported for a week, unless a rebuild ends that."""
+    row = connection.execute("SELECT value FROM state WHERE key = ?", (STATE_REPAIR,)).fetchone()
+    if row is None:
+        return None
+    with contextlib.suppress(ValueError, TypeError):
+        repair = Repair(**json.loads(row[0]))
+        return repair if time.time() - repair.at < _REPORTED_SECONDS else None
+    return None
+
+
+def write_repair(connection: sqlite3.Connection, repair: Repair) -> None:
+    """Have an index remember its repair: as a fact for health checks, and in the audit."""
+    body = json.dumps(asdict(repair), ensure_ascii=False)
+    connection.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (STATE_REPAIR, body))
+    connection.execute(
+        "INSERT INTO audit (timestamp, caller, tool, body) VALUES (?, ?, ?, ?)",
+        (repair.at, "contextive", "repair", body),
+    )
+
+
+def _look_at(directory: StateDirectory) -> tuple[Inspection, Repair | None]:
+    if directory.is_marked_damaged():
+        return Inspection("damaged"), None
+    found = inspect(directory.database)
+    if found.kind != "ready":
+        return found, None
+    has_log = directory.database.with_name(f"{directory.database.name}-wal").exists()
+    with contextlib.closing(connect(directory.database, immutable=not has_log)) as connection:
+        return found, recent_repair(connection)
+
+
+def _refused(error: Exception) -> StoreCondition:
+    fault = fault_of(error)
+    if fault is None or not is_refusal(error):
+        found = Inspection("damaged")
+        return StoreCondition(False, "damaged", found.message, found.hint)
+    codes: dict[Fault, ConditionCode] = {Fault.BUSY: "busy", Fault.FULL: "full"}
+    shown = error_for(fault)
+    return StoreCondition(False, codes.get(fault, "unreachable"), shown.message, shown.hint or "")
+
+
+def _unwritable(state_dir: Path) -> StoreCondition | None:
+    """Why nothing can be written to the state directory; None where something can, or where it is not there yet."""
+    error = write_error(state_dir) if state_dir.exists() else None
+    if error is None:
+        return None
+    remedy = "Free some space, or set store.statePath to a directory that can be written."
+    if error.errno in _FULL:
+        return StoreCondition(False, "full", "The disk of the state directory is full.", remedy)
+    if error.errno in _READ_ONLY:
+        return StoreCondition(False, "read_only", "The state directory is read-only.", remedy)
+    return _refused(error)

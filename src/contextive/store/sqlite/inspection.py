@@ -1,0 +1,195 @@
+"""What the database file of a state directory is, found out without changing it."""
+
+# ruff: noqa: S608
+# What is put into statements here are names of our own tables and columns; values are always bound.
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from contextive.store.sqlite import schema
+from contextive.store.sqlite.faults import EXCEPTIONS, Fault, fault_of
+
+BUSY_MILLISECONDS = 2_000
+_JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
+_JSON_COLUMNS = (("run", "body"), ("report", "body"), ("event", "body"), ("vote", "context"), ("audit", "body"))
+_STORED_TYPES = {
+    "INTEGER": ("integer",),
+    "REAL": ("real", "integer"),
+    "TEXT": ("text",),
+    "BLOB": ("blob", "text"),  # a digest that is not hexadecimal is stored as text
+}
+
+Kind = Literal["absent", "empty", "not_a_file", "damaged", "unknown", "older", "newer", "ready"]
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What is at the place of the database."""
+
+    kind: Kind
+    version: int = 0
+
+    @property
+    def message(self) -> str:
+        """What is wrong with it, as a sentence."""
+        match self.kind:
+            case "absent":
+                return "There is no index yet."
+            case "empty":
+                return "index.db is empty: the votes, runs and audit that it held are lost."
+            case "not_a_file":
+                return "index.db is not a file."
+            case "damaged":
+                return "The index is damaged."
+            case "unknown":
+                return f"The index has the schema {self.version}, which no version of contextive-mcp writes."
+            case "newer":
+                return (
+                    f"The index has schema {self.version}; this version knows schemas up to {schema.latest_version()}."
+                )
+            case "older" | "ready":
+                return ""
+
+    @property
+    def hint(self) -> str:
+        """What to do about it."""
+        match self.kind:
+            case "absent":
+                return "Run contextive-mcp ingest."
+            case "empty":
+                return "contextive-mcp restore brings a backup back; contextive-mcp rebuild starts over from the files."
+            case "newer":
+                return (
+                    "Upgrade contextive-mcp. contextive-mcp rebuild renames the index and builds one of this version."
+                )
+            case "not_a_file" | "unknown" | "damaged":
+                return (
+                    "Run contextive-mcp rebuild: it renames index.db and builds it again, with the votes, runs and audit that "
+                    "are readable."
+                )
+            case "older" | "ready":
+                return ""
+
+
+def connect(
+    path: Path, mode: str = "ro", *, immutable: bool = False, synchronous: str = "NORMAL"
+) -> sqlite3.Connection:
+    """A connection to a database file that exists."""
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}" + ("&immutable=1" if immutable else ""),
+        uri=True,
+        timeout=BUSY_MILLISECONDS / 1000,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=256,
+    )
+    try:
+        # A log needs no sync at each commit to stay whole: what is to outlive a power cut is synced with `sync`.
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        # The file may have come with a cloned project: what is written into its schema calls no function of ours.
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute(f"PRAGMA journal_size_limit = {_JOURNAL_LIMIT_BYTES}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def inspect(path: Path) -> Inspection:
+    """What is at a path. Raises what the system refuses (busy, a full disk, missing rights, no memory) as it came."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return Inspection("not_a_file" if path.is_symlink() else "absent")
+    if not stat.S_ISREG(found.st_mode):
+        return Inspection("not_a_file")
+    if found.st_size == 0:
+        return Inspection("empty")
+    if not any(path.with_name(path.name + suffix).exists() for suffix in ("-wal", "-journal")):
+        # Without a log everything is in the file itself, and can be read without creating one. A process that begins to write
+        # at this moment may make it look damaged; so what the second attempt finds counts.
+        with contextlib.suppress(Exception), contextlib.closing(connect(path, immutable=True)) as connection:
+            seen = inspect_opened(connection)
+            if seen.kind in ("ready", "newer"):
+                return seen
+    try:
+        with contextlib.closing(connect(path)) as connection:
+            return inspect_opened(connection)
+    except EXCEPTIONS as error:
+        if is_refusal(error):
+            raise
+        return Inspection("damaged")
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether it was the system that refused, whatever the file holds."""
+    return fault_of(error) not in (Fault.DAMAGE, Fault.SUSPECT, None)
+
+
+def inspect_opened(connection: sqlite3.Connection) -> Inspection:
+    """What an open database is, by its version, its schema and its first rows."""
+    version = schema.schema_version(connection)
+    if version > schema.latest_version():
+        return Inspection("newer", version)
+    objects = _objects_of(connection)
+    if version < 1:
+        # A file without any table was emptied, or lost its log: there is nothing to be careful about.
+        return Inspection("unknown" if objects else "damaged", version)
+    if objects != _known_objects(version):
+        return Inspection("damaged", version)
+    if version < schema.latest_version():
+        return Inspection("older", version)
+    rows = connection.execute("SELECT 1 FROM progress p JOIN generation g ON g.seq = p.generation").fetchall()
+    return Inspection("ready" if len(rows) == 1 else "damaged", version)
+
+
+def find_damage(connection: sqlite3.Connection, *, with_keys: bool) -> str | None:
+    """What is wrong with the pages or values of a database; None for a sound one. Reads all of it."""
+    connection.execute("PRAGMA cell_size_check = ON")
+    if inspect_opened(connection).kind == "damaged":
+        return "its schema or its state was changed"
+    if connection.execute("PRAGMA integrity_check(1)").fetchall() != [("ok",)]:
+        return "its pages are damaged"
+    if with_keys and connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
+        return "rows refer to rows that are missing"
+    for table, condition in _conditions(connection):
+        if connection.execute(f"SELECT 1 FROM {table} WHERE NOT ({condition}) LIMIT 1").fetchone() is not None:
+            return f"a row of {table} has a value of the wrong form"
+    return None
+
+
+def _conditions(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+    """What holds for every row that we write, by table."""
+    tables = [name for kind, name, _sql in sorted(_objects_of(connection)) if kind == "table"]
+    for table in tables:
+        columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
+        for _number, name, declared, required, _default, _key in columns:
+            allowed = (*_STORED_TYPES[declared], *(() if required else ("null",)))
+            named = ", ".join(f"'{kind}'" for kind in allowed)
+            yield table, f"typeof({name}) IN ({named})"
+    for table, column in _JSON_COLUMNS:
+        yield table, f"json_valid({column})"
+    yield "vector", "length(data) = 2 * (SELECT dimensions FROM vector_model m WHERE m.number = vector.model)"
+
+
+def _objects_of(connection: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
+    """Type, name and statement of everything in the schema, except for what SQLite adds by itself."""
+    rows = connection.execute("SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
+    return frozenset(rows)
+
+
+@cache
+def _known_objects(version: int) -> frozenset[tuple[str, str, str]]:
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        schema.migrate(connection, up_to=version)
+        return _objects_of(connection)

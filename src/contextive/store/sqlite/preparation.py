@@ -1,0 +1,193 @@
+"""A database that is ready to be used: created, migrated, or rebuilt from what can be read of a damaged one.
+
+Whatever is created appears under its name in one step, complete. The caller of `make_ready` and `start_over` may be one of many
+processes: a lock lets one of them work at a time, and a name that another one has taken meanwhile is never written over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import secrets
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from contextive.errors import Unavailable
+from contextive.store.sqlite import faults, salvage, schema
+from contextive.store.sqlite.condition import write_repair
+from contextive.store.sqlite.directory import StateDirectory
+from contextive.store.sqlite.inspection import Inspection, connect, find_damage, inspect, is_refusal
+from contextive.store.sqlite.locks import FileLock
+from contextive.store.values import Repair
+from contextive.workspace.handles import NO_HARD_LINKS, identity_of, sync_folder
+
+_NEW = ".index.db.new-"
+_log = logging.getLogger("contextive.store")
+
+
+class Unusable(Unavailable):
+    """There is something in the place of the database that a server leaves alone."""
+
+    def __init__(self, found: Inspection) -> None:
+        super().__init__(found.message, hint=found.hint)
+
+
+##= docs/spec/knowledge.md#the-store
+##% A database of a newer version MUST be refused and left as it is.
+def refuse_unusable(found: Inspection) -> None:
+    """Refuse what only `contextive-mcp rebuild` may replace."""
+    if found.kind in ("newer", "unknown", "empty", "not_a_file"):
+        raise Unusable(found)
+
+
+def make_ready(directory: StateDirectory, wait_seconds: float) -> None:
+    """Create, migrate or rebuild the database where it is not ready, and the state directory where it is missing."""
+    directory.prepare()
+    found = _found(directory)
+    refuse_unusable(found)
+    if found.kind == "ready":
+        return
+    with _alone(directory, wait_seconds) as lock:
+        found = _found(directory)
+        refuse_unusable(found)
+        if found.kind == "absent":
+            # A log without a database belongs to one that somebody removed.
+            salvage.remove_journals(directory.database)
+            _create(directory, None, lock)
+        elif found.kind == "damaged" or (found.kind == "older" and not _migrate(directory.database)):
+            _start_over(directory, faults.Damaged().message, lock)
+
+
+##= docs/spec/knowledge.md#the-store
+##% The command `rebuild` MUST replace whatever is in the place of the database, after renaming it.
+def replace_unusable(directory: StateDirectory, wait_seconds: float) -> Repair | None:
+    """Rebuild a database that cannot be used, whatever it is and however long finding out takes; None for a sound one."""
+    directory.prepare()
+    with _alone(directory, wait_seconds) as lock:
+        found = _found(directory)
+        if found.kind == "absent":
+            return None
+        if found.kind == "ready":
+            if not is_damaged(directory.database):
+                return None
+            found = Inspection("damaged", found.version)
+        if found.kind == "older":
+            return None
+        return _start_over(directory, found.message, lock)
+
+
+def is_damaged(path: Path, *, immutable: bool = False, with_keys: bool = False) -> bool:
+    """Whether anything is wrong with the pages or values of a database, or with its keys if wished. Reads all of it."""
+    try:
+        with contextlib.closing(connect(path, immutable=immutable)) as connection:
+            damage = find_damage(connection, with_keys=with_keys)
+        if damage is None and salvage.has_unreadable_rows(path):
+            damage = "a kept row cannot be read"
+    except faults.EXCEPTIONS as error:
+        if is_refusal(error):
+            raise
+        damage = type(error).__name__
+    if damage is not None:
+        _log.warning("the index is damaged: %s", damage)
+    return damage is not None
+
+
+def _found(directory: StateDirectory) -> Inspection:
+    """What is in the place of the database. One that was renamed and not rebuilt yet counts as damaged."""
+    if directory.is_marked_damaged():
+        return Inspection("damaged")
+    return inspect(directory.database)
+
+
+def _migrate(path: Path) -> bool:
+    """Whether a database could be brought to the latest schema; False for a damaged one."""
+    try:
+        with contextlib.closing(connect(path, "rw")) as connection:
+            schema.migrate(connection)
+    except faults.EXCEPTIONS as error:
+        if is_refusal(error):
+            raise
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _alone(directory: StateDirectory, wait_seconds: float) -> Iterator[FileLock]:
+    lock = FileLock(directory.opening_lock)
+    if not lock.acquire(wait_seconds):
+        raise Unavailable("Another process is opening the index.", hint="Try again in a moment.")
+    try:
+        yield lock
+    finally:
+        lock.release()
+
+
+def _start_over(directory: StateDirectory, reason: str, lock: FileLock) -> Repair:
+    """Rename what is there, and build a database with the kept rows that can be read of it.
+
+    The mark stays until that is done. A process that finds the mark and no database goes on with the renamed one.
+    """
+    if not directory.is_marked_damaged():
+        directory.mark_damaged(identity_of(directory.database))
+    renamed = salvage.set_aside(directory) or salvage.renamed_from(directory)
+    repair = _create(directory, (renamed, reason), lock)
+    assert repair is not None
+    directory.damage_mark.unlink(missing_ok=True)
+    salvage.remove_old(directory)
+    _log.warning("%s", repair.message, extra={"contextive_fields": {"saved": repair.saved, "lost": repair.lost}})
+    return repair
+
+
+def _create(directory: StateDirectory, source: tuple[Path | None, str] | None, lock: FileLock) -> Repair | None:
+    """Build a database under another name, and give it its own when it is complete."""
+    for left in directory.path.glob(f"{_NEW}*"):
+        left.unlink(missing_ok=True)  # of a process that died: we hold the lock
+    name = _NEW + secrets.token_hex(8)
+    path = directory.path / name
+    try:
+        repair = _fill(directory, path, source)
+        if not lock.is_held:
+            raise Unavailable("The state directory was removed while the index was created.", hint="Try again.")
+        _take_name(path, directory.database)
+        sync_folder(directory.path)
+        return repair
+    finally:
+        salvage.remove_journals(path)
+        path.unlink(missing_ok=True)
+
+
+def _take_name(path: Path, database: Path) -> None:
+    """Give a finished database its name, unless another one has it: after a removal two processes may hold two locks."""
+    try:
+        os.link(path, database)
+    except OSError as error:
+        if database.exists() or error.errno not in NO_HARD_LINKS:
+            raise
+        path.rename(database)
+
+
+def _fill(directory: StateDirectory, path: Path, source: tuple[Path | None, str] | None) -> Repair | None:
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    repair = None
+    with contextlib.closing(connect(path, "rw")) as connection:
+        schema.migrate(connection)
+        if source is not None:
+            renamed, reason = source
+            copied = salvage.Salvaged(0, None)
+            if renamed is not None:
+                copied = salvage.copy_kept_rows(renamed, connection, path.with_name(f"{path.name}-old"))
+            repair = Repair(
+                time.time(), reason, copied.saved, copied.lost, renamed.name if renamed is not None else None
+            )
+            write_repair(connection, repair)
+        _set_journal(connection, "DELETE" if directory.network_file_system() else "WAL")
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+    return repair
+
+
+def _set_journal(connection: sqlite3.Connection, mode: str) -> None:
+    connection.execute(f"PRAGMA journal_mode = {mode}").fetchone()
