@@ -90,7 +90,7 @@ class Keeper:
 
     def _run(self) -> bool:
         """Whether the index is in step now."""
-        from contextive.ingest.indexer import IndexReplaced
+        from contextive.ingest.plan import IndexReplaced
 
         self.state = "indexing"
         try:

@@ -73,7 +73,7 @@ class Inspection:
             case "not_a_file" | "unknown" | "damaged":
                 return (
                     "Run contextive-mcp rebuild: it renames index.db and builds it again, with the votes, runs and audit that "
-                    "are readable."
+                    "are readable. contextive-mcp restore brings a backup back."
                 )
             case "older" | "ready":
                 return ""
