@@ -79,6 +79,9 @@ class Database:
     def _check_readable(self) -> None:
         try:
             found = inspect(self.directory.database)
+            if found.kind == "ready":
+                with contextlib.closing(self._connect("ro")) as connection:
+                    inspect_opened(connection)
         except sqlite3.OperationalError:
             # Without the right to make the shared memory of the log, only a file that nobody writes can be read.
             self._immutable = True
