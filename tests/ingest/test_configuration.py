@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from contextive.errors import ConfigError
+from contextive.errors import ConfigError, ProjectMissing
 from tests.ingest.projects import (
     BOIL,
     BREW,
@@ -295,13 +295,14 @@ def test_a_directory_with_nothing_in_it_is_a_project_too(bare: Project) -> None:
     assert (view.catalog.requirements, view.catalog.citations, view.state.problems) == ((), (), ())
 
 
-def test_a_project_directory_that_vanishes_is_empty(tmp_path: Path) -> None:
+def test_a_project_directory_that_vanishes_is_reported(tmp_path: Path) -> None:
     project = Project(tmp_path / "here")
     project.write("specs/coffee.md", COFFEE)
     service = project.service()
     assert BREW in statuses(service.view())
     (tmp_path / "here").rename(tmp_path / "away")
-    assert statuses(service.view()) == {}
+    with pytest.raises(ProjectMissing):
+        service.view()
 
 
 # -- one document under several names ----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from contextive.errors import ContextiveError, Unavailable
-from contextive.ingest.indexer import IndexReplaced
+from contextive.ingest.plan import IndexReplaced
 from contextive.ingest.settings import IngestRequest
 from contextive.search.index import Index
 from contextive.store.opening import open_store

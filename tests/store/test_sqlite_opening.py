@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from contextive.errors import ContextiveError, Unavailable
-from contextive.store.opening import open_store, store_condition
+from contextive.errors import ContextiveError, InternalError, Unavailable
+from contextive.store.opening import open_store, replace_unusable_store, store_condition
 from contextive.store.sqlite import schema
 from contextive.store.sqlite.directory import StateDirectory, mounted_kind
 from contextive.store.sqlite.salvage import renamed_files, set_aside
 from contextive.store.sqlite.store import SqliteStore
 from contextive.store.values import AuditEntry, StoreCondition, Vote
+from contextive.workspace.handles import identity_of
 
 from .samples import embed, found_ids, near_ids, parsed, put, vector_of
 
@@ -348,3 +349,96 @@ def test_the_newest_two_renamed_databases_are_kept(tmp_path: Path) -> None:
             assert list(store.verify()) == []
     kept = sorted(tmp_path.glob("index.db.damaged-*"))
     assert [file.read_bytes() for file in kept] == contents[2:]
+
+
+def test_a_file_that_is_emptied_while_it_is_used_is_reported_as_lost_data(tmp_path: Path) -> None:
+    fill(tmp_path)
+    with opened(tmp_path) as store:
+        assert len(store.votes()) == 40
+        for journal in tmp_path.glob("index.db-*"):
+            journal.unlink()
+        os.truncate(tmp_path / "index.db", 0)
+        for _ in range(2):
+            with pytest.raises(Unavailable, match=r"index\.db is empty.*lost"):
+                store.votes()
+        assert store_condition(tmp_path).reason_code == "empty"
+        repair = replace_unusable_store(tmp_path)
+        assert repair is not None
+        assert repair.lost is None
+        assert store.votes() == ()
+        assert store_condition(tmp_path).reason_code == "repaired"
+
+
+def test_a_server_does_not_write_to_an_index_that_a_newer_version_has_migrated_meanwhile(tmp_path: Path) -> None:
+    fill(tmp_path)
+    with opened(tmp_path) as store:
+        with contextlib.closing(sqlite3.connect(tmp_path / "index.db")) as connection:
+            connection.execute("PRAGMA user_version = 99")
+        with pytest.raises(Unavailable, match="schema 99"):
+            put(store, parsed("late", ["x"]))
+        assert not list(tmp_path.glob("index.db.damaged-*"))
+
+
+##= docs/spec/knowledge.md#the-store
+##% Any exception at the database MUST count as damage, unless the system refused or an examination finds the file sound.
+def test_a_mistake_of_ours_does_not_cost_a_sound_index(tmp_path: Path) -> None:
+    fill(tmp_path)
+    with opened(tmp_path) as store:
+        for statement in ("SELECT nothing FROM chunk", "SELECT 1 FROM nowhere", "SELEKT"):
+            with pytest.raises(InternalError):
+                store._database.read(statement)
+        with pytest.raises(KeyError), store.snapshot():
+            raise KeyError("a mistake in code that reads")
+        assert len(store.votes()) == 40
+    assert not list(tmp_path.glob("index.db.damaged-*"))
+    assert not (tmp_path / "index.damaged").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE vote SET context = '{' WHERE number = 7",
+        "UPDATE vote SET note = CAST(x'ff00fe' AS TEXT) WHERE number = 7",
+        "UPDATE vote SET timestamp = 'late' WHERE number = 7",
+    ],
+)
+def test_a_kept_row_that_cannot_be_read_is_lost_alone(tmp_path: Path, change: str) -> None:
+    fill(tmp_path)
+    with contextlib.closing(sqlite3.connect(tmp_path / "index.db")) as connection:
+        connection.execute(change)
+        connection.commit()
+    with opened(tmp_path) as store:
+        with contextlib.suppress(Unavailable):
+            store.votes()
+        list(store.verify())
+        assert [vote.request_id for vote in store.votes()] == [f"q{number}" for number in range(40) if number != 6]
+    condition = store_condition(tmp_path)
+    assert (condition.ok, condition.reason_code) == (False, "repaired")
+    assert "1 are lost" in condition.message
+
+
+def test_rebuilding_goes_on_after_a_kill_between_renaming_and_building(tmp_path: Path) -> None:
+    fill(tmp_path)
+    directory = StateDirectory(tmp_path, read_only=False)
+    directory.mark_damaged(identity_of(directory.database))
+    assert set_aside(directory) is not None
+    with opened(tmp_path) as store:
+        assert len(store.votes()) == 40
+    assert not directory.damage_mark.exists()
+
+
+def test_a_note_about_damage_does_not_count_for_another_file(tmp_path: Path) -> None:
+    fill(tmp_path)
+    StateDirectory(tmp_path, read_only=False).mark_damaged((1, 2))
+    with opened(tmp_path) as store:
+        assert len(store.ledger()) == 3
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_state_directory_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
+    fill(tmp_path)
+    tmp_path.chmod(0o500)
+    try:
+        assert store_condition(tmp_path).reason_code == "read_only"
+    finally:
+        tmp_path.chmod(0o700)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from contextive.errors import ProjectMissing
 from contextive.workspace.discovery import Discovery, discover
 from contextive.workspace.files import Fingerprint
 from tests.workspace.repositories import commit, git, init, write
@@ -26,11 +27,10 @@ def test_files_come_by_path_with_the_fingerprint_of_their_state(tmp_path: Path) 
     assert found.skipped == {}
 
 
-def test_an_empty_or_missing_project_has_no_files(tmp_path: Path) -> None:
+def test_an_empty_project_has_no_files_and_a_missing_one_is_an_error(tmp_path: Path) -> None:
     assert discover(tmp_path).files == []
-    gone = discover(tmp_path / "nowhere")
-    assert gone.files == []
-    assert gone.skipped == {"unreadable": 1}
+    with pytest.raises(ProjectMissing):
+        discover(tmp_path / "nowhere")
 
 
 def test_dot_directories_count_once_each_and_dot_files_are_found(tmp_path: Path) -> None:

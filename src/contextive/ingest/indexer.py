@@ -24,7 +24,7 @@ from contextive.errors import TimedOut, Unavailable
 from contextive.ingest.collecting import collected_less_often
 from contextive.ingest.linking import Linker, Touched
 from contextive.ingest.parsing import Parsed, ParserPool, Reading, parse_here
-from contextive.ingest.plan import LeftOut, Plan, ledger_entry, make_plan
+from contextive.ingest.plan import IndexReplaced, LeftOut, Plan, ledger_entry, make_plan
 from contextive.ingest.settings import TURN_SECONDS, IngestRequest, IngestSettings
 from contextive.knowledge.artifact import GitFacts, ParsedArtifact
 from contextive.knowledge.assembly import Surroundings
@@ -60,10 +60,6 @@ Progress = Callable[[str, int, int], None]
 
 class AnotherRun(Unavailable):
     """Another process makes a run, and it lasts."""
-
-
-class IndexReplaced(Unavailable):
-    """The index is another one than at the start of the run."""
 
 
 class LayerSource(Protocol):
@@ -109,7 +105,6 @@ class _Tally:
     changed: list[str] = field(default_factory=list)
     touched: Touched = field(default_factory=Touched)
     skipped: Counter[str] = field(default_factory=Counter)
-
     left_out: dict[str, LeftOut] = field(default_factory=dict)
 
     def leave_out(self, looked: _Looked) -> None:

@@ -6,9 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from contextive.errors import Unavailable
 from contextive.store.values import LedgerEntry
 from contextive.workspace.discovery import FoundFile
 from contextive.workspace.files import Fingerprint
+
+
+class IndexReplaced(Unavailable):
+    """The index is another one than the one for which a run made its plan."""
 
 
 @dataclass(frozen=True, slots=True)

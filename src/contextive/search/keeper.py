@@ -101,7 +101,7 @@ class Keeper:
 
     def _run(self, known_problem: str = "") -> bool:
         """Whether the index is in step now. `known_problem` is what to report all the same after a run that worked."""
-        from contextive.ingest.indexer import IndexReplaced
+        from contextive.ingest.plan import IndexReplaced
 
         self.state = "indexing"
         try:

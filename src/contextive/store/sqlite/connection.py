@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from contextive.errors import ContextiveError, Unavailable
-from contextive.store.sqlite import faults
+from contextive.store.sqlite import faults, schema
 from contextive.store.sqlite.directory import StateDirectory
 from contextive.store.sqlite.inspection import connect, inspect, inspect_opened
-from contextive.store.sqlite.preparation import is_damaged, make_ready, refuse_unusable
+from contextive.store.sqlite.preparation import Unusable, is_damaged, make_ready, refuse_unusable
 
 WAIT_SECONDS = 30.0
 """How long a caller waits for others before it is told that the index is not available."""
@@ -79,6 +79,9 @@ class Database:
     def _check_readable(self) -> None:
         try:
             found = inspect(self.directory.database)
+            if found.kind == "ready":
+                with contextlib.closing(self._connect("ro")) as connection:
+                    inspect_opened(connection)
         except sqlite3.OperationalError:
             # Without the right to make the shared memory of the log, only a file that nobody writes can be read.
             self._immutable = True
@@ -210,6 +213,7 @@ class Database:
                 connection = self._writer_connection()
                 self._begin(connection)
                 try:
+                    schema.check_not_newer(schema.schema_version(connection))  # another version may have migrated it
                     yield connection
                     self._commit(connection)
                 except BaseException:
@@ -281,9 +285,13 @@ class Database:
     def noticed(self, error: Exception) -> Exception:
         """The error that callers get for an exception at the database. Damage is noted, so that the next use repairs it."""
         fault = faults.fault_of(error)
-        if fault is faults.Fault.SUSPECT:
+        if fault in (faults.Fault.SUSPECT, faults.Fault.DAMAGE):
             if self._closed:
                 return Unavailable("The index is closed.")
+            unusable = self._find_unusable()
+            if unusable is not None:
+                return unusable
+        if fault is faults.Fault.SUSPECT:
             if not self._is_to_blame():
                 return faults.error_for(fault) if isinstance(error, sqlite3.Error) else error
             fault = faults.Fault.DAMAGE
@@ -298,7 +306,7 @@ class Database:
         """Have exceptions at the database raised as `noticed` has them."""
         try:
             yield
-        except Exception as error:
+        except (*faults.EXCEPTIONS, faults.Damaged) as error:
             shown = self.noticed(error)
             if shown is error:
                 raise
@@ -308,6 +316,16 @@ class Database:
         """Whether an examination of the whole file finds damage. What the system refuses is raised with a stable code."""
         with faults.translated():
             return is_damaged(self.directory.database, immutable=self._immutable, with_keys=with_keys)
+
+    def _find_unusable(self) -> Unusable | None:
+        """What is now in the place of the file, where a server leaves it alone: emptied, or of a newer version by now."""
+        try:
+            refuse_unusable(inspect(self.directory.database))
+        except Unusable as unusable:
+            return unusable
+        except faults.EXCEPTIONS:
+            return None
+        return None
 
     def _is_to_blame(self) -> bool:
         """Whether the file is the cause of an exception, and not a mistake of ours, which must not cost an index."""
@@ -371,8 +389,10 @@ def _authorize_reading(
 
 
 def _authorize_writing(
-    action: int, _first: str | None, second: str | None, _database: str | None, _trigger: str | None
+    action: int, first: str | None, second: str | None, _database: str | None, _trigger: str | None
 ) -> int:
+    if action == sqlite3.SQLITE_PRAGMA and first == "user_version" and second is None:
+        return sqlite3.SQLITE_OK
     if action in (sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH, sqlite3.SQLITE_PRAGMA):
         return sqlite3.SQLITE_DENY
     if action == sqlite3.SQLITE_FUNCTION and second == "load_extension":

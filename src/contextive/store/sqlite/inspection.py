@@ -73,7 +73,7 @@ class Inspection:
             case "not_a_file" | "unknown" | "damaged":
                 return (
                     "Run contextive-mcp rebuild: it renames index.db and builds it again, with the votes, runs and audit that "
-                    "are readable."
+                    "are readable. contextive-mcp restore brings a backup back."
                 )
             case "older" | "ready":
                 return ""
@@ -109,7 +109,7 @@ def inspect(path: Path) -> Inspection:
     """What is at a path. Raises what the system refuses (busy, a full disk, missing rights, no memory) as it came."""
     try:
         found = path.stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return Inspection("not_a_file" if path.is_symlink() else "absent")
     if not stat.S_ISREG(found.st_mode):
         return Inspection("not_a_file")
@@ -143,8 +143,12 @@ def inspect_opened(connection: sqlite3.Connection) -> Inspection:
         return Inspection("newer", version)
     objects = _objects_of(connection)
     if version < 1:
-        # A file without any table was emptied, or lost its log: there is nothing to be careful about.
-        return Inspection("unknown" if objects else "damaged", version)
+        # A file without kept tables that has nothing but tables of ours was never finished, or lost its log: there is nothing
+        # in it to be careful about.
+        names = {name for _kind, name, _sql in objects}
+        ours = {name for _kind, name, _sql in _known_objects(schema.latest_version())}
+        is_unfinished = names <= ours and names.isdisjoint(table for table, _column in _JSON_COLUMNS)
+        return Inspection("damaged" if is_unfinished else "unknown", version)
     if objects != _known_objects(version):
         return Inspection("damaged", version)
     if version < schema.latest_version():

@@ -58,7 +58,10 @@ def make_ready(directory: StateDirectory, wait_seconds: float) -> None:
             salvage.remove_journals(directory.database)
             _create(directory, None, lock)
         elif found.kind == "damaged" or (found.kind == "older" and not _migrate(directory.database)):
-            _start_over(directory, faults.Damaged().message, lock)
+            repair = _start_over(directory, faults.Damaged().message, lock)
+            _log.warning(
+                "%s", repair.message, extra={"contextive_fields": {"saved": repair.saved, "lost": repair.lost}}
+            )
 
 
 ##= docs/spec/knowledge.md#the-store
@@ -137,7 +140,6 @@ def _start_over(directory: StateDirectory, reason: str, lock: FileLock) -> Repai
     assert repair is not None
     directory.damage_mark.unlink(missing_ok=True)
     salvage.remove_old(directory)
-    _log.warning("%s", repair.message, extra={"contextive_fields": {"saved": repair.saved, "lost": repair.lost}})
     return repair
 
 

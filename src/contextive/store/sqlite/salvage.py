@@ -64,7 +64,7 @@ def set_aside(directory: StateDirectory) -> Path | None:
     if not (database.exists() or database.is_symlink()):
         remove_journals(database)
         return None
-    target = _free_name(database)
+    target = _free_name(directory)
     # The log goes first: should we die in between, a database without its log is only older, a log without its own database is
     # wrong. A log that already has the name was brought by a process that died so: it belongs to this database, a later one
     # does not.
@@ -105,8 +105,9 @@ def renamed_from(directory: StateDirectory) -> Path | None:
     return next((path for path in reversed(renamed_files(directory)) if noted in (None, identity_of(path))), None)
 
 
-def _free_name(database: Path) -> Path:
+def _free_name(directory: StateDirectory) -> Path:
     """A name that no database has. One whose log alone is there belongs to a process that died while it was renaming."""
+    database = directory.database
     logs = database.parent.glob(f"{database.name}.damaged-*-wal")
     left = [log.with_name(log.name.removesuffix("-wal")) for log in logs]
     unfinished = [
@@ -115,17 +116,9 @@ def _free_name(database: Path) -> Path:
     if unfinished:
         return max(unfinished, key=_age)
     stamp = datetime.fromtimestamp(time.time(), UTC).strftime("%Y%m%dT%H%M%S")
-    # Counted on from the newest of the same second, which may be the only one that was not removed yet.
-    numbers = [
-        number for path in database.parent.glob(f"{database.name}.damaged-{stamp}*") for number in _number_of(path)
-    ]
-    return database.with_name(f"{database.name}.damaged-{stamp}" + (f"-{max(numbers) + 1}" if numbers else ""))
-
-
-def _number_of(path: Path) -> Iterator[int]:
-    """The number of a renamed database among those of one second; nothing for another file."""
-    if _RENAMED.fullmatch(path.name[path.name.rfind(".damaged-") :]):
-        yield _age(path)[1]
+    # Behind all of the same second: a number that became free must not make a new file look like the oldest.
+    taken = [number for of, number in map(_age, renamed_files(directory)) if of == stamp]
+    return database.with_name(f"{database.name}.damaged-{stamp}" + (f"-{max(taken) + 1}" if taken else ""))
 
 
 def _age(path: Path) -> tuple[str, int]:
