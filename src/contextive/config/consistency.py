@@ -39,6 +39,10 @@ def check_consistency(config: Config) -> Iterator[tuple[KeyPath, str]]:
         names.add(issued.name)
         digests.add(issued.sha256)
     yield from _check_schedule(config)
+    ##= docs/spec/host.md#sections
+    ##% The setting `store.dsn` MUST be refused as long as there is no store for PostgreSQL.
+    if config.store.dsn is not None:
+        yield ("store", "dsn"), "there is no store for PostgreSQL yet; remove it to use the embedded store"
 
 
 def _check_schedule(config: Config) -> Iterator[tuple[KeyPath, str]]:

@@ -168,7 +168,11 @@ class Store(Section):
     """Where the index lives."""
 
     state_path: Text = Field(".contextive", description="Directory of the embedded store, relative to the project.")
-    dsn: Text | None = Field(None, repr=False, description="PostgreSQL connection string; unset means embedded.")
+    dsn: Text | None = Field(
+        None,
+        repr=False,
+        description="For a store in PostgreSQL. There is none yet: every value is refused.",
+    )
 
 
 class Backup(Section):
