@@ -7,7 +7,6 @@ lead out, not even one that is put there between a check and its use.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import re
 import secrets
@@ -19,13 +18,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from contextive.errors import Conflict, Forbidden, TimedOut, TooLarge, Unavailable
-from contextive.workspace.handles import sync_names
+from contextive.workspace.handles import READ_REGULAR, open_folder, sync_names, walk
+from contextive.workspace.locks import try_lock
 
 MAX_NOTE_BYTES = 4 * 1024 * 1024
 _LOCK_SECONDS = 10.0
 _LOCK_PAUSE_SECONDS = 0.02
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.tmp")
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
@@ -56,7 +55,7 @@ class FolderWriter:
         """The text that stands in a file now; None where there is no such file."""
         folder, name = self._place(path)
         try:
-            handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+            handle = os.open(name, READ_REGULAR, dir_fd=folder)
         except FileNotFoundError:
             return None
         with os.fdopen(handle, "rb") as file:
@@ -146,7 +145,7 @@ def writing(root: Path, bases: tuple[str, ...]) -> Iterator[FolderWriter]:
     """The writer of some folders of the project; the first is made where it is missing. Other processes wait meanwhile."""
     writer: FolderWriter | None = None
     try:
-        top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        top = open_folder(root)
         try:
             handle = open_below(top, bases[0], make=True)
             writer = FolderWriter(top, bases, is_alone=False, _folders={bases[0]: handle})
@@ -165,18 +164,7 @@ def writing(root: Path, bases: tuple[str, ...]) -> Iterator[FolderWriter]:
 ##% A note MUST NOT be written through a link or outside of the folders of notes.
 def open_below(top: int, folder: str, *, make: bool = False) -> int:
     """A handle of a directory, reached from another one without following a link."""
-    handle = os.dup(top)
-    for part in folder.split("/"):
-        try:
-            if make:
-                with suppress(FileExistsError):
-                    os.mkdir(part, dir_fd=handle)
-                    sync_names(handle)
-            following = os.open(part, _FOLDER, dir_fd=handle)
-        finally:
-            os.close(handle)
-        handle = following
-    return handle
+    return walk(top, folder.split("/"), make=make)
 
 
 def _put_new(staged: _Staged) -> None:
@@ -203,15 +191,13 @@ def _lock(handle: int) -> bool:
     deadline = time.monotonic() + _LOCK_SECONDS
     while True:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise TimedOut("Another process is writing notes.", hint="Try again.") from None
-            time.sleep(_LOCK_PAUSE_SECONDS)
+            if try_lock(handle):
+                return True
         except OSError:
             return False
-        else:
-            return True
+        if time.monotonic() > deadline:
+            raise TimedOut("Another process is writing notes.", hint="Try again.")
+        time.sleep(_LOCK_PAUSE_SECONDS)
 
 
 def _explained(failure: OSError) -> Unavailable | Forbidden:
