@@ -70,7 +70,7 @@ def search(folder: Path) -> Callable[[], object]:
     """Twenty questions to an index of 1,000 chunks."""
     from contextive.search.answer import SearchRequest
     from contextive.search.service import SearchService
-    from contextive.store.opening import open_store
+    from contextive.store import open_store
 
     build_store(folder / "state", 1_000)
     service = SearchService(open_store(folder / "state"), RandomEmbedder)

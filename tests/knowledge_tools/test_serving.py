@@ -18,7 +18,7 @@ from contextive.search.answer import SearchRequest
 from contextive.search.index import Index
 from contextive.server.profiles import PROFILES
 from contextive.server.serve import asks_index
-from contextive.store.opening import open_store
+from contextive.store import open_store
 from tests.wires import Pipe, envelope
 
 from .conftest import OpenHost

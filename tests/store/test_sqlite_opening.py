@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from contextive.errors import ContextiveError, Unavailable
-from contextive.store.opening import open_store
+from contextive.store import open_store
 from contextive.store.sqlite import schema
 from contextive.store.sqlite.directory import StateDirectory, mounted_kind
 from contextive.store.sqlite.salvage import set_aside

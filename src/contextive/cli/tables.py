@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from contextive.ops.finding import Finding
+    from contextive.ops.doctor_project import Finding
 
 SNIPPET_LINES = 3
 _LINE = 110

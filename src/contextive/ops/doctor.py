@@ -13,8 +13,7 @@ from pathlib import Path
 
 from contextive.config import LoadedConfig
 from contextive.errors import ContextiveError
-from contextive.ops.doctor_project import look_at_project
-from contextive.ops.finding import Finding
+from contextive.ops.doctor_project import Finding, look_at_project
 
 
 ##= docs/spec/care.md#doctor

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from contextive.config import LoadedConfig
 from contextive.errors import ContextiveError
-from contextive.ops.finding import Finding
+from contextive.ops.doctor_project import Finding
 
 if TYPE_CHECKING:
     from contextive.search.index import Index
@@ -73,7 +73,7 @@ def _missing(loaded: LoadedConfig) -> Finding:
 
 def _row_faults(folder: Path) -> Iterator[Discrepancy]:
     """Whatever is wrong with the database itself. What stands beside it can be made again, and is looked at later."""
-    from contextive.store.opening import open_store
+    from contextive.store import open_store
 
     with closing(open_store(folder, read_only=True)) as store:
         for fault in store.verify():
@@ -182,7 +182,7 @@ def _vectors(index: Index, keeper: str | None) -> Iterator[Finding]:
 
 
 def _backups(host: Host, index: Index) -> Finding:
-    from contextive.packs.knowledge.safekeeping import Safekeeping
+    from contextive.packs.knowledge.pack import Safekeeping
 
     remedy = "Run contextive-mcp backup, or set knowledge.schedule.backup.enabled."
     newest = next(iter(host.services.get(Safekeeping).backups().existing()), None)

@@ -109,7 +109,7 @@ class Index:
     def store(self) -> Store:
         with self._lock:
             if self._store is None:
-                from contextive.store.opening import open_store
+                from contextive.store import open_store
 
                 self._store = open_store(self.settings.state_dir)
             return self._store

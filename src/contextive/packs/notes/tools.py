@@ -7,8 +7,8 @@ from typing import Any
 
 from contextive.ingest.notes_service import NotesService
 from contextive.notes.catalog import LocalGraph, in_words
+from contextive.packs.notes import pack
 from contextive.packs.notes.asking import ask, search
-from contextive.packs.notes.pack import pack
 from contextive.packs.notes.shapes import (
     Answered,
     AskInput,
