@@ -112,10 +112,6 @@ class _Series:
 ##= docs/spec/host.md#metrics
 ##% In HTTP mode the number, the failures and the duration of calls MUST be exposed for each tool.
 ##= docs/spec/gateway.md#metrics-of-calls
-##% The metrics MUST hold `km_mcp_requests_total` by tool and result.
-##= docs/spec/gateway.md#metrics-of-calls
-##% The metrics MUST hold `km_mcp_request_seconds` with buckets by tool.
-##= docs/spec/gateway.md#metrics-of-calls
 ##% The metrics MUST hold `km_mcp_failures_total` by tool and error.
 class Metrics:
     """Prometheus metrics under the names of the gateway contract, every series there from the start."""
@@ -128,9 +124,13 @@ class Metrics:
         from contextive.server.index_metrics import IndexMetrics
 
         self._registry = CollectorRegistry(auto_describe=True)
+        ##= docs/spec/gateway.md#metrics-of-calls
+        ##% The metrics MUST hold `km_mcp_requests_total` by tool and result.
         self._requests = Counter(
             "km_mcp_requests_total", "Tool calls by result", ["tool", "result"], registry=self._registry
         )
+        ##= docs/spec/gateway.md#metrics-of-calls
+        ##% The metrics MUST hold `km_mcp_request_seconds` with buckets by tool.
         self._seconds = Histogram(
             "km_mcp_request_seconds", "Time of a tool call in seconds", ["tool"], registry=self._registry
         )
