@@ -13,7 +13,7 @@ from contextive.knowledge.chunk import Chunk
 from contextive.knowledge.layers import artifact_layer, project_layer
 from contextive.knowledge.subsystems import NO_CATALOG
 from contextive.knowledge.symbol import Symbol
-from contextive.store.opening import open_store
+from contextive.store import open_store
 from contextive.store.values import LedgerEntry, VectorModel
 
 if TYPE_CHECKING:

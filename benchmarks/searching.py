@@ -23,7 +23,7 @@ from contextive.search.answer import Mode, SearchRequest
 from contextive.search.filters import Filters
 from contextive.search.graph import GraphService
 from contextive.search.service import SearchService
-from contextive.store.opening import open_store
+from contextive.store import open_store
 from contextive.store.values import ChunkFilter
 
 HYBRID_LIMIT_MS = 15.0
@@ -38,7 +38,7 @@ from pathlib import Path
 from benchmarks.index_project import RandomEmbedder
 from contextive.search.answer import SearchRequest
 from contextive.search.service import SearchService
-from contextive.store.opening import open_store
+from contextive.store import open_store
 imported = time.perf_counter()
 store = open_store(Path(sys.argv[1]))
 service = SearchService(store, RandomEmbedder)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from contextive.server.gateway import ROUTES
+from contextive.packs.knowledge.routes import ROUTES
 
 from .arena import ERAS, Arena, Era
 from .slots import Slot, slots

@@ -20,9 +20,9 @@ import pytest
 
 from contextive.packs import BUILTIN, load_builtin
 from contextive.packs.knowledge.operations import operations
+from contextive.packs.knowledge.routes import ROUTES
 from contextive.registry import Caller, Scope
 from contextive.server import auth, tokens
-from contextive.server.gateway import ROUTES
 from tests.running import clean_environment
 from tests.wires import PROGRAM, rpc, wait_until
 

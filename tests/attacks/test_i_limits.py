@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from contextive.server.gateway import ROUTES
+from contextive.packs.knowledge.routes import ROUTES
 
 from .arena import ERAS, TRANSPORTS, Arena, open_arena
 from .slots import Slot, slots

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from contextive.cli import run
-from contextive.store.opening import open_store
+from contextive.store import open_store
 from tests.server.conftest import ADMIN
 from tests.server.gateways import Station
 from tests.wires import Pipe

@@ -71,6 +71,17 @@ def test_an_empty_value_unsets_an_optional_setting(project: Project) -> None:
     assert loaded.config.store.dsn is None
 
 
+##= docs/spec/host.md#sections
+##% The setting `store.dsn` MUST be refused as long as there is no store for PostgreSQL.
+@pytest.mark.parametrize("from_file", [True, False])
+def test_a_connection_to_postgresql_is_refused_wherever_it_comes_from(project: Project, from_file: bool) -> None:
+    secret = "postgresql://me:hidden@db/x"
+    with pytest.raises(ConfigError) as caught:
+        project.load_json(*(({"store": {"dsn": secret}}, {}) if from_file else ({}, {"CONTEXTIVE_STORE__DSN": secret})))
+    assert "no store for PostgreSQL yet; remove it" in caught.value.message
+    assert "hidden" not in caught.value.sentence()
+
+
 ##= docs/spec/host.md#environment
 ##% An environment variable that looks like a setting and is none MUST be an error.
 def test_an_unknown_variable_is_an_error_that_names_the_nearest(project: Project) -> None:

@@ -113,8 +113,10 @@ def test_the_list_is_kept_in_the_configuration_directory_of_the_user() -> None:
 
 
 def test_a_trusted_project_file_may_set_everything(project: Project) -> None:
-    file = project.write("contextive.config.json", {"server": {"host": "$HOST"}, "store": {"dsn": "postgresql:///x"}})
+    file = project.write(
+        "contextive.config.json", {"server": {"host": "$HOST"}, "knowledge": {"gatewayUrl": "https://x.test"}}
+    )
     project.trust.trust(file)
     loaded = project.load(environ={"HOST": "0.0.0.0"})
     assert (loaded.trusted, loaded.ignored, loaded.source) == (True, (), "project")
-    assert (loaded.config.server.host, loaded.config.store.dsn) == ("0.0.0.0", "postgresql:///x")
+    assert (loaded.config.server.host, loaded.config.knowledge.gateway_url) == ("0.0.0.0", "https://x.test")

@@ -29,13 +29,13 @@ from contextive.errors import ContextiveError
 from contextive.ingest.settings import IngestRequest
 from contextive.ingest.verification import verify_index
 from contextive.packs import BUILTIN
-from contextive.packs.knowledge.safekeeping import Safekeeping
+from contextive.packs.knowledge.pack import Safekeeping
 from contextive.registry import Scope
 from contextive.search.index import Index
 from contextive.server.host import Host
 from contextive.server.tokens import TokenFile
+from contextive.store import open_store
 from contextive.store.archive import check_archive
-from contextive.store.opening import open_store
 from contextive.store.restore import restore_backup
 from contextive.store.sqlite import schema
 from contextive.store.values import AuditEntry

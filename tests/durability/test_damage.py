@@ -21,12 +21,12 @@ from contextive.cli import run
 from contextive.cli.call import call_tool
 from contextive.errors import ContextiveError, InternalError
 from contextive.ingest.settings import IngestRequest
-from contextive.packs.knowledge.safekeeping import Safekeeping
+from contextive.packs.knowledge.pack import Safekeeping
 from contextive.registry import Scope
 from contextive.search.index import Index
 from contextive.server.auth import InvalidToken, fingerprint
 from contextive.server.tokens import TokenFile
-from contextive.store.opening import open_store, store_condition
+from contextive.store import open_store, store_condition
 from contextive.store.values import AuditEntry, Vote
 
 from .jobs import FILES, opened

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from contextive.store.opening import open_store
+from contextive.store import open_store
 from contextive.store.protocol import Store
 from tests.knowledge_tools.repository import write_repository
 from tests.running import clean_environment

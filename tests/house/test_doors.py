@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from importlib import import_module
 
 import pytest
+
+from contextive.packs import BUILTIN, load_builtin
 
 from .tree import Module, source_modules
 
@@ -53,3 +56,30 @@ def test_a_door_offers_what_it_declares_and_nothing_else(door: Module) -> None:
 def test_every_name_of_a_door_resolves(door: Module) -> None:
     loaded = import_module(door.name)
     assert [name for name in _declared(door) or [] if not hasattr(loaded, name)] == []
+
+
+def _tool_names() -> list[str]:
+    """The names of all tools and operations. Those that are ordinary words, such as `search`, cannot be told from prose."""
+    from contextive.packs.knowledge.operations import operations
+
+    packs = [*map(load_builtin, BUILTIN), operations]
+    return sorted(tool.name for pack in packs for tool in pack.tools if "-" in tool.name or "_" in tool.name)
+
+
+def tool_names_in(module: Module, names: list[str]) -> list[str]:
+    pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, names))})(?![\w-])")
+    return [
+        f"{module}:{node.lineno} names {found[0]}"
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and (found := pattern.search(node.value))
+    ]
+
+
+@pytest.mark.parametrize("module", [m for m in source_modules() if ".server." in m.name], ids=str)
+def test_no_transport_names_a_tool(module: Module) -> None:
+    assert tool_names_in(module, _tool_names()) == []
+
+
+def test_the_name_of_a_tool_in_a_module_is_found() -> None:
+    module = Module(source_modules()[0].path, "sample", ast.parse("x = tool == 'km-search'\ny = 'km-searching'"))
+    assert len(tool_names_in(module, ["km-search"])) == 1

@@ -37,7 +37,7 @@ root, state = Path(sys.argv[1]), Path(sys.argv[1]) / ".contextive"
 DOCUMENT = """
 from contextive.ingest.documents import Documents, DocumentSettings, Requester
 from contextive.ingest.document_text import Draft
-from contextive.store.opening import open_store
+from contextive.store import open_store
 
 store = open_store(state)
 Documents(DocumentSettings(root, state), lambda: store).store_text(
@@ -58,7 +58,7 @@ NotesEditor(service).update_page("deep", service.page("deep")[1].version, conten
 """
 BACKUP = """
 from contextive.store.backup import Backups, BackupSettings
-from contextive.store.opening import open_store
+from contextive.store import open_store
 
 store = open_store(state)
 Backups(BackupSettings(root, state), lambda: store).create()

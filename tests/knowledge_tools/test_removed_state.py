@@ -17,7 +17,7 @@ from contextive.errors import ContextiveError, Unavailable
 from contextive.ingest.plan import IndexReplaced
 from contextive.ingest.settings import IngestRequest
 from contextive.search.index import Index
-from contextive.store.opening import open_store
+from contextive.store import open_store
 from tests.running import wait_until
 from tests.wires import Pipe, envelope
 

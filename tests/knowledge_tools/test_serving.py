@@ -17,7 +17,7 @@ from contextive.ingest.indexer import Outcome
 from contextive.search.answer import SearchRequest
 from contextive.search.index import Index
 from contextive.server.profiles import PROFILES
-from contextive.store.opening import open_store
+from contextive.store import open_store
 from tests.wires import Pipe, envelope
 
 from .conftest import OpenHost

@@ -13,13 +13,13 @@ import pytest
 from contextive.config import ConfigRequest, LoadedConfig, load_config
 from contextive.ingest.schedule import JobState, write_state
 from contextive.ingest.settings import IngestRequest
-from contextive.ops.finding import Finding
+from contextive.ops.doctor_project import Finding
 from contextive.ops.index_doctor import examine_index
 from contextive.packs import BUILTIN
-from contextive.packs.knowledge.safekeeping import Safekeeping
+from contextive.packs.knowledge.pack import Safekeeping
 from contextive.search.index import Index
 from contextive.server.host import Host
-from contextive.store.opening import open_store
+from contextive.store import open_store
 from contextive.store.values import Vote
 
 MANUAL = {"CONTEXTIVE_KNOWLEDGE__AUTO_INGEST": "false"}

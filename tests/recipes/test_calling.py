@@ -14,7 +14,7 @@ from contextive.models.request import ModelInfo
 from contextive.models.router import ModelRouter, Routing
 from contextive.models.setup import ProviderSettings, connect_providers
 from contextive.recipes.calling import RouterAsker, SurfaceCaller
-from contextive.recipes.place import RUNS_RECIPES
+from contextive.recipes.recipe import RUNS_RECIPES
 from contextive.registry import (
     OWNER_AS_MAINTAINER,
     OWNER_AS_READER,

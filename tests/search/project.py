@@ -14,7 +14,7 @@ from contextive.knowledge.subsystems import parse_catalog, source_prefixes
 from contextive.search.embedding.dummy import Dummy
 from contextive.search.embedding.protocol import Embedder
 from contextive.search.embedding_worker import embed_pending
-from contextive.store.opening import open_store
+from contextive.store import open_store
 from contextive.store.protocol import Store
 from contextive.store.values import LedgerEntry
 

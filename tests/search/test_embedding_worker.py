@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from contextive.search.embedding.dummy import Dummy
 from contextive.search.embedding_worker import BATCH_CHUNKS, embed_pending
-from contextive.store.opening import open_store
+from contextive.store import open_store
 from contextive.store.values import VectorModel
 
 from .project import fill

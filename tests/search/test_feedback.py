@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contextive.search.feedback import REDACTED, VotedResult, export_rows, judgements_of, own_judgements, read_votes
-from contextive.store.opening import open_store
+from contextive.store import open_store
 from contextive.store.values import SearchEvent, Vote
 
 SECRET = "ghp_" + "a1" * 18

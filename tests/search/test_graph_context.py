@@ -4,7 +4,7 @@ from pathlib import Path
 
 from contextive.knowledge.graph import Edge, Layer
 from contextive.search.graph_context import MAX_RELATIONSHIPS, ContextReader
-from contextive.store.opening import open_store
+from contextive.store import open_store
 from contextive.store.protocol import Store
 from contextive.store.values import ChunkRow
 

@@ -11,7 +11,7 @@ from contextive.errors import NotFound
 from contextive.knowledge.graph import Edge, EdgeType, Label, Layer, Node
 from contextive.search import graph_query
 from contextive.search.graph_query import Condition, GraphQuery, Hop, run_query
-from contextive.store.opening import open_store
+from contextive.store import open_store
 from contextive.store.protocol import Store
 
 NODES = (

@@ -22,7 +22,7 @@ from contextive.search.happenings import Happening, Searched
 from contextive.search.ranking import Rules
 from contextive.search.service import AT_ONCE, SearchService, SearchSettings
 from contextive.search.weights import resolve_weights
-from contextive.store.opening import open_store
+from contextive.store import open_store
 from contextive.store.protocol import Store
 from contextive.store.sqlite import lexical
 from contextive.store.sqlite.locks import FileLock

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from contextive.ingest.schedule import JobState, write_state
-from contextive.store.opening import open_store
+from contextive.store import open_store
 from tests.server.conftest import ADMIN
 from tests.server.gateways import TOKENS, UNLIMITED, Station
 from tests.wires import Web, wait_until

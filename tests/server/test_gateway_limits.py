@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from contextive.packs.knowledge.operations import operations
-from contextive.server.gateway import ROUTES, SLOW, WEIGHTS
+from contextive.packs.knowledge.routes import ROUTES, SLOW, WEIGHTS
 from tests.server.conftest import ADMIN, READER
 from tests.server.gateways import TOKENS, UNLIMITED, Station, indexed_gateway
 from tests.wires import Web, WebServer

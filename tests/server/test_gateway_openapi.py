@@ -15,7 +15,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from contextive.server.gateway import ROUTES
+from contextive.packs.knowledge.routes import ROUTES
 from tests.server.conftest import ADMIN, READER
 from tests.server.gateways import indexed_gateway
 from tests.wires import WebServer

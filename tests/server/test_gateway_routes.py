@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from contextive.store.opening import open_store
+from contextive.store import open_store
 from tests.server.conftest import ADMIN, READER
 from tests.server.gateways import MODEL, TOKENS, Station, indexed_gateway
 from tests.wires import Answer, Web, WebServer, serving_http, wait_until

@@ -15,8 +15,8 @@ from starlette.routing import Route
 from contextive.config import ConfigRequest, load_config
 from contextive.packs import BUILTIN, load_builtin
 from contextive.packs.knowledge.operations import operations
+from contextive.packs.knowledge.routes import ROUTES, GatewayRoute
 from contextive.registry import Scope
-from contextive.server.gateway import ROUTES, GatewayRoute
 from contextive.server.guard import OuterWall
 from contextive.server.host import Host
 from contextive.server.http import HttpServer

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from contextive.ingest.schedule import JobState, write_state
-from contextive.store.opening import open_store
+from contextive.store import open_store
 from tests.server.conftest import ADMIN, READER
 from tests.server.gateways import TOKENS, UNLIMITED, Station
 from tests.wires import Web, WebServer, wait_until

@@ -113,7 +113,6 @@ def test_every_secret_of_the_configuration_is_kept_out_of_the_log(tmp_path: Path
         "auth": {"readerToken": "hidden-reader-0123456789", "adminToken": "hidden-admin-9876543210"},
         "providers": {"openai": {"apiKey": "hidden-key-of-a-provider"}},
         "knowledge": {"embeddingKey": "hidden-key-of-an-embedder"},
-        "store": {"dsn": "postgresql://hidden@db/x"},
     }
     file = write_config(tmp_path / "given.json", values)
     host = Host(load_config(ConfigRequest(project=tmp_path, explicit=file)), mode="in-process")
@@ -122,7 +121,6 @@ def test_every_secret_of_the_configuration_is_kept_out_of_the_log(tmp_path: Path
         "hidden-admin-9876543210",
         "hidden-key-of-a-provider",
         "hidden-key-of-an-embedder",
-        "postgresql://hidden@db/x",
     }
 
 

@@ -26,7 +26,7 @@ from contextive.registry import OWNER_AS_MAINTAINER, Context, NoClient, NoInput,
 from contextive.registry.event_stream import Answered, EventReader, Heard
 from contextive.registry.gateway_client import Gateway, GatewaySettings
 from contextive.registry.remote_pack import remote_pack
-from contextive.store.opening import open_store
+from contextive.store import open_store
 from tests.server.conftest import ADMIN, READER
 from tests.server.gateways import TOKENS, Station, indexed_gateway
 from tests.wires import Pipe, WebServer, wait_until

@@ -17,7 +17,7 @@ from contextive.packs import BUILTIN
 from contextive.search.index import Index
 from contextive.server.host import Host
 from contextive.server.scheduler import Scheduler
-from contextive.store.opening import open_store
+from contextive.store import open_store
 from tests.knowledge_tools.repository import commit_all, write_repository
 from tests.server.conftest import ADMIN, READER
 from tests.server.gateways import Station

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from contextive.store import open_store
 from contextive.store.backup import Backups, BackupSettings
-from contextive.store.opening import open_store
 from contextive.store.protocol import Store
 from contextive.store.values import AuditEntry, Report, Run, SearchEvent, Vote
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from contextive.store.opening import open_store
+from contextive.store import open_store
 from contextive.store.protocol import Store
 
 from .backed_up import Place, fill

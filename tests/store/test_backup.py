@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from contextive.errors import Conflict, Forbidden, InvalidRequest, Unavailable
+from contextive.store import open_store
 from contextive.store.archive import check_archive, read_manifest, unpack_archive
 from contextive.store.backup import Backups
-from contextive.store.opening import open_store
 from contextive.store.restore import restore_backup, restore_elsewhere
 from contextive.store.sqlite.copying import prepare_database
 from contextive.store.sqlite.directory import StateDirectory
@@ -271,7 +271,7 @@ def test_an_index_that_a_server_keeps_is_not_replaced(place: Place, name: str) -
     made = place.backups.create()
     generation = place.store().generation()
     code = (
-        "import sys, pathlib; from contextive.store.opening import open_store;"
+        "import sys, pathlib; from contextive.store import open_store;"
         f"store = open_store(pathlib.Path(sys.argv[1])); lease = store.acquire_lease({name!r}, 'host:1');"
         "print('held', flush=True); sys.stdin.read()"
     )

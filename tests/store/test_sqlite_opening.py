@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from contextive.errors import ContextiveError, InternalError, Unavailable
-from contextive.store.opening import open_store, replace_unusable_store, store_condition
+from contextive.store import open_store, replace_unusable_store, store_condition
 from contextive.store.sqlite import schema
 from contextive.store.sqlite.directory import StateDirectory, mounted_kind
 from contextive.store.sqlite.salvage import renamed_files, set_aside

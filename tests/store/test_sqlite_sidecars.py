@@ -289,7 +289,7 @@ def test_without_tantivy_fts5_answers_and_says_so(tmp_path: Path) -> None:
     script = (
         "import sys; sys.modules['tantivy'] = None\n"
         "from pathlib import Path\n"
-        "from contextive.store.opening import open_store\n"
+        "from contextive.store import open_store\n"
         "from tests.store.samples import found_ids\n"
         f"store = open_store(Path({str(tmp_path)!r}))\n"
         "print(len(found_ids(store, 'common')), store.health()['lexical']['engine'], len(store.health()['warnings']))\n"

@@ -44,13 +44,9 @@ def _end(code: int) -> None:
 
 
 ##= docs/spec/host.md#commands
-##% Without a command, `contextive-mcp` MUST print its help on a terminal and serve stdio on a pipe.
-##= docs/spec/host.md#commands
 ##% A command that worked MUST end with the exit code 0.
 ##= docs/spec/host.md#commands
 ##% A command that failed MUST end with the exit code 1 and one sentence on standard error that says why.
-##= docs/spec/host.md#commands
-##% A command line that cannot be understood MUST end with the exit code 2.
 def run(arguments: list[str], program: str = "contextive-mcp") -> int:
     """Do what the arguments say and give the exit code: 0, 1 for a failure, 2 for a call that cannot be understood."""
     from contextive.cli.parser import build_parser, parse
@@ -58,6 +54,8 @@ def run(arguments: list[str], program: str = "contextive-mcp") -> int:
 
     parser = build_parser(program, arguments[0] if arguments else None)
     try:
+        ##= docs/spec/host.md#commands
+        ##% Without a command, `contextive-mcp` MUST print its help on a terminal and serve stdio on a pipe.
         if not arguments and program == "contextive-mcp":
             if sys.stdin is None or sys.stdin.isatty():
                 parser.print_help()
@@ -75,6 +73,8 @@ def run(arguments: list[str], program: str = "contextive-mcp") -> int:
 
         say = print_text if isinstance(error, ConfigError) else print_line
         say(f"{program}: {error.sentence()}", file=sys.stderr)
+        ##= docs/spec/host.md#commands
+        ##% A command line that cannot be understood MUST end with the exit code 2.
         return 2 if isinstance(error, UsageError) else 1
     except BrokenPipeError:
         # The reader of our output has gone. Point standard output away so that the interpreter's last flush is quiet.

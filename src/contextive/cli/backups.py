@@ -112,7 +112,7 @@ def _print_restored(restored: Restored, options: argparse.Namespace) -> None:
 
 @contextmanager
 def _backups(options: argparse.Namespace) -> Iterator[Backups]:
-    from contextive.packs.knowledge.safekeeping import Safekeeping
+    from contextive.packs.knowledge.pack import Safekeeping
 
     host = open_host(options)
     try:

@@ -32,8 +32,6 @@ def configure_init(parser: argparse.ArgumentParser) -> None:
 ##% The command `init` MUST write a configuration that `check` accepts, from what it finds in the project.
 ##= docs/spec/care.md#init
 ##% The command `init` MUST NOT replace a file unless it is told to.
-##= docs/spec/care.md#init
-##% With `--dry-run` the command `init` MUST write nothing.
 def run_init(options: argparse.Namespace) -> int:
     """Look for specifications, notes and sources, and write down what was found."""
     from contextive.cli.progress import progress_bar
@@ -50,6 +48,8 @@ def run_init(options: argparse.Namespace) -> int:
     with progress_bar() as progress:
         found = survey(project, lambda done, total: progress("looking", done, total))
     text = config_text(found)
+    ##= docs/spec/care.md#init
+    ##% With `--dry-run` the command `init` MUST write nothing.
     if not options.dry_run:
         target.write_text(text, encoding="utf-8")
     if options.json:

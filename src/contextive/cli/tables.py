@@ -14,7 +14,7 @@ from contextive.trace.reports.visible import printable_line
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from contextive.ops.finding import Finding
+    from contextive.ops.doctor_project import Finding
 
 SNIPPET_LINES = 3
 _LINE = 110

@@ -41,6 +41,10 @@ def check_consistency(config: Config) -> Iterator[tuple[KeyPath, str]]:
         digests.add(issued.sha256)
     yield from _check_proxies(config)
     yield from _check_schedule(config)
+    ##= docs/spec/host.md#sections
+    ##% The setting `store.dsn` MUST be refused as long as there is no store for PostgreSQL.
+    if config.store.dsn is not None:
+        yield ("store", "dsn"), "there is no store for PostgreSQL yet; remove it to use the embedded store"
 
 
 ##= docs/spec/host.md#client-addresses

@@ -34,15 +34,15 @@ class FoundFile:
 ##= docs/spec/host.md#start
 ##% A start without any configuration file MUST work.
 ##= docs/spec/host.md#finding-the-file
-##% A file that is named with `--config` MUST be used in place of every other.
-##= docs/spec/host.md#finding-the-file
-##% Without `--config`, the file that the environment variable `CONTEXTIVE_CONFIG` names MUST be used.
-##= docs/spec/host.md#finding-the-file
 ##% More than one configuration file in the project directory MUST be an error that names them.
 def find_file(project: Path, explicit: Path | None, environ: Mapping[str, str]) -> FoundFile | None:
     """The file that counts: given, named by the environment, or in the project; None when there is none."""
+    ##= docs/spec/host.md#finding-the-file
+    ##% A file that is named with `--config` MUST be used in place of every other.
     if explicit is not None:
         return _read(explicit, "explicit", " given by --config")
+    ##= docs/spec/host.md#finding-the-file
+    ##% Without `--config`, the file that the environment variable `CONTEXTIVE_CONFIG` names MUST be used.
     if named := environ.get(CONFIG_VARIABLE):
         return _read(Path(named), "environment", f" named by {CONFIG_VARIABLE}")
     # A dangling link counts as a file: to ignore it in silence would hide a mistake.

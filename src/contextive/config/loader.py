@@ -52,8 +52,6 @@ class LoadedConfig:
 
 ##= docs/spec/host.md#start
 ##% Every start MUST validate the whole configuration before anything is served.
-##= docs/spec/host.md#start
-##% A configuration that is not valid MUST stop the start.
 ##= docs/spec/host.md#finding-the-file
 ##% Without any file, the embedded defaults MUST be used.
 def load_config(request: ConfigRequest) -> LoadedConfig:
@@ -81,6 +79,8 @@ def load_config(request: ConfigRequest) -> LoadedConfig:
 
     evidence = Evidence(expansion.values, overrides, frozenset(expansion.expanded))
     config = _validate(expansion, evidence, problems)
+    ##= docs/spec/host.md#start
+    ##% A configuration that is not valid MUST stop the start.
     if config is None:
         raise as_config_error(problems, document)
     check_state_directory(request.project, config.store.state_path)

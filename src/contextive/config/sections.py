@@ -31,8 +31,6 @@ class Tracing(Section):
     console_export: bool = Field(False, description="Also write spans to standard error.")
 
 
-##= docs/spec/host.md#start
-##% The default address MUST be loopback.
 ##= docs/spec/host.md#sections
 ##% The section `server` MUST hold the transport, the port, the log level and the other settings of the server.
 ##= docs/spec/host.md#requests
@@ -44,6 +42,8 @@ class Server(Section):
     profile: Literal["contextive", "duvet", "spexus", "nexus", "duskmantle"] = Field(
         "contextive", description="Identity that the server shows, with the tools that belong to it."
     )
+    ##= docs/spec/host.md#start
+    ##% The default address MUST be loopback.
     host: Text = Field("127.0.0.1", description="Address to listen on in HTTP mode.")
     port: Integer = Field(8787, ge=1, le=65535, description="TCP port to listen on in HTTP mode.")
     log_level: Literal["trace", "debug", "info", "warn", "error"] = Field(
@@ -171,7 +171,11 @@ class Store(Section):
     """Where the index lives."""
 
     state_path: Text = Field(".contextive", description="Directory of the embedded store, relative to the project.")
-    dsn: Text | None = Field(None, repr=False, description="PostgreSQL connection string; unset means embedded.")
+    dsn: Text | None = Field(
+        None,
+        repr=False,
+        description="For a store in PostgreSQL. There is none yet: every value is refused.",
+    )
 
 
 class Backup(Section):

@@ -22,7 +22,7 @@ from contextive.workspace.files import real_path
 
 _LOCAL = frozenset({"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "tmpfs", "xfs", "zfs"})
 _MAX_WATCHES = 4096
-_NONBLOCKING, _CLOSED_ON_EXEC = os.O_NONBLOCK, getattr(os, "O_CLOEXEC", 0)
+_NONBLOCKING, _CLOSED_ON_EXEC = getattr(os, "O_NONBLOCK", 0), getattr(os, "O_CLOEXEC", 0)
 _MODIFIED, _ATTRIBUTES, _WRITTEN, _MOVED_FROM, _MOVED_TO = 0x2, 0x4, 0x8, 0x40, 0x80
 _CREATED, _DELETED, _SELF_DELETED, _SELF_MOVED = 0x100, 0x200, 0x400, 0x800
 _ONLY_FOLDERS = 0x0100_0000
@@ -118,7 +118,7 @@ def _library() -> ctypes.CDLL:
 
 
 def _open() -> int | None:
-    if not sys.platform.startswith("linux"):
+    if not sys.platform.startswith("linux") or not _NONBLOCKING:
         return None
     try:
         handle = int(_library().inotify_init1(_NONBLOCKING | _CLOSED_ON_EXEC))

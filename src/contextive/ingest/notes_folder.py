@@ -16,12 +16,12 @@ from pathlib import Path
 
 from contextive.errors import Conflict, Forbidden, TooLarge, Unavailable
 from contextive.ingest.writing_rules import check_name, check_text
-from contextive.workspace.handles import sync_names
-from contextive.workspace.temporary_files import lock, remove_leftovers, remove_temporary, temporary_name, unlock
+from contextive.workspace.handles import READ_REGULAR, open_folder, sync_names, walk
+from contextive.workspace.locks import unlock
+from contextive.workspace.temporary_files import lock, remove_leftovers, remove_temporary, temporary_name
 
 MAX_NOTE_BYTES = 4 * 1024 * 1024
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _BUSY = "Another process is writing notes."
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
@@ -50,7 +50,7 @@ class FolderWriter:
         """The text that stands in a file now; None where there is no such file."""
         folder, name = self._place(path)
         try:
-            handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+            handle = os.open(name, READ_REGULAR, dir_fd=folder)
         except FileNotFoundError:
             return None
         with os.fdopen(handle, "rb") as file:
@@ -138,7 +138,7 @@ def writing(root: Path, bases: tuple[str, ...]) -> Iterator[FolderWriter]:
     """The writer of some folders of the project; the first is made where it is missing. Other processes wait meanwhile."""
     writer: FolderWriter | None = None
     try:
-        top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        top = open_folder(root)
         try:
             handle = open_below(top, bases[0], make=True)
             writer = FolderWriter(top, bases, _folders={bases[0]: handle})
@@ -157,18 +157,7 @@ def writing(root: Path, bases: tuple[str, ...]) -> Iterator[FolderWriter]:
 ##% A note MUST NOT be written through a link or outside of the folders of notes.
 def open_below(top: int, folder: str, *, make: bool = False) -> int:
     """A handle of a directory, reached from another one without following a link."""
-    handle = os.dup(top)
-    for part in folder.split("/"):
-        try:
-            if make:
-                with suppress(FileExistsError):
-                    os.mkdir(part, dir_fd=handle)
-                    sync_names(handle)
-            following = os.open(part, _FOLDER, dir_fd=handle)
-        finally:
-            os.close(handle)
-        handle = following
-    return handle
+    return walk(top, folder.split("/"), make=make)
 
 
 def _put_new(staged: _Staged) -> None:

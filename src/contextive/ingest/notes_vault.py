@@ -17,6 +17,7 @@ from contextive.ingest.notes_folder import MAX_NOTE_BYTES, writing
 from contextive.ingest.notes_service import NotesService
 from contextive.notes.note import parse_note
 from contextive.notes.slug import is_safe_name
+from contextive.workspace.handles import READ_REGULAR
 
 MAX_FILES = 50_000
 MAX_TOTAL_BYTES = 512 * 1024 * 1024
@@ -137,7 +138,7 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
 
 def _read_regular(path: Path) -> bytes | None:
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = os.open(path, READ_REGULAR)
     except OSError:
         return None
     with os.fdopen(handle, "rb") as file:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 ChunkKind = Literal["prose", "code", "window", "requirement"]
 
@@ -25,3 +25,13 @@ class Chunk:
     tags: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
     """Ids of the symbols that are declared in these lines, in the order of their lines."""
+
+
+class Piece(NamedTuple):
+    """A chunk before it has a number: a range of lines with its text. A window may hold a part of its line alone."""
+
+    kind: ChunkKind
+    title: str
+    first: int
+    behind: int
+    text: str

@@ -9,14 +9,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 from contextive.knowledge.artifact import ArtifactType
-from contextive.knowledge.chunk import Chunk
+from contextive.knowledge.chunk import Chunk, Piece
 from contextive.knowledge.code_chunks import cut_code, file_stem
 from contextive.knowledge.document_links import is_markdown
 from contextive.knowledge.languages import suffix_of
 from contextive.knowledge.lines import LIMIT, Lines, divide, paragraph_cost
 from contextive.knowledge.markdown_chunks import cut_markdown
 from contextive.knowledge.markup_chunks import cut_markup, is_marked_up
-from contextive.knowledge.piece import Piece
 from contextive.knowledge.symbol import Symbol
 from contextive.knowledge.windows import DEFAULT_WINDOW, Window, cut_line, cut_windows
 

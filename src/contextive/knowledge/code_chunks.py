@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from contextive.knowledge.chunk import Piece
 from contextive.knowledge.lines import LIMIT, Lines, divide, indent_cost
-from contextive.knowledge.piece import Piece
 from contextive.knowledge.symbol import Symbol
 from contextive.knowledge.windows import cut_line
 

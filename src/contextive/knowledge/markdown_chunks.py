@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from contextive.knowledge.chunk import Piece
 from contextive.knowledge.lines import Lines
-from contextive.knowledge.piece import Piece
 from contextive.knowledge.section_chunks import Heading, Outline, cut_sections
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from contextive.knowledge.chunk import Piece
 from contextive.knowledge.languages import suffix_of
 from contextive.knowledge.lines import Lines
-from contextive.knowledge.piece import Piece
 from contextive.knowledge.section_chunks import Heading, Outline, cut_sections
 
 _RULE = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*$")

@@ -6,8 +6,8 @@ import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from contextive.knowledge.chunk import Piece
 from contextive.knowledge.lines import LIMIT, Lines, divide, paragraph_cost
-from contextive.knowledge.piece import Piece
 from contextive.knowledge.windows import cut_line
 
 _TITLE = 300

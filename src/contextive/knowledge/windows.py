@@ -6,8 +6,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from contextive.knowledge.chunk import Piece
 from contextive.knowledge.lines import Lines
-from contextive.knowledge.piece import Piece
 
 _SEARCH = 100
 """Characters at the end of a window in which a space is looked for."""

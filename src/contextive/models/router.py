@@ -61,13 +61,13 @@ class ModelRouter:
     ##= docs/spec/models-and-recipes.md#model-router
     ##% The server MUST have a model router that picks a model for a request and invokes it.
     ##= docs/spec/models-and-recipes.md#choice-of-a-model
-    ##% A model that is named MUST win over a task, and a task over everything else.
-    ##= docs/spec/models-and-recipes.md#choice-of-a-model
     ##% Where no model fits, the error MUST be `no_model` and say what to configure.
     def pick(self, request: ModelRequest) -> ResolvedModel:
         """The model for a request, out of what is known now. Raises `NoModel` when nothing fits."""
         if not self.providers:
             raise NoModel("No model provider is configured.", hint=_NO_PROVIDER)
+        ##= docs/spec/models-and-recipes.md#choice-of-a-model
+        ##% A model that is named MUST win over a task, and a task over everything else.
         if request.model is not None:
             return self._named(request.model, self._backup_of(request.model), request)
         route = self.routing.get(request.task or "", self.routing.get("default"))

@@ -64,11 +64,6 @@ class Note:
 ##= docs/spec/notes.md#front-matter
 ##% The keys `title`, `slug`, `tags`, `aliases` and `created_at` of the front matter MUST be read, and all other keys be
 ##% kept as they are.
-##= docs/spec/notes.md#front-matter
-##% Without a title in the front matter, the first heading at the beginning MUST be the title, or else the name of the
-##% file.
-##= docs/spec/notes.md#slugs
-##% The slug of a note MUST come from its front matter, or else from the title there, or else from the name of its file.
 ##= docs/spec/notes.md#get-page
 ##% The content of a page MUST be the text of its file without the front matter.
 def parse_note(path: str, text: str) -> Note:
@@ -79,6 +74,9 @@ def parse_note(path: str, text: str) -> Note:
     source: TitleSource = "front matter"
     title = text_value(front.values, "title")
     named = (text_value(front.values, "slug"), title, stem)
+    ##= docs/spec/notes.md#front-matter
+    ##% Without a title in the front matter, the first heading at the beginning MUST be the title, or else the name of
+    ##% the file.
     if not title:
         heading = HEADING.match(content)
         title, source = (text_value({"heading": heading[2]}, "heading") if heading else ""), "heading"
@@ -86,6 +84,9 @@ def parse_note(path: str, text: str) -> Note:
         title, source = text_value({"stem": stem}, "stem") or stem, "file name"
     return Note(
         path=path,
+        ##= docs/spec/notes.md#slugs
+        ##% The slug of a note MUST come from its front matter, or else from the title there, or else from the name of
+        ##% its file.
         slug=slug_of(*filter(None, named)),
         title=title,
         content=content,

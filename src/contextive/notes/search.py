@@ -52,14 +52,14 @@ class SearchIndex:
     ##= docs/spec/notes.md#search
     ##% A search MUST look for the whole query in titles and in contents, whatever its case.
     ##= docs/spec/notes.md#search
-    ##% Pages with the query in their title MUST come first, and the newest first otherwise.
-    ##= docs/spec/notes.md#search
     ##% A search without matches MUST answer with an empty array.
     def search(self, query: str, limit: int = MAX_RESULTS) -> list[NoteHit]:
         """The notes that hold the query, those with it in their title first; otherwise in the order in which they came."""
         wanted = query.strip().lower()
         if not wanted or _SEPARATOR in wanted:
             return []
+        ##= docs/spec/notes.md#search
+        ##% Pages with the query in their title MUST come first, and the newest first otherwise.
         found = list(islice(self._titles.find(wanted), limit))
         in_titles = frozenset(found)
         in_contents = (n for n in self._candidates(wanted) if n not in in_titles and wanted in self._notes[n].lowered)

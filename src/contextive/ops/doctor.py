@@ -12,8 +12,7 @@ from pathlib import Path
 
 from contextive.config import LoadedConfig
 from contextive.errors import ContextiveError
-from contextive.ops.doctor_project import look_at_project
-from contextive.ops.finding import Finding
+from contextive.ops.doctor_project import Finding, look_at_project
 
 
 ##= docs/spec/care.md#doctor
@@ -62,7 +61,7 @@ def _configuration(loaded: LoadedConfig) -> Finding:
 
 
 def _state(project: Path, loaded: LoadedConfig) -> Finding:
-    from contextive.store.opening import store_condition
+    from contextive.store import store_condition
     from contextive.store.sqlite.directory import write_error
 
     folder = project / loaded.config.store.state_path

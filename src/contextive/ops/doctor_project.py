@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from contextive.config import LoadedConfig
 from contextive.errors import ContextiveError
-from contextive.ops.finding import Finding
 from contextive.workspace.files import ProjectFiles
 from contextive.workspace.globs import Glob
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    subject: str
+    ok: bool
+    detail: str
+    remedy: str = ""
 
 
 def look_at_project(project: Path, loaded: LoadedConfig) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from contextive.config import LoadedConfig
 from contextive.errors import ContextiveError
-from contextive.ops.finding import Finding
+from contextive.ops.doctor_project import Finding
 from contextive.packs.knowledge.health import no_index_yet
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def examine_index(loaded: LoadedConfig) -> Iterator[Finding]:
     if loaded.config.knowledge.gateway_url is not None:
         yield Finding("index", True, "A gateway answers for the index here.")
         return
-    from contextive.store.opening import store_condition
+    from contextive.store import store_condition
 
     folder = loaded.project / loaded.config.store.state_path
     condition = store_condition(folder)
@@ -82,7 +82,7 @@ def examine_index(loaded: LoadedConfig) -> Iterator[Finding]:
 
 def _row_faults(folder: Path) -> Iterator[Discrepancy]:
     """Whatever is wrong with the database itself. What stands beside it can be made again, and is looked at later."""
-    from contextive.store.opening import open_store
+    from contextive.store import open_store
 
     with closing(open_store(folder, read_only=True)) as store:
         for fault in store.verify():
@@ -185,7 +185,7 @@ def _vectors(index: Index, failing: HealthCheck | None) -> Finding:
 
 
 def _backups(host: Host, index: Index) -> Finding:
-    from contextive.packs.knowledge.safekeeping import Safekeeping
+    from contextive.packs.knowledge.pack import Safekeeping
 
     remedy = "Run contextive-mcp backup, or set knowledge.schedule.backup.enabled."
     newest = next(iter(host.services.get(Safekeeping).backups().existing()), None)

@@ -32,6 +32,15 @@ OFF_BY_DEFAULT: frozenset[str] = frozenset()
 REMOTE: dict[str, frozenset[str]] = {"knowledge": frozenset({"km-help"})}
 """The packs that a gateway can answer for, and the tools of each that need no index and stay local."""
 
+SCHEDULED: dict[str, str] = {"ingest": "km-ingest-trigger", "backup": "km-backup-trigger"}
+"""The tool that runs each job of the schedule."""
+
+CAPTURE_COUNTERS: dict[str, str] = {"km-upload": "km_mcp_upload_total", "km-storetext": "km_mcp_storetext_total"}
+"""The tools that store documents, and the metric that counts the calls of each."""
+
+REFUSED_CYPHER = "gateway-graph-cypher"
+"""The operation whose refusals have a metric of their own."""
+
 DECLARED = Path(__file__).with_name("declared.json")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from contextive.packs.running import LONGEST_RUN_SECONDS, RunShown, run_recipe
-from contextive.recipes.place import RUNS_RECIPES, RecipePlace
+from contextive.recipes.recipe import RUNS_RECIPES, RecipePlace
 from contextive.registry import Annotations, Context, Pack, Scope, ToolInput
 from contextive.registry.threads import run_in_thread
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from contextive.models.router import ModelRouter
 from contextive.packs.introspect import ServerFacts
-from contextive.recipes.place import RecipePlace
+from contextive.recipes.recipe import RecipePlace
 from contextive.registry import Context, Dispatcher
 
 if TYPE_CHECKING:

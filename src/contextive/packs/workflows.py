@@ -9,8 +9,7 @@ from pydantic import Field, create_model
 
 from contextive.config import Workflow
 from contextive.packs.running import LONGEST_RUN_SECONDS, RunShown, run_recipe
-from contextive.recipes.place import RUNS_RECIPES
-from contextive.recipes.recipe import ModelCall, Recipe, VariableType
+from contextive.recipes.recipe import RUNS_RECIPES, ModelCall, Recipe, VariableType
 from contextive.recipes.workflow import recipe_of
 from contextive.registry import Annotations, Context, Pack, Scope, Tool, ToolInput
 

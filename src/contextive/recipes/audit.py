@@ -45,7 +45,9 @@ class RecipeAudit:
         if path.exists() and path.stat().st_size > _LARGEST_FILE:
             path.replace(folder / "recipes.log.1")
         handle = os.open(
-            path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0), 0o600
+            path,
+            os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0),
+            0o600,
         )
         try:
             os.write(handle, line)

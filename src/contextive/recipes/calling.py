@@ -10,7 +10,7 @@ from contextive.errors import InvalidRequest, ToolFailed
 from contextive.models.request import ModelRequest
 from contextive.models.router import ModelRouter
 from contextive.models.sources import redact
-from contextive.recipes.place import RUNS_RECIPES
+from contextive.recipes.recipe import RUNS_RECIPES
 from contextive.registry import Context, Dispatcher, InputNeeded, NoClient, Surface
 from contextive.workspace.secrets import contains_secret
 

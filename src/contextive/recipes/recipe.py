@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -9,6 +10,17 @@ from typing import Any, Literal, TypeAlias
 from contextive.recipes.template import Path
 
 VariableType: TypeAlias = Literal["string", "integer", "number", "boolean", "array", "object", "any"]
+
+RUNS_RECIPES = "recipe"
+"""The label of tools that run recipes themselves. A recipe may not call one, so that none can run without end."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecipePlace:
+    """The project, whose folder `recipes` holds its own recipes, and its state directory."""
+
+    project: pathlib.Path
+    state: pathlib.Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,10 +78,6 @@ class ToolSchemas:
 ##= docs/spec/host.md#declaration
 ##% A tool MUST have a name, a title, a description, an input schema and an output schema.
 ##= docs/spec/host.md#declaration
-##% A tool's declaration MUST carry labels and safety notes.
-##= docs/spec/host.md#declaration
-##% A tool's declaration MAY carry hints on when an agent should call it.
-##= docs/spec/host.md#declaration
 ##% A tool that changes something MUST say so in its safety notes.
 @dataclass(frozen=True)
 class Tool:
@@ -92,8 +88,12 @@ class Tool:
     description: str
     load: Callable[[], ToolCode]
     scope: Scope = Scope.READER
+    ##= docs/spec/host.md#declaration
+    ##% A tool's declaration MUST carry labels and safety notes.
     labels: tuple[str, ...] = ()
     safety_notes: str = ""
+    ##= docs/spec/host.md#declaration
+    ##% A tool's declaration MAY carry hints on when an agent should call it.
     invocation_hints: str = ""
     annotations: Annotations = field(default_factory=Annotations)
     meta: Mapping[str, Any] = field(default_factory=dict)

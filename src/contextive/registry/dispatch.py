@@ -287,8 +287,6 @@ class Dispatcher:
         return ctx if settings == ctx.settings else replace(ctx, settings=settings)
 
     ##= docs/spec/host.md#limits
-    ##% A call that runs longer than `limits.toolTimeoutSeconds` MUST end with the code `timeout`.
-    ##= docs/spec/host.md#limits
     ##% A fault in one call MUST NOT harm another call.
     ##= docs/spec/host.md#errors
     ##% An error MUST NOT show a stack trace, a secret, the text of an unexpected exception, or a path outside the
@@ -315,6 +313,8 @@ class Dispatcher:
             # The outermost handler: a fault in a pack must cost this call only, and must not show its insides.
             if isinstance(failure, asyncio.CancelledError) and _is_being_cancelled():
                 raise
+            ##= docs/spec/host.md#limits
+            ##% A call that runs longer than `limits.toolTimeoutSeconds` MUST end with the code `timeout`.
             if limit.expired():
                 raise TimedOut(
                     f"The {what} took longer than {seconds:g} seconds.",

@@ -25,15 +25,17 @@ class PackRules:
     blocked: frozenset[str] = frozenset()
     settings: Mapping[str, object] = field(default_factory=dict)
 
-    ##= docs/spec/host.md#discovery
-    ##% A tool in `blockedTools` MUST NOT be offered.
-    ##= docs/spec/host.md#discovery
-    ##% Where `allowedTools` is set, a tool that it does not name MUST NOT be offered.
-    ##= docs/spec/host.md#discovery
-    ##% In a pack whose mode is read-only, a tool that changes something MUST NOT be offered.
     def admits(self, tool: Tool) -> bool:
-        if tool.name in self.blocked or (self.allowed is not None and tool.name not in self.allowed):
+        ##= docs/spec/host.md#discovery
+        ##% A tool in `blockedTools` MUST NOT be offered.
+        if tool.name in self.blocked:
             return False
+        ##= docs/spec/host.md#discovery
+        ##% Where `allowedTools` is set, a tool that it does not name MUST NOT be offered.
+        if self.allowed is not None and tool.name not in self.allowed:
+            return False
+        ##= docs/spec/host.md#discovery
+        ##% In a pack whose mode is read-only, a tool that changes something MUST NOT be offered.
         return self.writes or tool.annotations.read_only
 
 

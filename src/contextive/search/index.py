@@ -114,7 +114,7 @@ class Index:
     def store(self) -> Store:
         with self._lock:
             if self._store is None:
-                from contextive.store.opening import open_store
+                from contextive.store import open_store
 
                 self._store = open_store(self.settings.state_dir, project=self.settings.root)
             return self._store
@@ -169,7 +169,7 @@ class Index:
 
     def condition(self) -> StoreCondition:
         """Whether the project is there and its index in order, and what to do where not. Cheap, and changes nothing."""
-        from contextive.store.opening import store_condition
+        from contextive.store import store_condition
         from contextive.store.values import StoreCondition
 
         if not self.settings.root.is_dir():
@@ -389,7 +389,7 @@ class Index:
 
     def start_over(self) -> Repair | None:
         """Remove all that comes from the files. A store that cannot be used is renamed and replaced; what was done then."""
-        from contextive.store.opening import replace_unusable_store
+        from contextive.store import replace_unusable_store
 
         repair = replace_unusable_store(self.settings.state_dir, project=self.settings.root)
         with self.store.transaction() as writer:

@@ -109,8 +109,6 @@ class SearchService:
         other._settings = replace(self._settings, weights=weights)
         return other
 
-    ##= docs/spec/knowledge.md#requests-of-km-search
-    ##% The limit MUST be 10 unless said, and a number outside of 1 to 25 is brought inside.
     ##= docs/spec/knowledge.md#answers-of-km-search
     ##% An empty index MUST be answered with no results.
     ##= docs/spec/knowledge.md#keeping-in-step
@@ -134,6 +132,8 @@ class SearchService:
             return self._answer(request, query, meaning)
 
     def _answer(self, request: SearchRequest, query: str, meaning: Meaning) -> SearchResponse:
+        ##= docs/spec/knowledge.md#requests-of-km-search
+        ##% The limit MUST be 10 unless said, and a number outside of 1 to 25 is brought inside.
         limit = min(MAX_LIMIT, max(1, request.limit))
         as_of = self._store.as_of()
         where = request.filters.where

@@ -33,13 +33,11 @@ class Assembly:
 ##= docs/spec/host.md#start
 ##% Every start MUST register the packs, resources and prompts that the configuration switches on.
 ##= docs/spec/host.md#discovery
-##% A plugin MUST be loaded only when the configuration names it.
-##= docs/spec/host.md#discovery
-##% A pack that is switched off MUST offer nothing.
-##= docs/spec/host.md#discovery
 ##% A plugin without a mode MUST be read-only.
 def assemble(config: Config, extra_packs: Sequence[Pack] = ()) -> Assembly:
     """Load the packs that a configuration switches on. A built-in pack that fails is a bug; a plugin that fails is news."""
+    ##= docs/spec/host.md#discovery
+    ##% A pack that is switched off MUST offer nothing.
     wanted = [
         name
         for name in BUILTIN
@@ -51,6 +49,8 @@ def assemble(config: Config, extra_packs: Sequence[Pack] = ()) -> Assembly:
         from contextive.registry.remote_pack import remote_pack
 
         packs = [remote_pack(pack, gateway, REMOTE[pack.name]) if pack.name in REMOTE else pack for pack in packs]
+    ##= docs/spec/host.md#discovery
+    ##% A plugin MUST be loaded only when the configuration names it.
     plugin_names = [name for name, pack in config.tool_packs.items() if name not in BUILTIN and pack.enabled]
     plugins = load_plugins(plugin_names, packs, config.limits.plugin_load_seconds)
     rules = {

@@ -1,4 +1,4 @@
-"""The HTTP API of the knowledge gateway: one table of routes, each of which leads to a tool.
+"""The HTTP API of the knowledge gateway: the routes that `packs/knowledge/routes.py` declares, each of which leads to a tool.
 
 A route only translates: arguments from path, query and body, and the answer without an envelope. Scopes, argument checks, time
 limits, logs and metrics are those of the dispatcher. What has a route and no tool is an operation, declared in the same way.
@@ -7,8 +7,7 @@ limits, logs and metrics are those of the dispatcher. What has a route and no to
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -16,6 +15,7 @@ from starlette.routing import BaseRoute, Route
 
 from contextive.errors import ContextiveError, InvalidIdentifier, InvalidRequest, NotFound, ToolNotFound, Unavailable
 from contextive.packs.knowledge.operations import operations
+from contextive.packs.knowledge.routes import ROUTES, SLOW, WEIGHTS, GatewayRoute
 from contextive.registry import Caller, Surface, Tool
 from contextive.registry.registry import shown
 from contextive.server.guard import LIMIT_KEY
@@ -27,133 +27,7 @@ from contextive.server.protocol import LOGGED_KEY, REQUEST_ID_KEY
 from contextive.server.rest import caller_of, error_response, json_object
 
 PROFILE = PROFILES["duskmantle"]
-SLOW, WEIGHTS = 30, 60
-"""Requests a minute of one caller, on routes whose answers are large and on the weights."""
 _WINDOW_SECONDS = 60.0
-_SEARCH_FILTERS = frozenset(
-    {
-        "subsystems", "artifact_types", "namespaces", "tags", "symbols", "symbol_kinds", "symbol_languages",
-        "updated_after", "max_age_days",
-    }
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class GatewayRoute:
-    """One route, and the tool behind it."""
-
-    method: Literal["GET", "POST"]
-    path: str
-    tool: str
-    summary: str
-    path_argument: str | None = None
-    query: Mapping[str, str] = field(default_factory=dict)
-    """Names in the query, and the arguments that they stand for."""
-    defaults: Mapping[str, int] = field(default_factory=dict)
-    """Arguments that the tool itself wants and that a request may leave out."""
-    per_minute: int | None = None
-    report: str | None = None
-    """The name of the report, which is not found before the first run."""
-    invalid_status: int = 400
-
-    @property
-    def shown_path(self) -> str:
-        """The path as OpenAPI writes it."""
-        return self.path.replace(":path}", "}")
-
-
-def _same(*names: str) -> dict[str, str]:
-    return {name: name for name in names}
-
-
-##= docs/spec/gateway.md#routes
-##% The path `/api/v1/coverage` MUST answer as `km-coverage-summary` does, and `/api/v1/lifecycle` as
-##% `km-lifecycle-report`.
-##= docs/spec/gateway.md#routes
-##% An id in a path MUST be understood with plain and with encoded slashes.
-ROUTES: tuple[GatewayRoute, ...] = (
-    GatewayRoute("POST", "/api/v1/search", "km-search", "Hybrid search", invalid_status=422),
-    GatewayRoute(
-        "GET", "/api/v1/search/weights", "gateway-search-weights", "The weights of search", per_minute=WEIGHTS
-    ),
-    GatewayRoute(
-        "GET",
-        "/api/v1/graph/nodes/{node_id:path}",
-        "km-graph-node",
-        "A node and its relationships",
-        path_argument="node_id",
-        query=_same("relationships", "limit"),
-    ),
-    GatewayRoute(
-        "GET",
-        "/api/v1/graph/subsystems/{name:path}/graph",
-        "gateway-subsystem-graph",
-        "A subsystem and the graph around it",
-        path_argument="name",
-        query=_same("depth", "limit"),
-    ),
-    GatewayRoute(
-        "GET",
-        "/api/v1/graph/subsystems/{name:path}",
-        "km-graph-subsystem",
-        "A subsystem, what surrounds it and its files",
-        path_argument="name",
-        query=_same("depth", "limit", "cursor", "include_artifacts"),
-    ),
-    GatewayRoute(
-        "GET",
-        "/api/v1/graph/search",
-        "km-graph-search",
-        "Nodes by a part of their name",
-        query={"q": "term", "limit": "limit"},
-    ),
-    GatewayRoute(
-        "GET",
-        "/api/v1/graph/orphans",
-        "gateway-graph-orphans",
-        "Nodes that nothing connects with the rest",
-        query=_same("label", "cursor", "limit"),
-    ),
-    GatewayRoute(
-        "GET",
-        "/api/v1/graph/symbols/{symbol_id:path}/tests",
-        "km-graph-tests-of",
-        "The tests of a symbol",
-        path_argument="symbol_id",
-    ),
-    GatewayRoute(
-        "POST", "/api/v1/graph/cypher", "gateway-graph-cypher", "Not spoken; use km-graph-query", per_minute=SLOW
-    ),
-    GatewayRoute(
-        "GET", "/api/v1/coverage", "km-coverage-summary", "What the index holds", per_minute=SLOW, report="Coverage"
-    ),
-    GatewayRoute(
-        "GET",
-        "/api/v1/lifecycle",
-        "km-lifecycle-report",
-        "What has come loose, grown old or is not tested",
-        per_minute=SLOW,
-        report="Lifecycle",
-    ),
-    GatewayRoute(
-        "GET",
-        "/api/v1/lifecycle/history",
-        "gateway-lifecycle-history",
-        "The counts of earlier lifecycle reports",
-        query=_same("limit"),
-        defaults={"limit": 30},
-        per_minute=SLOW,
-    ),
-    GatewayRoute(
-        "GET",
-        "/api/v1/audit/history",
-        "gateway-audit-history",
-        "Ingest runs, newest first",
-        query=_same("limit"),
-        defaults={"limit": 10},
-        per_minute=SLOW,
-    ),
-)
 
 
 ##= docs/spec/gateway.md#routes
@@ -243,7 +117,7 @@ class GatewayDoor:
         result = await self._host.dispatcher.call(surface, route.tool, arguments, context)
         if route.report and not (result.data.get("run") or {}).get("run_id"):
             raise NotFound(f"{route.report} report not found", hint="It is made by the first ingest run.")
-        return JSONResponse(_answer(route, arguments, result.data), headers=headers)
+        return JSONResponse(route.answer_from(arguments, result.data), headers=headers)
 
     ##= docs/spec/gateway.md#routes
     ##% A limit that was clamped MUST be told in a header.
@@ -253,7 +127,7 @@ class GatewayDoor:
         headers: dict[str, str] = {}
         if route.method == "POST":
             body = json_object(await request.body())
-            return (search_arguments(body) if route.tool == "km-search" else body), headers
+            return route.arguments_of(body), headers
         arguments: dict[str, Any] = dict(route.defaults)
         if route.path_argument is not None:
             arguments[route.path_argument] = request.path_params[route.path_argument]
@@ -268,44 +142,13 @@ class GatewayDoor:
             raise InvalidRequest(
                 f"{route.shown_path} needs the parameter {missing[0]!r}.", hint=f"Add ?{missing[0]}=… to the address."
             )
-        if route.tool == "gateway-audit-history":
-            wanted, most = arguments["limit"], self._host.config.limits.audit_history
+        if route.clamped_limit is not None:
+            wanted, most = arguments["limit"], getattr(self._host.config.limits, route.clamped_limit.setting)
             arguments["limit"] = limit = max(1, min(wanted, most))
-            headers["X-KM-Audit-Limit"] = str(limit)
+            headers[route.clamped_limit.header] = str(limit)
             if limit != wanted:
                 headers["Warning"] = f'299 - "limit was clamped to {limit}"'
         return arguments, headers
-
-
-##= docs/spec/gateway.md#routes
-##% The path `/api/v1/search` MUST take the arguments of `km-search`, and refuse a search that makes no sense with 422.
-def search_arguments(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The body of a search as arguments of `km-search`: nulls and unknown filters are left out, feedback joins the context."""
-    arguments = {key: value for key, value in body.items() if value is not None}
-    filters = arguments.get("filters")
-    if isinstance(filters, dict):
-        arguments["filters"] = {k: v for k, v in filters.items() if v is not None and k in _SEARCH_FILTERS}
-    if "feedback" in arguments:
-        given = arguments.pop("feedback")
-        vote, note = (given.get("vote"), given.get("note")) if isinstance(given, dict) else (None, None)
-        is_vote = vote is None or (isinstance(vote, int | float) and not isinstance(vote, bool) and -1 <= vote <= 1)
-        if not isinstance(given, dict) or not is_vote or not (note is None or isinstance(note, str)):
-            raise InvalidRequest("feedback is an object with vote (-1 to 1) and note.", hint="Or leave it out.")
-        context = arguments.get("context", {})
-        if isinstance(context, dict):
-            arguments["context"] = {**context, "feedback": {"vote": vote, "note": note}}
-    return arguments
-
-
-def _answer(route: GatewayRoute, arguments: Mapping[str, Any], data: Any) -> Any:
-    match route.tool:
-        case "gateway-audit-history":
-            return data["runs"]
-        case "km-search" if arguments.get("context", {}).get("feedback", {}).get("vote") is not None:
-            metadata = {key: value for key, value in data["metadata"].items() if key != "feedback_prompt"}
-            return {**data, "metadata": metadata}
-        case _:
-            return data
 
 
 def _typed(name: str, text: str, kind: str) -> Any:

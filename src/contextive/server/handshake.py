@@ -18,11 +18,7 @@ _FORMAT = "YYYY-MM-DD"
 ##= docs/spec/spexus.md#malformed-requests
 ##% An `initialize` without an object of parameters MUST be refused with -32600.
 ##= docs/spec/spexus.md#malformed-requests
-##% A protocol version that is not of the form YYYY-MM-DD MUST be refused with -32600.
-##= docs/spec/spexus.md#malformed-requests
 ##% An `initialize` without a client name and a client version that are not empty MUST be refused with -32600.
-##= docs/spec/spexus.md#malformed-requests
-##% Missing or malformed client capabilities MUST be taken as none.
 def check_initialize(params: Mapping[str, Any] | None, pinned_version: str | None) -> None:
     """Refuse a malformed `initialize` with what was received and what is expected.
 
@@ -34,6 +30,8 @@ def check_initialize(params: Mapping[str, Any] | None, pinned_version: str | Non
     version = params.get("protocolVersion")
     if not isinstance(version, str):
         raise _malformed("protocolVersion must be a string", version, supported)
+    ##= docs/spec/spexus.md#malformed-requests
+    ##% A protocol version that is not of the form YYYY-MM-DD MUST be refused with -32600.
     if pinned_version is not None and not _DATE.match(version):
         raise _malformed("protocolVersion is not a date", version, supported)
     client = params.get("clientInfo")
@@ -44,6 +42,8 @@ def check_initialize(params: Mapping[str, Any] | None, pinned_version: str | Non
             raise _malformed(f"clientInfo.{field} must be a non-empty string", version, supported)
     if not isinstance(params.get("_meta", {}), Mapping):
         raise _malformed("params._meta must be an object", version, supported)
+    ##= docs/spec/spexus.md#malformed-requests
+    ##% Missing or malformed client capabilities MUST be taken as none.
     if isinstance(params, dict) and not _well_formed(params.get("capabilities")):
         # Optional in older clients; what is malformed is taken as none declared.
         params["capabilities"] = {}

@@ -1,8 +1,10 @@
-"""The index of a project, made from its configuration."""
+"""The index of a project, and what takes documents in and makes backups of it, made from its configuration."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from contextive.config import LoadedConfig
 from contextive.ingest.layers import NotesLayer, RequirementsLayer
@@ -15,6 +17,13 @@ from contextive.search.happenings import Observer, nobody
 from contextive.search.index import EmbeddingSettings, Index, IndexSettings
 from contextive.search.service import SearchSettings
 from contextive.search.weights import resolve_weights
+
+if TYPE_CHECKING:
+    from contextive.ingest.documents import Documents
+    from contextive.packs.knowledge.pack import Safekeeping
+    from contextive.store.backup import Backups
+    from contextive.store.protocol import Store
+    from contextive.store.values import BackupEnded
 
 
 def open_index(
@@ -73,3 +82,46 @@ def open_index(
         is_served=is_served and knowledge.auto_ingest,
         observer=observer,
     )
+
+
+def safekeeping(loaded: LoadedConfig, services: Services, observer: Callable[[BackupEnded], None]) -> Safekeeping:
+    """Documents and backups of the project that a configuration belongs to. The index is opened when one of them writes."""
+    from contextive.packs.knowledge.pack import Safekeeping
+
+    return Safekeeping(lambda: open_documents(loaded, services), lambda: open_backups(loaded, services, observer))
+
+
+def open_documents(loaded: LoadedConfig, services: Services) -> Documents:
+    from contextive.ingest.documents import Documents, DocumentSettings
+
+    knowledge = loaded.config.knowledge
+    settings = DocumentSettings(
+        project=loaded.project,
+        state_dir=loaded.project / loaded.config.store.state_path,
+        content_root=knowledge.content_root,
+        docs_subdir=knowledge.docs_subdir,
+        upload_roots=tuple(knowledge.upload_roots),
+        max_bytes=knowledge.max_file_bytes,
+        overwrite=knowledge.upload_default_overwrite,
+        ingest=knowledge.upload_default_ingest,
+        protected_files=(loaded.path,) if loaded.path is not None else (),
+    )
+    return Documents(settings, lambda: services.get(Index).store)
+
+
+def open_backups(loaded: LoadedConfig, services: Services, observer: Callable[[BackupEnded], None]) -> Backups:
+    from contextive.store.backup import Backups, BackupSettings
+
+    settings = BackupSettings(
+        project=loaded.project,
+        state_dir=loaded.project / loaded.config.store.state_path,
+        destination=loaded.config.backup.destination,
+        retention=loaded.config.backup.retention,
+    )
+
+    def open_store() -> Store:
+        index = services.get(Index)
+        index.events.flush()  # what searches showed is kept in memory for a moment
+        return index.store
+
+    return Backups(settings, open_store, observer=observer)

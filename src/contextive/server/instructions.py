@@ -11,21 +11,21 @@ from contextive.server.profiles import Profile
 ##% both are reached.
 ##= docs/spec/host.md#discovery-of-capabilities
 ##% The instructions MUST NOT contain text from the project's files.
-##= docs/spec/spexus.md#instructions
-##% The instructions MUST say what the system is for.
-##= docs/spec/spexus.md#instructions
-##% The instructions MUST say how resources are reached.
 def write_instructions(profile: Profile, surface: Surface) -> str:
     """What this server is, every tool in one line with when to use it, and how resources and prompts are reached.
 
     Only declarations go in: text that was indexed is data and never becomes an instruction.
     """
+    ##= docs/spec/spexus.md#instructions
+    ##% The instructions MUST say what the system is for.
     parts = [profile.purpose]
     if surface.tools:
         parts.append("\n".join(["## Tools (tools/call)", *(_tool_line(tool) for tool in surface.tools.values())]))
     if surface.resources:
         lines = ["## Resources (resources/list, resources/read)"]
         lines += [f"- {resource.uri}: {resource.description}" for resource in surface.resources]
+        ##= docs/spec/spexus.md#instructions
+        ##% The instructions MUST say how resources are reached.
         lines.append(
             "Read one with resources/read and its URI; fill {blanks} first (completion/complete proposes values). "
             "The path alone works as a URI too. Subscribe to a URI to hear when it changes."

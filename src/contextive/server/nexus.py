@@ -73,12 +73,6 @@ class NexusDoor:
 
     ##= docs/spec/notes.md#calls
     ##% A POST to `/api/mcp` with `tool`, a string, and `input`, an object, MUST call that tool with that input.
-    ##= docs/spec/notes.md#calls
-    ##% The output of a tool MUST be given in the field `result` of a JSON object.
-    ##= docs/spec/notes.md#failures
-    ##% A missing or unknown tool MUST be answered with 400 and a message that says so.
-    ##= docs/spec/notes.md#failures
-    ##% A missing parameter MUST be answered with 400 and a message that names it.
     ##= docs/spec/notes.md#failures
     ##% A fault inside MUST be answered with 500 and `Internal server error`, and shows nothing of its insides.
     async def _invoke(self, request: Request, body: Any) -> Response:
@@ -89,10 +83,14 @@ class NexusDoor:
             return _error(400, "Missing 'tool' field")
         surface = self._surface(request)
         tool = surface.tools.get(name)
+        ##= docs/spec/notes.md#failures
+        ##% A missing or unknown tool MUST be answered with 400 and a message that says so.
         if tool is None:
             return _error(400, f"Unknown tool: {name[:128]}")
         if not isinstance(given, dict):
             return _error(400, "The 'input' field must be an object")
+        ##= docs/spec/notes.md#failures
+        ##% A missing parameter MUST be answered with 400 and a message that names it.
         for parameter in tool.input_schema.get("required", ()):
             if not isinstance(given.get(parameter), str) or not given[parameter]:
                 return _error(400, f"Missing required parameter: {parameter}")
@@ -108,6 +106,8 @@ class NexusDoor:
             return _error(500, "Internal server error")
         except ContextiveError as error:
             return _error(error.http_status, error.message)
+        ##= docs/spec/notes.md#calls
+        ##% The output of a tool MUST be given in the field `result` of a JSON object.
         return JSONResponse({"result": result.data if result.data is not None else result.text})
 
     def _surface(self, request: Request) -> Surface:

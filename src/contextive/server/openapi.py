@@ -9,7 +9,7 @@ from contextive import __version__
 from contextive.registry import Tool
 
 if TYPE_CHECKING:
-    from contextive.server.gateway import GatewayRoute
+    from contextive.packs.knowledge.routes import GatewayRoute
 
 _ERROR = {"$ref": "#/components/schemas/Error"}
 _FAILURES = {
@@ -62,11 +62,6 @@ _SCHEMAS: dict[str, Any] = {
         "properties": {"status": {"enum": ["ready", "degraded"]}, "dependencies": {"type": "object"}},
     },
 }
-_FEEDBACK = {
-    "type": "object",
-    "description": "What the caller thinks of the results, kept with them",
-    "properties": {"vote": {"type": "number", "minimum": -1, "maximum": 1}, "note": {"type": "string"}},
-}
 
 
 ##= docs/spec/gateway.md#routes
@@ -110,9 +105,7 @@ def _route(route: GatewayRoute, tool: Tool, schemas: dict[str, Any]) -> dict[str
         if argument in route.defaults:
             rule["default"] = route.defaults[argument]
         parameters.append(_parameter(name, "query", rule, argument in required and argument not in route.defaults))
-    answer: dict[str, Any] = tool.output_schema or {"type": "object"}
-    if route.tool == "gateway-audit-history":
-        answer = {"type": "array", "items": {"type": "object"}}
+    answer = route.answer_schema or tool.output_schema or {"type": "object"}
     operation = _operation(route.summary, tool, answer, schemas)
     if parameters:
         operation["parameters"] = parameters
@@ -120,8 +113,8 @@ def _route(route: GatewayRoute, tool: Tool, schemas: dict[str, Any]) -> dict[str
         operation["responses"][str(route.invalid_status)] = _failure(str(route.invalid_status))
     if route.method == "POST":
         body = _hoisted(tool.name, tool.input_schema, schemas)
-        if route.tool == "km-search":
-            body = {**body, "properties": {**body["properties"], "feedback": _FEEDBACK}}
+        if route.more_body_properties:
+            body = {**body, "properties": {**body["properties"], **route.more_body_properties}}
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
     return operation
 

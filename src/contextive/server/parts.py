@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from contextive.ingest.trace_service import TraceService
     from contextive.models.ask import AskService
     from contextive.models.router import ModelRouter
-    from contextive.notes.ask_rules import AskRules
     from contextive.packs.introspect import ServerFacts
-    from contextive.packs.knowledge.safekeeping import Safekeeping
-    from contextive.recipes.place import RecipePlace
+    from contextive.packs.knowledge.pack import Safekeeping
+    from contextive.packs.notes.asking import AskRules
+    from contextive.recipes.recipe import RecipePlace
     from contextive.search.index import Index
     from contextive.server.host import Host
 
@@ -28,12 +28,12 @@ logger = logging.getLogger(__name__)
 FACTS = "contextive.packs.introspect:ServerFacts"
 TRACE = "contextive.ingest.trace_service:TraceService"
 NOTES = "contextive.ingest.notes_service:NotesService"
-ASK_RULES = "contextive.notes.ask_rules:AskRules"
+ASK_RULES = "contextive.packs.notes.asking:AskRules"
 ROUTER = "contextive.models.router:ModelRouter"
 ANSWERER = "contextive.packs.notes.asking:Answerer"
-RECIPES = "contextive.recipes.place:RecipePlace"
+RECIPES = "contextive.recipes.recipe:RecipePlace"
 SCHEDULE = "contextive.ingest.schedule:SchedulePlan"
-SAFEKEEPING = "contextive.packs.knowledge.safekeeping:Safekeeping"
+SAFEKEEPING = "contextive.packs.knowledge.pack:Safekeeping"
 INDEX = "contextive.search.index:Index"
 
 
@@ -80,7 +80,7 @@ def _notes(host: Host) -> NotesService:
 
 
 def _ask_rules(host: Host) -> AskRules:
-    from contextive.notes.ask_rules import AskRules
+    from contextive.packs.notes.asking import AskRules
 
     return AskRules(host.config.notes.ask_client_model)
 
@@ -109,7 +109,7 @@ def _answerer(host: Host) -> AskService:
 
 
 def _recipes(host: Host) -> RecipePlace:
-    from contextive.recipes.place import RecipePlace
+    from contextive.recipes.recipe import RecipePlace
 
     return RecipePlace(host.loaded.project, host.state_dir)
 
@@ -121,7 +121,7 @@ def _schedule(host: Host) -> SchedulePlan:
 
 
 def _safekeeping(host: Host) -> Safekeeping:
-    from contextive.server.safekeeping import safekeeping
+    from contextive.server.indexing import safekeeping
 
     return safekeeping(host.loaded, host.services, host.count)
 

@@ -49,10 +49,10 @@ def output_diverted() -> Iterator[None]:
 
 def _dup_high(fd: int) -> int:
     """A duplicate above the three standard descriptors."""
-    if sys.platform == "win32":
+    try:
+        import fcntl
+    except ImportError:  # Windows
         return os.dup(fd)
-    import fcntl
-
     return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
 
 

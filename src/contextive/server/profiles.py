@@ -33,8 +33,6 @@ class Profile:
 ##= docs/spec/spexus.md#server-info
 ##% The result MUST have a `serverInfo` with the name `spexus mcp`.
 ##= docs/spec/spexus.md#server-info
-##% The title in `serverInfo` MUST be `MCP server for requirements management system`.
-##= docs/spec/spexus.md#server-info
 ##% The version in `serverInfo` MUST be 1.0.0.
 PROFILES: Mapping[str, Profile] = {
     profile.name: profile
@@ -60,6 +58,8 @@ PROFILES: Mapping[str, Profile] = {
         Profile(
             name="spexus",
             server_name="spexus mcp",
+            ##= docs/spec/spexus.md#server-info
+            ##% The title in `serverInfo` MUST be `MCP server for requirements management system`.
             title="MCP server for requirements management system",
             version="1.0.0",
             purpose="spexus manages requirements: it helps to write, review, break down and trace them.",

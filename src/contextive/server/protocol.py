@@ -103,19 +103,11 @@ class McpDoor:
     ##% Every pack that is switched on MUST be registered with the MCP server.
     ##= docs/spec/host.md#versions-and-eras
     ##% The server MUST implement MCP 2025-11-25 over stdio and over HTTP.
-    ##= docs/spec/host.md#discovery-of-capabilities
-    ##% The server MUST declare the capabilities tools, resources and prompts.
-    ##= docs/spec/host.md#discovery-of-capabilities
-    ##% A capability that is declared MUST be served.
-    ##= docs/spec/host.md#malformed-messages
-    ##% An unknown method MUST be answered with -32601.
-    ##= docs/spec/spexus.md#capabilities
-    ##% The result MUST have a `capabilities` object with the sections prompts, resources and tools.
-    ##= docs/spec/spexus.md#capabilities
-    ##% The declared capabilities MUST be those that the profile really serves.
-    ##= docs/spec/spexus.md#capabilities
-    ##% Every feature that the profile offers MUST be declared.
     def _build(self) -> ProfileServer:
+        ##= docs/spec/host.md#discovery-of-capabilities
+        ##% A capability that is declared MUST be served.
+        ##= docs/spec/host.md#malformed-messages
+        ##% An unknown method MUST be answered with -32601.
         server = ProfileServer(
             self.profile.server_name,
             version=self.profile.version,
@@ -129,8 +121,16 @@ class McpDoor:
                 "resources/read": CacheHint(0, "private"),
             },
             get_tool_input_schema=self._input_schema,
+            ##= docs/spec/host.md#discovery-of-capabilities
+            ##% The server MUST declare the capabilities tools, resources and prompts.
+            ##= docs/spec/spexus.md#capabilities
+            ##% The result MUST have a `capabilities` object with the sections prompts, resources and tools.
             on_list_tools=self.list_tools,
             on_call_tool=self.call_tool,
+            ##= docs/spec/spexus.md#capabilities
+            ##% The declared capabilities MUST be those that the profile really serves.
+            ##= docs/spec/spexus.md#capabilities
+            ##% Every feature that the profile offers MUST be declared.
             on_list_resources=self.list_resources,
             on_list_resource_templates=self.list_templates,
             on_read_resource=self.read_resource,
@@ -360,22 +360,18 @@ class _Frame:
     ##% A client that asks for a handshake version which the server knows MUST get that version.
     ##= docs/spec/host.md#versions-and-eras
     ##% A client that asks `initialize` for another version MUST be offered 2025-11-25.
-    ##= docs/spec/spexus.md#protocol-version
-    ##% The result MUST have the `protocolVersion` 2025-03-26, whichever version was asked for.
     def _open(self, ctx: RequestContext) -> None:
         pinned = self._door.profile.pinned_version
         check_initialize(ctx.params, pinned)
+        ##= docs/spec/spexus.md#protocol-version
+        ##% The result MUST have the `protocolVersion` 2025-03-26, whichever version was asked for.
         if pinned is not None:
             pin_requested_version(ctx, pinned)
 
-    ##= docs/spec/host.md#discovery-of-capabilities
-    ##% The instructions MUST be written from what the caller is offered at that moment.
     ##= docs/spec/spexus.md#response-envelope
     ##% An `initialize` request MUST be answered with a JSON-RPC 2.0 response that has all required fields.
     ##= docs/spec/spexus.md#response-envelope
     ##% The response to `initialize` MUST hold all its data in the object `result`.
-    ##= docs/spec/spexus.md#instructions
-    ##% The result MUST have the field `instructions`, which is a string.
     def _with_instructions(self, ctx: RequestContext, result: HandlerResult) -> HandlerResult:
         body = (
             result.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -383,6 +379,10 @@ class _Frame:
             else result
         )
         assert isinstance(body, dict)
+        ##= docs/spec/spexus.md#instructions
+        ##% The result MUST have the field `instructions`, which is a string.
+        ##= docs/spec/host.md#discovery-of-capabilities
+        ##% The instructions MUST be written from what the caller is offered at that moment.
         body["instructions"] = self._door.instructions(self._door.caller_of(ctx))
         return body
 

@@ -17,7 +17,6 @@ from contextive.errors import ContextiveError, ToolNotFound
 from contextive.ingest.schedule import (
     INGEST_PROFILE,
     LEASE,
-    JobName,
     JobPlan,
     JobState,
     SchedulePlan,
@@ -25,6 +24,7 @@ from contextive.ingest.schedule import (
     read_state,
     write_state,
 )
+from contextive.packs import SCHEDULED
 from contextive.registry import Caller, Scope
 from contextive.search.index import Index
 from contextive.server.logs import FIELDS
@@ -39,7 +39,6 @@ logger = logging.getLogger(__name__)
 
 CALLER = Caller("scheduler", Scope.MAINTAINER)
 _LOOK_SECONDS = 1.0
-_TOOLS: dict[JobName, str] = {"ingest": "km-ingest-trigger", "backup": "km-backup-trigger"}
 
 
 ##= docs/spec/gateway.md#schedule
@@ -135,7 +134,7 @@ class Scheduler:
 
     async def _call(self, job: JobPlan) -> str | None:
         """The code of the error that a turn ended with; None where it ended well."""
-        tool = _TOOLS[job.name]
+        tool = SCHEDULED[job.name]
         profile = self._host.profile_with("knowledge")
         surface = self._host.surface_for(profile, CALLER)
         context = self._host.context(CALLER, door="scheduler", profile=profile, request_id=uuid.uuid4().hex)

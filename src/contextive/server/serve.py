@@ -188,6 +188,6 @@ def _signature(loaded: LoadedConfig) -> list[tuple[int, int, int] | None]:
 def secrets_of(host: Host) -> list[str]:
     """Every value of the configuration that must never be printed."""
     config = host.config
-    values = [config.auth.reader_token, config.auth.admin_token, config.store.dsn, config.knowledge.embedding_key]
+    values = [config.auth.reader_token, config.auth.admin_token, config.knowledge.embedding_key]
     values += [provider.api_key for provider in config.providers.values()]
     return [value for value in values if value]

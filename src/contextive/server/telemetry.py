@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from contextive.errors import all_error_types
+from contextive.packs import CAPTURE_COUNTERS, REFUSED_CYPHER
 from contextive.registry import CallRecord
 from contextive.server.logs import FIELDS
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("contextive.call")
 
 _MAX_SUMMARY_KEYS = 20
-_CAPTURES = {"km-upload": "km_mcp_upload_total", "km-storetext": "km_mcp_storetext_total"}
-_CYPHER = "gateway-graph-cypher"
 _NOT_FAILURES = frozenset({"input_required", "cancelled"})
 
 
@@ -113,10 +112,6 @@ class _Series:
 ##= docs/spec/host.md#metrics
 ##% In HTTP mode the number, the failures and the duration of calls MUST be exposed for each tool.
 ##= docs/spec/gateway.md#metrics-of-calls
-##% The metrics MUST hold `km_mcp_requests_total` by tool and result.
-##= docs/spec/gateway.md#metrics-of-calls
-##% The metrics MUST hold `km_mcp_request_seconds` with buckets by tool.
-##= docs/spec/gateway.md#metrics-of-calls
 ##% The metrics MUST hold `km_mcp_failures_total` by tool and error.
 class Metrics:
     """Prometheus metrics under the names of the gateway contract, every series there from the start."""
@@ -129,9 +124,13 @@ class Metrics:
         from contextive.server.index_metrics import IndexMetrics
 
         self._registry = CollectorRegistry(auto_describe=True)
+        ##= docs/spec/gateway.md#metrics-of-calls
+        ##% The metrics MUST hold `km_mcp_requests_total` by tool and result.
         self._requests = Counter(
             "km_mcp_requests_total", "Tool calls by result", ["tool", "result"], registry=self._registry
         )
+        ##= docs/spec/gateway.md#metrics-of-calls
+        ##% The metrics MUST hold `km_mcp_request_seconds` with buckets by tool.
         self._seconds = Histogram(
             "km_mcp_request_seconds", "Time of a tool call in seconds", ["tool"], registry=self._registry
         )
@@ -152,7 +151,7 @@ class Metrics:
         )
         self._captures = {
             tool: Counter(name, f"Calls of {tool} by result", ["result"], registry=self._registry)
-            for tool, name in _CAPTURES.items()
+            for tool, name in CAPTURE_COUNTERS.items()
         }
         for counter in self._captures.values():
             for result in ("success", "error"):
@@ -188,7 +187,7 @@ class Metrics:
             self._captures[tool].labels("error" if record.error else "success").inc()
         if record.error:
             self._failures.labels(tool, record.error if record.error in self._codes else "internal_error").inc()
-            if tool == _CYPHER:
+            if tool == REFUSED_CYPHER:
                 self.index.count_refused_cypher()
 
     def count_use(self, use: ModelUse) -> None:

@@ -140,7 +140,7 @@ def _put_kept_files(manifest: Manifest, staging: Path, state_dir: Path) -> None:
 
 
 def _write_audit(state_dir: Path, archive: Path, manifest: Manifest, caller: str) -> None:
-    from contextive.store.opening import open_store
+    from contextive.store import open_store
 
     store = open_store(state_dir)
     try:

@@ -31,7 +31,11 @@ SkipReason = Literal[
 """Why a file or a directory is left out of the index."""
 
 _OPENING = (
-    os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+    os.O_RDONLY
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_BINARY", 0)
 )  # non-blocking, so that a pipe that takes the file's place this very moment cannot hold us up
 
 

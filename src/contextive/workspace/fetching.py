@@ -33,6 +33,7 @@ Resolver: TypeAlias = Callable[[str, int], Sequence[str]]
 """From host and port to the addresses that the name has; raises OSError where it has none."""
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _MAX_URL = 2048
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _TEXT_TYPES = frozenset({"text/plain", "text/markdown", "text/x-markdown"})
@@ -442,7 +443,7 @@ def _store(body: bytes, destination: Path, within: Path | None) -> None:
         make_folders(folder)
         temporary = folder / f".fetched-{secrets.token_hex(8)}"
         try:
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            handle = os.open(temporary, _NEW, 0o666)
             with os.fdopen(handle, "wb") as file:
                 file.write(body)
                 file.flush()

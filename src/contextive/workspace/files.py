@@ -12,6 +12,7 @@ from typing import NamedTuple
 from contextive.workspace.folders import Folders
 
 MAX_TEXT_BYTES = 16 * 1024 * 1024
+_OPENING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _CHUNK_BYTES = 64 * 1024
 _SETTLING_NS = 50_000_000
 _COARSE_SETTLING_NS = 2_100_000_000
@@ -173,7 +174,7 @@ class ProjectFiles:
             if not stat.S_ISREG(found.st_mode):
                 return Unreadable("it is not a regular file", Fingerprint.of(found))
             # Non-blocking, so that a pipe that takes the file's place this very moment cannot hold us up.
-            handle = os.open(self._absolute(path), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | os.O_CLOEXEC)
+            handle = os.open(self._absolute(path), _OPENING)
         except (OSError, ValueError):
             return Unreadable("the file cannot be opened", Fingerprint.of(found) if found else None)
         try:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from contextive.errors import ProjectMissing
+from contextive.errors import ProjectMissing, UnsupportedOperation
 from contextive.workspace.temporary_files import remove_leftovers, temporary_name, writing_in
 
 Identity = tuple[int, int]
@@ -22,8 +22,9 @@ Identity = tuple[int, int]
 
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | _NO_LINK
+READ_REGULAR = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | _NO_LINK
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | _NO_LINK
+_HAS_FOLDER_HANDLES = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY") and hasattr(os, "O_NOFOLLOW")
 NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 
@@ -40,7 +41,16 @@ def require_project(root: Path) -> None:
 
 
 def open_folder(path: Path) -> int:
-    """A handle of a directory that its owner named, be it through a link."""
+    """A handle of a directory that its owner named, be it through a link.
+
+    Everything that is written into a project begins here. A system without handles of directories, such as Windows, cannot
+    rule out that a link is put in the way between a check and its use, so writing is refused there.
+    """
+    if not _HAS_FOLDER_HANDLES:
+        raise UnsupportedOperation(
+            "Files of a project cannot be written safely on this system.",
+            hint="Use Linux or macOS, or a Linux container, for tools that write.",
+        )
     return os.open(path, _FOLDER)
 
 
@@ -107,7 +117,7 @@ def open_regular(folder: int, name: str) -> int:
     """A handle for reading a regular file. Nothing but a regular file is ever opened, so that no pipe or device is touched."""
     if not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
         raise NotRegular(errno.EINVAL, "not a regular file")
-    handle = os.open(name, _READ, dir_fd=folder)
+    handle = os.open(name, READ_REGULAR, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise NotRegular(errno.EINVAL, "not a regular file")

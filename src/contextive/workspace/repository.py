@@ -19,6 +19,8 @@ def repository_root(folder: Path) -> Path | None:
 def read_rules(path: str, base: str) -> Rules | None:
     """The rules of an ignore file; none where there is no such regular file of bearable size. As in git, no link is followed."""
     try:
+        if not hasattr(os, "O_NOFOLLOW") and os.path.islink(path):  # noqa: PTH114
+            return None
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
     except (OSError, ValueError):
         return None

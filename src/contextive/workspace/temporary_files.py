@@ -1,7 +1,7 @@
 """Files under temporary names: how they are named, and how those of writers that were killed are removed.
 
-A file is written as `.<16 hex digits>.tmp` beside its place and then renamed. Whoever writes one holds a shared lock on the
-directory, which the system takes away from a process that dies. So whoever gets the exclusive lock of a directory knows that
+A file is written as `.<16 hex digits>.tmp` beside its place and then renamed. A writer holds a shared lock on the
+directory, which the system takes away from a process that dies. So the holder of the exclusive lock of a directory knows that
 every temporary file in it was left behind. On a file system without locks a file has to be an hour old.
 """
 
@@ -11,43 +11,18 @@ import os
 import re
 import secrets
 import stat
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
 from contextive.errors import TimedOut
+from contextive.workspace.locks import try_lock, unlock
 
 LOCK_SECONDS: Final = 10.0
 _PAUSE_SECONDS: Final = 0.02
 _OLD_SECONDS: Final = 3600.0
 _NAME: Final = re.compile(r"\.[0-9a-f]{16}\.tmp")
-
-if sys.platform == "win32":
-
-    def _lock(folder: int, *, exclusive: bool) -> bool:
-        raise OSError(f"the directory {folder} cannot be locked here, {exclusive=}")
-
-    def unlock(folder: int) -> None:
-        """Directories cannot be locked here."""
-        del folder
-
-else:
-    import fcntl
-
-    def _lock(folder: int, *, exclusive: bool) -> bool:
-        """Whether an open directory could be locked at once. OSError where the file system knows no locks."""
-        try:
-            fcntl.flock(folder, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    def unlock(folder: int) -> None:
-        """Give a lock back. To close the handle is not enough: a process that was forked meanwhile holds a copy."""
-        with suppress(OSError):
-            fcntl.flock(folder, fcntl.LOCK_UN)
 
 
 def temporary_name() -> str:
@@ -65,7 +40,7 @@ def lock(folder: int, *, exclusive: bool = False, busy: str = "Another process i
     deadline = time.monotonic() + LOCK_SECONDS
     while True:
         try:
-            if _lock(folder, exclusive=exclusive):
+            if try_lock(folder, shared=not exclusive):
                 return True
         except OSError:
             return False
@@ -94,7 +69,7 @@ def remove_leftovers(folder: int) -> None:
     own = os.open(".", os.O_RDONLY | getattr(os, "O_CLOEXEC", 0), dir_fd=folder)  # the given handle may hold a lock
     try:
         try:
-            is_alone = _lock(own, exclusive=True)
+            is_alone = try_lock(own)
         except OSError:
             remove_temporary(own, older_than=_OLD_SECONDS)
             return

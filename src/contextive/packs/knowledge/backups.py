@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from contextive.packs.knowledge.pack import LABELS, pack
-from contextive.packs.knowledge.safekeeping import Safekeeping
+from contextive.packs.knowledge.pack import LABELS, Safekeeping, pack
 from contextive.registry import Annotations, Context, Scope, ToolInput, ToolOutput
 
 if TYPE_CHECKING:

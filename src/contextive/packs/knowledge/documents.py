@@ -9,8 +9,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from contextive.errors import ContextiveError, Unavailable, UpstreamError
 from contextive.ingest.settings import IngestRequest
 from contextive.packs.knowledge.maintenance import shown_run
-from contextive.packs.knowledge.pack import LABELS, index_of, pack
-from contextive.packs.knowledge.safekeeping import Safekeeping
+from contextive.packs.knowledge.pack import LABELS, Safekeeping, index_of, pack
 from contextive.registry import Annotations, Context, Scope, ToolInput, ToolOutput
 
 if TYPE_CHECKING:

@@ -87,10 +87,6 @@ class TriggerInput(ToolInput):
 ##% The tool `km-ingest-trigger` MUST bring the index in step with the files, wait for it, and answer with the run.
 ##= docs/spec/gateway.md#km-ingest-trigger
 ##% A run MUST be recorded under `profile`, or under `knowledge.defaultProfile` where none is given.
-##= docs/spec/gateway.md#km-ingest-trigger
-##% A call with `paths` MUST be refused with `unsupported_operation`.
-##= docs/spec/gateway.md#km-ingest-trigger
-##% A run that fails MUST be answered as an error with the `status` `failure`.
 @pack.tool(
     "km-ingest-trigger",
     title="Index now",
@@ -104,6 +100,8 @@ class TriggerInput(ToolInput):
     timeout_seconds=_LONGEST_RUN_SECONDS,
 )
 async def ingest_trigger(given: TriggerInput, ctx: Context) -> Reply:
+    ##= docs/spec/gateway.md#km-ingest-trigger
+    ##% A call with `paths` MUST be refused with `unsupported_operation`.
     if given.paths is not None:
         raise UnsupportedOperation(
             "Single paths cannot be ingested.", hint="Leave paths out: only changed files are read."
@@ -112,6 +110,8 @@ async def ingest_trigger(given: TriggerInput, ctx: Context) -> Reply:
     request = IngestRequest(profile=given.profile or index.settings.default_profile, dry_run=given.dry_run)
     try:
         outcome, vectors, warning = await _run(index, request, ctx, dummy=given.use_dummy_embeddings)
+    ##= docs/spec/gateway.md#km-ingest-trigger
+    ##% A run that fails MUST be answered as an error with the `status` `failure`.
     except ContextiveError as error:
         return Reply(
             data={"status": "failure", "profile": request.profile, "success": False, "error": error.as_dict()},
@@ -307,8 +307,6 @@ def _work(
 ##% A vote MUST be acknowledged with the time at which it was taken.
 ##= docs/spec/gateway.md#km-feedback-submit
 ##% A vote on something that the search did not show MUST be refused with `not_found`.
-##= docs/spec/gateway.md#km-feedback-submit
-##% Of the votes of `km-feedback-batch` all MUST be taken or none.
 def _vote(index: Index, ballots: list[Ballot], ctx: Context) -> list[dict[str, Any]]:
     from contextive.store.values import AuditEntry, Vote
 
@@ -325,6 +323,8 @@ def _vote(index: Index, ballots: list[Ballot], ctx: Context) -> list[dict[str, A
                 f"That search did not show {shown(ballot.chunk_id)}.", hint=f"It showed: {', '.join(known[:5])}."
             )
     now = time.time()
+    ##= docs/spec/gateway.md#km-feedback-submit
+    ##% Of the votes of `km-feedback-batch` all MUST be taken or none.
     with index.store.transaction() as writer:
         for ballot in ballots:
             context = dict(ballot.context or {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,9 @@ from contextive.registry import Context, Pack
 from contextive.search.index import Index
 
 if TYPE_CHECKING:
+    from contextive.ingest.documents import Documents
     from contextive.knowledge.graph import Node
+    from contextive.store.backup import Backups
     from contextive.store.values import AsOf
 
 pack = Pack(
@@ -27,6 +30,20 @@ def fill() -> None:
     for part in ("help", "search", "graph", "reports", "maintenance", "documents", "backups", "query", "health"):
         import_module(f"contextive.packs.knowledge.{part}")
     import_module("contextive.packs.knowledge_recipes").declare(pack)
+
+
+class Safekeeping:
+    """What takes documents in, and what makes backups: loaded when first needed, because few servers ever use them."""
+
+    def __init__(self, documents: Callable[[], Documents], backups: Callable[[], Backups]) -> None:
+        self._documents = documents
+        self._backups = backups
+
+    def documents(self) -> Documents:
+        return self._documents()
+
+    def backups(self) -> Backups:
+        return self._backups()
 
 
 def index_of(ctx: Context) -> Index:

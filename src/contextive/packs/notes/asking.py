@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from contextive.errors import Unavailable, UpstreamError
 from contextive.ingest.notes_privacy import may_leave
 from contextive.ingest.notes_service import NotesService
-from contextive.notes.ask_rules import AskRules
 from contextive.notes.note import Note
 from contextive.notes.search import MAX_RESULTS, NoteHit, relevant_notes
 from contextive.registry import Client, Context, Question
@@ -18,6 +17,14 @@ from contextive.registry.threads import run_in_thread
 
 if TYPE_CHECKING:  # models are loaded when somebody asks
     from contextive.models.ask import Answer, Sampler, Source
+
+
+@dataclass(frozen=True, slots=True)
+class AskRules:
+    """Whether the connected client's own model may write answers."""
+
+    client_model: bool = False
+
 
 NOT_AVAILABLE = "AI search is not available"
 _QUESTION_KEY = "answer"

@@ -7,8 +7,8 @@ from typing import Any
 
 from contextive.ingest.notes_service import NotesService
 from contextive.notes.catalog import LocalGraph, in_words
+from contextive.packs.notes import pack
 from contextive.packs.notes.asking import ask, search
-from contextive.packs.notes.pack import pack
 from contextive.packs.notes.shapes import (
     Answered,
     AskInput,
@@ -31,12 +31,6 @@ _MAX_LINKS = 10_000
 
 ##= docs/spec/notes.md#list-pages
 ##% The tool `list_pages` MUST list every note with `slug` and `title` in the array `pages`.
-##= docs/spec/notes.md#list-pages
-##% Without notes, `list_pages` MUST answer with an empty array.
-##= docs/spec/notes.md#list-pages
-##% What is wrong with the files of notes MUST be told in `problems`.
-##= docs/spec/notes.md#list-pages
-##% More than 10,000 pages MUST come in parts with a cursor for the next part.
 ##= docs/spec/notes.md#manifest
 ##% The manifest MUST name `list_pages`, `get_page`, `search`, `ask` and `get_connections` to every caller.
 @pack.tool(
@@ -51,8 +45,14 @@ def list_pages(given: PagesInput, ctx: Context) -> Pages:
     notes, start = view.catalog.newest_first, offset_of("list_pages", given.cursor)
     end = start + _MAX_PAGES
     return Pages(
+        ##= docs/spec/notes.md#list-pages
+        ##% Without notes, `list_pages` MUST answer with an empty array.
         pages=[{"slug": note.slug, "title": note.title} for note in notes[start:end]],
+        ##= docs/spec/notes.md#list-pages
+        ##% More than 10,000 pages MUST come in parts with a cursor for the next part.
         next_cursor=encode_cursor("list_pages", str(end)) if end < len(notes) else None,
+        ##= docs/spec/notes.md#list-pages
+        ##% What is wrong with the files of notes MUST be told in `problems`.
         problems=in_words(view.problems[:_MAX_PROBLEMS]) or None,
     )
 
@@ -61,8 +61,6 @@ def list_pages(given: PagesInput, ctx: Context) -> Pages:
 ##% The tool `get_page` MUST take `slug` and answer with `slug`, `title`, `content`, `outlinks` and `backlinks`.
 ##= docs/spec/notes.md#get-page
 ##% A maintainer MUST also get the `version` of a page, and a reader no field beyond the five unless links are left out.
-##= docs/spec/notes.md#get-page
-##% Of more than 10,000 outlinks or backlinks the first 10,000 MUST be given, and `omitted` says how many are left out.
 @pack.tool(
     "get_page",
     title="Get a page",
@@ -85,6 +83,8 @@ def get_page(given: PageInput, ctx: Context) -> Page:
     )
 
 
+##= docs/spec/notes.md#get-page
+##% Of more than 10,000 outlinks or backlinks the first 10,000 MUST be given, and `omitted` says how many are left out.
 def _omitted(outlinks: Sequence[str], backlinks: Sequence[str]) -> dict[str, int] | None:
     """How many links of each kind an answer leaves out."""
     more = {"outlinks": len(outlinks) - _MAX_LINKS, "backlinks": len(backlinks) - _MAX_LINKS}

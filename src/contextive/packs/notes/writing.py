@@ -10,7 +10,7 @@ from contextive.errors import InvalidRequest
 from contextive.ingest.notes_editor import NotesEditor, Written
 from contextive.ingest.notes_service import NotesService
 from contextive.notes.note import Note
-from contextive.packs.notes.pack import pack
+from contextive.packs.notes import pack
 from contextive.packs.notes.shapes import Change, Slug, Version
 from contextive.registry import Annotations, Context, Scope, ToolInput
 

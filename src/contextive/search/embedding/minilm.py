@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from contextive.errors import Unavailable
-from contextive.search.embedding.protocol import normalise_rows
-from contextive.search.embedding.telemetry import silence_libraries
+from contextive.search.embedding.protocol import normalise_rows, silence_libraries
 from contextive.search.embedding.wordpiece import WordPiece
 from contextive.store.values import VectorModel
 

@@ -8,8 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from contextive.errors import Unavailable
-from contextive.search.embedding.protocol import normalise_rows
-from contextive.search.embedding.telemetry import silence_libraries
+from contextive.search.embedding.protocol import normalise_rows, silence_libraries
 from contextive.store.values import VectorModel
 
 if TYPE_CHECKING:

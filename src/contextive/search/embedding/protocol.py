@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from contextive.store.values import VectorModel
 
@@ -12,6 +13,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Matrix = NDArray[np.float32]
+
+_OFF: Final = {
+    "ORT_DISABLE_TELEMETRY": "1",  # onnxruntime
+    "HF_HUB_DISABLE_TELEMETRY": "1",  # what sentence-transformers and fastembed download with
+    "DO_NOT_TRACK": "1",
+}
 
 
 class Embedder(Protocol):
@@ -37,3 +44,8 @@ def normalise_rows(rows: Matrix) -> Matrix:
 
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.ascontiguousarray(rows / np.where(lengths > 0, lengths, 1), dtype=np.float32)
+
+
+def silence_libraries() -> None:
+    """Switch off the reports that some libraries send to their makers. Call it before the first of them is imported."""
+    os.environ.update(_OFF)

@@ -3,34 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from pathlib import Path
 
+from contextive.workspace.locks import try_lock
+
 _PAUSE_SECONDS = 0.005
-_WINDOWS_OFFSET = 1 << 30
-"""Windows locks bytes and not files, and locked bytes cannot be read: so one far behind the content is locked."""
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _try_lock(descriptor: int) -> bool:
-        os.lseek(descriptor, _WINDOWS_OFFSET, os.SEEK_SET)
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def _try_lock(descriptor: int) -> bool:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
 
 
 ##= docs/spec/knowledge.md#keeping-in-step
@@ -53,7 +31,7 @@ class FileLock:
 
     def _try(self) -> bool:
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
-        if _try_lock(descriptor):
+        if try_lock(descriptor):
             self._descriptor = descriptor
             if self.is_held:
                 return True

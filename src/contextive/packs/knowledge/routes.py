@@ -1,0 +1,201 @@
+"""The routes of the HTTP API: which tool each leads to, and how its arguments and its answer are written there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from contextive.errors import InvalidRequest
+
+SLOW, WEIGHTS = 30, 60
+"""Requests a minute from one address, on routes whose answers are large and on the weights."""
+_SEARCH_FILTERS = frozenset(
+    {
+        "subsystems", "artifact_types", "namespaces", "tags", "symbols", "symbol_kinds", "symbol_languages",
+        "updated_after", "max_age_days",
+    }
+)  # fmt: skip
+_FEEDBACK = {
+    "type": "object",
+    "description": "What the caller thinks of the results, kept with them",
+    "properties": {"vote": {"type": "number", "minimum": -1, "maximum": 1}, "note": {"type": "string"}},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ClampedLimit:
+    """The setting of `limits` that the argument `limit` may not exceed, and the header that says what was used."""
+
+    setting: str
+    header: str
+
+
+def _unchanged(_arguments: Mapping[str, Any], data: Any) -> Any:
+    return data
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayRoute:
+    """One route, and the tool behind it."""
+
+    method: Literal["GET", "POST"]
+    path: str
+    tool: str
+    summary: str
+    path_argument: str | None = None
+    query: Mapping[str, str] = field(default_factory=dict)
+    """Names in the query, and the arguments that they stand for."""
+    defaults: Mapping[str, int] = field(default_factory=dict)
+    """Arguments that the tool itself wants and that a request may leave out."""
+    per_minute: int | None = None
+    report: str | None = None
+    """The name of the report, which is not found before the first run."""
+    invalid_status: int = 400
+    arguments_of: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
+    """The arguments of the tool, from the body of a POST."""
+    more_body_properties: Mapping[str, Any] = field(default_factory=dict)
+    """Schemas of what the body may hold besides the arguments of the tool."""
+    answer_from: Callable[[Mapping[str, Any], Any], Any] = _unchanged
+    """The answer of the route, from the arguments and the result of the tool."""
+    answer_schema: Mapping[str, Any] | None = None
+    """The schema of that answer, where it is not that of the tool."""
+    clamped_limit: ClampedLimit | None = None
+
+    @property
+    def shown_path(self) -> str:
+        """The path as OpenAPI writes it."""
+        return self.path.replace(":path}", "}")
+
+
+def _same(*names: str) -> dict[str, str]:
+    return {name: name for name in names}
+
+
+##= docs/spec/gateway.md#routes
+##% The path `/api/v1/search` MUST take the arguments of `km-search`, and refuse a search that makes no sense with 422.
+def search_arguments(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The body of a search as arguments of `km-search`: nulls and unknown filters are left out, feedback joins the context."""
+    arguments = {key: value for key, value in body.items() if value is not None}
+    filters = arguments.get("filters")
+    if isinstance(filters, dict):
+        arguments["filters"] = {k: v for k, v in filters.items() if v is not None and k in _SEARCH_FILTERS}
+    if "feedback" in arguments:
+        given = arguments.pop("feedback")
+        vote, note = (given.get("vote"), given.get("note")) if isinstance(given, dict) else (None, None)
+        is_vote = vote is None or (isinstance(vote, int | float) and not isinstance(vote, bool) and -1 <= vote <= 1)
+        if not isinstance(given, dict) or not is_vote or not (note is None or isinstance(note, str)):
+            raise InvalidRequest("feedback is an object with vote (-1 to 1) and note.", hint="Or leave it out.")
+        context = arguments.get("context", {})
+        if isinstance(context, dict):
+            arguments["context"] = {**context, "feedback": {"vote": vote, "note": note}}
+    return arguments
+
+
+def _search_answer(arguments: Mapping[str, Any], data: Any) -> Any:
+    """The answer of a search; one that came with a vote is not asked for another."""
+    if arguments.get("context", {}).get("feedback", {}).get("vote") is None:
+        return data
+    return {**data, "metadata": {key: value for key, value in data["metadata"].items() if key != "feedback_prompt"}}
+
+
+##= docs/spec/gateway.md#routes
+##% The path `/api/v1/coverage` MUST answer as `km-coverage-summary` does, and `/api/v1/lifecycle` as
+##% `km-lifecycle-report`.
+##= docs/spec/gateway.md#routes
+##% An id in a path MUST be understood with plain and with encoded slashes.
+ROUTES: tuple[GatewayRoute, ...] = (
+    GatewayRoute(
+        "POST",
+        "/api/v1/search",
+        "km-search",
+        "Hybrid search",
+        invalid_status=422,
+        arguments_of=search_arguments,
+        more_body_properties={"feedback": _FEEDBACK},
+        answer_from=_search_answer,
+    ),
+    GatewayRoute(
+        "GET", "/api/v1/search/weights", "gateway-search-weights", "The weights of search", per_minute=WEIGHTS
+    ),
+    GatewayRoute(
+        "GET",
+        "/api/v1/graph/nodes/{node_id:path}",
+        "km-graph-node",
+        "A node and its relationships",
+        path_argument="node_id",
+        query=_same("relationships", "limit"),
+    ),
+    GatewayRoute(
+        "GET",
+        "/api/v1/graph/subsystems/{name:path}/graph",
+        "gateway-subsystem-graph",
+        "A subsystem and the graph around it",
+        path_argument="name",
+        query=_same("depth", "limit"),
+    ),
+    GatewayRoute(
+        "GET",
+        "/api/v1/graph/subsystems/{name:path}",
+        "km-graph-subsystem",
+        "A subsystem, what surrounds it and its files",
+        path_argument="name",
+        query=_same("depth", "limit", "cursor", "include_artifacts"),
+    ),
+    GatewayRoute(
+        "GET",
+        "/api/v1/graph/search",
+        "km-graph-search",
+        "Nodes by a part of their name",
+        query={"q": "term", "limit": "limit"},
+    ),
+    GatewayRoute(
+        "GET",
+        "/api/v1/graph/orphans",
+        "gateway-graph-orphans",
+        "Nodes that nothing connects with the rest",
+        query=_same("label", "cursor", "limit"),
+    ),
+    GatewayRoute(
+        "GET",
+        "/api/v1/graph/symbols/{symbol_id:path}/tests",
+        "km-graph-tests-of",
+        "The tests of a symbol",
+        path_argument="symbol_id",
+    ),
+    GatewayRoute(
+        "POST", "/api/v1/graph/cypher", "gateway-graph-cypher", "Not spoken; use km-graph-query", per_minute=SLOW
+    ),
+    GatewayRoute(
+        "GET", "/api/v1/coverage", "km-coverage-summary", "What the index holds", per_minute=SLOW, report="Coverage"
+    ),
+    GatewayRoute(
+        "GET",
+        "/api/v1/lifecycle",
+        "km-lifecycle-report",
+        "What has come loose, grown old or is not tested",
+        per_minute=SLOW,
+        report="Lifecycle",
+    ),
+    GatewayRoute(
+        "GET",
+        "/api/v1/lifecycle/history",
+        "gateway-lifecycle-history",
+        "The counts of earlier lifecycle reports",
+        query=_same("limit"),
+        defaults={"limit": 30},
+        per_minute=SLOW,
+    ),
+    GatewayRoute(
+        "GET",
+        "/api/v1/audit/history",
+        "gateway-audit-history",
+        "Ingest runs, newest first",
+        query=_same("limit"),
+        defaults={"limit": 10},
+        per_minute=SLOW,
+        answer_from=lambda _arguments, data: data["runs"],
+        answer_schema={"type": "array", "items": {"type": "object"}},
+        clamped_limit=ClampedLimit("audit_history", "X-KM-Audit-Limit"),
+    ),
+)
