@@ -9,14 +9,15 @@ from typing import Any, Final
 from contextive.config.keypath import KeyPath, LineMap
 from contextive.config.syntax import MAX_DEPTH, NUMBER_TOO_LONG, TOO_DEEP, TextError
 
-_PART: Final = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
-_KEY: Final = rf"{_PART}(?:\s*\.\s*{_PART})*"
+# Nothing is ever given back, so that a search takes no longer than the text is long.
+_PART: Final = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\]|\\.)*+"|'[^']*+')"""
+_KEY: Final = rf"{_PART}(?:\s*+\.\s*+{_PART})*+"
 _PARTS: Final = re.compile(_PART)
 _HEADER: Final = re.compile(rf"\s*(\[\[?)\s*({_KEY})\s*\]")
 _ASSIGNMENT: Final = re.compile(rf"\s*({_KEY})\s*=")
 # tomllib needs time in the square of the number of parts, so such a key is refused before it is parsed.
 _DEEP_KEY: Final = re.compile(
-    rf"(?:^|[{{,])[ \t]*\[{{0,2}}[ \t]*(?:{_PART}[ \t]*\.[ \t]*){{{MAX_DEPTH}}}", re.MULTILINE
+    rf"(?:^|[{{,])[ \t]*+\[{{0,2}}+[ \t]*+(?:{_PART}[ \t]*+\.[ \t]*+){{{MAX_DEPTH}}}+", re.MULTILINE
 )
 _PLACE: Final = re.compile(
     r"^(?P<text>.*?)(?: \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\))?$"

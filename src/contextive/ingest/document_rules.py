@@ -50,9 +50,9 @@ _SETTINGS: Final = frozenset(
     }
 )  # fmt: skip
 """Names, without their ending, of JSON, YAML and TOML files from which tools take orders."""
-_BUILD_TEXTS: Final = re.compile(
-    r"cmakelists\.txt|(?:.*[-_.])?(?:requirements|constraints)(?:[-_.].*)?\.txt|meson_options\.txt"
-)
+_BUILD_TEXTS: Final = frozenset({"cmakelists.txt", "meson_options.txt"})
+_PINNED: Final = frozenset({"requirements", "constraints"})
+_WORD_END: Final = re.compile(r"[-_.]")
 _AGENT_TEXTS: Final = re.compile(r".*\.(?:instructions|prompt|agent|chatmode)\.md")
 _CONFIGURATION: Final = re.compile(r"contextive\.config\..*")
 _SETTINGS_BY_FORM: Final = re.compile(
@@ -156,7 +156,9 @@ def is_protected(name: str) -> bool:
     return (
         folded in _INSTRUCTIONS
         or (ending in DATA_ENDINGS and (stem in _SETTINGS or _SETTINGS_BY_FORM.fullmatch(folded) is not None))
-        or any(shape.fullmatch(folded) for shape in (_BUILD_TEXTS, _AGENT_TEXTS))
+        or folded in _BUILD_TEXTS
+        or (folded.endswith(".txt") and not _PINNED.isdisjoint(_WORD_END.split(folded.removesuffix(".txt"))))
+        or _AGENT_TEXTS.fullmatch(folded) is not None
         or is_configuration(name)
     )
 

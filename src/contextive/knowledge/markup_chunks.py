@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextive.knowledge.languages import suffix_of
 from contextive.knowledge.lines import Lines
 from contextive.knowledge.piece import Piece
-from contextive.knowledge.section_chunks import Heading, Outline, cut_sections
+from contextive.knowledge.section_chunks import Heading, Outline, cut_sections, heading_text
 
 _RULE = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*$")
 _SHORT = 4
@@ -16,7 +16,7 @@ _SHORT = 4
 _NO_TITLE = re.compile(r"(?:\.\. |[-*+•] |\|)")
 _LABEL = re.compile(r"\.\. _[^:]+:[ \t]*$")
 _ROLE = re.compile(r"(?::[\w:+.-]+:)?`+([^`<]*?)(?:\s*<[^`<>]*>)?`+_{0,2}")
-_EQUALS = re.compile(r"(={1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?[ \t]*$")
+_EQUALS = re.compile(r"(={1,6})[ \t]++(\S.*)$")
 _BLOCK = re.compile(r"(-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|`{3,})[ \t]*$")
 _ASCIIDOC = frozenset({"adoc", "asciidoc"})
 
@@ -84,5 +84,6 @@ def _asciidoc(lines: Lines) -> Outline:
         elif found := _BLOCK.match(line):
             block = found[1]
         elif line.startswith("=") and (found := _EQUALS.match(line)):
-            headings.append(Heading(len(found[1]), found[2].replace("`", "").replace("*", ""), number, number + 1))
+            text = heading_text(found[2], "=").replace("`", "").replace("*", "")
+            headings.append(Heading(len(found[1]), text, number, number + 1))
     return Outline(headings, fenced)

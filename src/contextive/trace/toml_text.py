@@ -6,10 +6,13 @@ import re
 import tomllib
 from typing import Any
 
-_PART = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
+_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _MAX_PARTS = 1000
 # tomllib needs time in the square of the number of parts, so such a key is refused before it is parsed.
-_LONG_KEY = re.compile(rf"(?:^|[{{,])[ \t]*\[{{0,2}}[ \t]*(?:{_PART}[ \t]*\.[ \t]*){{{_MAX_PARTS}}}", re.MULTILINE)
+# Nothing is ever given back, so that the search takes no longer than the text is long.
+_LONG_KEY = re.compile(
+    rf"(?:^|[{{,])[ \t]*+\[{{0,2}}+[ \t]*+(?:{_PART}[ \t]*+\.[ \t]*+){{{_MAX_PARTS}}}+", re.MULTILINE
+)
 
 
 class NotToml(ValueError):
