@@ -41,9 +41,11 @@ class NotFound(AssertionError):
     """A pattern that is built from local values, and for which nobody says what they may be."""
 
 
+USED_WITH = "used with"
+"""The methods of a pattern that a function builds and gives to others."""
 RULE = parse_rule(b"**/*a*b/**/*c*d*")
 assert RULE is not None
-LOCAL_VALUES: Mapping[str, tuple[Mapping[str, object], ...]] = {
+LOCAL_VALUES: Mapping[str, tuple[Mapping[str, Any], ...]] = {
     "src/contextive/trace/citation.py:_grammar": tuple(
         {"meta": re.escape(meta), "content": re.escape(content), "field_start": f"{INDENT}{re.escape(meta)}{INDENT}"}
         for meta, content in (("//=", "//#"), ("##=", "##%"), ("*=", "*#"), ("=", "#"))
@@ -54,20 +56,22 @@ LOCAL_VALUES: Mapping[str, tuple[Mapping[str, object], ...]] = {
     "src/contextive/notes/front_matter.py:_set_toml_line": ({"key": "a"},),
     "src/contextive/notes/prose.py:_plain_prose": ({"mark": "```"}, {"mark": "~~~~~"}),
     "src/contextive/workspace/ignore.py:__post_init__": tuple(
-        {"rule": parse_rule(line)} for line in (b"*a*b*c", b"**/a/**/b", b"?*?*x", b"a/**/*b*/c", b"[a-z]*[!a]*b", b"a")
+        {"rule": parse_rule(line), USED_WITH: ("fullmatch",)} for line in (b"*a*b*c", b"**/a/**/b", b"?*?*x", b"a/**/*b*/c", b"[a-z]*[!a]*b", b"a")
     ),
-    "src/contextive/workspace/ignore.py:_any_of": ({"joined": b"(?:" + RULE.source + b")|(?:" + RULE.source + b"b)"},),
+    "src/contextive/workspace/ignore.py:_any_of": (
+        {"joined": b"(?:" + RULE.source + b")|(?:" + RULE.source + b"b)", USED_WITH: ("fullmatch",)},
+    ),
     "src/contextive/workspace/globs.py:_component": tuple(
-        {"text": glob_component(part, part).pattern.removesuffix(r"\Z")} for part in ("*a*b*c", "?*?*x", "[a-z]*[!a]*b", "a")
+        {"text": glob_component(part, part).pattern.removesuffix(r"\Z"), USED_WITH: ("match",)} for part in ("*a*b*c", "?*?*x", "[a-z]*[!a]*b", "a")
     ),
     "src/contextive/registry/uri.py:_pattern": (
-        {"pattern": "duvet:///citations/(?P<id>.+)/x/(?P<name>[^/?#]+)", "self": UriTemplate(""), "end": 0},
+        {"pattern": "duvet:///citations/(?P<id>.+)/x/(?P<name>[^/?#]+)", "self": UriTemplate(""), "end": 0, USED_WITH: ("match",)},
     ),
 }
 """What functions build patterns from, for those that are built while the program runs."""
 
 
-def uses(local_values: Mapping[str, tuple[Mapping[str, object], ...]] = LOCAL_VALUES) -> Iterator[Use]:
+def uses(local_values: Mapping[str, tuple[Mapping[str, Any], ...]] = LOCAL_VALUES) -> Iterator[Use]:
     """Every pattern of the package. `local_values` are examples for those that a function builds from its own values."""
     modules = tuple(module for module in source_modules() if not module.name.endswith("__main__"))
     for module in modules:
@@ -78,8 +82,10 @@ def uses(local_values: Mapping[str, tuple[Mapping[str, object], ...]] = LOCAL_VA
             for call, name, method in _calls(statement):
                 if name != "compile" or function is not None:
                     methods = _methods_of_local(module, statement, call) if method is None else (_ALIKE.get(method, method),)
-                    for pattern in _evaluated(f"{module}:{function or ''}", name, call, loaded, local_values):
-                        yield Use(f"{module}:{function or ''}", pattern, methods)
+                    place = f"{module}:{function or ''}"
+                    for values in local_values.get(place, ({},)):
+                        pattern = _evaluated(place, name, call, loaded, values)
+                        yield Use(place, pattern, values.get(USED_WITH, methods))
 
 
 def _statements(tree: ast.Module) -> Iterator[tuple[ast.stmt, str | None]]:
@@ -214,21 +220,20 @@ def _names_of(user: Module) -> _Names:
 
 
 def _evaluated(
-    place: str, name: str, call: ast.Call, loaded: ModuleType, local_values: Mapping[str, Iterable[Mapping[str, object]]]
-) -> Iterator[re.Pattern[Any]]:
+    place: str, name: str, call: ast.Call, loaded: ModuleType, values: Mapping[str, Any]
+) -> re.Pattern[Any]:
     flags = next((keyword.value for keyword in call.keywords if keyword.arg == "flags"), None)
     if flags is None and len(call.args) > _FLAGS_AT[name]:
         flags = call.args[_FLAGS_AT[name]]
-    for values in local_values.get(place, ({},)):
-        try:
-            pattern = _value(call.args[0], loaded, values)
-            given = _value(flags, loaded, values) if flags is not None else 0
-        except NameError as error:
-            raise NotFound(f"{place} builds a pattern; add examples of its values to LOCAL_VALUES: {error}") from None
-        yield pattern if isinstance(pattern, re.Pattern) else re.compile(pattern, given)
+    try:
+        pattern = _value(call.args[0], loaded, values)
+        given = _value(flags, loaded, values) if flags is not None else 0
+    except NameError as error:
+        raise NotFound(f"{place} builds a pattern; add examples of its values to LOCAL_VALUES: {error}") from None
+    return pattern if isinstance(pattern, re.Pattern) else re.compile(pattern, given)
 
 
-def _value(node: ast.expr, loaded: ModuleType, values: Mapping[str, object]) -> Any:
+def _value(node: ast.expr, loaded: ModuleType, values: Mapping[str, Any]) -> Any:
     return eval(compile(ast.Expression(node), "pattern", "eval"), {**vars(loaded), **values})  # noqa: S307 - our own source
 
 
@@ -257,9 +262,7 @@ class Hostile:
         return self.begin + self.unit * max(1, (size - len(self.begin) - len(self.end)) // len(self.unit)) + self.end
 
 
-GENERIC = tuple(
-    Hostile(begin, unit, end) for unit in UNITS for begin in ("", "x") for end in (TAILS if begin == "" else ("x", "\0"))
-)
+GENERIC = tuple(Hostile(begin, unit, end) for unit in UNITS for begin, end in (("", ""), ("", "x"), ("x", "\0")))
 
 
 def hostile_to(pattern: re.Pattern[Any]) -> Iterator[Hostile]:

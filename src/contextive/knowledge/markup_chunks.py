@@ -15,7 +15,8 @@ _SHORT = 4
 """A rule so long makes a heading even of a longer line, as docutils has it."""
 _NO_TITLE = re.compile(r"(?:\.\. |[-*+•] |\|)")
 _LABEL = re.compile(r"\.\. _[^:]+:[ \t]*$")
-_ROLE = re.compile(r"(?::[\w:+.-]+:)?`+([^`<]*?)(?:\s*<[^`<>]*>)?`+_{0,2}")
+_ROLE = re.compile(r"(?<![\w:+.-])([\w:+.-]*+)`+([^`]*+)`+_{0,2}")
+"""A word, which may end with the name of a role, and what is quoted behind it."""
 _EQUALS = re.compile(r"(={1,6})[ \t]++(\S.*)$")
 _BLOCK = re.compile(r"(-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|`{3,})[ \t]*$")
 _ASCIIDOC = frozenset({"adoc", "asciidoc"})
@@ -49,12 +50,23 @@ def _restructured(lines: Lines) -> Outline:
         if starts and title and fits and (is_framed or not (items[at][:1].isspace() or _NO_TITLE.match(title))):
             level = kinds.setdefault((rule[0], is_framed), len(kinds) + 1)
             headings.append(
-                Heading(level, _ROLE.sub(r"\1", title).replace("*", "").strip(), _labelled(items, number), at + 2)
+                Heading(level, _ROLE.sub(_quoted_text, title).replace("*", "").strip(), _labelled(items, number), at + 2)
             )
             number = at + 2
         else:
             number += 1
     return Outline(headings, bytearray(len(items) + 1))
+
+
+def _quoted_text(role: re.Match[str]) -> str:
+    """What a reader sees of a role: the text of ``:ref:`text <target>```, without the role and the target."""
+    word, quoted = role[1], role[2]
+    text, angle, target = quoted.partition("<")
+    if angle and (not target.endswith(">") or "<" in target or ">" in target[:-1]):
+        return role[0]
+    first = word.find(":")
+    has_role = word.endswith(":") and 0 <= first < len(word) - 2
+    return (word[:first] if has_role else word) + (text.rstrip() if angle else text)
 
 
 def _labelled(items: list[str], number: int) -> int:

@@ -37,7 +37,7 @@ STYLES = (
 _FIELD = re.compile(r"(source|type|level|format|reason|feature|tracking-issue)\s*=")
 _OPENING = re.compile(r"(?:/(?=\*[=#])|/\*+|\(\*|<!--|\"\"\"|''')\s*")
 _CLOSINGS = ("*/", "*)", "-->", '"""', "'''")
-_PLAIN_COMMENT = re.compile(r"(?:///?|//!|#+|--|;+|%+|\*)\s+")
+_PLAIN_COMMENT = re.compile(r"(?:///?|//!|(?<!#)#++|--|(?<!;);++|(?<!%)%++|\*)\s++")
 _WORD = re.compile(r"\w+")
 _WIDTH = 78
 _CLOSE_ENOUGH = 0.55
