@@ -19,6 +19,7 @@ _PROBES = ((256, 0.0), (1024, 0.0), (4096, 0.000_03), (16_384, 0.000_5))
 """A quadratic run that is judged at the end cannot be quicker than this before."""
 _CLEAR_SECONDS = 0.02
 """So long for one of the first sizes is judged at once: nobody has to wait for the larger ones."""
+_CLEAR_RATIO = 10.0
 _STEADY_RATIO = 4.4
 """Four times the text in less than that: what grows by more than 2.6 at a later doubling grows by 4.6 here."""
 _LONG_SECONDS = 0.3
@@ -62,7 +63,7 @@ def _measured(run: Callable[[str], object], text_of: Callable[[int], str], times
         took = best(run, text, 1)
         if took < seconds or (took > _FIRST_SECONDS and (took := best(run, text, 2)) < seconds):
             return None
-        if before and took > _CLEAR_SECONDS and (took := best(run, text, times)) > before * LARGEST_RATIO**2:
+        if before and took > (_CLEAR_SECONDS if size > 1024 else 50 * _CLEAR_SECONDS) and (took := best(run, text, times)) > before * _CLEAR_RATIO:
             return f"{before:.4f} s for {size // 4} characters, {took:.4f} s for {size}"
         if size == SIZES[0] and took < before * _STEADY_RATIO:
             return None
