@@ -70,7 +70,7 @@ def test_a_pool_can_be_used_again_with_other_surroundings(pool: ParserPool, read
 
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
-##% A file on which a parser hangs or fails MUST still be indexed by its lines.
+##% A file whose grammar hangs or fails MUST be indexed by its lines.
 def test_a_file_on_which_the_parser_hangs_is_indexed_by_its_lines(
     pool: ParserPool, reading: Reading, tmp_path: Path
 ) -> None:

@@ -15,9 +15,9 @@ from contextive.config.coercion import coerce_scalar
 from contextive.config.keypath import KeyPath
 
 _REFERENCE: Final = re.compile(
-    r"\$(?:(?P<escape>\$)|(?P<bare>[A-Za-z_][A-Za-z0-9_]*)"
-    r"|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<fallback>:-(?P<default>[^}]*))?\})"
+    r"\$(?:(?P<escape>\$)|(?P<bare>[A-Za-z_][A-Za-z0-9_]*+)|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*+)(?P<end>\}|:-))"
 )
+"""A reference, as far as its default: where that ends is looked for by itself, and only where there is an end."""
 
 
 @dataclass(slots=True)
@@ -29,11 +29,33 @@ class Expansion:
     undefined: list[tuple[KeyPath, str]] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """A place in a text where a variable is named; without a name an escaped dollar sign."""
+
+    start: int
+    end: int
+    name: str
+    default: str | None = None
+
+
 def references(text: str) -> Iterator[str]:
     """The names of the variables that the text refers to."""
-    for match in _REFERENCE.finditer(text):
-        if not match["escape"]:
-            yield match["bare"] or match["name"]
+    return (reference.name for reference in _references(text) if reference.name)
+
+
+def _references(text: str) -> Iterator[_Reference]:
+    last_brace, position = text.rfind("}"), 0
+    while match := _REFERENCE.search(text, position):
+        position = match.end()
+        if match["escape"]:
+            yield _Reference(match.start(), position, "")
+        elif match["end"] != ":-":
+            yield _Reference(match.start(), position, match["bare"] or match["name"])
+        elif position <= last_brace:
+            end = text.find("}", position)
+            yield _Reference(match.start(), end + 1, match["name"], text[position:end])
+            position = end + 1
 
 
 ##= docs/spec/host.md#environment
@@ -62,20 +84,22 @@ def _expand(value: Any, path: KeyPath, environ: Mapping[str, str], expansion: Ex
 ##= docs/spec/host.md#environment
 ##% What a variable holds MUST NOT be expanded again.
 def _expand_text(text: str, path: KeyPath, environ: Mapping[str, str], expansion: Expansion) -> Any:
-    def replacement(match: re.Match[str]) -> str:
-        if match["escape"]:
+    def replacement(reference: _Reference) -> str:
+        if not reference.name:
             return "$"
-        name = match["bare"] or match["name"]
         expansion.expanded.add(path)
-        if match["fallback"]:
-            return environ.get(name) or str(match["default"])
-        if name not in environ:
-            expansion.undefined.append((path, name))
+        if reference.default is not None:
+            return environ.get(reference.name) or reference.default
+        if reference.name not in environ:
+            expansion.undefined.append((path, reference.name))
             return ""
-        return environ[name]
+        return environ[reference.name]
 
-    result = _REFERENCE.sub(replacement, text)
-    only_reference = _REFERENCE.fullmatch(text)
-    if only_reference and not only_reference["escape"]:
-        return coerce_scalar(result, path)
-    return result
+    pieces: list[str] = []
+    position, is_only = 0, False
+    for reference in _references(text):
+        pieces += text[position : reference.start], replacement(reference)
+        position = reference.end
+        is_only = bool(reference.name) and (reference.start, reference.end) == (0, len(text))
+    result = "".join([*pieces, text[position:]])
+    return coerce_scalar(result, path) if is_only else result

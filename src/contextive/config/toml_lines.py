@@ -7,8 +7,9 @@ from typing import Final
 
 from contextive.config.keypath import KeyPath, LineMap
 
-_PART: Final = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
-_KEY: Final = rf"{_PART}(?:\s*\.\s*{_PART})*"
+# No part of these backtracks, so the time grows with the text alone.
+_PART: Final = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\]|\\.)*+"|'[^']*+')"""
+_KEY: Final = rf"{_PART}(?:\s*+\.\s*+{_PART})*+"
 _PARTS: Final = re.compile(_PART)
 _HEADER: Final = re.compile(rf"\s*(\[\[?)\s*({_KEY})\s*\]")
 _ASSIGNMENT: Final = re.compile(rf"\s*({_KEY})\s*=")

@@ -40,10 +40,11 @@ _SETTINGS: Final = frozenset(
     }
 )  # fmt: skip
 """Names, without their ending, of JSON, YAML and TOML files from which tools take orders."""
-_BUILD_TEXTS: Final = re.compile(
-    r"cmakelists\.txt|(?:.*[-_.])?(?:requirements|constraints)(?:[-_.].*)?\.txt|meson_options\.txt"
-)
-_INSTRUCTIONS_BY_FORM: Final = re.compile(r".*\.(?:mdc|(?:instructions|prompt|agent|chatmode)\.md)")
+_BUILD_TEXTS: Final = frozenset({"cmakelists.txt", "meson_options.txt"})
+_PINNED: Final = frozenset({"requirements", "constraints"})
+"""Words in the names of text files that pin what is installed, such as `requirements-dev.txt`."""
+_WORD_END: Final = re.compile(r"[-_.]")
+_INSTRUCTION_ENDINGS: Final = (".mdc", ".instructions.md", ".prompt.md", ".agent.md", ".chatmode.md")
 _CONFIGURATION: Final = re.compile(r"contextive\.config\..*")
 _SETTINGS_BY_FORM: Final = re.compile(
     r"(?:.*\.config|.*rc|(?:tsconfig|docker-compose|compose|azure-pipelines)[.-].*|mcp[-_.].*)\.(?:json|jsonl|ya?ml|toml)"
@@ -94,7 +95,9 @@ def is_protected(name: str) -> bool:
     return (
         folded in _INSTRUCTIONS
         or (ending in DATA_ENDINGS and (stem in _SETTINGS or _SETTINGS_BY_FORM.fullmatch(folded) is not None))
-        or any(shape.fullmatch(folded) for shape in (_BUILD_TEXTS, _INSTRUCTIONS_BY_FORM))
+        or folded in _BUILD_TEXTS
+        or (ending == "txt" and not _PINNED.isdisjoint(_WORD_END.split(stem)))
+        or folded.endswith(_INSTRUCTION_ENDINGS)
         or is_configuration(name)
     )
 

@@ -52,7 +52,7 @@ _PROSE_NAMES: Final = frozenset(
         "todo",
     }
 )
-_REQUIREMENTS: Final = re.compile(r"(?:[\w.-]*-)?requirements[\w.-]*\.txt|constraints[\w.-]*\.txt")
+_REQUIREMENTS: Final = re.compile(r"(?=[\w.-]*\.txt\Z)(?:(?:.*-)?requirements|constraints).*")
 DOC_FOLDERS: Final = frozenset({"docs", "doc"})
 TEST_FOLDERS: Final = frozenset({"tests", "test", "__tests__", "testdata", "e2e"})
 _CODE_TEST_FOLDERS: Final = frozenset({"spec", "specs", "testing"})
@@ -72,8 +72,8 @@ _GENERATED = "_generated"
 _MOST_TITLE = 200
 _MOST_LINES = 400
 _FENCE = re.compile(r" {0,3}(?:```|~~~)")
-_ATX = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*\Z")
-_ASCIIDOC = re.compile(r"=[ \t]+(.+)\Z")
+_ATX = re.compile(r" {0,3}#{1,6}[ \t]++(.*)\Z")
+_ASCIIDOC = re.compile(r"=[ \t]++(.+)\Z")
 _RULE = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}[ \t]*\Z")
 _INLINE = re.compile(r"\[([^\[\]]*)\]\([^()]*\)|[`*]+|<[^<>]*>")
 
@@ -161,8 +161,11 @@ def first_heading(text: str) -> str | None:
             continue
         if fenced:
             continue
-        found = _ATX.match(line) or _ASCIIDOC.match(line)
-        if found and (title := _plain(found[1])):
+        if found := _ATX.match(line):
+            title = _plain(found[1].rstrip(" \t").rstrip("#"))
+        else:
+            title = _plain(found[1]) if (found := _ASCIIDOC.match(line)) else ""
+        if title:
             return title
         is_rule = _RULE.match(line) is not None
         if is_rule and before and not before.startswith((" ", "\t", "-", "*", ">", "|", "..")):

@@ -38,8 +38,8 @@ _CALLEE = 160
 """Bytes at the end of a called expression that are looked at. A chain of calls can be as long as the file."""
 
 _DOTTED = re.compile(r"[A-Za-z_$@][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$~#][\w$]*)*")
-_LAST = re.compile(r"[A-Za-z_$][\w$]*$")
-_TYPE_ARGUMENTS = re.compile(r"(?:::)?<[^()]*>$")
+_NO_NAME = re.compile(r"[^\w$]+")
+_NAME_START = re.compile(r"[A-Za-z_$]")
 _SEPARATOR = re.compile(r"::|->|\?\.")
 _NEWLINE = re.compile(b"\n")
 _SPACE = re.compile(r"\s+")
@@ -210,7 +210,7 @@ def _declared_words(text: str, role: Role) -> list[str]:
         return [text]
     if role == "body":
         text = _GENERIC.sub("", text).rpartition("::")[2].lstrip("&'* ")
-        return [found.group()] if (found := _LAST.search(text.strip())) else []
+        return [name] if (name := _last_name(text.strip())) else []
     if "operator" in text:
         head, _, tail = text.partition("operator")
         return [*_words(head), "operator" + _SPACE.sub("", tail)]
@@ -226,10 +226,19 @@ def _called_name(text: str, *, is_whole: bool) -> str | None:
     """The dotted name that is called, or its last word where something else than names leads to it."""
     if is_whole and text.isidentifier():
         return text
-    text = _TYPE_ARGUMENTS.sub("", text) if text.endswith(">") else text
+    if text.endswith(">") and (start := text.find("<", max(text.rfind("("), text.rfind(")")) + 1)) >= 0:
+        text = text[:start].removesuffix("::")
     if is_whole:
         joined = _SPACE.sub("", text) if " " in text or "\n" in text else text
         if _DOTTED.fullmatch(joined):
             return _SEPARATOR.sub(".", joined)
-    found = _LAST.search(text)
-    return found.group() if found and (found.start() == 0 or text[found.start() - 1] in ".>:?! \n\t") else None
+    name = _last_name(text)
+    before = text.removesuffix(name)
+    return name if name and (not before or before[-1] in ".>:?! \n\t") else None
+
+
+def _last_name(text: str) -> str:
+    """The name that a text ends with; empty where it ends with something else."""
+    last = _NO_NAME.split(text)[-1]
+    start = _NAME_START.search(last)
+    return last[start.start() :] if start else ""

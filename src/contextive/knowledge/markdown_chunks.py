@@ -7,15 +7,15 @@ from collections.abc import Iterator
 
 from contextive.knowledge.chunk import Piece
 from contextive.knowledge.lines import Lines
-from contextive.knowledge.section_chunks import Heading, Outline, cut_sections
+from contextive.knowledge.section_chunks import Heading, Outline, cut_sections, heading_text
 
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]++(.*))?$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)$")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _NO_PARAGRAPH = re.compile(r"(?: {4}|\t| {0,3}(?:[-*+>|<]|\d{1,9}[.)][ \t]))")
-_FRONT_TITLE = re.compile(r"title\s*[:=]\s*(.+?)\s*$")
+_FRONT_TITLE = re.compile(r"title\s*+[:=]\s*+(.+)$")
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
-_ANCHOR = re.compile(r"\s*\{#[^{}]*\}\s*$")
+_ANCHOR = re.compile(r"\{#[^{}]*+\}\Z")
 _MARKS = re.compile(r"[`*]+")
 _TAG = re.compile(
     r"</?(?:a|b|br|center|code|div|em|font|h[1-6]|i|img|kbd|p|picture|source|span|strong|sub|sup)\b[^<>]*>",
@@ -43,7 +43,7 @@ def _front_matter(lines: Lines) -> tuple[int, str]:
         if line.rstrip() == mark or (mark == "---" and line.rstrip() == "..."):
             return number + 1, title
         if not title and (found := _FRONT_TITLE.match(line)):
-            title = found.group(1).strip("'\"")
+            title = found.group(1).rstrip().strip("'\"")
     return 0, ""
 
 
@@ -70,7 +70,9 @@ def _outline(lines: Lines, body: int) -> tuple[list[Heading], bytearray]:
         elif not sign:
             paragraph = number + 1
         elif sign == "#" and (found := _ATX.match(line)):
-            headings.append(Heading(len(found.group(1)), _plain(found.group(2) or ""), number, number + 1))
+            headings.append(
+                Heading(len(found.group(1)), _plain(heading_text(found.group(2) or "", "#")), number, number + 1)
+            )
             paragraph = number + 1
         elif sign in "`~" and (found := _FENCE.match(line)) and not (sign == "`" and "`" in found.group(2)):
             fence = found.group(1)
@@ -92,7 +94,7 @@ def _closes(line: str, fence: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    text = _ANCHOR.sub("", text)
+    text = _ANCHOR.sub("", text.rstrip())
     text = _TAG.sub(_spoken, text) if "<" in text else text
     text = _LINK.sub(r"\1", text) if "](" in text or "][" in text else text
     return _MARKS.sub("", text).strip()

@@ -8,15 +8,16 @@ from collections.abc import Iterator
 from contextive.knowledge.chunk import Piece
 from contextive.knowledge.languages import suffix_of
 from contextive.knowledge.lines import Lines
-from contextive.knowledge.section_chunks import Heading, Outline, cut_sections
+from contextive.knowledge.section_chunks import Heading, Outline, cut_sections, heading_text
 
 _RULE = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*$")
 _SHORT = 4
 """A rule so long makes a heading even of a longer line, as docutils has it."""
 _NO_TITLE = re.compile(r"(?:\.\. |[-*+•] |\|)")
 _LABEL = re.compile(r"\.\. _[^:]+:[ \t]*$")
-_ROLE = re.compile(r"(?::[\w:+.-]+:)?`+([^`<]*?)(?:\s*<[^`<>]*>)?`+_{0,2}")
-_EQUALS = re.compile(r"(={1,6})[ \t]+(\S.*?)(?:[ \t]+=+)?[ \t]*$")
+_ROLE = re.compile(r"(?<![\w:+.-])([\w:+.-]*+)`+([^`]*+)`+_{0,2}")
+"""A word, which may end with the name of a role, and what is quoted behind it."""
+_EQUALS = re.compile(r"(={1,6})[ \t]++(\S.*)$")
 _BLOCK = re.compile(r"(-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|`{3,})[ \t]*$")
 _ASCIIDOC = frozenset({"adoc", "asciidoc"})
 
@@ -49,12 +50,25 @@ def _restructured(lines: Lines) -> Outline:
         if starts and title and fits and (is_framed or not (items[at][:1].isspace() or _NO_TITLE.match(title))):
             level = kinds.setdefault((rule[0], is_framed), len(kinds) + 1)
             headings.append(
-                Heading(level, _ROLE.sub(r"\1", title).replace("*", "").strip(), _labelled(items, number), at + 2)
+                Heading(
+                    level, _ROLE.sub(_quoted_text, title).replace("*", "").strip(), _labelled(items, number), at + 2
+                )
             )
             number = at + 2
         else:
             number += 1
     return Outline(headings, bytearray(len(items) + 1))
+
+
+def _quoted_text(role: re.Match[str]) -> str:
+    """What a reader sees of a role: the text of ``:ref:`text <target>```, without the role and the target."""
+    word, quoted = role[1], role[2]
+    text, angle, target = quoted.partition("<")
+    if angle and (not target.endswith(">") or "<" in target or ">" in target[:-1]):
+        return role[0]
+    first = word.find(":")
+    has_role = word.endswith(":") and 0 <= first < len(word) - 2
+    return (word[:first] if has_role else word) + (text.rstrip() if angle else text)
 
 
 def _labelled(items: list[str], number: int) -> int:
@@ -84,5 +98,6 @@ def _asciidoc(lines: Lines) -> Outline:
         elif found := _BLOCK.match(line):
             block = found[1]
         elif line.startswith("=") and (found := _EQUALS.match(line)):
-            headings.append(Heading(len(found[1]), found[2].replace("`", "").replace("*", ""), number, number + 1))
+            text = heading_text(found[2], "=").replace("`", "").replace("*", "")
+            headings.append(Heading(len(found[1]), text, number, number + 1))
     return Outline(headings, fenced)

@@ -36,6 +36,13 @@ class Outline:
     """The title that stands before the text."""
 
 
+def heading_text(text: str, mark: str) -> str:
+    """What a heading says, without the marks that may close it: `Title ##` says `Title`, and `C#` says `C#`."""
+    text = text.rstrip(" \t")
+    bare = text.rstrip(mark)
+    return bare.rstrip(" \t") if bare.endswith((" ", "\t")) else text
+
+
 def cut_sections(path: str, lines: Lines, outline: Outline) -> Iterator[Piece]:
     """One piece for each section, more for a long one. A heading without text goes with the section behind it."""
     headings = outline.headings

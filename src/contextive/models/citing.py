@@ -71,8 +71,8 @@ def keep_known_citations(text: str, count: int, slugs: Collection[str]) -> Cited
 def _numbers(text: str) -> list[int]:
     """`1, 3-5` as the numbers that it stands for; a range is only as long as a list of sources could be."""
     found: list[int] = []
-    for part in re.split(r"\s*[,;]\s*", text):
-        ends = [int(end) for end in re.split(r"\s*[\u2013-]\s*", part)]
+    for part in re.split(r"[,;]", text):
+        ends = [int(end) for end in re.split(r"[\u2013-]", part)]
         low, high = ends[0], ends[-1]
         found += range(low, high + 1) if 0 <= high - low < 100 else ends
     return found

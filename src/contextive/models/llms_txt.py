@@ -23,10 +23,10 @@ MAX_MODELS = 500
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(.*)$")
 _ITEM = re.compile(r"^[ \t]{0,3}[-*+][ \t]+(.*)$")
 _LINK = re.compile(r"^\[([^\]]{1,200})\]\([^)]{0,2000}\)[ \t]*:?(.*)$")
-_BARE = re.compile(r"^`?([A-Za-z0-9][^\s`]*?)`?(?:[ \t]*:[ \t]+(.*)|[ \t]*:?[ \t]*)$")
+_BARE = re.compile(r"^`?([A-Za-z0-9][^\s`]*?)`?[ \t]*+(?::[ \t]++(.*)|:?[ \t]*+)$")
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$")
-_FACT = re.compile(r"(?:^|[,;])[ \t]*([A-Za-z_ ]{1,40}?)[ \t]*[:=][ \t]*([^,;]{1,80})")
-_SIZE = re.compile(r"^(\d{1,9}(?:\.\d{1,3})?)[ \t]*([km]?)(?:[ \t]*tokens)?$", re.IGNORECASE)
+_FACT = re.compile(r"(?:^|[,;])[ \t]*+([A-Za-z_][A-Za-z_ ]{0,39}?)[ \t]*+[:=][ \t]*+([^,;]{1,80})")
+_SIZE = re.compile(r"^(\d{1,9}(?:\.\d{1,3})?)[ \t]*+([km]?)[ \t]*+(?:tokens)?$", re.IGNORECASE)
 _PRICE = re.compile(r"^\$?[ \t]*(\d{1,6}(?:\.\d{1,9})?)(?:[ \t]*(?:usd|/[ \t]*m(?:tok)?))?$", re.IGNORECASE)
 _KEYS = {
     "family": "family",

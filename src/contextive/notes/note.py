@@ -14,7 +14,7 @@ from contextive.notes.wikilink import NoteLink, parse_links
 
 TitleSource = Literal["front matter", "heading", "file name"]
 
-HEADING = re.compile(r"(#[ \t]+)(.*?)([ \t]*#*[ \t]*)(?=\r?\n|\Z)")
+_HEADING = re.compile(r"#[ \t]++([^\n]*)")
 _WORD = re.compile(r"[^\W_]{3,}")
 
 
@@ -78,8 +78,8 @@ def parse_note(path: str, text: str) -> Note:
     ##% Without a title in the front matter, the first heading at the beginning MUST be the title, or else the name of
     ##% the file.
     if not title:
-        heading = HEADING.match(content)
-        title, source = (text_value({"heading": heading[2]}, "heading") if heading else ""), "heading"
+        start, end = title_place(content) or (0, 0)
+        title, source = text_value({"heading": content[start:end]}, "heading"), "heading"
     if not title:
         title, source = text_value({"stem": stem}, "stem") or stem, "file name"
     return Note(
@@ -101,6 +101,15 @@ def parse_note(path: str, text: str) -> Note:
     )
 
 
+def title_place(content: str) -> tuple[int, int] | None:
+    """Where the text of the heading is with which a content begins; None where it begins with something else."""
+    heading = _HEADING.match(content)
+    if heading is None:
+        return None
+    title = heading[1].removesuffix("\r").rstrip(" \t").rstrip("#").rstrip(" \t")
+    return heading.start(1), heading.start(1) + len(title)
+
+
 def version_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -110,4 +119,4 @@ def stem_of(path: str) -> str:
     return name.rpartition(".")[0] or name
 
 
-__all__ = ["HEADING", "Note", "TitleSource", "parse_note", "stem_of", "version_of"]
+__all__ = ["Note", "TitleSource", "parse_note", "stem_of", "title_place", "version_of"]

@@ -22,7 +22,6 @@ _FENCE = re.compile(r"^(?:(`{3,})[^`\r\n]*|(~{3,})[^\r\n]*)$", re.MULTILINE)
 _ANY_FENCE = re.compile(r"```|~~~")
 _NOT_PLAIN = re.compile(r"\r|^ {0,3}<", re.MULTILINE)
 _BACKTICKS = re.compile(r"`+")
-_CODE_IN_LINK = re.compile(r"\[\[[^\]]*`")
 
 
 def prose_of(content: str) -> Iterator[Stretch]:
@@ -82,7 +81,7 @@ def _without_spans(content: str, start: int, end: int) -> list[Stretch] | None:
 
 def _spans_of(line: str) -> list[Stretch] | None:
     """The code spans of a line; None where one may begin that does not end in it."""
-    if "\\" in line or "\r" in line or _CODE_IN_LINK.search(line):
+    if "\\" in line or "\r" in line or _has_code_in_link(line):
         return None
     runs = list(_BACKTICKS.finditer(line))
     found: list[Stretch] = []
@@ -95,6 +94,13 @@ def _spans_of(line: str) -> list[Stretch] | None:
         found.append((runs[position].start(), runs[closing].end()))
         position = closing + 1
     return found
+
+
+def _has_code_in_link(line: str) -> bool:
+    """Whether a backtick follows the opening of a link that is not closed before it."""
+    return any(
+        opening >= 0 and part.find("`", opening) >= 0 for part in line.split("]") for opening in (part.find("[["),)
+    )
 
 
 def _parsed_prose(content: str) -> Iterator[Stretch]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from contextive.notes.catalog import NoteCatalog
-from contextive.notes.note import HEADING, Note, stem_of
+from contextive.notes.note import Note, stem_of, title_place
 from contextive.notes.slug import normalise
 from contextive.notes.wikilink import LinkPlace, find_links
 
@@ -52,8 +52,9 @@ def unlink(content: str, catalog: NoteCatalog, note: Note) -> str:
 
 
 def rename_heading(content: str, title: str) -> str:
-    """The content with another text in its first heading."""
-    return HEADING.sub(lambda found: found[1] + title + found[3], content, count=1)
+    """The content with another text in the heading with which it begins."""
+    start, end = title_place(content) or (0, 0)
+    return content[:start] + title + content[end:] if start else content
 
 
 def _edited(

@@ -120,7 +120,7 @@ def _copies(urls: Iterable[str], paths: Sequence[str]) -> dict[str, str]:
     """Files that are copies of what a URL names, as their own path tells, and the folder in which each of them stands."""
     found: dict[str, str] = {}
     for url in urls:
-        place = re.sub(r"^[a-z]+://|/+$|\.(?:txt|html)$", "", url)
+        place = re.sub(r"^[a-z]+://|(?<!/)/++$|\.(?:txt|html)$", "", url)
         for path in paths:
             before, _, rest = path.partition(f"{place}.")
             if rest == "txt" and before:

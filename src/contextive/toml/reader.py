@@ -10,10 +10,11 @@ from contextive.errors import TextError
 
 _MAX_KEY_PARTS: Final = 64
 _TOO_DEEP: Final = f"nested more than {_MAX_KEY_PARTS} levels deep"
-_PART: Final = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
+_PART: Final = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 # tomllib needs time in the square of the number of parts, so such a key is refused before it is parsed.
+# The search never backtracks, so its time grows with the text alone.
 _LONG_KEY: Final = re.compile(
-    rf"(?:^|[{{,])[ \t]*\[{{0,2}}[ \t]*(?:{_PART}[ \t]*\.[ \t]*){{{_MAX_KEY_PARTS}}}", re.MULTILINE
+    rf"(?:^|[{{,])[ \t]*+\[{{0,2}}+[ \t]*+(?:{_PART}[ \t]*+\.[ \t]*+){{{_MAX_KEY_PARTS}}}+", re.MULTILINE
 )
 _PLACE: Final = re.compile(
     r"^(?P<text>.*?)(?: \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\))?$"

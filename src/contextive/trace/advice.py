@@ -36,8 +36,8 @@ STYLES = (
 
 _FIELD = re.compile(r"(source|type|level|format|reason|feature|tracking-issue)\s*=")
 _OPENING = re.compile(r"(?:/(?=\*[=#])|/\*+|\(\*|<!--|\"\"\"|''')\s*")
-_CLOSING = re.compile(r"\s*(?:\*/|\*\)|-->|\"\"\"|''')\s*\Z")
-_PLAIN_COMMENT = re.compile(r"(?:///?|//!|#+|--|;+|%+|\*)\s+")
+_CLOSINGS = ("*/", "*)", "-->", '"""', "'''")
+_PLAIN_COMMENT = re.compile(r"(?:///?|//!|(?<!#)#++|--|(?<!;);++|(?<!%)%++|\*)\s++")
 _WORD = re.compile(r"\w+")
 _WIDTH = 78
 _CLOSE_ENOUGH = 0.55
@@ -101,18 +101,25 @@ def _unprefixed(text: str, styles: Sequence[CommentStyle]) -> tuple[CommentStyle
         if opening is not None:
             opened, line = True, line[opening.end() :]
         if opened:
-            line = _CLOSING.sub("", line)
+            line = _without_closing(line)
         style = next((s for s in styles if line.startswith((s.meta, s.content))), None)
         if style is not None:
             found = style
             is_meta = line.startswith(style.meta)
             body = line[len(style.meta if is_meta else style.content) :]
         else:
-            body = _PLAIN_COMMENT.sub("", _CLOSING.sub("", line), count=1)
+            body = _PLAIN_COMMENT.sub("", _without_closing(line), count=1)
             is_meta = not lines or bool(_FIELD.match(body))
         if trim(body):
             lines.append((_META if is_meta else _CONTENT) + trim(body))
     return found, lines
+
+
+def _without_closing(line: str) -> str:
+    """The line without the mark that ends a comment, and without the space around that mark."""
+    bare = line.rstrip()
+    mark = next((mark for mark in _CLOSINGS if bare.endswith(mark)), None)
+    return line if mark is None else bare.removesuffix(mark).rstrip()
 
 
 def judge(text: str, catalog: TraceCatalog, styles: Iterable[CommentStyle] = ()) -> Verdict:

@@ -19,6 +19,8 @@ _OPENING = frozenset("`~>*-_+<#0123456789")
 """The characters with which a line can begin that opens something inside a paragraph."""
 _NO_PROSE_FIRST = _OPENING | {"["}
 _NO_PROSE_LATER = _OPENING | {"="}
+_UNDERLINE_LINES = 32
+"""So far an underline is looked for before the rule itself is asked. Each item of a long list would look through all others."""
 
 
 @cache
@@ -69,13 +71,13 @@ def _if_underlined(rule: _Rule) -> _Rule:
     """The rule of underlined headings, asked only where an underline may stand before the paragraph ends."""
 
     def changed(state: StateBlock, line: int, end: int, silent: bool) -> bool:
-        for later in range(line + 1, end):
+        for later in range(line + 1, min(end, line + _UNDERLINE_LINES)):
             first = _first(state, later)
             if first in ("=", "-"):
                 return rule(state, line, end, silent)
             if not first:
                 return False
-        return False
+        return end > line + _UNDERLINE_LINES and rule(state, line, end, silent)
 
     return changed
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -190,16 +189,18 @@ class _Reader:
         text = self.text(table, key, "")
         if self._environ is None and "${{" in text:
             return None
-        return re.sub(_EXPRESSION, self._evaluate, text)
+        pieces: list[str] = []
+        position = 0
+        while (start := text.find("${{", position)) >= 0 and (end := text.find("}}", start)) >= 0:
+            pieces += text[position:start], self._evaluate(text[start + 3 : end])
+            position = end + 2
+        return "".join([*pieces, text[position:]])
 
-    def _evaluate(self, expression: re.Match[str]) -> str:
-        for choice in expression.group(1).split("||"):
+    def _evaluate(self, expression: str) -> str:
+        for choice in expression.split("||"):
             word = choice.strip()
             if word.startswith("'"):
                 return word[1:].rstrip("'")
             if self._environ is not None and word in self._environ:
                 return self._environ[word]
-        raise self.error(f"failed to evaluate expression: {expression.group(1)!r}", "Set one of its variables.")
-
-
-_EXPRESSION = r"(?s)\$\{\{(.*?)\}\}"
+        raise self.error(f"failed to evaluate expression: {expression!r}", "Set one of its variables.")

@@ -43,7 +43,7 @@ _HOST = re.compile(
     r"(?=.{1,253}\Z)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 )
 _NUMBER = re.compile(r"\d+|0x[0-9a-f]*")
-_HTML = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+_HTML = re.compile(r"\s*+(?:<!--(?>.*?-->)\s*+)*+<(?:!doctype\s++html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _RELAYS = ipaddress.IPv4Network("192.88.99.0/24")
 _PLAIN_TEXT_HINT = "Name the address of its plain text or Markdown, such as https://www.rfc-editor.org/rfc/rfc2324.txt."

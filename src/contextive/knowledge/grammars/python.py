@@ -9,7 +9,7 @@ from contextive.knowledge.grammars.grammar import Grammar
 
 _ALIAS = re.compile(r" as \w+")
 _COMMENT = re.compile(r"#[^\n]*")
-_FROM = re.compile(r"from ?([. ]*)([\w.]*) ?import\b(.*)")
+_FROM = re.compile(r"from ?([. ]*+)((?!import\b)[\w.]*+|) ?import\b(.*)")
 _MODULE = re.compile(r"[\w.]+")
 
 

@@ -7,7 +7,7 @@ import re
 from contextive.knowledge.grammars.grammar import Grammar
 
 _SIGN = re.compile(r"[{},]|\*|\w+")
-_ALIAS = re.compile(r"\s+as\s+\w+")
+_ALIAS = re.compile(r"(?<!\s)\s++as\s++\w++")
 _MOST = 200
 """Parts of one path, and leaves of one tree."""
 
