@@ -253,7 +253,7 @@ def test_every_thread_has_a_parser_of_its_own() -> None:
 
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
-##% A file on which a parser hangs or fails MUST still be indexed by its lines.
+##% A file whose grammar hangs or fails MUST be indexed by its lines.
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize(
     "text",

@@ -1,7 +1,8 @@
 """Files parsed in processes of their own: on several processors at once, and without harm when a parser hangs or dies.
 
 Grammars are other people's code, and a text can be made that keeps one of them busy for hours. So a worker that gives no answer
-in time is ended, and the file is indexed by its lines alone.
+in time is ended. The file is tried once more without its grammar, in another worker and with the same limit; if that takes too
+long as well, the file is skipped. A file is never parsed in the process that serves.
 """
 
 from __future__ import annotations
@@ -13,15 +14,18 @@ import logging
 import os
 import pickle
 import queue
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from pathlib import Path
 from typing import IO, Any
 
+from contextive.errors import Unavailable
 from contextive.ingest.collecting import ALLOCATIONS
 from contextive.knowledge.artifact import Artifact, ParsedArtifact
 from contextive.knowledge.assembly import Surroundings, parse_artifact
@@ -36,6 +40,11 @@ Parsed = tuple[ParsedArtifact, Fingerprint] | Skipped
 
 FILE_SECONDS = 10.0
 _START_SECONDS = 60.0
+_STARTS = 3
+"""How often a worker is started for the same files before the run gives up."""
+_STEP_SECONDS = 0.1
+_GRACE_SECONDS = 2.0
+"""A worker ends itself so long after the process that asks should have ended it: it may be gone."""
 _BATCH = 8
 _WAITING = 64
 _PROGRAM = "from contextive.ingest.parsing import work; work()"
@@ -77,6 +86,8 @@ def parse_here(reading: Reading, paths: Iterable[str]) -> Iterator[tuple[str, Pa
         yield path, parse_file(reading, path)
 
 
+##= docs/spec/knowledge.md#chunks-and-symbols
+##% A file MUST NOT be parsed in the process that serves.
 class ParserPool:
     """Worker processes. They start when they are first needed and end with `close`."""
 
@@ -85,7 +96,7 @@ class ParserPool:
         self._lock = threading.Lock()
 
     def parse(self, reading: Reading, paths: Sequence[str], stop: threading.Event) -> Iterator[tuple[str, Parsed]]:
-        """Every file, in the order in which they are done."""
+        """Every file, in the order in which they are done. Raises Unavailable where no worker can be started."""
         with self._lock:
             yield from self._parse(reading, paths, stop)
 
@@ -97,7 +108,7 @@ class ParserPool:
         ending = threading.Event()
         needed = min(len(self._workers), (len(paths) + _BATCH - 1) // _BATCH)
         threads = [
-            threading.Thread(target=worker.serve, args=(reading, batches, done, stop, ending), daemon=True)
+            threading.Thread(target=worker.serve, args=(reading, batches, done, ending), daemon=True)
             for worker in self._workers[:needed]
         ]
         for thread in threads:
@@ -106,20 +117,20 @@ class ParserPool:
         try:
             while left and not stop.is_set():
                 try:
-                    found = done.get(timeout=0.2)
+                    found = done.get(timeout=_STEP_SECONDS)
                 except queue.Empty:
                     continue
                 if isinstance(found, OSError):
-                    logger.warning("files are parsed in this process: %s", found)
-                    break
+                    raise Unavailable(
+                        f"Files cannot be parsed: no parser process can be started ({found}).",
+                        hint="Check that the system lets this program start processes, and try again.",
+                    )
                 del left[found[0]]
                 yield found
         finally:
             ending.set()
             for thread in threads:
                 thread.join(timeout=1.0)
-        if left and not stop.is_set():
-            yield from parse_here(reading, left)
 
     def rest(self) -> None:
         """End the workers if they have nothing to do. Those of a run that has begun meanwhile go on."""
@@ -134,6 +145,17 @@ class ParserPool:
             worker.end()
 
 
+class _RunEnded(Exception):
+    """Nobody wants the answer any more for which a worker is waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    """A file that is to be parsed without its grammar."""
+
+    path: str
+
+
 class _Worker:
     """One process, and the thread that listens to it."""
 
@@ -142,71 +164,109 @@ class _Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._told: bytes | None = None
+        self._ends = 0
 
     def serve(
         self,
         reading: Reading,
         batches: queue.SimpleQueue[Sequence[str]],
         done: queue.Queue[tuple[str, Parsed] | OSError],
-        stop: threading.Event,
         ending: threading.Event,
     ) -> None:
-        """Take batches until there are none."""
+        """Take batches until there are none. A process that is busy when the run ends is killed: nobody waits for it."""
         try:
-            while not (stop.is_set() or ending.is_set()):
+            while not ending.is_set():
                 try:
                     batch = batches.get_nowait()
                 except queue.Empty:
                     return
-                for outcome in self._batch(reading, list(batch)):
+                for outcome in self._batch(reading, list(batch), ending):
                     if not _put(done, outcome, ending):
-                        return
+                        raise _RunEnded
+        except _RunEnded:
+            self._kill()
         except (OSError, ValueError) as error:  # a ValueError says that a pipe was closed under our hands
             _put(done, OSError(str(error)), ending)
 
     ##= docs/spec/knowledge.md#chunks-and-symbols
-    ##% A file on which a parser hangs or fails MUST still be indexed by its lines.
-    def _batch(self, reading: Reading, paths: list[str]) -> Iterator[tuple[str, Parsed]]:
+    ##% A file whose grammar hangs or fails MUST be indexed by its lines.
+    ##= docs/spec/knowledge.md#chunks-and-symbols
+    ##% A file that takes longer to parse than its limit even so MUST be skipped and counted as `parse_limit`.
+    def _batch(
+        self, reading: Reading, paths: list[str], ending: threading.Event
+    ) -> Iterator[tuple[str, Parsed]]:
         while paths:
-            self._ask(reading, paths)
+            ends = self._ends
+            self._ask(reading, paths, ending)
             for number, path in enumerate(paths):
-                answer = self._answer(self._file_seconds)
+                answer = self._answer(self._file_seconds, ending)
                 if answer is None:
-                    self.end()
-                    yield path, parse_file(reading, path, plain=True)
-                    paths = paths[number + 1 :]
+                    self._kill()
+                    paths = paths[number:]
+                    if ends == self._ends:
+                        yield path, self._plain(reading, path, ending)
+                        paths = paths[1:]
                     break
                 yield path, answer
             else:
                 return
 
-    def _ask(self, reading: Reading, paths: Sequence[str]) -> None:
-        stream = self._stream()
-        told = pickle.dumps(reading)
-        if told != self._told:
-            stream.write(told)
-            stream.flush()
-            self._told = told
-            if self._answer(_START_SECONDS) is None:
-                raise OSError("a parser process did not start")
-        pickle.dump(list(paths), stream)
-        stream.flush()
+    def _plain(self, reading: Reading, path: str, ending: threading.Event) -> Parsed:
+        """A file without its grammar, parsed by a worker within the same limit; skipped where that is too much, too."""
+        while True:
+            ends = self._ends
+            self._ask(reading, [_Plain(path)], ending)
+            answer: Parsed | None = self._answer(self._file_seconds, ending)
+            if answer is not None:
+                return answer
+            self._kill()
+            if ends == self._ends:
+                logger.warning("skipped %r: it cannot be parsed within %g seconds", path, self._file_seconds)
+                return Skipped("parse_limit")
 
-    def _answer(self, seconds: float) -> Any:
+    def _ask(self, reading: Reading, asked: Sequence[str | _Plain], ending: threading.Event) -> None:
+        """Give a worker something to do. One that has just been ended by somebody else is started again."""
+        failures = 0
+        while True:
+            ends = self._ends
+            try:
+                stream = self._stream()
+                told = pickle.dumps(reading)
+                if told != self._told:
+                    stream.write(told)
+                    stream.flush()
+                    self._told = told
+                    if self._answer(_START_SECONDS, ending) is None:
+                        raise OSError("a parser process did not start")
+                pickle.dump(list(asked), stream)
+                stream.flush()
+            except (OSError, ValueError):
+                self._kill()
+                failures += ends == self._ends
+                if failures == _STARTS:
+                    raise
+            else:
+                return
+
+    def _answer(self, seconds: float, ending: threading.Event) -> Any:
         """The next answer; None where none comes in time, or the process is gone."""
-        try:
-            return self._answers.get(timeout=seconds)
-        except queue.Empty:
-            return None
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            try:
+                return self._answers.get(timeout=min(left, _STEP_SECONDS))
+            except queue.Empty:
+                if ending.is_set():
+                    raise _RunEnded from None
+        return None
 
     def _stream(self) -> IO[bytes]:
         process = self._process  # somebody else may end it at any moment
         if process is None or process.poll() is not None:
-            self.end()
+            self._kill()
             self._answers = queue.SimpleQueue()
             # Not from the project's directory: what lies there must never be imported.
             process = self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _PROGRAM],
+                [sys.executable, "-P", "-c", _PROGRAM, str(self._file_seconds + _GRACE_SECONDS)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -217,6 +277,11 @@ class _Worker:
         return process.stdin
 
     def end(self) -> None:
+        """End the process, for whatever reason the caller has. What it was busy with is not to blame."""
+        self._ends += 1
+        self._kill()
+
+    def _kill(self) -> None:
         process, self._process, self._told = self._process, None, None
         if process is not None:
             process.kill()
@@ -252,6 +317,7 @@ def work() -> None:
     if hasattr(os, "nice"):
         os.nice(5)
     gc.set_threshold(ALLOCATIONS)
+    seconds = float(sys.argv[1])
     reading: Reading | None = None
     while True:
         try:
@@ -264,6 +330,20 @@ def work() -> None:
             sink.flush()
             continue
         assert reading is not None
-        for path in asked:
-            pickle.dump(parse_file(reading, path), sink, pickle.HIGHEST_PROTOCOL)
+        for each in asked:
+            with _ended_after(seconds):
+                is_plain = isinstance(each, _Plain)
+                outcome = parse_file(reading, each.path if is_plain else each, plain=is_plain)
+            pickle.dump(outcome, sink, pickle.HIGHEST_PROTOCOL)
             sink.flush()
+
+
+@contextlib.contextmanager
+def _ended_after(seconds: float) -> Iterator[None]:
+    """The system ends this process when the block takes longer, whatever it is busy with."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)

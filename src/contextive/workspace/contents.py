@@ -20,6 +20,7 @@ SkipReason = Literal[
     "ignored",
     "image",
     "not_included",
+    "parse_limit",
     "secret",
     "special",
     "state_directory",
