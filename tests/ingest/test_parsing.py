@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import os
 import pickle
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from contextive.store.opening import open_store
 
-from contextive.ingest.parsing import ParserPool, Reading, parse_here
+from contextive.errors import Unavailable
+from contextive.ingest.indexer import Indexer
+from contextive.ingest.parsing import ParserPool, Reading, _Worker, parse_here
+from contextive.ingest.settings import IngestRequest, IngestSettings
 from contextive.knowledge.assembly import Surroundings
 from contextive.workspace.contents import Skipped
+from tests.running import wait_until
 
 HANGING = "/*\n" * 20_000
 """A text on which the grammar of Python takes time without end."""
@@ -71,7 +78,7 @@ def test_a_pool_can_be_used_again_with_other_surroundings(pool: ParserPool, read
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
 ##% A file whose grammar hangs or fails MUST be indexed by its lines.
-def test_a_file_on_which_the_parser_hangs_is_indexed_by_its_lines(
+def test_a_file_on_which_the_grammar_hangs_is_indexed_by_its_lines(
     pool: ParserPool, reading: Reading, tmp_path: Path
 ) -> None:
     paths = [*write_files(tmp_path, 4), "hanging.py"]
@@ -140,22 +147,121 @@ def test_nothing_of_the_project_is_imported_by_a_worker(pool: ParserPool, readin
     assert not mark.exists()
 
 
-def test_where_no_worker_can_start_this_process_parses(
+BUSY = """
+import re
+from contextive.ingest import parsing
+parse = parsing.parse_file
+def busy(reading, path, *, plain=False):
+    if path == "busy.md" or (path == "busy.py" and not plain):
+        re.match("(a|aa)+b", "a" * 200)  # for longer than anybody lives, and holding the interpreter
+    return parse(reading, path, plain=plain)
+parsing.parse_file = busy
+parsing.work()
+"""
+"""A worker that is never done with two files: with one only as long as its grammar is asked."""
+
+
+##= docs/spec/knowledge.md#chunks-and-symbols
+##% A file that takes longer to parse than its limit even so MUST be skipped and counted as `parse_limit`.
+def test_a_file_that_takes_too_long_even_without_its_grammar_is_skipped_and_logged(
+    reading: Reading, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("contextive.ingest.parsing._PROGRAM", BUSY)
+    paths = ["busy.md", "busy.py", *write_files(tmp_path, 4)]
+    (tmp_path / "busy.md").write_text("# A\n", encoding="utf-8")
+    (tmp_path / "busy.py").write_text("def f(): pass\n", encoding="utf-8")
+    pool = ParserPool(2, file_seconds=1.0)
+    try:
+        found = dict(pool.parse(reading, paths, threading.Event()))
+    finally:
+        pool.close()
+    assert found["busy.md"] == Skipped("parse_limit")
+    assert "busy.md" in caplog.text
+    plain = found["busy.py"]
+    assert not isinstance(plain, Skipped)
+    assert (plain[0].symbols, len(plain[0].chunks)) == ((), 1)
+    assert all(not isinstance(found[path], Skipped) and found[path][0].symbols for path in paths[2:])  # type: ignore[index]
+
+
+def test_a_skipped_file_is_counted_and_tried_again_only_when_it_changes(
+    reading: Reading, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contextive.ingest.parsing._PROGRAM", BUSY)
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "busy.md").write_text("# A\n", encoding="utf-8")
+    os.utime(root / "busy.md", (1_700_000_000, 1_700_000_000))
+    pool = ParserPool(1, file_seconds=1.0)
+    store = open_store(tmp_path / "state")
+    try:
+        indexer = Indexer(root, store, IngestSettings(), pool=pool)
+        assert indexer.run(IngestRequest()).run.skipped == {"parse_limit": 1}
+        started = time.monotonic()
+        assert indexer.run(IngestRequest()).run.skipped == {"parse_limit": 1}
+        assert time.monotonic() - started < 1.0, "it was parsed again"
+    finally:
+        pool.close()
+        store.close()
+
+
+def test_a_run_that_is_stopped_does_not_wait_for_a_busy_worker(
+    reading: Reading, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contextive.ingest.parsing._PROGRAM", BUSY)
+    (tmp_path / "busy.md").write_text("# A\n", encoding="utf-8")
+    pool, stop, before = ParserPool(1, file_seconds=60.0), threading.Event(), children()
+    ended = threading.Event()
+
+    def run() -> None:
+        assert list(pool.parse(reading, ["busy.md"], stop)) == []
+        ended.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    wait_until(lambda: bool(children() - before), "a worker starts")
+    stop.set()
+    assert ended.wait(5), "the run waits for its worker"
+    thread.join(5)
+    wait_until(lambda: all(_is_gone(pid) for pid in children() - before), "the worker is ended", 10)
+
+
+def _is_gone(pid: int) -> bool:
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return state.stdout.strip() in ("", "Z", "ZN")
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
+def test_a_worker_ends_itself_when_nobody_is_left_to_end_it(tmp_path: Path, reading: Reading) -> None:
+    (tmp_path / "busy.md").write_text("# A\n", encoding="utf-8")
+    asked = pickle.dumps(reading) + pickle.dumps(["busy.md"])
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", BUSY, "1.0"], input=asked, capture_output=True, timeout=60, check=False
+    )
+    assert done.returncode == -signal.SIGALRM
+
+
+##= docs/spec/knowledge.md#chunks-and-symbols
+##% A file MUST NOT be parsed in the process that serves.
+def test_where_no_worker_can_start_the_run_says_so_and_parses_nothing(
     reading: Reading, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("contextive.ingest.parsing._PROGRAM", "raise SystemExit(1)")
-    paths = write_files(tmp_path, 20)
+    parsed: list[str] = []
+    monkeypatch.setattr("contextive.ingest.parsing.parse_file", lambda _reading, path, **_: parsed.append(path))
     broken = ParserPool(2)
-    assert dict(broken.parse(reading, paths, threading.Event())) == dict(parse_here(reading, paths))
+    with pytest.raises(Unavailable, match="no parser process can be started"):
+        list(broken.parse(reading, write_files(tmp_path, 20), threading.Event()))
     broken.close()
+    assert parsed == []
 
 
 def test_a_pipe_that_is_closed_while_it_is_written_to_leaves_no_file_out(
     pool: ParserPool, reading: Reading, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    closed = io.BytesIO()
+    real, closed = _Worker._stream, io.BytesIO()
     closed.close()
-    monkeypatch.setattr("contextive.ingest.parsing._Worker._stream", lambda _worker: closed)
+    asked = itertools.count()
+    monkeypatch.setattr(_Worker, "_stream", lambda worker: closed if next(asked) % 3 == 0 else real(worker))
     paths = write_files(tmp_path, 20)
     assert dict(pool.parse(reading, paths, threading.Event())) == dict(parse_here(reading, paths))
 

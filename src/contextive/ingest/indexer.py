@@ -220,8 +220,12 @@ class Indexer:
 
         return version
 
-    def reading(self, surroundings: Surroundings) -> Reading:
-        return Reading(self._root, self._settings.max_file_bytes, surroundings)
+    def parsed(
+        self, surroundings: Surroundings, paths: Sequence[str], stop: threading.Event
+    ) -> Iterator[tuple[str, Parsed]]:
+        """What each file comes to by itself, in the order in which they are done."""
+        reading = Reading(self._root, self._settings.max_file_bytes, surroundings)
+        return self._pool.parse(reading, paths, stop) if self._pool else parse_here(reading, paths)
 
     ##= docs/spec/gateway.md#km-ingest-trigger
     ##% With `dry_run` nothing MUST be written.
@@ -306,9 +310,8 @@ class Indexer:
     ) -> Generator[list[_Looked], None, None]:
         """Files that were looked into, as many at once as one transaction should hold."""
         fingerprints = {file.path: file.fingerprint for file in suspects}
-        reading, paths = self.reading(surroundings), list(fingerprints)
         started_at = time.time_ns()
-        outcomes = self._pool.parse(reading, paths, stop) if self._pool else parse_here(reading, paths)
+        outcomes = self.parsed(surroundings, list(fingerprints), stop)
         batch: list[_Looked] = []
         since = time.monotonic()
         for path, outcome in outcomes:

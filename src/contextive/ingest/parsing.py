@@ -86,6 +86,8 @@ def parse_here(reading: Reading, paths: Iterable[str]) -> Iterator[tuple[str, Pa
         yield path, parse_file(reading, path)
 
 
+##= docs/spec/knowledge.md#chunks-and-symbols
+##% A file MUST NOT be parsed in the process that serves.
 class ParserPool:
     """Worker processes. They start when they are first needed and end with `close`."""
 
@@ -162,6 +164,7 @@ class _Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._told: bytes | None = None
+        self._ends = 0
 
     def serve(
         self,
@@ -179,10 +182,9 @@ class _Worker:
                     return
                 for outcome in self._batch(reading, list(batch), ending):
                     if not _put(done, outcome, ending):
-                        self.end()  # it still answers for a run that is over, and the next one must not get that
-                        return
+                        raise _RunEnded
         except _RunEnded:
-            self.end()
+            self._kill()
         except (OSError, ValueError) as error:  # a ValueError says that a pipe was closed under our hands
             _put(done, OSError(str(error)), ending)
 
@@ -192,13 +194,16 @@ class _Worker:
     ##% A file that takes longer to parse than its limit even so MUST be skipped and counted as `parse_limit`.
     def _batch(self, reading: Reading, paths: list[str], ending: threading.Event) -> Iterator[tuple[str, Parsed]]:
         while paths:
+            ends = self._ends
             self._ask(reading, paths, ending)
             for number, path in enumerate(paths):
                 answer = self._answer(self._file_seconds, ending)
                 if answer is None:
-                    self.end()
-                    yield path, self._plain(reading, path, ending)
-                    paths = paths[number + 1 :]
+                    self._kill()
+                    paths = paths[number:]
+                    if ends == self._ends:
+                        yield path, self._plain(reading, path, ending)
+                        paths = paths[1:]
                     break
                 yield path, answer
             else:
@@ -206,17 +211,22 @@ class _Worker:
 
     def _plain(self, reading: Reading, path: str, ending: threading.Event) -> Parsed:
         """A file without its grammar, parsed by a worker within the same limit; skipped where that is too much, too."""
-        self._ask(reading, [_Plain(path)], ending)
-        answer: Parsed | None = self._answer(self._file_seconds, ending)
-        if answer is None:
-            self.end()
-            logger.warning("skipped %r: it could not be parsed within %g seconds", path, self._file_seconds)
-            return Skipped("parse_limit")
-        return answer
+        while True:
+            ends = self._ends
+            self._ask(reading, [_Plain(path)], ending)
+            answer: Parsed | None = self._answer(self._file_seconds, ending)
+            if answer is not None:
+                return answer
+            self._kill()
+            if ends == self._ends:
+                logger.warning("skipped %r: it cannot be parsed within %g seconds", path, self._file_seconds)
+                return Skipped("parse_limit")
 
     def _ask(self, reading: Reading, asked: Sequence[str | _Plain], ending: threading.Event) -> None:
         """Give a worker something to do. One that has just been ended by somebody else is started again."""
-        for attempt in range(1, _STARTS + 1):
+        failures = 0
+        while True:
+            ends = self._ends
             try:
                 stream = self._stream()
                 told = pickle.dumps(reading)
@@ -229,8 +239,9 @@ class _Worker:
                 pickle.dump(list(asked), stream)
                 stream.flush()
             except (OSError, ValueError):
-                self.end()
-                if attempt == _STARTS:
+                self._kill()
+                failures += ends == self._ends
+                if failures == _STARTS:
                     raise
             else:
                 return
@@ -249,7 +260,7 @@ class _Worker:
     def _stream(self) -> IO[bytes]:
         process = self._process  # somebody else may end it at any moment
         if process is None or process.poll() is not None:
-            self.end()
+            self._kill()
             self._answers = queue.SimpleQueue()
             # Not from the project's directory: what lies there must never be imported.
             process = self._process = subprocess.Popen(
@@ -264,6 +275,11 @@ class _Worker:
         return process.stdin
 
     def end(self) -> None:
+        """End the process, for whatever reason the caller has. What it was busy with is not to blame."""
+        self._ends += 1
+        self._kill()
+
+    def _kill(self) -> None:
         process, self._process, self._told = self._process, None, None
         if process is not None:
             process.kill()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 from contextive.ingest.indexer import Indexer, Progress, complete, extra_digests
-from contextive.ingest.parsing import parse_file
 from contextive.knowledge.artifact import ParsedArtifact
 from contextive.store.protocol import Store
 from contextive.store.values import Discrepancy
@@ -25,26 +25,22 @@ def verify_index(
     surroundings = indexer.surroundings(found)
     extra = indexer.extra_chunks()
     parser_of = indexer.parser_of(surroundings, extra_digests(extra))
-    reading = indexer.reading(surroundings)
     ledger = store.ledger()
     on_disk: set[str] = set()
-    for number, file in enumerate(found, 1):
+    outcomes = indexer.parsed(surroundings, [file.path for file in found], threading.Event())
+    for number, (path, outcome) in enumerate(outcomes, 1):
         progress("verify", number, len(found))
-        row = store.artifact(file.path)
-        outcome = parse_file(reading, file.path)
+        row = store.artifact(path)
+        on_disk.add(path)
         if isinstance(outcome, Skipped):
             if row is not None:
-                yield Discrepancy(file.path, f"it is indexed, and should be left out ({outcome.reason})")
-            on_disk.add(file.path)
-            continue
-        on_disk.add(file.path)
-        if row is None or file.path not in ledger:
-            yield Discrepancy(file.path, "it is not indexed")
-        elif ledger[file.path].parser != parser_of(file.path):
-            yield Discrepancy(file.path, "it was indexed by other rules")
+                yield Discrepancy(path, f"it is indexed, and should be left out ({outcome.reason})")
+        elif row is None or path not in ledger:
+            yield Discrepancy(path, "it is not indexed")
+        elif ledger[path].parser != parser_of(path):
+            yield Discrepancy(path, "it was indexed by other rules")
         else:
-            git = row.artifact.git
-            yield from _compare(complete(outcome[0], git, extra.get(file.path, ())), store)
+            yield from _compare(complete(outcome[0], row.artifact.git, extra.get(path, ())), store)
     for path in sorted(ledger.keys() - on_disk):
         yield Discrepancy(path, "it is indexed, and the file is gone")
 

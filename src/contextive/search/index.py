@@ -69,7 +69,7 @@ class IndexSettings:
     default_profile: str = "manual"
     log_events: int = 10_000
     parser_processes: int = 0
-    """Processes that parse files; none means that this one does, and hangs where a parser hangs."""
+    """Processes that parse files; none means that this one does, without any limit. A server has at least one."""
 
 
 class Index:
