@@ -16,13 +16,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from contextive.store.opening import open_store
 
 from contextive.errors import Unavailable
 from contextive.ingest.indexer import Indexer
 from contextive.ingest.parsing import ParserPool, Reading, _Worker, parse_here
 from contextive.ingest.settings import IngestRequest, IngestSettings
 from contextive.knowledge.assembly import Surroundings
+from contextive.store import open_store
 from contextive.workspace.contents import Skipped
 from tests.running import wait_until
 
