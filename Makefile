@@ -93,5 +93,5 @@ soak: $(STAMP)  ## Keep servers busy for SOAK_SECONDS (600); fails when memory, 
 durability: $(STAMP)  ## Kill, fill and damage at every write, and ten thousand operations among nine servers
 	DURABILITY=full $(BIN)/python -m pytest -s tests/durability
 
-attacks: $(STAMP)  ## Fire at full size: a million files, a hundred thousand notes, links and names of tools
-	ATTACKS=full $(BIN)/python -m pytest -s tests/attacks/test_i_limits.py tests/attacks/test_e_injection.py
+attacks: $(STAMP)  ## Attack at full size: a million files, a hundred thousand notes, hostile texts
+	ATTACKS=full $(BIN)/python -m pytest -s tests/attacks/test_i_limits.py tests/attacks/test_e_injection.py tests/attacks/test_n_time.py

@@ -8,8 +8,10 @@ from .targets import CODE
 
 Bomb = tuple[bytes, bytes, bytes]
 
-_CODE: tuple[Bomb, ...] = tuple(
-    (b"", unit, b"") for unit in (b"(", b"{", b"[", b"x = (", b"if a {", b"a.b(", b"/*", b'"', b"`${", b"<a>")
+_CODE: tuple[Bomb, ...] = (
+    *((b"", unit, b"") for unit in (b"(", b"{", b"[", b"x = (", b"if a {", b"a.b(", b"/*", b'"', b"`${", b"<a>")),
+    (b"from ", b".", b"x\n"),
+    (b"use a", b" ", b"b;\n"),
 )
 _PROSE: tuple[Bomb, ...] = (
     (b"", b"> ", b"x"), (b"", b"- ", b"x"), (b"", b"[", b""), (b"", b"![", b"]("), (b"", b"*a ", b""), (b"", b"<", b""),
@@ -17,6 +19,8 @@ _PROSE: tuple[Bomb, ...] = (
     (b"", b"| a ", b"\n|-|\n"), (b"", b"\n", b"x"), (b"", b"# a\n", b""), (b"", b"A MUST. ", b""), (b"", b"&#", b""),
     (b"", b"a\n===\n", b""), (b"", b"<!--", b""), (b"---\n", b"a: [", b"\n---\n"), (b"---\n", b"a\n", b""),
     (b"", b"1.1. ", b"x\n"), (b"", b" \t", b"x"), (b"", b"-", b"\n"), (b"", b"MUST ", b""), (b"", b"a.", b""),
+    (b"# a", b" ", b"b"), (b"= a", b" ", b"b"), (b"`", b" ", b"\n===\n"), (b"", b":a", b"\n===\n"), (b"`a` ", b"[[", b""),
+    (b"[", b"![a]", b"x"), (b"---\ntitle: a", b" ", b"b\n---\n"),
 )  # fmt: skip
 _YAML: tuple[Bomb, ...] = (
     (b"", b"[", b""), (b"", b"{a: ", b""), (b"a: ", b"- ", b""), (b"", b"a: &a [*a]\n", b""), (b"", b"? ", b""),
@@ -30,7 +34,7 @@ _JSON: tuple[Bomb, ...] = (
 _TOML: tuple[Bomb, ...] = (
     (b"a = ", b"[", b""), (b"", b"a.", b"b=1"), (b"[", b"a.", b"b]"), (b"a = ", b"{a=", b""), (b'a = """', b'"', b""),
     (b"", b"[[a]]\n", b""), (b"", b"[a]\n", b""), (b"a = ", b"9", b""), (b"", b"#", b""), (b'a = "', b"\\", b'"'),
-    (b"", b'"', b""), (b"", b"[[a.b]]\n", b""),
+    (b"", b'"', b""), (b"", b"[[a.b]]\n", b""), (b"", b" ", b"x"), (b'a = "', b'\\"', b""),
 )  # fmt: skip
 _WORDS = (b"a.", b"aB", b"a_", b"a::", b"/", b"-", "\u4e16".encode(), b"1a", b"a ", "\u0301".encode(), b"self.", b'"')
 
@@ -39,7 +43,7 @@ _BOMBS: Mapping[str, tuple[Bomb, ...]] = {
     "requirement-toml": _TOML,
     "citations": (
         (b"", b"//=", b""), (b"", b"//= a#b\n", b""), (b"//= a#b\n", b"//# c\n", b""), (b"//= ", b"type=", b""),
-        (b"", b" ", b"//= a"),
+        (b"", b" ", b"//= a"), (b"x", b" ", b"x"), (b"/*", b"#", b""),
     ),
     "markdown-specification": _PROSE,
     "ietf-specification": _PROSE,
