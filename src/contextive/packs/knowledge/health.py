@@ -82,7 +82,10 @@ def no_index_yet(indexes_itself: bool) -> HealthCheck:
 def index_checks(index: Index, plan: SchedulePlan, *, is_kept: bool, now: float | None = None) -> list[HealthCheck]:
     """Every check of an index. Each costs at most a query or the write of one small file."""
     now = time.time() if now is None else now
-    found = [*_state_directory(index.condition())]
+    condition = index.condition()
+    if condition.reason_code == "project_missing":
+        return [HealthCheck("index", False, condition.message, condition.hint)]
+    found = [*_state_directory(condition)]
     try:
         found += _checks(index, plan, is_kept, now)
     except ContextiveError as error:
