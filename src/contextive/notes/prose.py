@@ -83,17 +83,15 @@ def _spans_of(line: str) -> list[Stretch] | None:
     """The code spans of a line; None where one may begin that does not end in it."""
     if "\\" in line or "\r" in line or _has_code_in_link(line):
         return None
-    runs = list(_BACKTICKS.finditer(line))
     found: list[Stretch] = []
-    position = 0
-    while position < len(runs):
-        length = len(runs[position][0])
-        closing = next((n for n in range(position + 1, len(runs)) if len(runs[n][0]) == length), None)
-        if closing is None:
-            return None
-        found.append((runs[position].start(), runs[closing].end()))
-        position = closing + 1
-    return found
+    opening: Stretch | None = None
+    for run in _BACKTICKS.finditer(line):
+        if opening is None:
+            opening = run.span()
+        elif run.end() - run.start() == opening[1] - opening[0]:
+            found.append((opening[0], run.end()))
+            opening = None
+    return found if opening is None else None
 
 
 def _has_code_in_link(line: str) -> bool:
