@@ -170,8 +170,8 @@ def test_every_test_that_a_promise_names_exists(name: str) -> None:
     assert [f"{path}::{test}" for path, test in named if test and f"def {test}(" not in page(path)] == []
 
 
-def test_every_promise_of_the_security_page_names_what_shows_it() -> None:
-    text = page("SECURITY.md").partition("## Promises")[2]
+def test_every_guarantee_of_the_security_page_names_what_shows_it() -> None:
+    text = page("SECURITY.md").partition("## Guarantees")[2]
     rows = [line for line in text.splitlines() if line.startswith("| ")][1:]
     assert len(rows) > 20
     assert [row for row in rows if not _NAMED_TEST.search(row)] == []

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from contextive.ingest import indexer
-from contextive.ingest.indexer import AnotherRun
+from contextive.ingest.plan import AnotherRun
 from contextive.ingest.settings import IngestRequest
 from contextive.search.index import Index
 from tests.running import clean_environment

@@ -123,7 +123,11 @@ def run_status(options: argparse.Namespace) -> int:
         print_data(json.dumps(status, ensure_ascii=False))
     else:
         print_status(status)
-    return 0 if "store" in status else 1
+    if "store" in status:
+        return 0
+    for reason in status["health"]["reasons"].values():
+        print_line(f"contextive-mcp: {reason}", file=sys.stderr)
+    return 1
 
 
 ##= docs/spec/knowledge.md#requests-of-km-search

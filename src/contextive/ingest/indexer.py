@@ -20,11 +20,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from contextive.errors import TimedOut, Unavailable
+from contextive.errors import TimedOut
 from contextive.ingest.collecting import collected_less_often
 from contextive.ingest.linking import Linker, Touched
 from contextive.ingest.parsing import Parsed, ParserPool, Reading, parse_here
-from contextive.ingest.plan import IndexReplaced, LeftOut, Plan, ledger_entry, make_plan
+from contextive.ingest.plan import AnotherRun, IndexReplaced, LeftOut, Plan, ledger_entry, make_plan
 from contextive.ingest.settings import TURN_SECONDS, IngestRequest, IngestSettings
 from contextive.knowledge.artifact import GitFacts, ParsedArtifact
 from contextive.knowledge.assembly import Surroundings
@@ -56,10 +56,6 @@ _LEASE_LOOK_SECONDS = 0.05
 GitOf = Callable[[str], GitFacts | None]
 Progress = Callable[[str, int, int], None]
 """Called with the phase, how much is done, and how much there is."""
-
-
-class AnotherRun(Unavailable):
-    """Another process makes a run, and it lasts."""
 
 
 class LayerSource(Protocol):
@@ -220,11 +216,9 @@ class Indexer:
 
         return version
 
-    def parsed(
-        self, surroundings: Surroundings, paths: Sequence[str], stop: threading.Event
-    ) -> Iterator[tuple[str, Parsed]]:
+    def parsed(self, around: Surroundings, paths: Sequence[str], stop: threading.Event) -> Iterator[tuple[str, Parsed]]:
         """What each file comes to by itself, in the order in which they are done."""
-        reading = Reading(self._root, self._settings.max_file_bytes, surroundings)
+        reading = Reading(self._root, self._settings.max_file_bytes, around)
         return self._pool.parse(reading, paths, stop) if self._pool else parse_here(reading, paths)
 
     ##= docs/spec/gateway.md#km-ingest-trigger

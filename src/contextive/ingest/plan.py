@@ -12,6 +12,10 @@ from contextive.workspace.discovery import FoundFile
 from contextive.workspace.files import Fingerprint
 
 
+class AnotherRun(Unavailable):
+    """Another process makes a run, and it lasts."""
+
+
 class IndexReplaced(Unavailable):
     """The index is another one than the one for which a run made its plan."""
 

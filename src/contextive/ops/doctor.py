@@ -65,7 +65,7 @@ def _state(project: Path, loaded: LoadedConfig) -> Finding:
     from contextive.store.sqlite.directory import write_error
 
     folder = project / loaded.config.store.state_path
-    nearest = next(path for path in (folder, *folder.parents) if path.is_dir())
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
     if folder.exists():
         condition = store_condition(folder)
         if condition.reason_code in ("read_only", "full", "unreachable"):

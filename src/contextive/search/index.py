@@ -406,7 +406,7 @@ class Index:
         return Reporter(self.store, self.settings.reports)
 
     def _catch_up(self) -> None:
-        from contextive.ingest.indexer import AnotherRun
+        from contextive.ingest.plan import AnotherRun
 
         try:
             self.ingest(IngestRequest(profile="auto"), wait_seconds=0.0, always_record=False)
