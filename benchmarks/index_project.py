@@ -97,7 +97,7 @@ def build_store(state: Path, chunks: int) -> None:
         with store.transaction() as writer:
             writer.put_layer("@project", project_layer(artifacts, NO_CATALOG))
         _put_vectors(store)
-        store.settle()
+        store.search.settle()
     finally:
         store.close()
 
@@ -182,7 +182,7 @@ def _put(store: Store, batch: list[ParsedArtifact]) -> None:
 
 def _put_vectors(store: Store) -> None:
     seed = 0
-    while pending := store.pending_vectors(MODEL, 5_000):
+    while pending := store.search.pending_vectors(MODEL, 5_000):
         seed += 1
         rows = random_vectors(seed, len(pending))
         with store.transaction() as writer:

@@ -155,8 +155,8 @@ def _timed(action: Callable[[], object]) -> float:
 
 def _write_texts(store: Any, folder: Path) -> None:
     folder.mkdir()
-    for number, row in enumerate(store.artifacts()):
-        text = "\n".join(chunk.chunk.text for chunk in store.chunks_of(row.artifact.path))
+    for number, row in enumerate(store.files.artifacts()):
+        text = "\n".join(chunk.chunk.text for chunk in store.files.chunks_of(row.artifact.path))
         (folder / f"{number}.txt").write_text(text, encoding="utf-8")
 
 

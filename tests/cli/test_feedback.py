@@ -58,7 +58,7 @@ def command(station: Station, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 
 def test_a_vote_after_a_search_reaches_the_stored_row_of_the_result(station: Station) -> None:
     store = open_store(station.root / ".contextive")
-    votes, events = store.votes(), store.events()
+    votes, events = store.records.votes(), store.records.events()
     store.close()
     shown = {(event.request_id, event.chunk_id): event for event in events}
     assert len(votes) == 6

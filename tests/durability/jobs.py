@@ -190,7 +190,7 @@ def _submit(root: Path) -> None:
 
 def _check_submitted(root: Path, acknowledged: bool) -> None:
     store = open_store(root / ".contextive")
-    assert len(store.votes()) in ((3,) if acknowledged else (2, 3))
+    assert len(store.records.votes()) in ((3,) if acknowledged else (2, 3))
     store.close()
 
 
@@ -242,7 +242,7 @@ def _check_restored(root: Path, acknowledged: bool) -> None:
     """The index is the one before or the one of the backup; what was there before can be had from its copy."""
     with opened(root) as host:
         index, backups = host.services.get(Index), host.services.get(Safekeeping).backups()
-        votes = len(index.store.votes())
+        votes = len(index.store.records.votes())
         assert votes == 1 or (votes == 2 and not acknowledged), votes
         if votes == 1:
             assert any(backup.manifest.counts["vote"] == 2 for backup in backups.existing())
@@ -284,7 +284,7 @@ def _open(root: Path) -> None:
 
 def _check_opened(root: Path, acknowledged: bool) -> None:
     store = open_store(root / ".new")
-    assert [entry.tool for entry in store.audit(10)] == ["creation"] or not acknowledged
+    assert [entry.tool for entry in store.records.audit(10)] == ["creation"] or not acknowledged
     assert list(store.verify()) == []
     store.close()
 
@@ -310,7 +310,7 @@ _KEEPS_NO_INDEX = ("migration", "creation", "token")
 def _audited(root: Path, tool: str) -> int:
     store = open_store(root / ".contextive")
     try:
-        return sum(entry.tool == tool for entry in store.audit(1000) if "refused" not in entry.body)
+        return sum(entry.tool == tool for entry in store.records.audit(1000) if "refused" not in entry.body)
     finally:
         store.close()
 
@@ -327,7 +327,7 @@ def _check_index(root: Path, job: str) -> None:
         assert left == [], left
         _assert_same(rows_of(index.store), fresh, "after another run")
         if job != "restore":
-            assert len(index.store.votes()) in ((2, 3) if job == "vote" else (2,))
+            assert len(index.store.records.votes()) in ((2, 3) if job == "vote" else (2,))
         found = call_tool(host, "km-search", {"query": "median"})
         assert any(result["chunk"]["artifact_path"] == "src/gauge.py" for result in found["results"])
         assert not [warning for warning in found["metadata"].get("warnings", []) if "damaged" in warning]

@@ -63,7 +63,7 @@ class Made:
                         Vote(f"q{number}", "docs/gauge.md::0", "somebody", 1.0, f"note {number} " * 9, {}, 1.0)
                     )
                 writer.put_audit(AuditEntry(1.0, "somebody", "tool", {}))
-            index.store.settle()
+            index.store.search.settle()
             # Copied while it is open, so that its log is there, too: what a kill would leave behind.
             shutil.copytree(root, root.parent / "as-left")
         self.as_left = root.parent / "as-left"
@@ -146,7 +146,7 @@ def _copied(state: Path) -> sqlite3.Connection:
 def votes_of(project: Path) -> set[str]:
     store = open_store(project / ".contextive")
     try:
-        return {f"{vote.request_id} {vote.note}" for vote in store.votes()}
+        return {f"{vote.request_id} {vote.note}" for vote in store.records.votes()}
     finally:
         store.close()
 
@@ -206,7 +206,7 @@ def test_all_votes_survive_a_flipped_byte_in_the_schema(made: Made, tmp_path: Pa
         try:
             with contextlib.suppress(ContextiveError):
                 list(store.verify())  # what the opening did not find is found here
-            assert len(store.votes()) == VOTES, place
+            assert len(store.records.votes()) == VOTES, place
             assert list(store.verify()) == [], place
         finally:
             store.close()

@@ -81,7 +81,7 @@ def assert_whole(project: Path, votes: int = VOTES) -> None:
         assert list(verify_index(index.indexer(), index.store)) == []
         assert "src/gauge.py" in paths_in(call_tool(host, "km-search", {"query": "median"}))
         assert "After the storm." in call_tool(host, "get_page", {"slug": "second"})["content"]
-        assert len(index.store.votes()) == votes
+        assert len(index.store.records.votes()) == votes
 
 
 def paths_found(project: Path, query: str) -> set[str]:

@@ -97,7 +97,7 @@ def _assert_kept(client: Client, server: Server, root: Path) -> None:
 
 
 def _assert_votes_kept(clients: list[Client], store: Store) -> None:
-    kept = {(vote.request_id, vote.chunk_id): vote.vote for vote in store.votes(1_000_000)}
+    kept = {(vote.request_id, vote.chunk_id): vote.vote for vote in store.records.votes(1_000_000)}
     acknowledged = {key: vote for client in clients for key, vote in client.votes.items()}
     assert acknowledged
     assert {key: kept.get(key) for key in acknowledged} == acknowledged
@@ -105,7 +105,7 @@ def _assert_votes_kept(clients: list[Client], store: Store) -> None:
 
 def _assert_runs_did_not_overlap(store: Store) -> None:
     """Times are rounded to a microsecond, and the start is told by another clock than the length."""
-    runs = sorted((run.started_at, run.started_at + run.duration_seconds) for run in store.runs(1_000_000))
+    runs = sorted((run.started_at, run.started_at + run.duration_seconds) for run in store.records.runs(1_000_000))
     assert len(runs) > 5
     for (_, ended), (started, _) in pairwise(runs):
         assert started > ended - 0.005

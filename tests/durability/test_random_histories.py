@@ -220,7 +220,7 @@ class History(RuleBasedStateMachine):
         assert self.host is not None
         index = self.host.services.get(Index)
         index.ingest(IngestRequest())
-        assert {row.artifact.path for row in index.store.artifacts()} == set(self.files)
+        assert {row.artifact.path for row in index.store.files.artifacts()} == set(self.files)
         assert list(verify_index(index.indexer(), index.store)) == []
         fresh = self._open(".fresh")
         try:

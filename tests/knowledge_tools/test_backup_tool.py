@@ -31,9 +31,9 @@ def test_a_backup_answers_with_its_archive_from_the_state_directory(repository: 
     assert answer["size_bytes"] == archive.stat().st_size
     assert answer["pruned"] == []
     manifest = check_archive(archive)
-    assert manifest.content_files == len(index.store.ledger()) == answer["content_files"]
-    assert manifest.counts["event"] == len(index.store.events()) > 0
-    assert index.store.audit(1)[0].body["sha256"] == answer["sha256"]
+    assert manifest.content_files == len(index.store.files.ledger()) == answer["content_files"]
+    assert manifest.counts["event"] == len(index.store.records.events()) > 0
+    assert index.store.records.audit(1)[0].body["sha256"] == answer["sha256"]
 
 
 ##= docs/spec/gateway.md#making-a-backup

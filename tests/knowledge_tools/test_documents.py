@@ -310,7 +310,7 @@ def test_every_write_and_every_refusal_leaves_one_entry_without_content(host: Ho
     store(host, "The secret ingredient is kelp.", title="Recipe")
     with pytest.raises(Forbidden):
         store(host, "kelp", destination="AGENTS.md")
-    refused, text, copied = host.services.get(Index).store.audit(10)
+    refused, text, copied = host.services.get(Index).store.records.audit(10)
     assert (copied.tool, copied.caller) == ("km-upload", "owner")
     assert copied.body["relative_path"] == "docs/design.md"
     assert copied.body["source"] == "notes/design.md"

@@ -64,12 +64,12 @@ def refusal(host: Host, tool: str, arguments: dict[str, Any]) -> ContextiveError
     root = host.loaded.project
     before = {name: digest for name, digest in digests(root).items() if ".contextive" not in name}
     store = host.services.get(Index).store
-    entries = len(store.audit(10_000))
+    entries = len(store.records.audit(10_000))
     with pytest.raises((InvalidRequest, Forbidden)) as raised:
         call_tool(host, tool, arguments)
     after = {name: digest for name, digest in digests(root).items() if ".contextive" not in name}
     assert after == before
-    assert len(store.audit(10_000)) == entries + 1
+    assert len(store.records.audit(10_000)) == entries + 1
     assert str(root) not in raised.value.sentence()
     error: ContextiveError = raised.value
     return error

@@ -143,8 +143,8 @@ def test_a_checkout_of_another_branch_is_followed(repository: Path, open_host: O
     (repository / "docs/tides.md").write_text("# Tides\n\nTwice a day.\n", encoding="utf-8")
     commit_all(repository, "Another branch", when="2024-07-01T12:00:00+00:00")
     index.ingest(IngestRequest())
-    assert {row.artifact.path for row in index.store.artifacts()} >= {"docs/tides.md"}
-    assert index.store.artifact("docs/gauge.md") is None
+    assert {row.artifact.path for row in index.store.files.artifacts()} >= {"docs/tides.md"}
+    assert index.store.files.artifact("docs/gauge.md") is None
     run_git(repository, "checkout", "-q", "main")
     index.ingest(IngestRequest())
     _assert_equal(rows_of(index.store), before)

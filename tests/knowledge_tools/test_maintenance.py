@@ -104,8 +104,8 @@ def test_of_reports_only_the_newest_are_kept(repository: Path, open_host: OpenHo
     host = open_host(repository, **ADMIN, KM_COVERAGE_HISTORY_LIMIT="2", KM_LIFECYCLE_HISTORY_LIMIT="3")
     runs = [call_tool(host, "km-ingest-trigger", {})["run"]["run_id"] for _ in range(4)]
     store = host.services.get(Index).store
-    assert [report.run_id for report in store.reports("coverage", 100)] == runs[:1:-1]
-    assert [report.run_id for report in store.reports("lifecycle", 100)] == runs[:0:-1]
+    assert [report.run_id for report in store.records.reports("coverage", 100)] == runs[:1:-1]
+    assert [report.run_id for report in store.records.reports("lifecycle", 100)] == runs[:0:-1]
 
 
 ##= docs/spec/gateway.md#km-ingest-status
@@ -155,8 +155,8 @@ def test_a_vote_is_taken_and_a_later_one_replaces_it(repository: Path, open_host
     assert (first["status"], first["source"], first["note"]) == ("success", "mcp.manual", "useful")
     maintain("km-feedback-submit", **given, vote=-0.5)
     store = host.services.get(Index).store
-    assert [(vote.chunk_id, vote.vote) for vote in store.votes()] == [(chunks[0], -0.5)]
-    assert {entry.tool for entry in store.audit(10)} == {"km-feedback-submit"}
+    assert [(vote.chunk_id, vote.vote) for vote in store.records.votes()] == [(chunks[0], -0.5)]
+    assert {entry.tool for entry in store.records.audit(10)} == {"km-feedback-submit"}
 
 
 ##= docs/spec/gateway.md#km-feedback-submit
@@ -188,9 +188,9 @@ def test_of_several_votes_all_are_taken_or_none(repository: Path, open_host: Ope
     store = host.services.get(Index).store
     with pytest.raises(NotFound):
         maintain("km-feedback-batch", votes=[*good, {"request_id": request_id, "chunk_id": "none", "vote": 1}])
-    assert store.votes() == ()
+    assert store.records.votes() == ()
     assert len(maintain("km-feedback-batch", votes=good)["votes"]) == 2
-    assert len(store.votes()) == 2
+    assert len(store.records.votes()) == 2
 
 
 def test_a_reader_is_not_offered_what_writes(repository: Path, open_host: OpenHost) -> None:

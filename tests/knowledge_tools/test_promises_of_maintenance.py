@@ -53,7 +53,7 @@ def test_a_run_that_finds_another_one_at_work_says_so(host: Host, monkeypatch: p
     refused = call_tool(host, "km-ingest-trigger", {"profile": "second"})
     assert (refused["status"], refused["success"], refused["profile"]) == ("failure", False, "second")
     assert refused["error"]["message"]
-    assert index.store.runs(10) == ()
+    assert index.store.records.runs(10) == ()
     lease.release()
     assert call_tool(host, "km-ingest-trigger", {"profile": "second"})["status"] == "success"
 

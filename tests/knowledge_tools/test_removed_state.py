@@ -142,14 +142,14 @@ def test_a_run_whose_index_is_removed_ends_with_a_reason_and_the_next_one_works(
 def test_an_index_of_a_project_that_is_gone_is_not_emptied(repository: Path, open_host: OpenHost) -> None:
     index = open_host(repository, CONTEXTIVE_STORE__STATE_PATH=str(repository.parent / "elsewhere")).services.get(Index)
     index.ingest(IngestRequest(profile="first"))
-    before = set(index.store.ledger())
+    before = set(index.store.files.ledger())
     away = repository.with_name("away")
     repository.rename(away)
     with pytest.raises(Unavailable, match="does not exist any more"):
         index.ingest(IngestRequest(profile="second"))
     assert index.condition().reason_code == "project_missing"
     away.rename(repository)
-    assert set(index.store.ledger()) == before
+    assert set(index.store.files.ledger()) == before
     assert index.condition().ok
 
 

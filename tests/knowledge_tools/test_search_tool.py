@@ -306,7 +306,7 @@ def test_what_a_search_showed_is_kept_for_votes(repository: Path, open_host: Ope
     index.ingest(IngestRequest())
     answer = call_tool(host, "km-search", {"query": "siren", "context": {"task": "demo"}})
     index.events.flush()
-    events = index.store.events(answer["metadata"]["request_id"])
+    events = index.store.records.events(answer["metadata"]["request_id"])
     assert [event.chunk_id for event in events] == [result["chunk"]["chunk_id"] for result in answer["results"]]
     assert events[0].body["context"] == {"task": "demo"}
 

@@ -138,7 +138,7 @@ def test_what_was_saved_before_the_watch_is_seen_however_busy_the_state_director
         index.keep()
         wait_until(late.exists)
         busy.start()
-        wait_until(lambda: index.store.artifact("docs/airship.md") is not None)
+        wait_until(lambda: index.store.files.artifact("docs/airship.md") is not None)
     finally:
         done.set()
         busy.join()

@@ -45,7 +45,7 @@ def test_every_chunk_is_embedded_once_and_never_again(state_dir: Path) -> None:
     )
     assert heard[-1] == (len(FILES), len(FILES))
     assert [done for done, _ in heard] == [BATCH_CHUNKS, len(FILES)]
-    assert store.vector_counts() == {embedder.model: len(FILES)}
+    assert store.search.vector_counts() == {embedder.model: len(FILES)}
     assert embed_pending(store, embedder, threading.Event()) == 0
     fill(store, {**FILES, "docs/page3.md": "# Page 3\n\nAnother text.\n"})
     assert embed_pending(store, embedder, threading.Event()) == 1
@@ -78,7 +78,7 @@ def test_a_run_that_is_stopped_while_it_embeds_writes_nothing_more(state_dir: Pa
     fill(store, FILES)
     stop = threading.Event()
     assert embed_pending(store, Counting(stop_after=stop), stop) == 0
-    assert not any(store.vector_counts().values())
+    assert not any(store.search.vector_counts().values())
     store.close()
 
 

@@ -50,7 +50,7 @@ def test_a_search_that_was_voted_on_stays_in_the_log_when_others_leave_it(tmp_pa
         writer.put_events([event("old", "a.md::0"), event("older", "b.md::0")], 100)
         writer.put_vote(vote("old", "a.md::0", 1))
         assert writer.put_events([event(f"new-{n}", "c.md::0") for n in range(5)], 3) == 3
-    kept = [each.request_id for each in store.events()]
+    kept = [each.request_id for each in store.records.events()]
     own = own_judgements(store)
     store.close()
     assert kept == ["old", "new-2", "new-3", "new-4"]

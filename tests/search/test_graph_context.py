@@ -12,7 +12,7 @@ from .project import fill
 
 
 def first_rows(store: Store, *paths: str) -> list[ChunkRow]:
-    return [store.chunks_of(path)[0] for path in paths]
+    return [store.files.chunks_of(path)[0] for path in paths]
 
 
 def test_a_context_is_read_anew_once_the_index_changed(state_dir: Path) -> None:

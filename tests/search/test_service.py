@@ -234,7 +234,7 @@ def test_a_half_alone_can_be_asked_for(shop: Store) -> None:
     words = service(shop).search(SearchRequest("refund", mode="lexical"))
     assert all(result.scoring.vector_score is None for result in words.results)
     meaning = service(shop).search(SearchRequest("refund", mode="dense", limit=25))
-    assert len(meaning.results) == len([1 for path in FILES for _ in shop.chunks_of(path)])
+    assert len(meaning.results) == len([1 for path in FILES for _ in shop.files.chunks_of(path)])
 
 
 def test_stop_words_cost_nothing(shop: Store) -> None:
@@ -383,11 +383,11 @@ def test_what_went_between_ranking_and_showing_is_not_shown(shop: Store) -> None
             return getattr(shop, name)
 
         def chunks(self, numbers: Sequence[int]) -> object:
-            return {number: row for number, row in shop.chunks(numbers).items() if number != gone}
+            return {number: row for number, row in shop.files.chunks(numbers).items() if number != gone}
 
     gone = next(
         number
-        for number, row in shop.chunks(range(1, 1000)).items()
+        for number, row in shop.files.chunks(range(1, 1000)).items()
         if row.chunk.chunk_id == whole.results[0].chunk.chunk_id
     )
     left = SearchService(Forgetful(), Dummy, clock=lambda: NOW).search(SearchRequest("payment card"))  # type: ignore[arg-type]

@@ -132,8 +132,8 @@ def test_a_vote_in_a_search_is_kept_with_its_results_and_silences_the_request_fo
     assert "feedback_prompt" not in answer.json["metadata"]
     shown = [result["chunk"]["chunk_id"] for result in answer.json["results"]]
     store = open_store(gateway[0].root / ".contextive")
-    wait_until(lambda: bool(store.events("voted-1")), "the rows of the search")
-    rows = store.events("voted-1")
+    wait_until(lambda: bool(store.records.events("voted-1")), "the rows of the search")
+    rows = store.records.events("voted-1")
     store.close()
     assert [(row.rank, row.chunk_id) for row in rows] == list(enumerate(shown, 1))
     for row in rows:

@@ -63,7 +63,7 @@ def open_host(repository: Path) -> Iterator[OpenHost]:
 
 
 def profiles(host: Host) -> list[str]:
-    return [run.profile for run in host.services.get(Index).store.runs(100)]
+    return [run.profile for run in host.services.get(Index).store.records.runs(100)]
 
 
 def state_of(host: Host, job: Any = "ingest") -> JobState:
@@ -225,7 +225,7 @@ def test_a_real_server_keeps_its_schedule(tmp_path: Path) -> None:
     try:
         write_state(store, "ingest", JobState(time.time() - 7200, "success"))
         with station.serve(env={**HOURLY, "CONTEXTIVE_KNOWLEDGE__AUTO_INGEST": "false"}) as server:
-            wait_until(lambda: bool(store.runs(1, "scheduled")), "the scheduled run", 30.0)
+            wait_until(lambda: bool(store.records.runs(1, "scheduled")), "the scheduled run", 30.0)
             wait_until(lambda: read_state(store, "ingest").result == "success", "its record", 10.0)
             admin = server.web.as_bearer(ADMIN)
             wait_until(

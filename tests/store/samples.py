@@ -113,15 +113,15 @@ def remove(store: Store, *paths: str) -> None:
 
 def found_ids(store: Store, words: str, k: int = 50, where: ChunkFilter = EVERYTHING) -> list[str]:
     """Chunk ids for words, best first."""
-    hits = store.lexical(LexicalQuery(query_terms(words), identifiers(words)), k, where).hits
-    rows = store.chunks([hit.number for hit in hits])
+    hits = store.search.lexical(LexicalQuery(query_terms(words), identifiers(words)), k, where).hits
+    rows = store.files.chunks([hit.number for hit in hits])
     return [rows[hit.number].chunk.chunk_id for hit in hits]
 
 
 def near_ids(store: Store, vector: Vector, k: int = 50, where: ChunkFilter = EVERYTHING) -> list[str]:
     """Chunk ids for a vector, nearest first."""
-    hits = store.dense(MODEL, vector, k, where).hits
-    rows = store.chunks([hit.number for hit in hits])
+    hits = store.search.dense(MODEL, vector, k, where).hits
+    rows = store.files.chunks([hit.number for hit in hits])
     return [rows[hit.number].chunk.chunk_id for hit in hits]
 
 
@@ -133,7 +133,7 @@ def vector_of(text: str, dimensions: int = MODEL.dimensions) -> Vector:
 
 def embed(store: Store, limit: int = 10_000) -> None:
     """Give every chunk that lacks one a vector."""
-    pending = store.pending_vectors(MODEL, limit)
+    pending = store.search.pending_vectors(MODEL, limit)
     with store.transaction() as writer:
         writer.put_vectors(MODEL, [(item.number, item.digest, vector_of(item.text)) for item in pending])
 

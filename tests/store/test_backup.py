@@ -39,7 +39,7 @@ def test_an_archive_is_named_by_its_time_and_lies_with_the_backups(place: Place)
     assert made.manifest.counts == {
         "artifact": 2, "chunk": 3, "run": 1, "report": 1, "event": 1, "vote": 1, "audit": 1,
     }  # fmt: skip
-    entry = place.store().audit(1)[0]
+    entry = place.store().records.audit(1)[0]
     assert (entry.tool, entry.body["archive"]) == ("km-backup-trigger", made.path.name)
 
 
@@ -56,7 +56,7 @@ def test_it_holds_the_database_the_logs_and_the_digests_of_files_and_nothing_els
         listing = tar.extractfile("content.jsonl")
         assert listing is not None
         rows = [json.loads(line) for line in listing.read().splitlines()]
-    ledger = place.store().ledger()
+    ledger = place.store().files.ledger()
     assert {row["path"]: row["digest"] for row in rows} == {path: entry.digest for path, entry in ledger.items()}
     assert made.manifest.content_files == 2
     assert check_archive(made.path) == read_manifest(made.path) == made.manifest
@@ -195,7 +195,7 @@ def test_a_backup_made_while_others_write_is_of_one_moment(place: Place, tmp_pat
         restore_elsewhere(backup.path, target, place.backups)
         store = open_store(target)
         assert list(store.verify()) == []
-        audit = store.audit(1_000_000)
+        audit = store.records.audit(1_000_000)
         for worker in range(2):
             turns = [entry.body["turn"] for entry in audit if entry.caller == f"w{worker}"]
             assert turns == list(range(len(turns), 0, -1))
@@ -214,12 +214,12 @@ def test_a_backup_comes_back_in_an_empty_place_with_all_that_was_kept(place: Pla
     restored = restore_elsewhere(made.path, target, place.backups)
     assert restored.safety_copy is None
     before, after = place.store(), open_store(target)
-    assert after.runs(10) == before.runs(10)
-    assert after.votes() == before.votes()
-    assert after.events() == before.events()
-    assert after.reports("coverage", 5) == before.reports("coverage", 5)
-    assert [entry.tool for entry in after.audit(10)] == ["restore", "km-storetext"]
-    assert after.ledger() == before.ledger()
+    assert after.records.runs(10) == before.records.runs(10)
+    assert after.records.votes() == before.records.votes()
+    assert after.records.events() == before.records.events()
+    assert after.records.reports("coverage", 5) == before.records.reports("coverage", 5)
+    assert [entry.tool for entry in after.records.audit(10)] == ["restore", "km-storetext"]
+    assert after.files.ledger() == before.files.ledger()
     assert found_ids(after, "tide") == found_ids(before, "tide")
     assert list(after.verify()) == []
     assert (target / "audit" / "recipes.log").read_text(encoding="utf-8") == '{"recipe": "x"}\n'
@@ -251,15 +251,15 @@ def test_in_place_there_is_a_safety_copy_first_and_readers_go_on(place: Place) -
     assert found_ids(reader, "backup") == ["docs/late.md::0"]
     restored = restore_backup(made.path, place.backups, force=True)
     assert restored.safety_copy is not None
-    assert reader.artifact("docs/late.md") is None
+    assert reader.files.artifact("docs/late.md") is None
     assert found_ids(reader, "backup") == []
     assert found_ids(reader, "tide") == found_ids(place.store(), "tide") != []
     assert list(reader.verify()) == []
     put(reader, parsed("docs/later.md", ["written to what was restored"]))
-    assert place.store().artifact("docs/later.md") is not None
+    assert place.store().files.artifact("docs/later.md") is not None
     again = restore_backup(restored.safety_copy.path, place.backups, force=True)
     assert again.manifest.counts["artifact"] == 3
-    assert reader.artifact("docs/late.md") is not None
+    assert reader.files.artifact("docs/late.md") is not None
     assert list(reader.verify()) == []
     reader.close()
 
@@ -303,7 +303,7 @@ def test_a_damaged_index_is_replaced_and_the_old_file_renamed(place: Place) -> N
     restore_backup(made.path, place.backups, force=True)
     place.close()
     store = place.store()
-    assert len(store.votes()) == 1
+    assert len(store.records.votes()) == 1
     assert list(store.verify()) == []
     assert len(list(place.state.glob("index.db.damaged-*"))) == 1
 

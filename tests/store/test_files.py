@@ -29,39 +29,39 @@ def test_a_file_comes_back_as_it_was_put(store: Store) -> None:
         git=git(12.5),
     )
     put(store, what)
-    row = store.artifact(path)
+    row = store.files.artifact(path)
     assert row is not None
     assert (row.artifact, row.chunk_count, row.symbol_count) == (what.artifact, 1, 1)
     assert row.last_seen > 0
-    (held,) = store.chunks_of(path)
+    (held,) = store.files.chunks_of(path)
     assert held.chunk == what.chunks[0]
     assert held.artifact == what.artifact
     assert held.symbols == what.symbols
-    assert store.chunks_by_id([held.chunk.chunk_id, "nothing::0"]) == {held.chunk.chunk_id: held}
-    assert store.chunks([held.number, held.number + 1]) == {held.number: held}
+    assert store.files.chunks_by_id([held.chunk.chunk_id, "nothing::0"]) == {held.chunk.chunk_id: held}
+    assert store.files.chunks([held.number, held.number + 1]) == {held.number: held}
 
 
 def test_a_chunk_that_is_asked_for_twice_comes_once_and_with_the_newest_facts(store: Store) -> None:
     put(store, parsed("a.md", ["one", "two"], subsystem="Old"))
-    numbers = [row.number for row in store.chunks_of("a.md")]
-    assert list(store.chunks([*numbers[::-1], *numbers])) == numbers[::-1]
+    numbers = [row.number for row in store.files.chunks_of("a.md")]
+    assert list(store.files.chunks([*numbers[::-1], *numbers])) == numbers[::-1]
     put(store, parsed("a.md", ["one", "two"], subsystem="New"))
-    assert {row.artifact.subsystem for row in store.chunks(numbers).values()} == {"New"}
+    assert {row.artifact.subsystem for row in store.files.chunks(numbers).values()} == {"New"}
 
 
 def test_artifacts_are_listed_by_path(store: Store) -> None:
     put(store, parsed("b"), parsed("a/z"), parsed("a.md"))
-    assert [row.artifact.path for row in store.artifacts()] == ["a.md", "a/z", "b"]
-    assert store.artifact("c") is None
+    assert [row.artifact.path for row in store.files.artifacts()] == ["a.md", "a/z", "b"]
+    assert store.files.artifact("c") is None
 
 
 def test_some_artifacts_are_listed_and_all_are_counted(store: Store) -> None:
     put(store, *(parsed(f"{number}.md", ["text"] * (number % 3)) for number in range(9)))
-    assert [row.artifact.path for row in store.artifacts(limit=2)] == ["0.md", "1.md"]
-    assert [row.artifact.path for row in store.artifacts(limit=2, without_chunks=True)] == ["0.md", "3.md"]
-    assert [row.artifact.path for row in store.artifacts(without_chunks=True)] == ["0.md", "3.md", "6.md"]
-    kind = next(store.artifacts()).artifact.artifact_type
-    assert store.totals() == {kind: Totals(files=9, chunks=9)}
+    assert [row.artifact.path for row in store.files.artifacts(limit=2)] == ["0.md", "1.md"]
+    assert [row.artifact.path for row in store.files.artifacts(limit=2, without_chunks=True)] == ["0.md", "3.md"]
+    assert [row.artifact.path for row in store.files.artifacts(without_chunks=True)] == ["0.md", "3.md", "6.md"]
+    kind = next(store.files.artifacts()).artifact.artifact_type
+    assert store.files.totals() == {kind: Totals(files=9, chunks=9)}
 
 
 def test_the_ledger_remembers_every_number_exactly(store: Store) -> None:
@@ -73,33 +73,33 @@ def test_the_ledger_remembers_every_number_exactly(store: Store) -> None:
         "parser": "p7",
     }
     put(store, parsed("a"), **facts)
-    assert store.ledger() == {"a": entry("a", **facts)}
+    assert store.files.ledger() == {"a": entry("a", **facts)}
 
 
 def test_chunks_come_in_their_order(store: Store) -> None:
     put(store, parsed("a", [f"text {number}" for number in range(12)]))
-    assert [row.chunk.sequence for row in store.chunks_of("a")] == list(range(12))
-    assert store.chunks_of("b") == ()
+    assert [row.chunk.sequence for row in store.files.chunks_of("a")] == list(range(12))
+    assert store.files.chunks_of("b") == ()
 
 
 def test_an_unchanged_chunk_keeps_its_number_and_vector_and_a_changed_one_does_not(store: Store) -> None:
     put(store, parsed("a", ["same", "old"]))
     embed(store)
-    before = {row.chunk.sequence: row.number for row in store.chunks_of("a")}
+    before = {row.chunk.sequence: row.number for row in store.files.chunks_of("a")}
     put(store, parsed("a", ["same", "new", "more"]))
-    after = {row.chunk.sequence: row.number for row in store.chunks_of("a")}
+    after = {row.chunk.sequence: row.number for row in store.files.chunks_of("a")}
     assert after[0] == before[0]
     assert before[1] not in after.values()
-    assert list(store.vector_counts().values()) == [1]
+    assert list(store.search.vector_counts().values()) == [1]
 
 
 def test_lines_tags_and_symbols_of_an_unchanged_chunk_are_renewed(store: Store) -> None:
     first = chunk("a", 0, "text", line_start=1, line_end=2, tags=("x",), symbols=("a::f",))
     put(store, parsed("a", chunks=[first], symbols=[symbol("a", "f", 1)]))
-    (before,) = store.chunks_of("a")
+    (before,) = store.files.chunks_of("a")
     second = dataclasses.replace(first, line_start=11, line_end=12, tags=("y",), symbols=("a::g", "a::f"))
     put(store, parsed("a", chunks=[second], symbols=[symbol("a", "f", 12), symbol("a", "g", 11)]))
-    (after,) = store.chunks_of("a")
+    (after,) = store.files.chunks_of("a")
     assert after.number == before.number
     assert after.chunk == second
     assert [item.line_start for item in after.symbols] == [11, 12]
@@ -112,14 +112,14 @@ def test_a_removed_file_leaves_nothing(store: Store) -> None:
     put(store, what)
     embed(store)
     remove(store, "a")
-    assert store.artifact("a") is None
-    assert store.ledger() == {}
-    assert list(store.symbols()) == []
-    assert store.references("a") == ()
-    assert store.paths_referring_to(["g"]) == set()
-    assert store.vector_counts() == {}
-    assert store.node("SourceFile:a") is None
-    assert store.node("Subsystem:only here") is None
+    assert store.files.artifact("a") is None
+    assert store.files.ledger() == {}
+    assert list(store.files.symbols()) == []
+    assert store.files.references("a") == ()
+    assert store.files.paths_referring_to(["g"]) == set()
+    assert store.search.vector_counts() == {}
+    assert store.graph.node("SourceFile:a") is None
+    assert store.graph.node("Subsystem:only here") is None
     assert list(store.verify()) == []
 
 
@@ -131,23 +131,23 @@ def test_removing_what_is_not_there_changes_nothing(store: Store) -> None:
 
 def test_touching_renews_ledger_git_facts_and_the_node(store: Store) -> None:
     put(store, parsed("a", ["text"], git=git(1.0)))
-    number = store.chunks_of("a")[0].number
+    number = store.files.chunks_of("a")[0].number
     with store.transaction() as writer:
         writer.touch_artifact(entry("a", modified_ns=99), git(2.0, "beef"))
-    row, node = store.artifact("a"), store.node("SourceFile:a")
+    row, node = store.files.artifact("a"), store.graph.node("SourceFile:a")
     assert row is not None
     assert node is not None
     assert row.artifact.git == git(2.0, "beef")
-    assert store.ledger()["a"].modified_ns == 99
+    assert store.files.ledger()["a"].modified_ns == 99
     assert (node.properties["git_commit"], node.properties["git_timestamp"]) == ("beef", 2.0)
     assert node.properties["path"] == "a"
-    assert store.chunks_of("a")[0].number == number
+    assert store.files.chunks_of("a")[0].number == number
 
 
 def test_touching_a_file_that_is_not_indexed_does_nothing(store: Store) -> None:
     with store.transaction() as writer:
         writer.touch_artifact(entry("a"), None)
-    assert store.ledger() == {}
+    assert store.files.ledger() == {}
 
 
 def test_symbols_are_listed_by_path_and_line(store: Store) -> None:
@@ -156,10 +156,10 @@ def test_symbols_are_listed_by_path_and_line(store: Store) -> None:
         parsed("b", symbols=[symbol("b", "late", 9), symbol("b", "early", 1)]),
         parsed("a", symbols=[symbol("a", "x")]),
     )
-    assert [(path, item.name) for path, item in store.symbols()] == [("a", "x"), ("b", "early"), ("b", "late")]
-    assert [item.name for _, item in store.symbols("b")] == ["early", "late"]
-    assert store.symbol("b::late") == symbol("b", "late", 9)
-    assert store.symbol("b::later") is None
+    assert [(path, item.name) for path, item in store.files.symbols()] == [("a", "x"), ("b", "early"), ("b", "late")]
+    assert [item.name for _, item in store.files.symbols("b")] == ["early", "late"]
+    assert store.files.symbol("b::late") == symbol("b", "late", 9)
+    assert store.files.symbol("b::later") is None
 
 
 def test_symbols_are_found_by_their_bare_name_with_regard_to_case(store: Store) -> None:
@@ -168,8 +168,8 @@ def test_symbols_are_found_by_their_bare_name_with_regard_to_case(store: Store) 
         parsed("a", symbols=[symbol("a", "Foo.run"), symbol("a", "Run")]),
         parsed("b", symbols=[symbol("b", "run")]),
     )
-    assert [item.id for _, item in store.symbols_named(["run", "nothing"])] == ["a::Foo.run", "b::run"]
-    assert list(store.symbols_named([])) == []
+    assert [item.id for _, item in store.files.symbols_named(["run", "nothing"])] == ["a::Foo.run", "b::run"]
+    assert list(store.files.symbols_named([])) == []
 
 
 def test_references_come_back_in_their_order_and_are_found_by_their_last_part(store: Store) -> None:
@@ -180,15 +180,15 @@ def test_references_come_back_in_their_order_and_are_found_by_their_last_part(st
         Reference("mention", "run", 3),
     ]
     put(store, parsed("a", references=uses), parsed("b", references=[Reference("call", "run", 1)]), parsed("c"))
-    assert store.references("a") == tuple(uses)
-    assert store.references("c") == ()
-    assert store.paths_referring_to(["run"]) == {"a", "b"}
-    assert store.paths_referring_to(["mod"]) == {"a"}
-    assert store.paths_referring_to(["md", "nothing"]) == {"a"}
+    assert store.files.references("a") == tuple(uses)
+    assert store.files.references("c") == ()
+    assert store.files.paths_referring_to(["run"]) == {"a", "b"}
+    assert store.files.paths_referring_to(["mod"]) == {"a"}
+    assert store.files.paths_referring_to(["md", "nothing"]) == {"a"}
     put(store, parsed("a", references=uses[:1]))
-    assert store.paths_referring_to(["run"]) == {"b"}
+    assert store.files.paths_referring_to(["run"]) == {"b"}
     put(store, parsed("a"))
-    assert store.references("a") == ()
+    assert store.files.references("a") == ()
 
 
 def test_a_transaction_that_fails_leaves_no_trace(store: Store) -> None:
@@ -205,7 +205,7 @@ def test_a_transaction_that_fails_leaves_no_trace(store: Store) -> None:
     with pytest.raises(ZeroDivisionError):
         fail_half_way()
     assert store.generation() == before
-    assert [row.artifact.path for row in store.artifacts()] == ["a"]
+    assert [row.artifact.path for row in store.files.artifacts()] == ["a"]
     assert list(store.verify()) == []
 
 
@@ -216,16 +216,16 @@ def test_clearing_forgets_what_files_can_give_again_and_nothing_else(store: Stor
 
     put(store, parsed("a", ["text"], symbols=[symbol("a", "f")]))
     embed(store)
-    number = store.chunks_of("a")[0].number
+    number = store.files.chunks_of("a")[0].number
     with store.transaction() as writer:
         writer.put_audit(AuditEntry(1.0, "me", "tool", {}))
         writer.put_state("repo_head", "abc")
         writer.clear_derived()
     other = store_factory()
-    assert list(other.artifacts()) == []
-    assert other.node("SourceFile:a") is None
+    assert list(other.files.artifacts()) == []
+    assert other.graph.node("SourceFile:a") is None
     assert other.state("repo_head") is None
-    assert len(other.audit(10)) == 1
+    assert len(other.records.audit(10)) == 1
     put(store, parsed("a", ["text"]))
-    assert store.chunks_of("a")[0].number > number, "a number is never given twice"
+    assert store.files.chunks_of("a")[0].number > number, "a number is never given twice"
     assert list(store.verify()) == []

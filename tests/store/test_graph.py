@@ -28,8 +28,8 @@ def test_a_layer_takes_the_place_of_the_one_before_and_says_whether_it_differs(s
     assert not state(store, "@a", notes("x", "y"), [link("x", "y")])
     assert store.generation() == before
     assert state(store, "@a", notes("x"))
-    assert store.node("Note:y") is None
-    assert store.expand(["Note:x"], [], "both", 10) == ()
+    assert store.graph.node("Note:y") is None
+    assert store.graph.expand(["Note:x"], [], "both", 10) == ()
     assert not state(store, "@never", [])
 
 
@@ -39,10 +39,10 @@ def test_what_several_owners_state_stays_until_the_last_one_is_gone(store: Store
     state(store, "@a", notes("x", "y"), [link("x", "y")])
     state(store, "@b", notes("x", "y"), [link("x", "y")])
     state(store, "@a", [])
-    assert store.expand(["Note:x"], [], "outgoing", 10) == (link("x", "y"),)
-    assert store.degree("Note:x") == {"LINKS_TO": 1}
+    assert store.graph.expand(["Note:x"], [], "outgoing", 10) == (link("x", "y"),)
+    assert store.graph.degree("Note:x") == {"LINKS_TO": 1}
     state(store, "@b", [])
-    assert store.node("Note:x") is None
+    assert store.graph.node("Note:x") is None
     assert list(store.verify()) == []
 
 
@@ -50,18 +50,18 @@ def test_for_each_property_the_smallest_owner_decides_and_files_come_before_laye
     with store.transaction() as writer:
         writer.put_layer("@b", Layer((Node("Subsystem", "s", {"x": "b", "y": "b", "only": [1, True]}),)))
         writer.put_layer("@a", Layer((Node("Subsystem", "s", {"x": "a", "z": None}),)))
-    node = store.node("Subsystem:s")
+    node = store.graph.node("Subsystem:s")
     assert node is not None
     assert node.properties == {"x": "a", "y": "b", "z": None, "only": [1, True]}
     what = parsed("zzz")
     with store.transaction() as writer:
         writer.put_artifact(what, entry("zzz"), Layer((Node("Subsystem", "s", {"x": "file"}),)))
-    node = store.node("Subsystem:s")
+    node = store.graph.node("Subsystem:s")
     assert node is not None
     assert node.properties["x"] == "file"
     remove(store, "zzz")
     state(store, "@a", [])
-    node = store.node("Subsystem:s")
+    node = store.graph.node("Subsystem:s")
     assert node is not None
     assert node.properties == {"x": "b", "y": "b", "only": [1, True]}
 
@@ -70,7 +70,7 @@ def test_when_the_owner_that_decided_is_gone_the_next_one_decides(store: Store) 
     for name, value in (("@a", 1), ("@b", 2), ("@c", 1)):
         state(store, name, [Node("Note", "n", {"p": value})])
     state(store, "@a", [])
-    node = store.node("Note:n")
+    node = store.graph.node("Note:n")
     assert node is not None
     assert node.properties == {"p": 2}
 
@@ -78,14 +78,14 @@ def test_when_the_owner_that_decided_is_gone_the_next_one_decides(store: Store) 
 def test_an_edge_waits_unseen_until_both_its_ends_are_stated(store: Store) -> None:
     state(store, "links:a", [], [link("x", "y")])
     state(store, "@x", notes("x"))
-    assert store.expand(["Note:x"], [], "both", 10) == ()
+    assert store.graph.expand(["Note:x"], [], "both", 10) == ()
     assert [item.subject for item in store.verify()] == ["edge"]
     state(store, "@y", notes("y"))
-    assert store.expand(["Note:y"], [], "incoming", 10) == (link("x", "y"),)
+    assert store.graph.expand(["Note:y"], [], "incoming", 10) == (link("x", "y"),)
     state(store, "@y", [])
-    assert store.degree("Note:x") == {}
+    assert store.graph.degree("Note:x") == {}
     state(store, "@y", notes("y"))
-    assert store.degree("Note:x") == {"LINKS_TO": 1}
+    assert store.graph.degree("Note:x") == {"LINKS_TO": 1}
     assert list(store.verify()) == []
 
 
@@ -93,17 +93,17 @@ def test_removing_a_file_takes_its_links_away(store: Store) -> None:
     put(store, parsed("a"), parsed("b"))
     edge = Edge("SourceFile:a", "IMPORTS", "SourceFile:b")
     state(store, "links:a", [], [edge])
-    assert store.expand(["SourceFile:b"], ["IMPORTS"], "incoming", 5) == (edge,)
+    assert store.graph.expand(["SourceFile:b"], ["IMPORTS"], "incoming", 5) == (edge,)
     remove(store, "a")
     put(store, parsed("a"))
-    assert store.expand(["SourceFile:b"], ["IMPORTS"], "incoming", 5) == ()
+    assert store.graph.expand(["SourceFile:b"], ["IMPORTS"], "incoming", 5) == ()
 
 
 def test_a_file_and_a_layer_of_one_name_are_two_owners(store: Store) -> None:
     put(store, parsed("@types"))
     state(store, "@types", notes("x"))
     remove(store, "@types")
-    assert store.node("Note:x") is not None
+    assert store.graph.node("Note:x") is not None
 
 
 def test_edges_are_given_by_type_and_direction_up_to_a_limit_for_each_node(store: Store) -> None:
@@ -111,32 +111,32 @@ def test_edges_are_given_by_type_and_direction_up_to_a_limit_for_each_node(store
     edges = [link("hub", f"n{number:02}") for number in range(20)]
     edges += [Edge("Note:hub", "PART_OF", "Note:other"), link("n03", "hub"), link("hub", "hub")]
     state(store, "@a", nodes, edges)
-    outgoing = store.expand(["Note:hub"], [], "outgoing", 4)
+    outgoing = store.graph.expand(["Note:hub"], [], "outgoing", 4)
     assert outgoing == (link("hub", "hub"), link("hub", "n00"), link("hub", "n01"), link("hub", "n02"))
-    assert store.expand(["Note:hub"], ["PART_OF"], "outgoing", 4) == (Edge("Note:hub", "PART_OF", "Note:other"),)
-    assert store.expand(["Note:hub"], ["CITES"], "both", 4) == ()
-    assert store.expand(["Note:hub"], [], "incoming", 9) == (link("hub", "hub"), link("n03", "hub"))
-    assert len(store.expand(["Note:hub", "Note:n03", "Note:none", "Odd"], [], "both", 100)) == 23
-    assert store.expand([], [], "both", 5) == ()
-    assert store.expand(["Note:hub"], [], "both", 0) == ()
-    assert store.degree("Note:hub") == {"LINKS_TO": 22, "PART_OF": 1}
-    assert store.degree("Note:hub", "outgoing") == {"LINKS_TO": 21, "PART_OF": 1}
-    assert store.degree("Note:hub", "incoming") == {"LINKS_TO": 2}
-    assert store.degree("Note:none") == {}
+    assert store.graph.expand(["Note:hub"], ["PART_OF"], "outgoing", 4) == (Edge("Note:hub", "PART_OF", "Note:other"),)
+    assert store.graph.expand(["Note:hub"], ["CITES"], "both", 4) == ()
+    assert store.graph.expand(["Note:hub"], [], "incoming", 9) == (link("hub", "hub"), link("n03", "hub"))
+    assert len(store.graph.expand(["Note:hub", "Note:n03", "Note:none", "Odd"], [], "both", 100)) == 23
+    assert store.graph.expand([], [], "both", 5) == ()
+    assert store.graph.expand(["Note:hub"], [], "both", 0) == ()
+    assert store.graph.degree("Note:hub") == {"LINKS_TO": 22, "PART_OF": 1}
+    assert store.graph.degree("Note:hub", "outgoing") == {"LINKS_TO": 21, "PART_OF": 1}
+    assert store.graph.degree("Note:hub", "incoming") == {"LINKS_TO": 2}
+    assert store.graph.degree("Note:none") == {}
 
 
 def test_nodes_are_listed_by_key_page_by_page(store: Store) -> None:
     state(store, "@a", [*notes("b", "B", "a", "é", "c"), Node("Section", "a")])
-    first = store.nodes_labelled("Note", None, 2)
+    first = store.graph.nodes_labelled("Note", None, 2)
     assert [node.key for node in first] == ["B", "a"]
-    assert [node.key for node in store.nodes_labelled("Note", "a", 10)] == ["b", "c", "é"]
-    assert store.nodes_labelled("Nothing", None, 10) == ()
+    assert [node.key for node in store.graph.nodes_labelled("Note", "a", 10)] == ["b", "c", "é"]
+    assert store.graph.nodes_labelled("Nothing", None, 10) == ()
 
 
 def test_keys_are_found_without_regard_to_case(store: Store) -> None:
     state(store, "@a", [*notes("Straße", "STRASSE", "other"), Node("Section", "strasse")])
-    assert {node.key for node in store.nodes_keyed("Note", "strasse")} == {"Straße", "STRASSE"}
-    assert store.nodes_keyed("Note", "street") == ()
+    assert {node.key for node in store.graph.nodes_keyed("Note", "strasse")} == {"Straße", "STRASSE"}
+    assert store.graph.nodes_keyed("Note", "street") == ()
 
 
 def test_nodes_are_found_by_part_of_key_or_name_in_the_order_of_labels(store: Store) -> None:
@@ -148,31 +148,31 @@ def test_nodes_are_found_by_part_of_key_or_name_in_the_order_of_labels(store: St
         Node("Note", "100%"),
     ]
     state(store, "@a", nodes)
-    assert [node.key for node in store.find_nodes("gRaPh", ["Section", "Note"], 10)] == [
+    assert [node.key for node in store.graph.find_nodes("gRaPh", ["Section", "Note"], 10)] == [
         "graph/1",
         "alpha",
         "zeta-Graph",
     ]
-    assert [node.key for node in store.find_nodes("graph", ["Note", "Section"], 2)] == ["alpha", "zeta-Graph"]
-    assert [node.key for node in store.find_nodes("ÜBER", ["Requirement"], 2)] == ["Überblick"]
-    assert [node.key for node in store.find_nodes("0%", ["Note"], 5)] == ["100%"]
-    assert store.find_nodes("_", ["Note"], 5) == ()
+    assert [node.key for node in store.graph.find_nodes("graph", ["Note", "Section"], 2)] == ["alpha", "zeta-Graph"]
+    assert [node.key for node in store.graph.find_nodes("ÜBER", ["Requirement"], 2)] == ["Überblick"]
+    assert [node.key for node in store.graph.find_nodes("0%", ["Note"], 5)] == ["100%"]
+    assert store.graph.find_nodes("_", ["Note"], 5) == ()
     state(store, "@a", [Node("Note", "alpha", {"name": "Renamed"})])
-    assert store.find_nodes("graph", ["Note"], 5) == ()
+    assert store.graph.find_nodes("graph", ["Note"], 5) == ()
 
 
 def test_unconnected_nodes_are_those_without_edges_of_the_given_types(store: Store) -> None:
     state(store, "@a", notes("a", "b", "c", "d"), [link("a", "b"), Edge("Note:c", "PART_OF", "Note:d")])
-    assert [node.key for node in store.unconnected("Note", ["LINKS_TO"], None, 10)] == ["c", "d"]
-    assert [node.key for node in store.unconnected("Note", ["LINKS_TO"], "c", 10)] == ["d"]
-    assert [node.key for node in store.unconnected("Note", ["PART_OF"], None, 1)] == ["a"]
-    assert store.unconnected("Note", [], None, 5) == ()
+    assert [node.key for node in store.graph.unconnected("Note", ["LINKS_TO"], None, 10)] == ["c", "d"]
+    assert [node.key for node in store.graph.unconnected("Note", ["LINKS_TO"], "c", 10)] == ["d"]
+    assert [node.key for node in store.graph.unconnected("Note", ["PART_OF"], None, 1)] == ["a"]
+    assert store.graph.unconnected("Note", [], None, 5) == ()
 
 
 def test_many_nodes_are_given_at_once(store: Store) -> None:
     state(store, "@a", notes(*(f"n{number}" for number in range(300))))
     wanted = [f"Note:n{number}" for number in range(0, 600, 2)]
-    found = store.nodes([*wanted, "without label", "Note:"])
+    found = store.graph.nodes([*wanted, "without label", "Note:"])
     assert set(found) == {node_id for node_id in wanted if int(node_id[6:]) < 300}
 
 
@@ -182,9 +182,9 @@ def test_nodes_come_with_the_edges_that_expanding_them_gives(store: Store) -> No
     state(store, "@a", [Node("Note", key, {"title": key.upper()}) for key in keys], edges)
     asked = ["Note:n00", "Note:n07", "Note:none", "Symbol:none"]
     for limit in (3, 100):
-        nodes, found = store.nodes_with_edges(asked, ["LINKS_TO"], limit)
-        assert nodes == store.nodes(asked)
-        assert found == store.expand(asked, ["LINKS_TO"], "both", limit)
+        nodes, found = store.graph.nodes_with_edges(asked, ["LINKS_TO"], limit)
+        assert nodes == store.graph.nodes(asked)
+        assert found == store.graph.expand(asked, ["LINKS_TO"], "both", limit)
 
 
 def test_steps_are_the_same_edges_by_number_whoever_states_them(store: Store) -> None:
@@ -193,16 +193,16 @@ def test_steps_are_the_same_edges_by_number_whoever_states_them(store: Store) ->
     state(store, "@a", notes(*keys), edges)
     state(store, "@b", notes(*keys), edges[::2])
     with store.snapshot():
-        numbers = {f"Note:{key}": store.node_number(f"Note:{key}") for key in keys}
-        nodes = store.nodes_numbered(number for number in numbers.values() if number is not None)
+        numbers = {f"Note:{key}": store.graph.node_number(f"Note:{key}") for key in keys}
+        nodes = store.graph.nodes_numbered(number for number in numbers.values() if number is not None)
         ids = {number: node.id for number, node in nodes.items()}
         assert ids == {number: node_id for node_id, number in numbers.items()}
         for limit in (3, 100):
             for frontier in (["Note:n00"], ["Note:n01", "Note:n09"]):
                 asked = [number for node_id in frontier if (number := numbers[node_id]) is not None]
-                steps = store.steps(asked, ["LINKS_TO"], limit)
+                steps = store.graph.steps(asked, ["LINKS_TO"], limit)
                 walked = {(ids[near], steps.types[kind], ids[far]) for near, kind, far in steps.outgoing}
                 walked |= {(ids[far], steps.types[kind], ids[near]) for near, kind, far in steps.incoming}
-                expanded = store.expand(frontier, ["LINKS_TO"], "both", limit)
+                expanded = store.graph.expand(frontier, ["LINKS_TO"], "both", limit)
                 assert walked == {(edge.source, edge.type, edge.target) for edge in expanded}
-        assert store.node_number("Note:none") is None
+        assert store.graph.node_number("Note:none") is None

@@ -118,12 +118,16 @@ HOSTILE: dict[str, Callable[[list[tuple[tarfile.TarInfo, bytes]]], object]] = {
 def test_an_archive_that_was_tampered_with_changes_nothing(place: Place, tmp_path: Path, kind: str) -> None:
     good = place.backups.create()
     bad = rewritten(good.path, tmp_path / "bad.tgz", HOSTILE[kind])
-    before = (place.store().generation(), place.store().ledger(), sorted(p.name for p in tmp_path.iterdir()))
+    before = (place.store().generation(), place.store().files.ledger(), sorted(p.name for p in tmp_path.iterdir()))
     with pytest.raises((BadArchive, TooLarge)):
         check_archive(bad)
     with pytest.raises((BadArchive, TooLarge)):
         restore_backup(bad, place.backups, force=True)
-    assert (place.store().generation(), place.store().ledger(), sorted(p.name for p in tmp_path.iterdir())) == before
+    assert (
+        place.store().generation(),
+        place.store().files.ledger(),
+        sorted(p.name for p in tmp_path.iterdir()),
+    ) == before
     assert [path.name for path in (place.state / "backups").iterdir()] == ["archives"]
 
 
@@ -210,11 +214,11 @@ def test_a_database_that_is_not_ours_is_not_restored(place: Place, tmp_path: Pat
     check_archive(bad)
     with pytest.raises(ContextiveError):
         restore_backup(bad, place.backups, force=True)
-    assert len(place.store().votes()) == 1
+    assert len(place.store().records.votes()) == 1
 
 
 def test_a_file_that_is_no_database_is_not_restored(place: Place, tmp_path: Path) -> None:
     bad = rewritten(place.backups.create().path, tmp_path / "bad.tgz", replace_database(b"x" * 10_000))
     with pytest.raises(InvalidRequest):
         restore_backup(bad, place.backups, force=True)
-    assert len(place.store().votes()) == 1
+    assert len(place.store().records.votes()) == 1

@@ -147,7 +147,7 @@ def test_what_owners_say_of_one_node_is_merged_whatever_the_order(store: Store) 
                 layer = Layer() if properties is None else Layer((Node("Note", key, properties),))
                 writer.put_layer(f"@{key}{owner}", layer)
                 model.layers[1, owner] = layer
-        found = {node.key: sorted(node.properties.items()) for node in store.nodes([f"Note:{key}"]).values()}
+        found = {node.key: sorted(node.properties.items()) for node in store.graph.nodes([f"Note:{key}"]).values()}
         expected = {node_id[5:]: sorted(stated.items()) for node_id, stated in model.nodes().items()}
         # Compared as text, because to Python 1 and True are equal.
         assert repr(found) == repr(expected)
@@ -156,29 +156,29 @@ def test_what_owners_say_of_one_node_is_merged_whatever_the_order(store: Store) 
 
 
 def _compare_rows(store: Store, model: ModelStore) -> None:
-    assert dict(store.ledger()) == model.ledger
-    assert {row.artifact.path: row.artifact for row in store.artifacts()} == {
+    assert dict(store.files.ledger()) == model.ledger
+    assert {row.artifact.path: row.artifact for row in store.files.artifacts()} == {
         path: what.artifact for path, what in model.files.items()
     }
     for path, what in model.files.items():
-        rows = store.chunks_of(path)
+        rows = store.files.chunks_of(path)
         assert tuple(row.chunk for row in rows) == what.chunks
-        assert {item.id: item for _, item in store.symbols(path)} == {item.id: item for item in what.symbols}
-        assert store.references(path) == what.references
+        assert {item.id: item for _, item in store.files.symbols(path)} == {item.id: item for item in what.symbols}
+        assert store.files.references(path) == what.references
     referring = {p for p, what in model.files.items() if any(r.name in ("m.f", "f") for r in what.references)}
-    assert store.paths_referring_to(["f"]) == referring
+    assert store.files.paths_referring_to(["f"]) == referring
 
 
 def _compare_graph(store: Store, model: ModelStore) -> None:
     nodes, edges = model.nodes(), model.edges()
-    assert {key: node.properties for key, node in store.nodes([*nodes, "Note:nobody"]).items()} == nodes
+    assert {key: node.properties for key, node in store.graph.nodes([*nodes, "Note:nobody"]).items()} == nodes
     for label in ("SourceFile", "Subsystem", "Note", "Chunk", "Symbol"):
         expected = sorted(key.partition(":")[2] for key in nodes if key.startswith(f"{label}:"))
-        assert [node.key for node in store.nodes_labelled(label, None, 1000)] == expected
-    assert list(store.expand(list(nodes), [], "outgoing", 1000)) == edges
-    assert list(store.expand(list(nodes), [], "incoming", 1000)) == edges
+        assert [node.key for node in store.graph.nodes_labelled(label, None, 1000)] == expected
+    assert list(store.graph.expand(list(nodes), [], "outgoing", 1000)) == edges
+    assert list(store.graph.expand(list(nodes), [], "incoming", 1000)) == edges
     for key in nodes:
-        assert sum(store.degree(key).values()) == sum(key in (edge.source, edge.target) for edge in edges)
+        assert sum(store.graph.degree(key).values()) == sum(key in (edge.source, edge.target) for edge in edges)
 
 
 def _compare_search(store: Store, model: ModelStore) -> None:
@@ -194,12 +194,12 @@ def _compare_search(store: Store, model: ModelStore) -> None:
     nearest = {
         key: float(vector_of(texts[key]) @ query / np.linalg.norm(vector_of(texts[key]))) for key in model.vectors
     }
-    found = store.dense(MODEL, vector_of("q"), 100, EVERYTHING).hits
+    found = store.search.dense(MODEL, vector_of("q"), 100, EVERYTHING).hits
     assert [hit.score for hit in found] == pytest.approx(sorted(nearest.values(), reverse=True), abs=2e-3)
 
 
 def _found(store: Store, word: str, where: ChunkFilter) -> set[str]:
-    hits = store.lexical(LexicalQuery((word,)), 1000, where).hits
-    rows = store.chunks([hit.number for hit in hits])
+    hits = store.search.lexical(LexicalQuery((word,)), 1000, where).hits
+    rows = store.files.chunks([hit.number for hit in hits])
     assert len(rows) == len(hits)
     return {row.chunk.chunk_id for row in rows.values()}

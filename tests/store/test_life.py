@@ -58,10 +58,10 @@ def test_small_facts_are_remembered_and_forgotten(store: Store, store_factory: S
 def test_an_index_is_there_again_when_it_is_opened_again(store_factory: StoreFactory) -> None:
     first = store_factory()
     put(first, parsed("a", ["text"]))
-    seen = (first.generation(), first.chunks_of("a"))
+    seen = (first.generation(), first.files.chunks_of("a"))
     first.close()
     second = store_factory()
-    assert (second.generation(), second.chunks_of("a")) == seen
+    assert (second.generation(), second.files.chunks_of("a")) == seen
 
 
 def test_one_at_a_time_holds_the_lease(store: Store, store_factory: StoreFactory) -> None:
@@ -106,8 +106,8 @@ def test_threads_read_and_write_at_once(store: Store) -> None:
         try:
             for turn in range(6):
                 put(store, parsed(f"f{number}-{turn}", [f"word{number} turn{turn}"]))
-                assert store.artifact(f"f{number}-{turn}") is not None
-                list(store.artifacts())
+                assert store.files.artifact(f"f{number}-{turn}") is not None
+                list(store.files.artifacts())
         except BaseException as fault:
             faults.append(fault)
 
@@ -117,7 +117,7 @@ def test_threads_read_and_write_at_once(store: Store) -> None:
     for thread in threads:
         thread.join(60)
     assert faults == []
-    assert len(store.ledger()) == 36
+    assert len(store.files.ledger()) == 36
     assert list(store.verify()) == []
 
 
@@ -126,9 +126,9 @@ def test_a_reader_sees_nothing_of_an_open_transaction(store: Store, store_factor
     what = parsed("a", ["text"])
     with store.transaction() as writer:
         writer.put_artifact(what, entry("a"), file_layer(what))
-        assert other.artifact("a") is None
-        assert store.artifact("a") is None
-    assert other.artifact("a") is not None
+        assert other.files.artifact("a") is None
+        assert store.files.artifact("a") is None
+    assert other.files.artifact("a") is not None
 
 
 def test_health_counts_what_there_is(store: Store) -> None:

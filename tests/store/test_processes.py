@@ -47,9 +47,9 @@ def test_writers_and_readers_of_many_processes_never_meet_a_lock(kind: str, tmp_
         finish(job)
     store = OPENERS[kind](tmp_path)
     try:
-        assert len(store.ledger()) == len(store.audit(1000)) == 4 * TURNS
+        assert len(store.files.ledger()) == len(store.records.audit(1000)) == 4 * TURNS
         assert len(found_ids(store, "common", 1000)) == 4 * TURNS
-        assert len(near_ids(store, vector_of("q"), 1000)) == store.vector_counts()[MODEL] == 8 * TURNS
+        assert len(near_ids(store, vector_of("q"), 1000)) == store.search.vector_counts()[MODEL] == 8 * TURNS
         assert list(store.verify()) == []
     finally:
         store.close()
@@ -108,7 +108,7 @@ def test_a_transaction_that_a_crash_cut_off_never_was(kind: str, tmp_path: Path)
     process.communicate(timeout=LIMIT_SECONDS)
     store: Store = OPENERS[kind](tmp_path)
     try:
-        assert list(store.ledger()) == ["kept"]
+        assert list(store.files.ledger()) == ["kept"]
         put(store, parsed("new", ["text"]))
         assert list(store.verify()) == []
     finally:

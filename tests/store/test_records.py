@@ -22,12 +22,12 @@ def test_runs_come_newest_first_and_a_run_that_is_put_again_is_renewed(
         writer.put_run(second)
         writer.put_run(Run("r1", "local", 1.0, 9.0, True, created_at=5.0))
     other = store_factory()
-    assert [run.run_id for run in other.runs(10)] == ["r2", "r1"]
-    assert other.runs(1) == (second,)
-    assert other.runs(10, "local")[0].duration_seconds == 9.0
+    assert [run.run_id for run in other.records.runs(10)] == ["r2", "r1"]
+    assert other.records.runs(1) == (second,)
+    assert other.records.runs(10, "local")[0].duration_seconds == 9.0
     with store.transaction() as writer:
         writer.put_run(first)
-    assert store.runs(10, "local") == (first,)
+    assert store.records.runs(10, "local") == (first,)
 
 
 def test_reports_keep_the_newest_of_each_kind(store: Store) -> None:
@@ -35,9 +35,9 @@ def test_reports_keep_the_newest_of_each_kind(store: Store) -> None:
         for number in range(5):
             writer.put_report(Report("coverage", float(number), f"r{number}", {"n": number}), keep=3)
         writer.put_report(Report("lifecycle", 9.0, "r9", {}), keep=1)
-    assert [report.body["n"] for report in store.reports("coverage", 10)] == [4, 3, 2]
-    assert len(store.reports("coverage", 1)) == 1
-    assert store.reports("lifecycle", 10) == (Report("lifecycle", 9.0, "r9", {}),)
+    assert [report.body["n"] for report in store.records.reports("coverage", 10)] == [4, 3, 2]
+    assert len(store.records.reports("coverage", 1)) == 1
+    assert store.records.reports("lifecycle", 10) == (Report("lifecycle", 9.0, "r9", {}),)
 
 
 def test_events_are_kept_up_to_a_number_and_found_by_request(store: Store) -> None:
@@ -47,10 +47,10 @@ def test_events_are_kept_up_to_a_number_and_found_by_request(store: Store) -> No
     with store.transaction() as writer:
         writer.put_events(events[:6], keep=4)
         writer.put_events(events[6:], keep=4)
-    assert store.events() == tuple(events[4:])
-    assert store.events("q3") == tuple(events[6:])
-    assert store.events(limit=1) == (events[-1],)
-    assert store.events("q0") == ()
+    assert store.records.events() == tuple(events[4:])
+    assert store.records.events("q3") == tuple(events[6:])
+    assert store.records.events(limit=1) == (events[-1],)
+    assert store.records.events("q0") == ()
 
 
 def test_what_leaves_the_log_of_searches_does_not_cost_more_with_every_vote(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_log_of_searches_that_is_to_be_shorter_is_shortened_with_the_next_sear
     for asked, event in ((store, events[8]), (store_factory(), events[9])):
         with asked.transaction() as writer:
             writer.put_events([event], keep=3)
-    assert store.events() == tuple(events[7:])
+    assert store.records.events() == tuple(events[7:])
 
 
 def test_events_leave_the_log_although_the_transaction_before_was_taken_back(store: Store) -> None:
@@ -107,7 +107,7 @@ def test_events_leave_the_log_although_the_transaction_before_was_taken_back(sto
         raise ZeroDivisionError
     with store.transaction() as writer:
         assert writer.put_events(events[5:], keep=2) == 4
-    assert store.events() == tuple(events[4:])
+    assert store.records.events() == tuple(events[4:])
 
 
 ##= docs/spec/gateway.md#km-feedback-submit
@@ -119,8 +119,8 @@ def test_a_later_vote_of_the_same_caller_replaces_the_earlier(store: Store) -> N
     with store.transaction() as writer:
         for vote in (first, other, changed):
             writer.put_vote(vote)
-    assert store.votes() == (other, changed)
-    assert store.votes(1) == (changed,)
+    assert store.records.votes() == (other, changed)
+    assert store.records.votes(1) == (changed,)
 
 
 def test_the_audit_trail_comes_newest_first(store: Store) -> None:
@@ -128,7 +128,7 @@ def test_the_audit_trail_comes_newest_first(store: Store) -> None:
     with store.transaction() as writer:
         for entry in entries:
             writer.put_audit(entry)
-    assert store.audit(2) == (entries[2], entries[1])
+    assert store.records.audit(2) == (entries[2], entries[1])
 
 
 def test_kept_rows_alone_make_no_generation(store: Store) -> None:

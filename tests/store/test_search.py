@@ -34,7 +34,7 @@ def test_words_find_the_chunks_that_hold_them(store: Store) -> None:
     assert found_ids(store, "pears") == ["b::0", "a::0"]
     assert found_ids(store, "plum") == ["a::1"]
     assert found_ids(store, "cherries") == []
-    assert store.lexical(LexicalQuery(()), 10, EVERYTHING).hits == ()
+    assert store.search.lexical(LexicalQuery(()), 10, EVERYTHING).hits == ()
 
 
 @pytest.mark.parametrize("words", ["gatherAll", "gather_all", "gather", "http server", "HTTPServer", "REQ-AUTH-0042"])
@@ -73,8 +73,8 @@ def test_changes_and_removals_are_seen_by_the_next_question(store: Store, store_
 def test_an_answer_says_the_generation_that_it_was_found_in(store: Store) -> None:
     put(store, parsed("a", ["text"]))
     embed(store)
-    assert store.lexical(LexicalQuery(("text",)), 5, EVERYTHING).generation == store.generation()
-    assert store.dense(MODEL, vector_of("text"), 5, EVERYTHING).generation == store.generation()
+    assert store.search.lexical(LexicalQuery(("text",)), 5, EVERYTHING).generation == store.generation()
+    assert store.search.dense(MODEL, vector_of("text"), 5, EVERYTHING).generation == store.generation()
 
 
 ##= docs/spec/knowledge.md#ranking
@@ -87,12 +87,12 @@ def test_vectors_find_the_nearest_chunks_with_their_cosines(store: Store) -> Non
     unit = query / np.linalg.norm(query)
     cosines = {text: float(vector_of(text) @ unit / np.linalg.norm(vector_of(text))) for text in texts}
     best = sorted(texts, key=lambda text: -cosines[text])
-    hits = store.dense(MODEL, query * 7, 10, EVERYTHING).hits
-    rows = store.chunks([hit.number for hit in hits])
+    hits = store.search.dense(MODEL, query * 7, 10, EVERYTHING).hits
+    rows = store.files.chunks([hit.number for hit in hits])
     assert [rows[hit.number].chunk.text for hit in hits] == best[:10]
     assert [hit.score for hit in hits] == pytest.approx([cosines[text] for text in best[:10]], abs=2e-3)
-    numbers = [row.number for row in store.chunks_of("a")]
-    asked = store.cosines(MODEL, query, [*numbers[:5], 10_000])
+    numbers = [row.number for row in store.files.chunks_of("a")]
+    asked = store.search.cosines(MODEL, query, [*numbers[:5], 10_000])
     assert asked == pytest.approx(
         {number: cosines[text] for number, text in zip(numbers[:5], texts, strict=False)}, abs=2e-3
     )
@@ -104,44 +104,48 @@ def test_models_are_never_compared_with_each_other(store: Store) -> None:
     put(store, parsed("a", ["one", "two"]))
     embed(store)
     other = VectorModel("other", MODEL.dimensions)
-    assert store.dense(other, vector_of("one"), 5, EVERYTHING).hits == ()
-    assert store.cosines(other, vector_of("one"), [1, 2]) == {}
-    pending = store.pending_vectors(other, 10)
+    assert store.search.dense(other, vector_of("one"), 5, EVERYTHING).hits == ()
+    assert store.search.cosines(other, vector_of("one"), [1, 2]) == {}
+    pending = store.search.pending_vectors(other, 10)
     assert len(pending) == 2
     with store.transaction() as writer:
         writer.put_vectors(other, [(pending[0].number, pending[0].digest, vector_of("x"))])
     # A chunk has one vector: that of the model that came last.
-    assert store.vector_counts() == {MODEL: 1, other: 1}
-    assert [hit.number for hit in store.dense(MODEL, vector_of("one"), 5, EVERYTHING).hits] == [pending[1].number]
-    assert [hit.number for hit in store.dense(other, vector_of("one"), 5, EVERYTHING).hits] == [pending[0].number]
+    assert store.search.vector_counts() == {MODEL: 1, other: 1}
+    assert [hit.number for hit in store.search.dense(MODEL, vector_of("one"), 5, EVERYTHING).hits] == [
+        pending[1].number
+    ]
+    assert [hit.number for hit in store.search.dense(other, vector_of("one"), 5, EVERYTHING).hits] == [
+        pending[0].number
+    ]
 
 
 def test_a_vector_of_a_chunk_that_changed_meanwhile_is_passed_over(store: Store) -> None:
     put(store, parsed("a", ["old"]))
-    (pending,) = store.pending_vectors(MODEL, 5)
+    (pending,) = store.search.pending_vectors(MODEL, 5)
     put(store, parsed("a", ["new"]))
     with store.transaction() as writer:
         writer.put_vectors(MODEL, [(pending.number, pending.digest, vector_of("old")), (999, "d", vector_of("x"))])
-    assert store.vector_counts() == {}
-    assert [item.text for item in store.pending_vectors(MODEL, 5)] == ["new"]
+    assert store.search.vector_counts() == {}
+    assert [item.text for item in store.search.pending_vectors(MODEL, 5)] == ["new"]
 
 
 def test_short_chunks_wait_together_for_their_vectors(store: Store) -> None:
     put(store, parsed("a", ["x" * 50, "x", "x" * 20, "xx"]))
-    assert [len(item.text) for item in store.pending_vectors(MODEL, 3)] == [1, 2, 20]
+    assert [len(item.text) for item in store.search.pending_vectors(MODEL, 3)] == [1, 2, 20]
 
 
 def test_vectors_of_zeros_and_of_a_wrong_size_do_no_harm(store: Store) -> None:
     put(store, parsed("a", ["zero", "other"]))
-    first, second = store.pending_vectors(MODEL, 5)
+    first, second = store.search.pending_vectors(MODEL, 5)
     with store.transaction() as writer:
         writer.put_vectors(
             MODEL,
             [(first.number, first.digest, np.zeros(8, np.float32)), (second.number, second.digest, vector_of("b"))],
         )
-    assert len(store.dense(MODEL, vector_of("q"), 5, EVERYTHING).hits) == 2
-    assert [hit.score for hit in store.dense(MODEL, np.zeros(8, np.float32), 5, EVERYTHING).hits] == [0.0, 0.0]
-    assert store.dense(MODEL, np.ones(3, np.float32), 5, EVERYTHING).hits == ()
+    assert len(store.search.dense(MODEL, vector_of("q"), 5, EVERYTHING).hits) == 2
+    assert [hit.score for hit in store.search.dense(MODEL, np.zeros(8, np.float32), 5, EVERYTHING).hits] == [0.0, 0.0]
+    assert store.search.dense(MODEL, np.ones(3, np.float32), 5, EVERYTHING).hits == ()
 
 
 _CODE = chunk("src/Core/run.py", 0, "shared words", tags=("Fast",), symbols=("src/Core/run.py::Engine.start",))
@@ -229,8 +233,8 @@ def test_a_filter_follows_what_changes_around_an_unchanged_chunk(store: Store) -
 
 def test_settling_leaves_nothing_to_do_for_the_next_question(store: Store) -> None:
     put(store, *(parsed(f"f{n}", [f"word{n} common", "text"]) for n in range(1_200)))
-    store.settle()
-    found = store.lexical(LexicalQuery(("common",)), 2_000, EVERYTHING)
+    store.search.settle()
+    found = store.search.lexical(LexicalQuery(("common",)), 2_000, EVERYTHING)
     assert len(found.hits) == 1_200
     assert found.generation == store.generation()
 
@@ -243,20 +247,20 @@ def test_odd_filters_and_limits_do_no_harm(store: Store) -> None:
     assert found_ids(store, "words", where=ChunkFilter(paths=("a+b(",))) == ["a+b(c).md::0"]
     assert found_ids(store, "words", where=ChunkFilter(paths=("a.b",))) == []
     assert found_ids(store, "words", where=ChunkFilter(tags=("'; DROP TABLE chunk; --",))) == []
-    assert store.lexical(LexicalQuery(('" OR 1', "AND", "*")), 5, EVERYTHING).hits == ()
+    assert store.search.lexical(LexicalQuery(('" OR 1', "AND", "*")), 5, EVERYTHING).hits == ()
 
 
 def test_places_are_chunks_without_their_text(store: Store) -> None:
     made = [chunk("a", 0, "one", symbols=("a::f",)), chunk("a", 1, "two")]
     named = parsed("a", chunks=made, symbols=[symbol("a", "f")])
     put(store, named, parsed("b", ["three"]))
-    rows = store.chunks_by_id(["a::0", "a::1", "b::0"])
+    rows = store.files.chunks_by_id(["a::0", "a::1", "b::0"])
     numbers = [row.number for row in rows.values()]
-    places = store.places([*numbers, numbers[0], 999_999], with_symbols=True)
+    places = store.files.places([*numbers, numbers[0], 999_999], with_symbols=True)
     assert places.keys() == set(numbers)
     for row in rows.values():
         place = places[row.number]
         assert (place.number, place.sequence, place.artifact) == (row.number, row.sequence, row.artifact)
         assert [tuple(one) for one in place.symbols] == [(one.name, one.qualified_name) for one in row.symbols]
     assert places[rows["a::0"].number].symbols
-    assert not any(place.symbols for place in store.places(numbers, with_symbols=False).values())
+    assert not any(place.symbols for place in store.files.places(numbers, with_symbols=False).values())

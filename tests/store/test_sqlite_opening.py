@@ -151,7 +151,7 @@ def test_a_damaged_index_starts_over_and_says_so(tmp_path: Path, spoil: object) 
         put(store, parsed("again", ["fresh words"]))
         assert found_ids(store, "fresh") == ["again::0"]
         assert list(store.verify()) == []
-        assert "f1" not in store.ledger() or found == []
+        assert "f1" not in store.files.ledger() or found == []
 
 
 def test_votes_survive_damage_in_derived_pages(tmp_path: Path) -> None:
@@ -166,9 +166,9 @@ def test_votes_survive_damage_in_derived_pages(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         assert [item.subject for item in store.verify()] == ["database"]
     with opened(tmp_path) as store:
-        assert len(store.votes()) == 40
-        assert [entry.tool for entry in store.audit(5)] == ["repair", "tool"]
-        assert list(store.artifacts()) == []
+        assert len(store.records.votes()) == 40
+        assert [entry.tool for entry in store.records.audit(5)] == ["repair", "tool"]
+        assert list(store.files.artifacts()) == []
         assert "none is lost" in store_condition(tmp_path).message
         assert len(renamed_files(StateDirectory(tmp_path, read_only=True))) == 1
         assert list(store.verify()) == []
@@ -190,9 +190,9 @@ def test_damage_that_is_met_while_working_is_mended_by_the_next_call(tmp_path: P
     file.write_bytes(bytes(content))
     with opened(tmp_path) as store:
         with pytest.raises(Unavailable, match="damaged"):
-            store.chunks([1, 2, 3])
-        assert store.chunks([1, 2, 3]) == {}
-        assert len(store.votes()) == 40
+            store.files.chunks([1, 2, 3])
+        assert store.files.chunks([1, 2, 3]) == {}
+        assert len(store.records.votes()) == 40
 
 
 def test_a_store_follows_when_its_file_is_replaced_or_removed(tmp_path: Path) -> None:
@@ -204,13 +204,13 @@ def test_a_store_follows_when_its_file_is_replaced_or_removed(tmp_path: Path) ->
             (tmp_path / "state" / name).unlink(missing_ok=True)
         shutil.copy(tmp_path / "other" / "index.db", tmp_path / "state" / "copy.db")
         (tmp_path / "state" / "copy.db").replace(tmp_path / "state" / "index.db")
-        assert set(store.ledger()) == {"f0", "f1"}
+        assert set(store.files.ledger()) == {"f0", "f1"}
         assert found_ids(store, "special") == []
         assert set(found_ids(store, "words")) == {"f0::0", "f1::0"}
         assert list(store.verify()) == []
         for file in (tmp_path / "state").glob("index.db*"):
             file.unlink()
-        assert store.ledger() == {}
+        assert store.files.ledger() == {}
         put(store, parsed("new", ["brand new"]))
         assert found_ids(store, "brand") == ["new::0"]
 
@@ -224,7 +224,7 @@ def test_an_index_can_be_read_without_the_right_to_write(tmp_path: Path) -> None
         embed(store)
     before = sorted(path.name for path in tmp_path.iterdir())
     with opened(tmp_path, read_only=True) as store:
-        assert set(store.ledger()) == {"f0", "f1", "f2"}
+        assert set(store.files.ledger()) == {"f0", "f1", "f2"}
         assert len(found_ids(store, "words")) == 3
         assert len(near_ids(store, vector_of("q"))) == 6
         with pytest.raises(Unavailable), store.transaction():
@@ -251,7 +251,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
         store._database._writer.execute(f"PRAGMA max_page_count = {pages + 2}")  # type: ignore[union-attr]
         with pytest.raises(Unavailable, match="full"):
             put(store, parsed("big", ["x" * 200_000]))
-        assert set(store.ledger()) == {"f0", "f1", "f2"}
+        assert set(store.files.ledger()) == {"f0", "f1", "f2"}
         store._database._writer.execute("PRAGMA max_page_count = 1000000")  # type: ignore[union-attr]
         put(store, parsed("big", ["x" * 200_000]))
         assert list(store.verify()) == []
@@ -281,7 +281,7 @@ def test_a_busy_database_is_told_after_a_bound(tmp_path: Path, monkeypatch: pyte
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(Unavailable, match="busy"), store.transaction():
             pass
-        assert len(store.ledger()) == 3
+        assert len(store.files.ledger()) == 3
         other.execute("ROLLBACK")
         put(store, parsed("later", ["x"]))
 
@@ -354,18 +354,18 @@ def test_the_newest_two_renamed_databases_are_kept(tmp_path: Path) -> None:
 def test_a_file_that_is_emptied_while_it_is_used_is_reported_as_lost_data(tmp_path: Path) -> None:
     fill(tmp_path)
     with opened(tmp_path) as store:
-        assert len(store.votes()) == 40
+        assert len(store.records.votes()) == 40
         for journal in tmp_path.glob("index.db-*"):
             journal.unlink()
         os.truncate(tmp_path / "index.db", 0)
         for _ in range(2):
             with pytest.raises(Unavailable, match=r"index\.db is empty.*lost"):
-                store.votes()
+                store.records.votes()
         assert store_condition(tmp_path).reason_code == "empty"
         repair = replace_unusable_store(tmp_path)
         assert repair is not None
         assert repair.lost is None
-        assert store.votes() == ()
+        assert store.records.votes() == ()
         assert store_condition(tmp_path).reason_code == "repaired"
 
 
@@ -389,7 +389,7 @@ def test_a_mistake_of_ours_does_not_cost_a_sound_index(tmp_path: Path) -> None:
                 store._database.read(statement)
         with pytest.raises(KeyError), store.snapshot():
             raise KeyError("a mistake in code that reads")
-        assert len(store.votes()) == 40
+        assert len(store.records.votes()) == 40
     assert not list(tmp_path.glob("index.db.damaged-*"))
     assert not (tmp_path / "index.damaged").exists()
 
@@ -409,9 +409,11 @@ def test_a_kept_row_that_cannot_be_read_is_lost_alone(tmp_path: Path, change: st
         connection.commit()
     with opened(tmp_path) as store:
         with contextlib.suppress(Unavailable):
-            store.votes()
+            store.records.votes()
         list(store.verify())
-        assert [vote.request_id for vote in store.votes()] == [f"q{number}" for number in range(40) if number != 6]
+        assert [vote.request_id for vote in store.records.votes()] == [
+            f"q{number}" for number in range(40) if number != 6
+        ]
     condition = store_condition(tmp_path)
     assert (condition.ok, condition.reason_code) == (False, "repaired")
     assert "1 are lost" in condition.message
@@ -423,7 +425,7 @@ def test_rebuilding_goes_on_after_a_kill_between_renaming_and_building(tmp_path:
     directory.mark_damaged(identity_of(directory.database))
     assert set_aside(directory) is not None
     with opened(tmp_path) as store:
-        assert len(store.votes()) == 40
+        assert len(store.records.votes()) == 40
     assert not directory.damage_mark.exists()
 
 
@@ -431,7 +433,7 @@ def test_a_note_about_damage_does_not_count_for_another_file(tmp_path: Path) -> 
     fill(tmp_path)
     StateDirectory(tmp_path, read_only=False).mark_damaged((1, 2))
     with opened(tmp_path) as store:
-        assert len(store.ledger()) == 3
+        assert len(store.files.ledger()) == 3
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")

@@ -26,7 +26,7 @@ def fill(place: Path, files: int = 30) -> None:
     with opened(place) as store:
         put(store, *(parsed(f"f{number}", [f"common word{number}"]) for number in range(files)))
         embed(store)
-        store.settle()
+        store.search.settle()
 
 
 def files_of(place: Path, pattern: str) -> list[Path]:
@@ -117,12 +117,12 @@ def test_a_large_backlog_is_worked_off_behind_the_answers(tmp_path: Path, monkey
     monkeypatch.setattr(lexical, "_BACKGROUND_SECONDS", 0.0)
     with opened(tmp_path) as store:
         put(store, *(parsed(f"f{number}", ["common words"]) for number in range(200)))
-        first = store.lexical(LexicalQuery(("common",)), 500, EVERYTHING)
+        first = store.search.lexical(LexicalQuery(("common",)), 500, EVERYTHING)
         assert first.generation <= store.generation()
-        worker = store._lexical._background
+        worker = store.search._lexical._background
         assert worker is not None
         worker.join(30)
-        later = store.lexical(LexicalQuery(("common",)), 500, EVERYTHING)
+        later = store.search.lexical(LexicalQuery(("common",)), 500, EVERYTHING)
         assert (len(later.hits), later.generation) == (200, store.generation())
 
 
@@ -137,8 +137,8 @@ def test_a_sidecar_that_another_process_holds_answers_from_before_and_says_so(
 
     def asked(store: SqliteStore) -> Found:
         if name == "vectors":
-            return store.dense(MODEL, vector_of("q"), 500, EVERYTHING)
-        return store.lexical(LexicalQuery(("common",)), 500, EVERYTHING)
+            return store.search.dense(MODEL, vector_of("q"), 500, EVERYTHING)
+        return store.search.lexical(LexicalQuery(("common",)), 500, EVERYTHING)
 
     with opened(tmp_path) as store, opened(tmp_path) as other:
         before = store.generation()
@@ -167,8 +167,8 @@ def test_a_sidecar_that_another_process_has_mended_meanwhile_is_not_taken_away_a
 
         def mended_meanwhile(self: tantivy_engine.TantivyEngine, directory: Path | None, *, create: bool) -> None:
             monkeypatch.setattr(tantivy_engine.TantivyEngine, "__init__", real)
-            other._lexical._discard()
-            other._lexical.catch_up(1.0)
+            other.search._lexical._discard()
+            other.search._lexical.catch_up(1.0)
             assert directory is not None
             assert not directory.exists()
             real(self, directory, create=create)
@@ -187,7 +187,7 @@ def test_a_run_mends_a_lexical_sidecar_that_cannot_be_followed(tmp_path: Path) -
         path.write_bytes(b"")
     with opened(tmp_path) as store:
         put(store, parsed("late", ["common late"]))
-        store.settle()
+        store.search.settle()
         assert list(store.verify()) == []
 
 
@@ -245,17 +245,19 @@ def test_near_equal_vectors_are_told_apart_by_exact_scores(tmp_path: Path) -> No
     crowd = (centre + rng.standard_normal((400, MODEL.dimensions)) * 0.02).astype(np.float32)
     with opened(tmp_path) as store:
         put(store, *(parsed(f"f{number}", [f"t{number}"]) for number in range(400)))
-        pending = sorted(store.pending_vectors(MODEL, 1000), key=lambda item: item.number)
+        pending = sorted(store.search.pending_vectors(MODEL, 1000), key=lambda item: item.number)
         with store.transaction() as open_writer:
             open_writer.put_vectors(MODEL, [(i.number, i.digest, v) for i, v in zip(pending, crowd, strict=True)])
         query = (centre + rng.standard_normal(MODEL.dimensions) * 0.02).astype(np.float32)
-        every = store.cosines(MODEL, query, [item.number for item in pending])
+        every = store.search.cosines(MODEL, query, [item.number for item in pending])
         best = sorted(every, key=lambda number: (-every[number], number))[:10]
-        assert [hit.number for hit in store.dense(MODEL, query, 10, EVERYTHING).hits] == best
-        some = {row.number for path in ("f1", "f2", "f30") for row in store.chunks_of(path)}
-        chosen = [hit.number for hit in store.dense(MODEL, query, 2, ChunkFilter(paths=("f1", "f2", "f30"))).hits]
+        assert [hit.number for hit in store.search.dense(MODEL, query, 10, EVERYTHING).hits] == best
+        some = {row.number for path in ("f1", "f2", "f30") for row in store.files.chunks_of(path)}
+        chosen = [
+            hit.number for hit in store.search.dense(MODEL, query, 2, ChunkFilter(paths=("f1", "f2", "f30"))).hits
+        ]
         assert set(chosen) <= {
-            n for n in every if n in some or store.chunks([n])[n].artifact.path.startswith(("f1", "f2"))
+            n for n in every if n in some or store.files.chunks([n])[n].artifact.path.startswith(("f1", "f2"))
         }
 
 

@@ -20,26 +20,26 @@ TURNS = 12
 def write_files(store: Store, number: int) -> None:
     for turn in range(TURNS):
         put(store, parsed(f"w{number}/f{turn}", [f"common word{number}x{turn}", "second text"]))
-        pending = store.pending_vectors(MODEL, 10)
+        pending = store.search.pending_vectors(MODEL, 10)
         with store.transaction() as writer:
             writer.put_vectors(MODEL, [(item.number, item.digest, vector_of(item.text)) for item in pending])
             writer.put_audit(AuditEntry(time.time(), f"w{number}", "turn", {"turn": turn}))
         if turn % 5 == 0:
             assert f"w{number}/f{turn}::0" in found_ids(store, f"word{number}x{turn}")
-        assert store.artifact(f"w{number}/f{turn}") is not None
+        assert store.files.artifact(f"w{number}/f{turn}") is not None
 
 
 def read_all(store: Store, number: int) -> None:
     last = 0
     for _ in range(TURNS):
-        found = store.lexical(LexicalQuery(("common",)), 100, EVERYTHING)
+        found = store.search.lexical(LexicalQuery(("common",)), 100, EVERYTHING)
         assert found.generation <= store.generation()
-        store.chunks([hit.number for hit in found.hits])
-        store.dense(MODEL, vector_of("q"), 20, EVERYTHING)
+        store.files.chunks([hit.number for hit in found.hits])
+        store.search.dense(MODEL, vector_of("q"), 20, EVERYTHING)
         generation = store.as_of().generation
         assert generation >= last
         last = generation
-        list(store.artifacts())
+        list(store.files.artifacts())
 
 
 def hold_lease(store: Store, number: int) -> None:

@@ -60,7 +60,7 @@ def _rows(host: Host, *, with_queries: bool) -> list[dict[str, Any]]:
     from contextive.server.serve import secrets_of
 
     store = host.services.get(Index).store
-    voted, events = read_votes(store), store.events(limit=_MOST_EVENTS)
+    voted, events = read_votes(store), store.records.events(limit=_MOST_EVENTS)
     return list(export_rows(voted, events, secrets=secrets_of(host), with_queries=with_queries))
 
 

@@ -232,7 +232,7 @@ class Indexer:
         discovery = self.discover()
         head = git_head(self._root)
         surroundings = self.surroundings(discovery.files)
-        ledger = {} if request.full else self._store.ledger()
+        ledger = {} if request.full else self._store.files.ledger()
         outside = {source.name: source.outside() for source in self._layers}
         extra: Mapping[str, tuple[Chunk, ...]] = {}
         parser_of = self.parser_of(surroundings, json.loads(self._store.state("extra") or "{}"))
@@ -246,7 +246,7 @@ class Indexer:
             plan = make_plan(discovery.files, ledger, left_out, parser_of)
         if request.full:
             paths = {file.path for file in discovery.files}
-            plan = replace(plan, gone=tuple(sorted(self._store.ledger().keys() - paths)))
+            plan = replace(plan, gone=tuple(sorted(self._store.files.ledger().keys() - paths)))
         git_of = self._git(head, plan)
         tally = _Tally(skipped=Counter(discovery.skipped), left_out=dict(plan.left_out))
         tally.skipped.update(out.reason for out in plan.left_out.values())
@@ -360,7 +360,7 @@ class Indexer:
 
     def _removed(self, gone: Iterable[str], *, dry_run: bool) -> Iterator[Mapping[str, Any]]:
         for path in gone:
-            if (row := self._store.artifact(path)) is not None:
+            if (row := self._store.files.artifact(path)) is not None:
                 yield {
                     "path": path,
                     "artifact_type": row.artifact.artifact_type,
@@ -378,7 +378,7 @@ class Indexer:
         found = git_facts(self._root, wanted, since=before if wanted is None else None)
         if found is None:
             return lambda _path: None
-        known = {row.artifact.path: row.artifact.git for row in self._store.artifacts()} if wanted is None else {}
+        known = {row.artifact.path: row.artifact.git for row in self._store.files.artifacts()} if wanted is None else {}
 
         def last_commit(path: str) -> GitFacts | None:
             earlier = known.get(path)
@@ -393,7 +393,7 @@ class Indexer:
         """A commit gives files another last commit without changing them."""
         if head == self._store.state(STATE_REPO_HEAD):
             return
-        known = {row.artifact.path: row.artifact.git for row in self._store.artifacts()}
+        known = {row.artifact.path: row.artifact.git for row in self._store.files.artifacts()}
         stale = [(path, git) for path in unchanged if (git := git_of(path)) != known.get(path)]
         for start in range(0, len(stale), _RETIMED_FILES):
             with self._store.transaction() as writer:
@@ -424,7 +424,7 @@ class Indexer:
         if pending:
             # Without a record of what changed, this goes on where another run was killed.
             Linker(self._store).link(tally.touched or None, progress)
-        rows = [row.artifact for row in self._store.artifacts()]
+        rows = [row.artifact for row in self._store.files.artifacts()]
         ids = {row.path: artifact_node_id(row.path, row.artifact_type) for row in rows}
         wanted = [s for s in self._layers if pending or f"layer:{s.name}" in changed]
         layers = {f"@{source.name}": source.layer(ids, self._symbols()) for source in wanted}
@@ -439,7 +439,7 @@ class Indexer:
 
     def _symbols(self) -> Mapping[str, Sequence[Symbol]]:
         found: dict[str, list[Symbol]] = {}
-        for path, symbol in self._store.symbols():
+        for path, symbol in self._store.files.symbols():
             found.setdefault(path, []).append(symbol)
         return found
 

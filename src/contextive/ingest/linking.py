@@ -38,7 +38,7 @@ class Touched:
     def change(self, store: Store, parsed: ParsedArtifact, *, is_new: bool) -> None:
         """A file that is put in place of what it was."""
         path = parsed.artifact.path
-        before = {} if is_new else {symbol.id: symbol for _, symbol in store.symbols(path)}
+        before = {} if is_new else {symbol.id: symbol for _, symbol in store.files.symbols(path)}
         after = {symbol.id: symbol for symbol in parsed.symbols}
         for symbol_id in before.keys() | after.keys():
             one, other = before.get(symbol_id), after.get(symbol_id)
@@ -51,7 +51,7 @@ class Touched:
 
     def remove(self, store: Store, path: str) -> None:
         """A file that is gone."""
-        self.names |= {symbol.name for _, symbol in store.symbols(path)}
+        self.names |= {symbol.name for _, symbol in store.files.symbols(path)}
         self.names |= path_keys(path)
         self.paths.discard(path)
         self.removed.add(path)
@@ -71,18 +71,18 @@ class Linker:
 
     def link(self, touched: Touched | None, progress: Progress) -> None:
         """Make the links of every file that may have others now; of all files when it is not known what changed."""
-        rows = {row.artifact.path: row.artifact for row in self._store.artifacts()}
+        rows = {row.artifact.path: row.artifact for row in self._store.files.artifacts()}
         ids = {path: artifact_node_id(path, artifact.artifact_type) for path, artifact in rows.items()}
         known = KnownPaths.of(rows)
         if touched is None:
             affected = sorted(rows)
-            named = _by_name(self._store.symbols())
+            named = _by_name(self._store.files.symbols())
         else:
-            affected = sorted((touched.paths | self._store.paths_referring_to(touched.names)) & rows.keys())
+            affected = sorted((touched.paths | self._store.files.paths_referring_to(touched.names)) & rows.keys())
             named = None
         for start in range(0, len(affected), _BATCH_FILES):
             batch = affected[start : start + _BATCH_FILES]
-            references = {path: self._store.references(path) for path in batch}
+            references = {path: self._store.files.references(path) for path in batch}
             by_name = named if named is not None else self._named(references.values())
             layers = [
                 (path, link_layer(path, _resolve(path, refs, known, by_name, rows[path].artifact_type == "test"), ids))
@@ -102,7 +102,7 @@ class Linker:
 
     def _named(self, references: Iterable[Sequence[Reference]]) -> Mapping[str, list[Place]]:
         names = {last_part(reference.name) for group in references for reference in group}
-        return _by_name(self._store.symbols_named(names))
+        return _by_name(self._store.files.symbols_named(names))
 
 
 def last_part(name: str) -> str:

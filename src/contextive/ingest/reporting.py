@@ -36,7 +36,7 @@ class Reporter:
         run = outcome.run
         with self._store.transaction() as writer:
             writer.put_run(run)
-        newest = self._store.reports("coverage", 1)
+        newest = self._store.records.reports("coverage", 1)
         if not always and newest and time.time() - newest[0].generated_at < _REPORT_SECONDS:
             return
         reports: tuple[tuple[ReportKind, dict[str, Any], int], ...] = (
@@ -50,8 +50,8 @@ class Reporter:
     def coverage(self, include: Sequence[str], most: int) -> dict[str, Any]:
         """Which files the index holds now, after the last run: all of them counted, at most so many by name."""
         run = self._last_run()
-        listed = list(self._store.artifacts(limit=most))
-        missing = list(self._store.artifacts(limit=most, without_chunks=True))
+        listed = list(self._store.files.artifacts(limit=most))
+        missing = list(self._store.files.artifacts(limit=most, without_chunks=True))
         tests = self._exercised([*listed, *missing])
 
         def covered(row: ArtifactRow) -> CoveredArtifact:
@@ -60,14 +60,14 @@ class Reporter:
                 artifact=row.artifact,
                 chunk_count=row.chunk_count,
                 skipped=run is not None and row.last_seen < run.started_at,
-                symbols=[symbol.id for _, symbol in self._store.symbols(path)] if row.symbol_count else (),
+                symbols=[symbol.id for _, symbol in self._store.files.symbols(path)] if row.symbol_count else (),
                 exercises_symbols=tests.get(path, ()),
             )
 
         return build_coverage(
             _shown(run),
             time.time(),
-            self._store.totals(),
+            self._store.files.totals(),
             map(covered, listed),
             map(covered, missing),
             _removed(run),
@@ -78,7 +78,7 @@ class Reporter:
     def lifecycle(self) -> dict[str, Any]:
         """What no subsystem holds, what is old, and what is not tested."""
         run = self._last_run()
-        rows = list(self._store.artifacts())
+        rows = list(self._store.files.artifacts())
         artifacts = [row.artifact for row in rows]
         messages = [node.key for node in self._labelled("IntegrationMessage")]
         edges = [
@@ -95,11 +95,11 @@ class Reporter:
         for path, exercised in self._exercised(rows).items():
             for symbol_id in exercised:
                 tests_of.setdefault(symbol_id, []).append(path)
-        state = ProjectState(artifacts, edges, messages, self._store.symbols(), tests_of)
+        state = ProjectState(artifacts, edges, messages, self._store.files.symbols(), tests_of)
         return build_lifecycle(_shown(run), time.time(), self._settings.stale_days, state, _removed(run))
 
     def _last_run(self) -> Run | None:
-        found = self._store.runs(1)
+        found = self._store.records.runs(1)
         return found[0] if found else None
 
     def _catalog(self) -> SubsystemCatalog:
@@ -123,11 +123,11 @@ class Reporter:
 
     def _expand(self, frontier: Sequence[str], types: Sequence[str], direction: Any) -> Iterator[Edge]:
         for start in range(0, len(frontier), _FRONTIER):
-            yield from self._store.expand(frontier[start : start + _FRONTIER], types, direction, _NEIGHBOURS)
+            yield from self._store.graph.expand(frontier[start : start + _FRONTIER], types, direction, _NEIGHBOURS)
 
     def _labelled(self, label: str) -> Iterator[Any]:
         after: str | None = None
-        while page := self._store.nodes_labelled(label, after, _PAGE):
+        while page := self._store.graph.nodes_labelled(label, after, _PAGE):
             yield from page
             after = page[-1].key
 

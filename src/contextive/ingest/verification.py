@@ -25,12 +25,12 @@ def verify_index(
     surroundings = indexer.surroundings(found)
     extra = indexer.extra_chunks()
     parser_of = indexer.parser_of(surroundings, extra_digests(extra))
-    ledger = store.ledger()
+    ledger = store.files.ledger()
     on_disk: set[str] = set()
     outcomes = indexer.parsed(surroundings, [file.path for file in found], threading.Event())
     for number, (path, outcome) in enumerate(outcomes, 1):
         progress("verify", number, len(found))
-        row = store.artifact(path)
+        row = store.files.artifact(path)
         on_disk.add(path)
         if isinstance(outcome, Skipped):
             if row is not None:
@@ -47,12 +47,12 @@ def verify_index(
 
 def _compare(parsed: ParsedArtifact, store: Store) -> Iterator[Discrepancy]:
     path = parsed.artifact.path
-    row = store.artifact(path)
+    row = store.files.artifact(path)
     if row is None or row.artifact != parsed.artifact:
         yield Discrepancy(path, "its facts differ")
-    if [stored.chunk for stored in store.chunks_of(path)] != list(parsed.chunks):
+    if [stored.chunk for stored in store.files.chunks_of(path)] != list(parsed.chunks):
         yield Discrepancy(path, "its chunks differ")
-    if [symbol for _, symbol in store.symbols(path)] != list(parsed.symbols):
+    if [symbol for _, symbol in store.files.symbols(path)] != list(parsed.symbols):
         yield Discrepancy(path, "its symbols differ")
-    if set(store.references(path)) != set(parsed.references):
+    if set(store.files.references(path)) != set(parsed.references):
         yield Discrepancy(path, "its references differ")

@@ -169,7 +169,7 @@ def _vectors(index: Index, failing: HealthCheck | None) -> Finding:
             f"The model {wanted.model} cannot be used, so search is by words alone: {error.message}",
             error.hint or "Set knowledge.embeddingModel to another one.",
         )
-    counts = index.store.vector_counts()
+    counts = index.store.search.vector_counts()
     others = sorted(other.name for other, count in counts.items() if other != model and count)
     if not counts.get(model) and others:
         return Finding(
@@ -189,7 +189,7 @@ def _backups(host: Host, index: Index) -> Finding:
 
     remedy = "Run contextive-mcp backup, or set knowledge.schedule.backup.enabled."
     newest = next(iter(host.services.get(Safekeeping).backups().existing()), None)
-    votes = index.store.votes(1)
+    votes = index.store.records.votes(1)
     if newest is None:
         held = "votes and history are" if votes else "history is"
         return Finding("backup", not votes, f"There is none; {held} in the state directory only.", remedy)

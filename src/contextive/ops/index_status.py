@@ -19,13 +19,13 @@ def status_of(index: Index, health: Mapping[str, Any]) -> dict[str, Any]:
     """The facts of an index, the most asked for first."""
     as_of = index.as_of()
     run = index.last_run()
-    totals = index.store.totals()
+    totals = index.store.files.totals()
     return {
         "health": health,
         "files": sum(of_type.files for of_type in totals.values()),
         "by_type": {kind: of_type.files for kind, of_type in sorted(totals.items())},
         "chunks": sum(of_type.chunks for of_type in totals.values()),
-        "vectors": {f"{model.name}": count for model, count in index.store.vector_counts().items()},
+        "vectors": {f"{model.name}": count for model, count in index.store.search.vector_counts().items()},
         "vectors_to_make": as_of.pending_vectors,
         "left_out": index.skipped(),
         "generation": as_of.generation,

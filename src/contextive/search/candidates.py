@@ -79,11 +79,11 @@ class CandidateFinder:
         if meaning.vector is None:
             return Candidates(lexical, {}, missing=meaning.missing, behind=_behind(words))
         embedder, vector = meaning.vector
-        near = self._store.dense(embedder.model, vector, DEPTH, where)
+        near = self._store.search.dense(embedder.model, vector, DEPTH, where)
         cosines = _scores(near)
         beside = [number for number in lexical if number not in cosines]
         if beside:
-            cosines |= self._store.cosines(embedder.model, vector, beside)
+            cosines |= self._store.search.cosines(embedder.model, vector, beside)
         missing = None if cosines or not lexical else "No vectors have been made yet."
         share, behind = self._share_of_meaning(query, lexical), _behind(words, near)
         return Candidates(lexical, cosines, embedder.model.name, missing, share, behind)
@@ -91,13 +91,13 @@ class CandidateFinder:
     def _by_words(self, query: str, where: ChunkFilter) -> Found:
         """The lexical half alone."""
         asked = LexicalQuery(query_terms(query), (*identifiers(query), *unstemmed(query)))
-        return self._store.lexical(asked, DEPTH, where) if asked.terms else _NOTHING
+        return self._store.search.lexical(asked, DEPTH, where) if asked.terms else _NOTHING
 
     def _share_of_meaning(self, query: str, lexical: Mapping[int, float]) -> float:
         if not lexical:
             return SHARED
         best = max(lexical, key=lambda number: (lexical[number], -number))
-        row = self._store.chunks([best]).get(best)
+        row = self._store.files.chunks([best]).get(best)
         if row is None:
             return SHARED
         tokens = frozenset(tokenise(f"{row.chunk.title}\n{row.artifact.path}\n{row.chunk.text}"))
@@ -113,7 +113,7 @@ class CandidateFinder:
             return False
         at_any_time = _scores(self._by_words(query, replace(where, updated_after=None)))
         left_out = [number for number in at_any_time if number not in found.lexical]
-        places = self._store.places(left_out, with_symbols=False)
+        places = self._store.files.places(left_out, with_symbols=False)
         return any(place.artifact.git is None for place in places.values())
 
     def _vector(self, embedder: Embedder, query: str) -> Matrix:

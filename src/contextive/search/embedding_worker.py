@@ -33,7 +33,7 @@ def embed_pending(
     done = 0
     before: tuple[tuple[int, str], ...] = ()
     while not stop.is_set():
-        pending = store.pending_vectors(embedder.model, BATCH_CHUNKS)
+        pending = store.search.pending_vectors(embedder.model, BATCH_CHUNKS)
         offered = tuple((one.number, one.digest) for one in pending)
         # The same chunks again: the store did not take their vectors, because their text has changed since. The ingest
         # that changed it will offer them anew.

@@ -46,9 +46,9 @@ def read_votes(store: Store) -> list[VotedResult]:
     """Every vote, joined with its search by request and chunk."""
     shown: dict[str, dict[str, SearchEvent]] = {}
     found = []
-    for vote in store.votes(_MOST):
+    for vote in store.records.votes(_MOST):
         if vote.request_id not in shown:
-            shown[vote.request_id] = {event.chunk_id: event for event in store.events(vote.request_id)}
+            shown[vote.request_id] = {event.chunk_id: event for event in store.records.events(vote.request_id)}
         found.append(VotedResult(vote, shown[vote.request_id].get(vote.chunk_id)))
     return found
 
@@ -85,7 +85,7 @@ def judgements_of(voted: Sequence[VotedResult], known_chunks: Collection[str]) -
 def own_judgements(store: Store) -> OwnJudgements:
     """The questions that the votes in a store come to."""
     voted = read_votes(store)
-    known = store.chunks_by_id(sorted({each.vote.chunk_id for each in voted}))
+    known = store.files.chunks_by_id(sorted({each.vote.chunk_id for each in voted}))
     return judgements_of(voted, known.keys())
 
 

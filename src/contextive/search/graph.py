@@ -155,15 +155,15 @@ class GraphService:
         name = parse_node_id(node_id)
         labels, key = name.labels, name.key
         for label in labels:
-            if (node := self._store.node(f"{label}:{key}")) is not None:
+            if (node := self._store.graph.node(f"{label}:{key}")) is not None:
                 return node
-        loose = [node for label in labels for node in self._store.nodes_keyed(label, key)]
+        loose = [node for label in labels for node in self._store.graph.nodes_keyed(label, key)]
         if len(loose) == 1:
             return loose[0]
         if loose:
             names = ", ".join(node.id for node in loose[:5])
             raise InvalidIdentifier("Several nodes have this id when case is not regarded.", hint=f"Give one: {names}.")
-        near = self._store.find_nodes(key.rpartition("/")[2], labels, 3)
+        near = self._store.graph.find_nodes(key.rpartition("/")[2], labels, 3)
         hint = f"Near: {', '.join(node.id for node in near)}." if near else "Find ids with km-graph-search."
         raise NotFound(f"No node {_short(node_id)}.", hint=hint)
 
@@ -173,11 +173,13 @@ class GraphService:
         if relationships == "none":
             return Neighbourhood(node, (), 0)
         direction = _DIRECTIONS[relationships]
-        edges = self._store.expand([node.id], (), direction, MAX_NEIGHBOURS)
-        total = len(edges) if len(edges) < MAX_NEIGHBOURS else sum(self._store.degree(node.id, direction).values())
+        edges = self._store.graph.expand([node.id], (), direction, MAX_NEIGHBOURS)
+        total = (
+            len(edges) if len(edges) < MAX_NEIGHBOURS else sum(self._store.graph.degree(node.id, direction).values())
+        )
         ends = [(edge, *_seen_from(node.id, edge)) for edge in edges]
         ends.sort(key=lambda end: (end[0].type, end[1], end[2]))
-        targets = self._store.nodes(other for _, _, other in ends[:limit])
+        targets = self._store.graph.nodes(other for _, _, other in ends[:limit])
         seen = tuple(
             Relationship(edge.type, way, targets.get(other) or placeholder(other)) for edge, way, other in ends[:limit]
         )
@@ -208,15 +210,15 @@ class GraphService:
 
     def artifacts_of(self, subsystem_id: str) -> tuple[Node, ...]:
         """The files of a subsystem, by path."""
-        edges = self._store.expand([subsystem_id], ARTIFACT_EDGES, "incoming", MAX_NEIGHBOURS)
-        found = self._store.nodes({edge.source for edge in edges})
+        edges = self._store.graph.expand([subsystem_id], ARTIFACT_EDGES, "incoming", MAX_NEIGHBOURS)
+        found = self._store.graph.nodes({edge.source for edge in edges})
         return tuple(sorted(found.values(), key=lambda node: node.key)[:MAX_ARTIFACTS])
 
     def search(self, term: str, limit: int) -> tuple[FoundNode, ...]:
         """Nodes whose key or name holds the term, the most telling labels first. A blank term finds nothing."""
         if not term.strip():
             return ()
-        found = self._store.find_nodes(term.strip(), tuple(_SEARCHED), limit)
+        found = self._store.graph.find_nodes(term.strip(), tuple(_SEARCHED), limit)
         return tuple(FoundNode(node, _SEARCHED[node.label], _snippet(node)) for node in found)
 
     def orphans(self, label: str, limit: int, cursor: str | None) -> tuple[tuple[Node, ...], str | None]:
@@ -224,7 +226,7 @@ class GraphService:
         if label not in LABELS:
             raise InvalidRequest(f"No label {_short(label)}.", hint=f"Labels: {', '.join(LABELS)}.")
         after = decoded(cursor) if cursor else None
-        found = self._store.unconnected(label, _CONNECTING.get(label, ARTIFACT_EDGES), after, limit + 1)
+        found = self._store.graph.unconnected(label, _CONNECTING.get(label, ARTIFACT_EDGES), after, limit + 1)
         more = len(found) > limit
         return found[:limit], encoded(found[limit - 1].key) if more else None
 
@@ -233,8 +235,8 @@ class GraphService:
     def tests_of(self, symbol_id: str) -> tuple[Node, tuple[Node, ...]]:
         """A symbol and the test files that exercise it, by path."""
         symbol = self.resolve(symbol_id if symbol_id.startswith("Symbol:") else f"Symbol:{symbol_id}")
-        edges = self._store.expand([symbol.id], ("EXERCISES",), "incoming", MAX_NEIGHBOURS)
-        tests = self._store.nodes({edge.source for edge in edges})
+        edges = self._store.graph.expand([symbol.id], ("EXERCISES",), "incoming", MAX_NEIGHBOURS)
+        tests = self._store.graph.nodes({edge.source for edge in edges})
         return symbol, tuple(sorted(tests.values(), key=lambda node: node.key))
 
     def walk(self, root: str, depth: int) -> tuple[list[Related], bool]:
@@ -245,13 +247,13 @@ class GraphService:
 
     def _walk(self, root: str, depth: int) -> _Walk:
         """Every node within `depth` hops, in either direction, up to a bound. Names are left to who shows some of them."""
-        start = self._store.node_number(root)
+        start = self._store.graph.node_number(root)
         seen = {start}
         frontier = {start} if start is not None else set()
         levels: list[_Level] = []
         bounded = False
         while frontier and len(levels) < depth and not bounded:
-            steps = self._store.steps(list(frontier), _WALKED_EDGES, MAX_NEIGHBOURS)
+            steps = self._store.graph.steps(list(frontier), _WALKED_EDGES, MAX_NEIGHBOURS)
             reached = {far for rows in (steps.outgoing, steps.incoming) for _, _, far in rows} - seen
             room = MAX_WALKED + 1 - len(seen)
             if len(reached) > room:
@@ -266,7 +268,7 @@ class GraphService:
         """The steps to these nodes, with the numbers of their ends, in an order that does not depend on the index's history."""
         chosen = [(*row, "OUT") for row in steps.outgoing if row[2] in wanted]
         chosen += [(*row, "IN") for row in steps.incoming if row[2] in wanted]
-        nodes = self._store.nodes_numbered({end for near, _, far, _ in chosen for end in (near, far)})
+        nodes = self._store.graph.nodes_numbered({end for near, _, far, _ in chosen for end in (near, far)})
         ids = {number: node.id for number, node in nodes.items()}
         named = [
             (Step(steps.types[kind], cast("Way", way), ids[near], ids[far]), near, far)
@@ -281,7 +283,7 @@ class GraphService:
         shown: list[Related] = []
         for hops, level in enumerate(walk.levels):
             if start < len(level.reached) and len(shown) < limit:
-                nodes = self._store.nodes_numbered(level.reached)
+                nodes = self._store.graph.nodes_numbered(level.reached)
                 ordered = sorted(nodes.items(), key=lambda item: (_title(item[1]), item[1].id))
                 chosen = dict(ordered[start : start + limit - len(shown)])
                 paths = self._paths(walk, hops, chosen.keys())

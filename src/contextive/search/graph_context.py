@@ -106,7 +106,7 @@ class ContextReader:
             else:
                 unknown.append(node_id)
         if unknown:
-            read = self._store.nodes(sorted(unknown))
+            read = self._store.graph.nodes(sorted(unknown))
             found |= read
             known |= read
         return found
@@ -151,11 +151,13 @@ class ContextReader:
 
     def _read_group(self, ids: Sequence[str], memory: _Memory) -> dict[str, GraphContext]:
         surroundings = memory.surroundings
-        primary, edges = self._store.nodes_with_edges(ids, _SHOWN_TYPES, MAX_RELATIONSHIPS)
+        primary, edges = self._store.graph.nodes_with_edges(ids, _SHOWN_TYPES, MAX_RELATIONSHIPS)
         at_node = _by_node(edges, primary, MAX_RELATIONSHIPS)
         subsystems = {other for edge in edges for other in (edge.source, edge.target) if _is_subsystem(other)}
         if unknown := sorted(subsystems - surroundings.keys()):
-            around = self._store.expand(unknown, ("DESCRIBES", "VALIDATES", "DEPENDS_ON"), "both", MAX_RELATED + 1)
+            around = self._store.graph.expand(
+                unknown, ("DESCRIBES", "VALIDATES", "DEPENDS_ON"), "both", MAX_RELATED + 1
+            )
             at_subsystem = _by_node(around, unknown, MAX_RELATED + 1)
             surroundings |= {name: tuple(at_subsystem.get(name, ())) for name in unknown}
         others = {end for edge in edges for end in (edge.source, edge.target)} - primary.keys()

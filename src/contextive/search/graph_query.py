@@ -154,7 +154,7 @@ class _Run:
             yield [GraphService(self._store).resolve(f"{self._query.label}:{self._query.key}")]
             return
         after: str | None = None
-        while page := self._store.nodes_labelled(self._query.label, after, _PAGE):
+        while page := self._store.graph.nodes_labelled(self._query.label, after, _PAGE):
             self._look_at(len(page))
             yield page
             after = page[-1].key
@@ -164,7 +164,7 @@ class _Run:
         leaving: dict[str, list[tuple[str, Literal["OUT", "IN"], str]]] = {end: [] for end in ends}
         for start in range(0, len(ends), _PAGE):
             self._look_at(0)
-            for edge in self._store.expand(ends[start : start + _PAGE], hop.types, hop.direction, _NEIGHBOURS):
+            for edge in self._store.graph.expand(ends[start : start + _PAGE], hop.types, hop.direction, _NEIGHBOURS):
                 for source, way, target in _ways(edge, hop.direction):
                     if source in leaving:
                         leaving[source].append((edge.type, way, target))
@@ -173,7 +173,7 @@ class _Run:
         for start in range(0, len(targets), _PAGE):
             part = targets[start : start + _PAGE]
             self._look_at(len(part))
-            known = self._store.nodes(part)
+            known = self._store.graph.nodes(part)
             nodes |= {target: known.get(target) or placeholder(target) for target in part}
         fitting = {target for target, node in nodes.items() if _fits(node, hop.label, hop.where)}
         longer: list[Path] = []

@@ -244,7 +244,7 @@ class Index:
             self._rest_parsers()
         if outcome.did_something and not request.dry_run:
             with collected_less_often():
-                self.store.settle()
+                self.store.search.settle()
         if not request.dry_run and (always_record or outcome.did_something):
             self._reporter().record(outcome, self.settings.ingest.include, always=always_record)
         if not request.dry_run:
@@ -353,7 +353,7 @@ class Index:
         """Why searches do without the embeddings of some chunks; empty if every chunk has one, or none are wanted."""
         if self.settings.embedding.model == "none":
             return ""
-        chunks = sum(of_type.chunks for of_type in self.store.totals().values())
+        chunks = sum(of_type.chunks for of_type in self.store.files.totals().values())
         missing = self.as_of().pending_vectors if self.store.state(STATE_VECTOR_MODEL) else chunks
         if not missing:
             return ""
@@ -397,7 +397,7 @@ class Index:
         return repair
 
     def last_run(self, profile: str | None = None) -> Run | None:
-        found = self.store.runs(1, profile)
+        found = self.store.records.runs(1, profile)
         return found[0] if found else None
 
     def _reporter(self) -> Reporter:

@@ -153,7 +153,7 @@ class SearchService:
         if by_vector:
             fused.sort(key=_nearness)
         question = read_question(query)
-        places = self._store.places([one.number for one in fused[:RANKED]], with_symbols=bool(question.names))
+        places = self._store.files.places([one.number for one in fused[:RANKED]], with_symbols=bool(question.names))
         by_number = {one.number: one for one in fused[:RANKED] if one.number in places}
         ruled = apply_rules(
             question,
@@ -171,7 +171,7 @@ class SearchService:
         if not by_vector:
             ranked.sort(key=lambda one: (-one.adjusted, one.place.artifact.path, one.place.sequence))
         # Only what is shown is read in full. What went meanwhile is not shown.
-        rows = self._store.chunks([one.place.number for one in ranked[:limit]])
+        rows = self._store.files.chunks([one.place.number for one in ranked[:limit]])
         ranked = [one for one in ranked[:limit] if one.place.number in rows]
 
         warnings = [f"Results are by words alone. {found.missing}"] if found.missing else []

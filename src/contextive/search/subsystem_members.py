@@ -47,14 +47,16 @@ class SubsystemMembers:
 
     def _read(self, names: Sequence[str]) -> tuple[str, ...]:
         store = self._store
-        subsystems = [node.id for name in names for node in store.nodes_keyed("Subsystem", name)]
+        subsystems = [node.id for name in names for node in store.graph.nodes_keyed("Subsystem", name)]
         if not subsystems:
             return ()
-        members = sorted({edge.source for edge in store.expand(subsystems, MEMBERSHIP, "incoming", MAX_MEMBERS)})
-        symbols = {edge.target for edge in store.expand(members, ("DECLARES_SYMBOL",), "outgoing", MAX_SYMBOLS)}
+        members = sorted({edge.source for edge in store.graph.expand(subsystems, MEMBERSHIP, "incoming", MAX_MEMBERS)})
+        symbols = {edge.target for edge in store.graph.expand(members, ("DECLARES_SYMBOL",), "outgoing", MAX_SYMBOLS)}
         inside = {*members, *symbols}
-        leading = {edge.source for edge in store.expand(sorted(inside), CONNECTING, "incoming", MAX_CONNECTED)}
-        found = {path for node in store.nodes(sorted(leading - inside)).values() if (path := self._free_path(node))}
+        leading = {edge.source for edge in store.graph.expand(sorted(inside), CONNECTING, "incoming", MAX_CONNECTED)}
+        found = {
+            path for node in store.graph.nodes(sorted(leading - inside)).values() if (path := self._free_path(node))
+        }
         return tuple(sorted(found)[:MAX_FILES])
 
     def _free_path(self, node: Node) -> str | None:
@@ -64,5 +66,5 @@ class SubsystemMembers:
             return None
         if node.label in _FILES:
             return None if node.properties.get("subsystem") else path
-        row = self._store.artifact(path) if node.label == "Note" else None
+        row = self._store.files.artifact(path) if node.label == "Note" else None
         return path if row is not None and row.artifact.subsystem is None else None

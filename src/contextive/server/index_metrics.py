@@ -189,16 +189,16 @@ class IndexMetrics:
         """Bring the gauges in step with what the store says, whichever process made it so."""
         from contextive.store.backup import TOOL as BACKUP_TOOL
 
-        for run in reversed(store.runs(_LOOKED_AT_RUNS)):
+        for run in reversed(store.records.runs(_LOOKED_AT_RUNS)):
             self._tell_run(self._profile(run.profile), run.created_at, success=run.success)
-        for entry in reversed(store.audit(_LOOKED_AT_AUDIT)):
+        for entry in reversed(store.records.audit(_LOOKED_AT_AUDIT)):
             if entry.tool == BACKUP_TOOL and "archive" in entry.body:
                 self._tell_backup(entry.timestamp, success=True)
         for job in get_args(JobName):
             state = read_state(store, job)
             if state.result == "success" and state.last_at is not None:
                 self._turn_time.labels(job).set(state.last_at)
-        self._log_bytes.set(store.event_bytes())
+        self._log_bytes.set(store.records.event_bytes())
         self._look_at_report(store, "coverage")
         self._look_at_report(store, "lifecycle")
 
@@ -245,7 +245,7 @@ class IndexMetrics:
                 self._backup_time.set(at)
 
     def _look_at_report(self, store: Store, kind: ReportKind) -> None:
-        newest = store.reports(kind, 1)
+        newest = store.records.reports(kind, 1)
         if not newest or self._seen_reports.get(kind) == newest[0].generated_at:
             return
         body: Mapping[str, Any] = newest[0].body
@@ -253,7 +253,7 @@ class IndexMetrics:
         told = {
             "last_run_status": 1,
             "last_run_timestamp": newest[0].generated_at,
-            "history_snapshots": len(store.reports(kind, _MOST_REPORTS)),
+            "history_snapshots": len(store.records.reports(kind, _MOST_REPORTS)),
         }
         if kind == "coverage":
             told |= {

@@ -128,7 +128,7 @@ class Scheduler:
             return None
         if self._store.lease_holder("ingest") is not None:
             return "lock"
-        runs = self._store.runs(1, INGEST_PROFILE)
+        runs = self._store.records.runs(1, INGEST_PROFILE)
         head = git_head(self._host.loaded.project)
         return "head" if head is not None and runs and runs[0].success and runs[0].repo_head == head else None
 

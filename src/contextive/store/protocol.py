@@ -1,9 +1,10 @@
-"""What services ask of a store. Nothing above this room knows which store it has.
+"""The interface of a store. Packages after this one do not know which implementation they have.
 
 A store holds two kinds of things. *Derived* rows come from the files and can be made again: artifacts, chunks, symbols,
 references, nodes, edges, vectors, the ledger. *Kept* rows exist nowhere else: runs, reports, votes, search events, audit.
 `clear_derived` never touches the second kind.
 
+Reading happens through the parts of a store, each with an interface of its own: `files`, `graph`, `search` and `records`.
 Writing happens in transactions, each of which is one commit and one generation. Readers never wait for writers, and no
 caller ever sees that the database was busy.
 """
@@ -101,51 +102,8 @@ class Lease(Protocol):
     def release(self) -> None: ...
 
 
-class Store(Protocol):
-    """An index."""
-
-    # Life
-
-    def close(self) -> None: ...
-
-    def transaction(self) -> AbstractContextManager[Writer]:
-        """Writes that are committed together when the block ends. Votes and audit entries outlive a power cut from there on."""
-        ...
-
-    def snapshot(self) -> AbstractContextManager[object]:
-        """Everything that this thread asks inside the block is answered from one generation."""
-        ...
-
-    def identity(self) -> object:
-        """Which database this is. Another value says that it was removed, rebuilt or exchanged."""
-        ...
-
-    def settle(self) -> None:
-        """Finish what is still to be done behind the last commit, so that the next question is quick. Call it after much
-        was written; without it questions are answered all the same, from what is there."""
-        ...
-
-    def acquire_lease(self, name: str, holder: str) -> Lease | None:
-        """The lease, or None when another living process holds it."""
-        ...
-
-    def lease_holder(self, name: str) -> str | None: ...
-
-    def generation(self) -> int: ...
-
-    def as_of(self) -> AsOf: ...
-
-    def state(self, key: str) -> str | None: ...
-
-    def health(self) -> Mapping[str, Any]:
-        """Sizes, versions and the state of whatever stands beside the database."""
-        ...
-
-    def verify(self) -> Iterator[Discrepancy]:
-        """Whatever does not hold together inside the index: orphans, counts, sidecars that disagree, damaged pages."""
-        ...
-
-    # Files
+class FileStore(Protocol):
+    """What came from files: the ledger, artifacts, their symbols, references and chunks."""
 
     def ledger(self) -> Mapping[str, LedgerEntry]: ...
 
@@ -158,8 +116,6 @@ class Store(Protocol):
         ...
 
     def artifact(self, path: str) -> ArtifactRow | None: ...
-
-    # Linking: what the resolution of names needs
 
     def symbols(self, path: str | None = None) -> Iterator[tuple[str, Symbol]]:
         """Symbols with the path that declares them, by path and line."""
@@ -177,20 +133,6 @@ class Store(Protocol):
         """Files with a reference whose last part (behind the last dot or slash) is one of `names`."""
         ...
 
-    # Search
-
-    def lexical(self, query: LexicalQuery, k: int, where: ChunkFilter) -> Found:
-        """The `k` best chunks by BM25 over title and text, of those that the filter lets through."""
-        ...
-
-    def dense(self, model: VectorModel, vector: Vector, k: int, where: ChunkFilter) -> Found:
-        """The `k` nearest chunks by cosine; exact. Empty when the index has no vectors of this model."""
-        ...
-
-    def cosines(self, model: VectorModel, vector: Vector, numbers: Sequence[int]) -> Mapping[int, float]:
-        """The cosine of each of these chunks that has a vector of this model."""
-        ...
-
     def chunks(self, numbers: Sequence[int]) -> Mapping[int, ChunkRow]: ...
 
     def places(self, numbers: Sequence[int], *, with_symbols: bool) -> Mapping[int, ChunkPlace]:
@@ -201,13 +143,9 @@ class Store(Protocol):
 
     def chunks_of(self, path: str) -> tuple[ChunkRow, ...]: ...
 
-    def pending_vectors(self, model: VectorModel, limit: int) -> tuple[Pending, ...]:
-        """Chunks without a vector of this model, short ones together."""
-        ...
 
-    def vector_counts(self) -> Mapping[VectorModel, int]: ...
-
-    # Graph
+class GraphStore(Protocol):
+    """Nodes and edges, whichever file or layer they came from."""
 
     def node(self, node_id: str) -> Node | None: ...
 
@@ -248,14 +186,47 @@ class Store(Protocol):
         ...
 
     def degree(self, node_id: str, direction: Direction = "both") -> Mapping[str, int]:
-        """How many edges of each type stand at a node."""
+        """How many edges of each type a node has."""
         ...
 
     def unconnected(self, label: str, types: Sequence[str], after: str | None, limit: int) -> tuple[Node, ...]:
         """Nodes of a label without an edge of these types in either direction, by key."""
         ...
 
-    # What only the store holds
+
+class SearchStore(Protocol):
+    """Chunks by their words and by their vectors.
+
+    A store may answer from caches that follow the change sequence. `Found` has the generation of an answer, and whether it is
+    behind the last commit.
+    """
+
+    def lexical(self, query: LexicalQuery, k: int, where: ChunkFilter) -> Found:
+        """The `k` best chunks by BM25 over title and text, of those that the filter lets through."""
+        ...
+
+    def dense(self, model: VectorModel, vector: Vector, k: int, where: ChunkFilter) -> Found:
+        """The `k` nearest chunks by cosine; exact. Empty when the index has no vectors of this model."""
+        ...
+
+    def cosines(self, model: VectorModel, vector: Vector, numbers: Sequence[int]) -> Mapping[int, float]:
+        """The cosine of each of these chunks that has a vector of this model."""
+        ...
+
+    def pending_vectors(self, model: VectorModel, limit: int) -> tuple[Pending, ...]:
+        """Chunks without a vector of this model, short ones together."""
+        ...
+
+    def vector_counts(self) -> Mapping[VectorModel, int]: ...
+
+    def settle(self) -> None:
+        """Bring the caches up to the last commit, so that the next query is quick. Call it after a large write; without it,
+        queries are answered from what the caches have."""
+        ...
+
+
+class RecordStore(Protocol):
+    """Kept rows, which exist nowhere else: runs, reports, search events, votes and the audit."""
 
     def runs(self, limit: int, profile: str | None = None) -> tuple[Run, ...]:
         """Newest first."""
@@ -275,4 +246,54 @@ class Store(Protocol):
 
     def audit(self, limit: int) -> tuple[AuditEntry, ...]:
         """Newest first."""
+        ...
+
+
+class Store(Protocol):
+    """An index: the parts that callers read, and what concerns all of them."""
+
+    @property
+    def files(self) -> FileStore: ...
+
+    @property
+    def graph(self) -> GraphStore: ...
+
+    @property
+    def search(self) -> SearchStore: ...
+
+    @property
+    def records(self) -> RecordStore: ...
+
+    def close(self) -> None: ...
+
+    def transaction(self) -> AbstractContextManager[Writer]:
+        """Writes that are committed together when the block ends. Votes and audit entries outlive a power cut from there on."""
+        ...
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Everything that this thread asks inside the block is answered from one generation."""
+        ...
+
+    def identity(self) -> object:
+        """Which database this is. Another value says that it was removed, rebuilt or exchanged."""
+        ...
+
+    def acquire_lease(self, name: str, holder: str) -> Lease | None:
+        """The lease, or None when another living process holds it."""
+        ...
+
+    def lease_holder(self, name: str) -> str | None: ...
+
+    def generation(self) -> int: ...
+
+    def as_of(self) -> AsOf: ...
+
+    def state(self, key: str) -> str | None: ...
+
+    def health(self) -> Mapping[str, Any]:
+        """Sizes, versions, the state of caches, and warnings for a person."""
+        ...
+
+    def verify(self) -> Iterator[Discrepancy]:
+        """Whatever does not hold together inside the index: orphans, counts, caches that disagree, damage."""
         ...

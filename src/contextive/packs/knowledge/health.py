@@ -135,7 +135,7 @@ def _watcher(index: Index) -> HealthCheck:
 ##% An index that nothing follows MUST count as stale after a day, or after twice the interval of a scheduled ingest.
 def _coverage(index: Index, plan: SchedulePlan, is_kept: bool, now: float) -> HealthCheck:
     """An index that follows its files is never stale; any other one is after a day, or twice its interval."""
-    reports = index.store.reports("coverage", 1)
+    reports = index.store.records.reports("coverage", 1)
     if not reports:
         return HealthCheck("coverage", is_kept, "no report yet")
     age = now - reports[0].generated_at

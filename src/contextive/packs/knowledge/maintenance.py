@@ -70,7 +70,7 @@ class ListInput(ToolInput):
 )
 def ingest_list(given: ListInput, ctx: Context) -> Reply:
     index = index_of(ctx)
-    runs = index.store.runs(given.limit, given.profile)
+    runs = index.store.records.runs(given.limit, given.profile)
     return Reply(
         data={"status": "success", "runs": [shown_run(run) for run in runs], "as_of": shown_as_of(index.as_of())}
     )
@@ -293,7 +293,7 @@ def _work(
     outcome = index.ingest(request, progress=tell, stop=stop)
     if request.dry_run:
         return outcome, 0, None
-    if dummy and any(model.name != "dummy" for model in index.store.vector_counts()):
+    if dummy and any(model.name != "dummy" for model in index.store.search.vector_counts()):
         return outcome, 0, "The index has vectors of a model already, so no dummy ones were made."
     if not dummy and index.is_kept:
         return outcome, 0, None  # they follow in the background
@@ -312,7 +312,7 @@ def _vote(index: Index, ballots: list[Ballot], ctx: Context) -> list[dict[str, A
 
     index.events.write()
     for ballot in ballots:
-        known = [event.chunk_id for event in index.store.events(ballot.request_id)]
+        known = [event.chunk_id for event in index.store.records.events(ballot.request_id)]
         if not known:
             raise NotFound(
                 f"No search has the request id {shown(ballot.request_id)}.",

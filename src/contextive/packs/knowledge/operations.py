@@ -64,7 +64,7 @@ def subsystem_graph(given: SubsystemGraphInput, ctx: Context) -> SubsystemGraphA
     related.sort(key=lambda item: (item.hops, item.target.id))
     nodes = [found.subsystem, *(item.target for item in related[: given.limit])]
     ids = {node.id for node in nodes}
-    edges = index.store.expand(sorted(ids), (), "outgoing", _EDGES_OF_ONE)
+    edges = index.store.graph.expand(sorted(ids), (), "outgoing", _EDGES_OF_ONE)
     inside = [edge for edge in edges if edge.target in ids][:_MOST_EDGES]
     return SubsystemGraphAnswer(
         subsystem=shown_node(found.subsystem),
@@ -158,7 +158,7 @@ def lifecycle_history(given: HistoryInput, ctx: Context) -> LifecycleHistory:
                 "thresholds": report.body.get("thresholds", {}),
                 "path": None,
             }
-            for report in reversed(index.store.reports("lifecycle", kept))
+            for report in reversed(index.store.records.reports("lifecycle", kept))
         ]
     )
 
@@ -171,5 +171,5 @@ def lifecycle_history(given: HistoryInput, ctx: Context) -> LifecycleHistory:
     output=Answer,
 )
 def audit_history(given: HistoryInput, ctx: Context) -> Reply:
-    runs = index_of(ctx).store.runs(max(1, given.limit))
+    runs = index_of(ctx).store.records.runs(max(1, given.limit))
     return Reply(data={"status": "success", "runs": [shown_run(run) for run in runs]})

@@ -94,7 +94,7 @@ class IndexRetriever:
     def _unknown_notes(self, index: Index, question: str) -> Iterator[Note]:
         """Notes with the question's keywords that the index does not know as they are now."""
         for note in relevant_notes(self.notes.view().catalog.newest_first, question, _SEARCHED):
-            row = index.store.artifact(note.path)
+            row = index.store.files.artifact(note.path)
             digest = hashlib.sha256(note.text.encode("utf-8", "surrogatepass")).hexdigest()
             if (row is None or row.artifact.digest != digest) and _holds_enough(
                 question, f"{note.title}\n{note.content}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from contextive.errors import ContextiveError, Unavailable
 from contextive.store.sqlite import faults, schema
@@ -362,6 +363,29 @@ class Database:
         if self._writing.acquire(timeout=WAIT_SECONDS):
             self._drop_writer()
             self._writing.release()
+
+
+class _HasDatabase(Protocol):
+    _database: Database
+
+
+S = TypeVar("S", bound=_HasDatabase)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def notices_failures(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """The method with `failures_noticed` around it, so that a row that cannot be decoded counts as damage, too.
+
+    Not for generators: their body runs after the call has returned.
+    """
+
+    @functools.wraps(method)
+    def reading(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self._database.failures_noticed():
+            return method(self, *args, **kwargs)
+
+    return reading
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:

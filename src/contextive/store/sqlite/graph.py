@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import Any, cast
 
 from contextive.knowledge.graph import Direction, Edge, Label, Node
-from contextive.store.sqlite.connection import Database, Row
+from contextive.store.sqlite.connection import Database, Row, notices_failures
 from contextive.store.sqlite.rows import encode_json, name_hash
 from contextive.store.sqlite.statements import SEARCH_SEPARATOR
 from contextive.store.values import Steps
@@ -31,7 +31,7 @@ _ENDS: dict[Direction, tuple[tuple[str, str], ...]] = {
 """The near and the far column of an edge, as a direction sees it."""
 
 
-class Graph:
+class SqliteGraph:
     """The graph as its owners state it together."""
 
     def __init__(self, database: Database) -> None:
@@ -40,7 +40,7 @@ class Graph:
         self._texts: dict[int, str] = {}
         self._known_of: tuple[int, int] | None = None
 
-    def words(self) -> Mapping[str, int]:
+    def _word_numbers(self) -> Mapping[str, int]:
         """The numbers of labels and edge types."""
         if not self._words or self._known_of != self._database.identity:
             self._load_words()
@@ -62,16 +62,21 @@ class Graph:
 
     # Nodes
 
+    def node(self, node_id: str) -> Node | None:
+        return self.nodes([node_id]).get(node_id)
+
+    @notices_failures
     def nodes(self, node_ids: Iterable[str]) -> dict[str, Node]:
         found: dict[str, Node] = {}
         for label, keys in _by_label(node_ids).items():
             for key, properties in self._database.read(
                 "SELECT n.key, n.properties FROM json_each(?) g CROSS JOIN node n ON n.label = ? AND n.key = g.value",
-                (encode_json(keys), self.words().get(label)),
+                (encode_json(keys), self._word_numbers().get(label)),
             ):
                 found[f"{label}:{key}"] = Node(cast("Label", label), key, json.loads(properties))
         return found
 
+    @notices_failures
     def nodes_with_edges(
         self, node_ids: Iterable[str], types: Sequence[str], limit: int
     ) -> tuple[dict[str, Node], tuple[Edge, ...]]:
@@ -82,21 +87,26 @@ class Graph:
                 for number, key, properties in connection.execute(
                     "SELECT n.number, n.key, n.properties"
                     " FROM json_each(?) g CROSS JOIN node n ON n.label = ? AND n.key = g.value",
-                    (encode_json(keys), self.words().get(label)),
+                    (encode_json(keys), self._word_numbers().get(label)),
                 ):
                     numbers[number] = node_id = f"{label}:{key}"
                     nodes[node_id] = Node(cast("Label", label), key, json.loads(properties))
             return nodes, self._edges_at(connection, numbers, types, "both", limit)
 
+    @notices_failures
     def nodes_labelled(self, label: str, after: str | None, limit: int) -> tuple[Node, ...]:
-        return self._page("n.label = ?1 AND (?2 IS NULL OR n.key > ?2)", (self.words().get(label), after), limit)
+        return self._page(
+            "n.label = ?1 AND (?2 IS NULL OR n.key > ?2)", (self._word_numbers().get(label), after), limit
+        )
 
+    @notices_failures
     def nodes_keyed(self, label: str, key: str) -> tuple[Node, ...]:
-        found = self._page("n.hash = ? AND n.label = ?", (name_hash(key), self.words().get(label)), -1)
+        found = self._page("n.hash = ? AND n.label = ?", (name_hash(key), self._word_numbers().get(label)), -1)
         return tuple(node for node in found if node.key.casefold() == key.casefold())
 
     ##= docs/spec/knowledge.md#km-graph-search
     ##% A term MUST be taken as plain text, whatever signs it holds.
+    @notices_failures
     def find_nodes(self, term: str, labels: Sequence[str], limit: int) -> tuple[Node, ...]:
         folded = term.casefold()
         if SEARCH_SEPARATOR in folded:
@@ -107,9 +117,10 @@ class Graph:
         nodes: list[Node] = []
         for label in dict.fromkeys(labels):
             if len(nodes) < limit:
-                nodes += self._page(condition, (self.words().get(label), folded), limit - len(nodes))
+                nodes += self._page(condition, (self._word_numbers().get(label), folded), limit - len(nodes))
         return tuple(nodes)
 
+    @notices_failures
     def unconnected(self, label: str, types: Sequence[str], after: str | None, limit: int) -> tuple[Node, ...]:
         chosen = self._type_condition(types)
         condition = (
@@ -117,7 +128,7 @@ class Graph:
             f" AND NOT EXISTS (SELECT 1 FROM edge e WHERE e.source = n.number {chosen})"
             f" AND NOT EXISTS (SELECT 1 FROM edge e WHERE e.target = n.number {chosen})"
         )
-        return self._page(condition, (self.words().get(label), after), limit)
+        return self._page(condition, (self._word_numbers().get(label), after), limit)
 
     def _page(self, condition: str, values: Sequence[Any], limit: int) -> tuple[Node, ...]:
         found = self._database.read(
@@ -132,6 +143,7 @@ class Graph:
 
     # Edges
 
+    @notices_failures
     def expand(
         self, frontier: Sequence[str], types: Sequence[str], direction: Direction, limit: int
     ) -> tuple[Edge, ...]:
@@ -144,18 +156,20 @@ class Graph:
         """The nodes of the frontier by number."""
         numbers: dict[int, str] = {}
         for label, keys in _by_label(frontier).items():
-            if label in self.words():
+            if label in self._word_numbers():
                 found = connection.execute(
                     "SELECT n.number, n.key FROM json_each(?) g CROSS JOIN node n ON n.label = ? AND n.key = g.value",
-                    (encode_json(keys), self.words()[label]),
+                    (encode_json(keys), self._word_numbers()[label]),
                 ).fetchall()
                 numbers.update([(number, f"{label}:{key}") for number, key in found])
         return numbers
 
+    @notices_failures
     def node_number(self, node_id: str) -> int | None:
         with self._database.snapshot() as connection:
             return next(iter(self._numbers(connection, [node_id])), None)
 
+    @notices_failures
     def nodes_numbered(self, numbers: Iterable[int]) -> dict[int, Node]:
         found = self._database.read(
             "SELECT n.number, n.label, n.key, n.properties FROM json_each(?) g CROSS JOIN node n ON n.number = g.value",
@@ -168,6 +182,7 @@ class Graph:
             for (number, label, key, _), held in zip(found, properties, strict=True)
         }
 
+    @notices_failures
     def steps(self, frontier: Sequence[int], types: Sequence[str], limit: int) -> Steps:
         given, chosen = json.dumps(list(frontier)), self._type_condition(types)
         found: list[list[Row]] = []
@@ -255,6 +270,7 @@ class Graph:
         )
         yield from found
 
+    @notices_failures
     def degree(self, node_id: str, direction: Direction = "both") -> dict[str, int]:
         outgoing, incoming = (
             "SELECT source, type, target FROM edge WHERE " + end for end in ("source = ?1", "target = ?1")
@@ -271,7 +287,7 @@ class Graph:
     def _type_condition(self, types: Sequence[str]) -> str:
         if not types:
             return ""
-        known = [str(self.words()[name]) for name in types if name in self.words()]
+        known = [str(self._word_numbers()[name]) for name in types if name in self._word_numbers()]
         # Many types are looked for in one pass over a node's edges; with few, the index leads to each of them.
         column = "+e.type" if len(known) > _MANY_TYPES else "e.type"
         return f"AND {column} IN ({', '.join(known)})"

@@ -10,7 +10,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 
-from contextive.store.sqlite.connection import Database
+from contextive.store.sqlite.connection import Database, notices_failures
 from contextive.store.sqlite.rows import encode_json
 from contextive.store.values import AuditEntry, Report, ReportKind, Run, SearchEvent, Vote
 
@@ -79,25 +79,28 @@ def put_audit(connection: sqlite3.Connection, entry: AuditEntry) -> None:
     )
 
 
-class Records:
+class SqliteRecords:
     """Reads kept rows."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def runs(self, limit: int, profile: str | None) -> tuple[Run, ...]:
+    @notices_failures
+    def runs(self, limit: int, profile: str | None = None) -> tuple[Run, ...]:
         rows = self._database.read(
             "SELECT body FROM run WHERE ?1 IS NULL OR profile = ?1 ORDER BY number DESC LIMIT ?2", (profile, limit)
         )
         return tuple(_decode_run(body) for (body,) in rows)
 
+    @notices_failures
     def reports(self, kind: ReportKind, limit: int) -> tuple[Report, ...]:
         rows = self._database.read(
             "SELECT generated_at, run_id, body FROM report WHERE kind = ? ORDER BY number DESC LIMIT ?", (kind, limit)
         )
         return tuple(Report(kind, generated_at, run_id, json.loads(body)) for generated_at, run_id, body in rows)
 
-    def events(self, request_id: str | None, limit: int) -> tuple[SearchEvent, ...]:
+    @notices_failures
+    def events(self, request_id: str | None = None, limit: int = 10_000) -> tuple[SearchEvent, ...]:
         """The newest events, oldest of them first."""
         where, values = ("WHERE request_id = ?", [request_id]) if request_id is not None else ("", [])
         rows = self._database.read(
@@ -110,11 +113,13 @@ class Records:
             for request, timestamp, rank, query, chunk_id, body in reversed(rows)
         )
 
+    @notices_failures
     def event_bytes(self) -> int:
         rows = self._database.read("SELECT total(length(query) + length(chunk_id) + length(body)) FROM event")
         return int(rows[0][0])
 
-    def votes(self, limit: int) -> tuple[Vote, ...]:
+    @notices_failures
+    def votes(self, limit: int = 10_000) -> tuple[Vote, ...]:
         """The newest votes, oldest of them first."""
         rows = self._database.read(
             "SELECT request_id, chunk_id, caller, vote, note, context, timestamp FROM vote ORDER BY number DESC LIMIT ?",
@@ -125,6 +130,7 @@ class Records:
             for request_id, chunk_id, caller, vote, note, context, timestamp in reversed(rows)
         )
 
+    @notices_failures
     def audit(self, limit: int) -> tuple[AuditEntry, ...]:
         rows = self._database.read(
             "SELECT timestamp, caller, tool, body FROM audit ORDER BY number DESC LIMIT ?", (limit,)

@@ -15,8 +15,8 @@ from contextive.knowledge.artifact import Artifact, ArtifactType, Totals
 from contextive.knowledge.chunk import Chunk
 from contextive.knowledge.symbol import Reference, Symbol
 from contextive.store.sqlite import rows
-from contextive.store.sqlite.connection import Database
-from contextive.store.values import ArtifactRow, ChunkPlace, ChunkRow, LedgerEntry, Pending, SymbolName, VectorModel
+from contextive.store.sqlite.connection import Database, notices_failures
+from contextive.store.values import ArtifactRow, ChunkPlace, ChunkRow, LedgerEntry, SymbolName
 
 _ARTIFACT = ", ".join(f"a.{column}" for column in rows.ARTIFACT_COLUMNS.split(", "))
 _SYMBOL = ", ".join(f"s.{column}" for column in rows.SYMBOL_COLUMNS.split(", "))
@@ -37,7 +37,7 @@ class _Known(NamedTuple):
     artifacts: dict[int, Artifact]
 
 
-class Catalogue:
+class SqliteFiles:
     """What came from files, row by row."""
 
     def __init__(self, database: Database) -> None:
@@ -46,6 +46,7 @@ class Catalogue:
 
     # Files
 
+    @notices_failures
     def ledger(self) -> dict[str, LedgerEntry]:
         found = self._database.read(
             "SELECT a.path, l.digest, l.size, l.modified_ns, l.changed_ns, l.inode, l.parser"
@@ -58,56 +59,66 @@ class Catalogue:
             for path, digest, size, modified, changed, inode, parser in found
         }  # fmt: skip
 
-    def artifacts(self, limit: int | None, without_chunks: bool) -> Iterator[ArtifactRow]:
+    def artifacts(self, *, limit: int | None = None, without_chunks: bool = False) -> Iterator[ArtifactRow]:
         where = "WHERE NOT EXISTS (SELECT 1 FROM chunk WHERE artifact = a.number) " if without_chunks else ""
-        found = self._database.read(f"{_WITH_COUNTS}{where}ORDER BY a.path LIMIT ?", (-1 if limit is None else limit,))
-        for row in found:
-            yield _artifact_row(row)
+        with self._database.failures_noticed():
+            found = self._database.read(
+                f"{_WITH_COUNTS}{where}ORDER BY a.path LIMIT ?", (-1 if limit is None else limit,)
+            )
+            for row in found:
+                yield _artifact_row(row)
 
+    @notices_failures
     def totals(self) -> dict[ArtifactType, Totals]:
         files: dict[ArtifactType, int] = dict(self._database.read("SELECT type, count(*) FROM artifact GROUP BY type"))
         of_type = "SELECT a.type, count(*) FROM chunk c JOIN artifact a ON a.number = c.artifact GROUP BY a.type"
         chunks: dict[ArtifactType, int] = dict(self._database.read(of_type))
         return {kind: Totals(count, chunks.get(kind, 0)) for kind, count in files.items()}
 
+    @notices_failures
     def artifact(self, path: str) -> ArtifactRow | None:
         row = self._database.read_one(_WITH_COUNTS + "WHERE a.path = ?", (path,))
         return None if row is None else _artifact_row(row)
 
     # Names
 
-    def symbols(self, path: str | None) -> Iterator[tuple[str, Symbol]]:
+    def symbols(self, path: str | None = None) -> Iterator[tuple[str, Symbol]]:
         where, values = ("WHERE a.path = ?", [path]) if path is not None else ("", [])
-        found = self._database.read(
-            f"SELECT a.path, {_SYMBOL} FROM artifact a JOIN symbol s ON s.artifact = a.number {where}"
-            " ORDER BY a.path, s.line_start, s.line_end, s.id",
-            values,
-        )
-        for row in found:
-            yield row[0], rows.decode_symbol(row[1:])
+        with self._database.failures_noticed():
+            found = self._database.read(
+                f"SELECT a.path, {_SYMBOL} FROM artifact a JOIN symbol s ON s.artifact = a.number {where}"
+                " ORDER BY a.path, s.line_start, s.line_end, s.id",
+                values,
+            )
+            for row in found:
+                yield row[0], rows.decode_symbol(row[1:])
 
+    @notices_failures
     def symbol(self, symbol_id: str) -> Symbol | None:
         row = self._database.read_one(f"SELECT {_SYMBOL} FROM symbol s WHERE s.id = ?", (symbol_id,))
         return None if row is None else rows.decode_symbol(row)
 
     def symbols_named(self, names: Iterable[str]) -> Iterator[tuple[str, Symbol]]:
         wanted = set(names)
-        found = self._database.read(
-            f"SELECT a.path, {_SYMBOL} FROM symbol s JOIN artifact a ON a.number = s.artifact"
-            " WHERE s.name_hash IN (SELECT value FROM json_each(?)) ORDER BY a.path, s.line_start, s.line_end, s.id",
-            (json.dumps(sorted({rows.name_hash(name) for name in wanted})),),
-        )
-        for row in found:
-            symbol = rows.decode_symbol(row[1:])
-            if symbol.name in wanted:
-                yield row[0], symbol
+        with self._database.failures_noticed():
+            found = self._database.read(
+                f"SELECT a.path, {_SYMBOL} FROM symbol s JOIN artifact a ON a.number = s.artifact"
+                " WHERE s.name_hash IN (SELECT value FROM json_each(?)) ORDER BY a.path, s.line_start, s.line_end, s.id",
+                (json.dumps(sorted({rows.name_hash(name) for name in wanted})),),
+            )
+            for row in found:
+                symbol = rows.decode_symbol(row[1:])
+                if symbol.name in wanted:
+                    yield row[0], symbol
 
+    @notices_failures
     def references(self, path: str) -> tuple[Reference, ...]:
         row = self._database.read_one(
             "SELECT r.body FROM reference r JOIN artifact a ON a.number = r.artifact WHERE a.path = ?", (path,)
         )
         return () if row is None else rows.decode_references(row[0])
 
+    @notices_failures
     def paths_referring_to(self, names: Iterable[str]) -> set[str]:
         found = self._database.read(
             "SELECT DISTINCT a.path FROM json_each(?) n CROSS JOIN reference_name r ON r.name = n.value"
@@ -118,10 +129,12 @@ class Catalogue:
 
     # Chunks
 
+    @notices_failures
     def chunks(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:
         given = json.dumps([int(number) for number in dict.fromkeys(numbers)])
         return {row.number: row for row in self._chunk_rows(_GIVEN + "c.number = g.value", given)}
 
+    @notices_failures
     def places(self, numbers: Sequence[int], *, with_symbols: bool) -> dict[int, ChunkPlace]:
         given = json.dumps([int(number) for number in dict.fromkeys(numbers)])
         held: dict[int, list[SymbolName]] = {}
@@ -142,10 +155,12 @@ class Catalogue:
             for number, sequence, artifact in found
         }
 
+    @notices_failures
     def chunks_by_id(self, chunk_ids: Sequence[str]) -> dict[str, ChunkRow]:
         given = json.dumps(list(dict.fromkeys(chunk_ids)))
         return {row.chunk.chunk_id: row for row in self._chunk_rows(_GIVEN + "c.id = g.value", given)}
 
+    @notices_failures
     def chunks_of(self, path: str) -> tuple[ChunkRow, ...]:
         source = "chunk c WHERE c.artifact = (SELECT number FROM artifact WHERE path = ?)"
         return tuple(sorted(self._chunk_rows(source, path), key=lambda row: (row.chunk.sequence, row.chunk.chunk_id)))
@@ -183,22 +198,6 @@ class Catalogue:
             # Added to and never taken from: whoever else holds this dictionary may go on reading it.
             known |= {row[0]: rows.decode_artifact(row[1:]) for row in found}
         return known
-
-    def pending_vectors(self, model: VectorModel, limit: int) -> tuple[Pending, ...]:
-        found = self._database.read(
-            "SELECT c.number, c.digest, c.title, c.text, a.path FROM chunk c JOIN artifact a ON a.number = c.artifact JOIN ("
-            "  SELECT number FROM chunk WHERE number NOT IN (SELECT chunk FROM vector WHERE model ="
-            "    (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?))"
-            "  ORDER BY size, number LIMIT ?) p ON p.number = c.number ORDER BY c.size, c.number",
-            (model.name, model.dimensions, limit),
-        )
-        return tuple(Pending(number, rows.decode_digest(digest), *rest) for number, digest, *rest in found)
-
-    def vector_counts(self) -> dict[VectorModel, int]:
-        found = self._database.read(
-            "SELECT m.name, m.dimensions, (SELECT count(*) FROM vector WHERE model = m.number) FROM vector_model m"
-        )
-        return {VectorModel(name, dimensions): count for name, dimensions, count in found if count}
 
 
 def _artifact_row(row: tuple[Any, ...]) -> ArtifactRow:

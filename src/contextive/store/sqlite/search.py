@@ -1,0 +1,110 @@
+"""Finds chunks by words and by vectors, with the two sidecars beside the database."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from contextive.store.sqlite import rows
+from contextive.store.sqlite.connection import Database, notices_failures
+from contextive.store.sqlite.filters import Filters
+from contextive.store.sqlite.lexical import LexicalSidecar
+from contextive.store.sqlite.progress import Progress, read_progress
+from contextive.store.sqlite.quantisation import normalised
+from contextive.store.sqlite.vectors import VectorSidecar, read_vectors, score_exactly
+from contextive.store.values import ChunkFilter, Discrepancy, Found, LexicalQuery, Pending, VectorModel
+
+if TYPE_CHECKING:
+    from contextive.store.protocol import Vector
+
+_SETTLING_SECONDS = 600.0
+
+
+class SqliteSearch:
+    """Searches chunks. The sidecars are created when they are first needed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._filters = Filters(database)
+        self._lexical = LexicalSidecar(database, self._filters)
+        self._vectors: dict[VectorModel, VectorSidecar] = {}
+        self._guard = threading.Lock()
+
+    @notices_failures
+    def lexical(self, query: LexicalQuery, k: int, where: ChunkFilter) -> Found:
+        return self._lexical.search(query, k, where)
+
+    ##= docs/spec/knowledge.md#ranking
+    ##% Vectors of two models MUST NOT be compared with each other.
+    @notices_failures
+    def dense(self, model: VectorModel, vector: Vector, k: int, where: ChunkFilter) -> Found:
+        known = self._database.read_one(
+            "SELECT 1 FROM vector WHERE model = (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?) LIMIT 1",
+            (model.name, model.dimensions),
+        )
+        if known is None:
+            return Found((), read_progress(self._database).generation)
+        return self._sidecar(model).search(vector, k, where)
+
+    def _sidecar(self, model: VectorModel) -> VectorSidecar:
+        with self._guard:
+            sidecar = self._vectors.get(model)
+            if sidecar is None:
+                sidecar = self._vectors[model] = VectorSidecar(self._database, self._filters, model)
+        return sidecar
+
+    @notices_failures
+    def cosines(self, model: VectorModel, vector: Vector, numbers: Sequence[int]) -> Mapping[int, float]:
+        found = read_vectors(self._database, model, [int(number) for number in numbers])
+        return dict(zip(*score_exactly(found, normalised(vector)), strict=True))
+
+    @notices_failures
+    def pending_vectors(self, model: VectorModel, limit: int) -> tuple[Pending, ...]:
+        found = self._database.read(
+            "SELECT c.number, c.digest, c.title, c.text, a.path FROM chunk c JOIN artifact a ON a.number = c.artifact JOIN ("
+            "  SELECT number FROM chunk WHERE number NOT IN (SELECT chunk FROM vector WHERE model ="
+            "    (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?))"
+            "  ORDER BY size, number LIMIT ?) p ON p.number = c.number ORDER BY c.size, c.number",
+            (model.name, model.dimensions, limit),
+        )
+        return tuple(Pending(number, rows.decode_digest(digest), *rest) for number, digest, *rest in found)
+
+    @notices_failures
+    def vector_counts(self) -> dict[VectorModel, int]:
+        found = self._database.read(
+            "SELECT m.name, m.dimensions, (SELECT count(*) FROM vector WHERE model = m.number) FROM vector_model m"
+        )
+        return {VectorModel(name, dimensions): count for name, dimensions, count in found if count}
+
+    # Sidecars
+
+    def settle(self) -> None:
+        """Bring the sidecars up to the last commit, however much that is."""
+        self._lexical.settle(_SETTLING_SECONDS)
+        for model in self.vector_counts():
+            self._sidecar(model).catch_up()
+
+    def health(self, progress: Progress) -> dict[str, Any]:
+        """The state of the sidecars and warnings about them, as keys of the health report."""
+        return {
+            "lexical": self._lexical.health(progress),
+            "vectors": {
+                f"{model.name}/{model.dimensions}": {"stored": count, **self._sidecar(model).health()}
+                for model, count in self.vector_counts().items()
+            },
+            "warnings": self._lexical.warnings(),
+        }
+
+    def verify(self) -> Iterator[Discrepancy]:
+        """Sidecars that disagree with the database."""
+        yield from self._lexical.verify()
+        for model in self.vector_counts():
+            yield from self._sidecar(model).verify()
+
+    def close(self) -> None:
+        self._lexical.close()
+        with self._guard:
+            for sidecar in self._vectors.values():
+                sidecar.close()
+            self._vectors.clear()
