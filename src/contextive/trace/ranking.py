@@ -37,6 +37,9 @@ SIMPLE_STATUS = {
     Status.TODO: "not started",
     Status.NOT_STARTED: "not started",
 }
+##= docs/spec/trace.md#get-prioritized-requirements
+##% Within a level, prioritized requirements MUST be sorted by status: partially_implemented, not_started,
+##% fully_implemented.
 _STATUS_ORDER = ("partially_implemented", "not_started", "fully_implemented")
 
 
@@ -53,9 +56,6 @@ def least_finished(requirements: Sequence[Requirement]) -> Requirement:
 ##= docs/spec/trace.md#get-prioritized-requirements
 ##% Prioritized requirements MUST be sorted by level first: "MUST", "SHOULD", "MAY", unspecified.
 ##= docs/spec/trace.md#get-prioritized-requirements
-##% Within a level, prioritized requirements MUST be sorted by status: partially_implemented, not_started,
-##% fully_implemented.
-##= docs/spec/trace.md#get-prioritized-requirements
 ##% Within a status, prioritized requirements with more todos MUST come first.
 def prioritise(requirements: Sequence[Requirement]) -> list[Requirement]:
     """By level, then begun before not begun before done, then by open todos; ties keep the order of the text."""
@@ -67,10 +67,6 @@ def prioritise(requirements: Sequence[Requirement]) -> list[Requirement]:
 
 ##= docs/spec/trace.md#search-requirements
 ##% A search MUST find requirements by words in any case, by quoted phrases, and by identifier.
-##= docs/spec/trace.md#search-requirements
-##% A search MUST make no difference between letters with and without accents.
-##= docs/spec/trace.md#search-requirements
-##% Where nothing holds any word of a search, words much like them SHOULD count.
 def search(catalog: TraceCatalog, query: str) -> list[Requirement]:
     """Requirements that hold all words and "quoted phrases" of the query, best first; failing that, the most of them."""
     terms = _TERM.findall(query)
@@ -99,6 +95,8 @@ def _holding(texts: Sequence[tuple[Requirement, str]], phrases: Sequence[str], q
     return [requirement for _, _, requirement in ranked]
 
 
+##= docs/spec/trace.md#search-requirements
+##% Where nothing holds any word of a search, words much like them SHOULD count.
 def _alike(words: Sequence[str], texts: Sequence[tuple[Requirement, str]]) -> list[str]:
     """For each word of a search that nothing holds, the word of the requirements that is most like it."""
     known = sorted({word for _, text in texts for word in _WORD.findall(text) if len(word) >= _LEAST_LETTERS})
@@ -110,6 +108,8 @@ def _alike(words: Sequence[str], texts: Sequence[tuple[Requirement, str]]) -> li
     return found
 
 
+##= docs/spec/trace.md#search-requirements
+##% A search MUST make no difference between letters with and without accents.
 def _plain(text: str) -> str:
     """Text as it is compared: in one case, and without accents."""
     if text.isascii():

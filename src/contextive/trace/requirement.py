@@ -20,6 +20,8 @@ from contextive.trace.specification import Section, Specification
 from contextive.trace.target import Target
 from contextive.trace.text import SourceText
 
+##= docs/spec/trace.md#coverage
+##% An implication and an exception MUST count as implementation and as test.
 _CITING = frozenset({CitationType.CITATION, CitationType.IMPLICATION, CitationType.EXCEPTION})
 _TESTING = frozenset({CitationType.TEST, CitationType.IMPLICATION, CitationType.EXCEPTION})
 
@@ -188,10 +190,6 @@ def _coverage(spans: tuple[Span, ...], others: Mapping[int, Sequence[_Numbered]]
 
 ##= docs/spec/trace.md#coverage
 ##% A requirement MUST be complete when its whole text is covered by implementations and by tests.
-##= docs/spec/trace.md#coverage
-##% An implication and an exception MUST count as implementation and as test.
-##= docs/spec/trace.md#coverage
-##% A todo MUST NOT cover anything.
 def _status(spans: tuple[Span, ...], covered: dict[CitationType, tuple[Span, ...]], text: str) -> Status:
     def covers(types: AbstractSet[CitationType]) -> bool:
         found = {span for kind in types if kind in covered for span in covered[kind]}
@@ -203,6 +201,8 @@ def _status(spans: tuple[Span, ...], covered: dict[CitationType, tuple[Span, ...
     return _status_of(cited, tested, covered.keys())
 
 
+##= docs/spec/trace.md#coverage
+##% A todo MUST NOT cover anything.
 def _status_of(cited: bool, tested: bool, kinds: AbstractSet[CitationType]) -> Status:
     if cited:
         return Status.COMPLETE if tested else Status.MISSING_TEST
