@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Many tests wait for servers, so twice as many workers as cores keep the cores busy.
+WORKERS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
 .PHONY: help setup demo test retest lint fix bench fuzz soak durability attacks blackbox differential conformance docs schema golden badge lock bundle clean
 
@@ -27,7 +29,7 @@ test: $(STAMP) lint  ## Lint, types, all tests, and this project's own requireme
 	@# Tests start hundreds of servers. Where Python is told to leave no compiled files, each would compile them all.
 	@$(BIN)/python -m compileall -q src
 	$(BIN)/duvet report --ci
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 retest: $(STAMP) lint  ## Run the tests that failed last once more, one at a time
 	$(BIN)/duvet report --ci

@@ -25,7 +25,7 @@ _STEADY_RATIO = 4.4
 """Four times the text in less than that: what grows by more than 2.6 at a later doubling grows by 4.6 here."""
 _LONG_SECONDS = 0.3
 _FIRST_SECONDS = 0.000_02
-_MOST_SECONDS = 20.0
+_MOST_SECONDS = 5.0
 
 
 class _Late(BaseException):
@@ -48,7 +48,7 @@ def _limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def why_not_linear(run: Callable[[str], object], text_of: Callable[[int], str], times: int = 5) -> str | None:
+def why_not_linear(run: Callable[[str], object], text_of: Callable[[int], str], times: int = 3) -> str | None:
     """None where twice the text takes about twice the time; else what was measured."""
     try:
         with _limited(_MOST_SECONDS):

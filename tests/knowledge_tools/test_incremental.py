@@ -90,7 +90,7 @@ def _index_of(root: Path, state: str) -> Host:
 ##% After any edits a run MUST leave the rows that a rebuild would make.
 ##= docs/spec/knowledge.md#the-store
 ##% The command `verify` MUST compare every file with its rows and end with 0 only where they agree.
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_ACTIONS)
 def test_any_edits_then_ingest_gives_the_rows_of_a_rebuild(actions: list[tuple[str, str, str]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -217,6 +217,7 @@ def test_after_cleaning_every_citation_names_a_source_and_nothing_is_left_to_rem
     [
         ("a [1] b [4] c", "a [1] b c"),
         ("a [1, 2]", "a [1][2]"),
+        ("[[12][1](http://e)]", "1"),
         ("a [1-3]", "a [1][2]"),
         ("a \u30102\u2020source\u3011", "a [2]"),
         ("[page](https://evil.example/?q=1)", "page"),

@@ -155,7 +155,7 @@ def test_the_words_of_other_documents_are_understood(pipe: Pipe, era: str) -> No
     (content,) = pipe.result("resources/get", in_era(era, {"path": "/text"}))["contents"]
     assert content["text"] == "plain text"
     called = pipe.result("tools/call", in_era(era, {"tool": "contextive_health", "arguments": {}}))
-    assert called["structuredContent"]["status"] == "healthy"
+    assert called["structuredContent"]["status"] == "healthy", called
     listed = pipe.result("resources/list", in_era(era, {"path": "odd:///text"}))
     assert listed["resources"] == []
     assert pipe.error("resources/list", in_era(era, {"path": "/none"}))["data"]["code"] == "resource_not_found"

@@ -14,6 +14,7 @@ _WIKILINK = re.compile(r"\[\[([^\[\]|\n]{1,200})(?:\|([^\[\]\n]{1,200}))?\]\]")
 _LINK = re.compile(r"(?<!!)\[([^\[\]\n]{0,200})\]\((?:[^()\s]|\([^()\s]*\)){1,1000}(?:\s+\"[^\"\n]*\")?\)")
 _IMAGE = re.compile(r"!\[([^\[\]\n]{0,200})\]\([^)\n]{0,1000}\)")
 _FENCE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]+`)", re.DOTALL)
+_MAX_PASSES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,23 @@ class CitedText:
 def keep_known_citations(text: str, count: int, slugs: Collection[str]) -> CitedText:
     """The answer with only citations of the sources 1 to `count` and links to pages among `slugs`.
 
-    Links to other places become their words, and images go: a model can be talked into an address that carries data away.
-    Code is left as it is.
+    Links to other places become their text, and images are removed: a model can be talked into an address that carries data
+    away. Code is left as it is.
     """
+    cleaned = _clean(text, count, slugs)
+    removed = cleaned.removed
+    # Removing a citation can join the brackets around it to a new link or citation.
+    for _ in range(_MAX_PASSES):
+        if cleaned.text == text:
+            return CitedText(text, cleaned.numbers, removed)
+        text = cleaned.text
+        cleaned = _clean(text, count, slugs)
+        removed += cleaned.removed
+    return CitedText(re.sub(r"[\[\]]", "", cleaned.text), (), removed)
+
+
+def _clean(text: str, count: int, slugs: Collection[str]) -> CitedText:
+    """One pass over the answer."""
     cited: dict[int, None] = {}
     removed = 0
 
