@@ -26,6 +26,7 @@ from contextive.store import open_store
 from contextive.store.protocol import Store
 from contextive.store.sqlite import lexical
 from contextive.store.sqlite.locks import FileLock
+from contextive.store.values import ChunkRow
 
 from .project import FILES, WRITTEN, fill
 
@@ -375,22 +376,16 @@ def test_a_model_that_is_slow_to_answer_holds_up_no_other_search(shop: Store) ->
         assert all(one.result(10).results for one in waiting)
 
 
-def test_what_went_between_ranking_and_showing_is_not_shown(shop: Store) -> None:
+def test_what_went_between_ranking_and_showing_is_not_shown(shop: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = service(shop).search(SearchRequest("payment card"))
+    gone = whole.results[0].chunk.chunk_id
+    read_chunks = shop.files.chunks
 
-    class Forgetful:
-        def __getattr__(self, name: str) -> object:
-            return getattr(shop, name)
+    def chunks_without_the_best(numbers: Sequence[int]) -> dict[int, ChunkRow]:
+        return {number: row for number, row in read_chunks(numbers).items() if row.chunk.chunk_id != gone}
 
-        def chunks(self, numbers: Sequence[int]) -> object:
-            return {number: row for number, row in shop.files.chunks(numbers).items() if number != gone}
-
-    gone = next(
-        number
-        for number, row in shop.files.chunks(range(1, 1000)).items()
-        if row.chunk.chunk_id == whole.results[0].chunk.chunk_id
-    )
-    left = SearchService(Forgetful(), Dummy, clock=lambda: NOW).search(SearchRequest("payment card"))  # type: ignore[arg-type]
+    monkeypatch.setattr(shop.files, "chunks", chunks_without_the_best)
+    left = service(shop).search(SearchRequest("payment card"))
     assert paths(left) == paths(whole)[1:]
     assert left.metadata.result_count == len(left.results)
 
