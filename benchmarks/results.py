@@ -16,9 +16,10 @@ RESULTS = Path(__file__).with_name("results")
 _INTRODUCTION = """\
 # Figures
 
-Written by `make bench`. Every figure was measured in turns with its anchor, in the same run on the same machine; the values
-are medians over rounds. The ratio is our cost in units of the anchor's, so below 1 is better than the anchor. Trust the
-ratios, not the milliseconds. In the pictures the bar is the ratio, the thin line is the anchor, the thick mark the budget.
+`make bench` writes this page. Each figure is compared with an *anchor*: something similar that is measured alternately with
+ours, in the same run on the same machine, such as a server built with the bare SDK. The values are medians over rounds. The
+ratio is our cost divided by the anchor's, so a ratio below 1 is better than the anchor. Trust the ratios more than the
+milliseconds. In the charts, the bar is the ratio, the thin line is the anchor, and the thick mark is the budget.
 """
 
 

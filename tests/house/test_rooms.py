@@ -108,7 +108,7 @@ def test_the_pure_rooms_do_no_input_or_output(room: str) -> None:
 
 def _described_rooms() -> list[str]:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    table = page.partition("## The rooms")[2].partition("\n## ")[0]
+    table = page.partition("## Packages")[2].partition("\n## ")[0]
     return [line.split("`")[1] for line in table.splitlines() if line.startswith("| `")]
 
 
