@@ -6,6 +6,8 @@ import contextlib
 import json
 import os
 import random
+import resource
+import signal
 import socket
 import socketserver
 import subprocess
@@ -35,6 +37,19 @@ def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """This process's environment without what changes our commands: a developer's tokens, or the word that this is CI."""
     kept = {k: v for k, v in os.environ.items() if k != "CI" and not k.startswith(("KM_", "CONTEXTIVE_"))}
     return {**kept, **(extra or {})}
+
+
+@contextlib.contextmanager
+def full_disk() -> Iterator[None]:
+    """The system refuses to let a file of this process grow beyond one block."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
 
 
 @contextlib.contextmanager

@@ -7,18 +7,17 @@ import json
 import os
 import re
 from dataclasses import dataclass
-from io import FileIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from contextive.cli import run
 from contextive.errors import ConfigError, UpstreamError
-from contextive.ops.duvet_output import write_file
+from contextive.ops.duvet_output import write_report
 from contextive.trace.duvet_config import parse_duvet_config
 from contextive.workspace import fetching
 from tests.ingest.projects import BOIL, BREW, COFFEE, CONFIG, MILK, WARM, Project, cite, configured
+from tests.running import full_disk
 from tests.workspace.web import refusal, response, serving
 
 QUIET = CONFIG + "[report.html]\nenabled = false\n"
@@ -179,24 +178,15 @@ def test_columns_of_problems_in_sarif_are_counted_in_utf16(duvet: Duvet) -> None
 
 ##= docs/spec/trace.md#reports
 ##% A report, and a text that is downloaded, MUST be written whole or not at all.
-def test_a_report_and_a_download_are_written_whole_or_not_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_and_a_download_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     place = tmp_path / "report.html"
-    write_file(place, "old")
+    write_report(place, "old")
 
-    class Full(FileIO):
-        def write(self, data: Any) -> int:
-            super().write(data[:3])
-            raise OSError("the disk is full")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "open", lambda self, mode: Full(self, mode))
-        with pytest.raises(OSError, match="full"):
-            write_file(place, "new and longer")
+    with full_disk(), pytest.raises(OSError, match="too large"):
+        write_report(place, "new and longer" * 1000)
     assert {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == {"report.html": "old"}
     with place.open(encoding="utf-8") as reader:
-        write_file(place, "new and longer")
+        write_report(place, "new and longer")
         assert reader.read() == "old"
     stored = tmp_path / "specifications" / "host" / "spec.txt"
     stored.parent.mkdir(parents=True)

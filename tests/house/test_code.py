@@ -199,3 +199,54 @@ def test_the_rule_on_handlers_tells_swallowing_from_tidying(handler: str, swallo
     body = "\n".join(f" {line}" for line in f"try:\n  work()\n{handler}".splitlines())
     module = Module(python_files()[0], "sample", ast.parse(f"def f():\n{body}"))
     assert bool(list(swallowing(module))) is swallows
+
+
+MOVED_ASIDE = {"contextive.recipes.audit", "contextive.server.tokens"}
+"""Modules that rename a file once: a log that is full, and a damaged file. They write nothing under another name."""
+_FINAL_STEPS = {"replace", "rename", "renames", "link", "fsync", "fdatasync", "mkstemp", "NamedTemporaryFile"}
+
+
+def writes_whole_files(module: Module) -> list[str]:
+    """Where a module renames, links or syncs files, or makes temporary ones, by itself."""
+    found = []
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id="os" | "tempfile"), attr=name) if name in _FINAL_STEPS:
+                found.append((node.lineno, name))
+            case ast.ImportFrom(module="os" | "tempfile", names=names):
+                found += [(node.lineno, alias.name) for alias in names if alias.name in _FINAL_STEPS]
+            case ast.Call(func=ast.Attribute(attr="rename" | "hardlink_to" as name)):
+                found.append((node.lineno, name))
+            case ast.Call(
+                func=ast.Attribute(attr="replace"), args=[_], keywords=[]
+            ):  # of a path; that of a text has two
+                found.append((node.lineno, "replace"))
+    return [f"{module}:{line} uses {name}" for line, name in found]
+
+
+@pytest.mark.parametrize("module", source_modules(), ids=str)
+def test_only_file_writing_and_the_store_rename_link_or_sync_files(module: Module) -> None:
+    if module.name != "contextive.file_writing" and not module.name.startswith("contextive.store."):
+        found = writes_whole_files(module)
+        assert len(found) == (module.name in MOVED_ASIDE), f"use contextive.file_writing: {found}"
+
+
+@pytest.mark.parametrize(
+    ("code", "is_found"),
+    [
+        ("os.replace(a, b)", True),
+        ("os.fsync(handle)", True),
+        ("os.link(a, b, src_dir_fd=f)", True),
+        ("from os import rename", True),
+        ("tempfile.mkstemp()", True),
+        ("temporary.replace(path)", True),
+        ("temporary.rename(path)", True),
+        ("target.hardlink_to(temporary)", True),
+        ("text.replace('a', 'b')", False),
+        ("replace(settings, width=1)", False),
+        ("moment.replace(tzinfo=UTC)", False),
+        ("os.open(path, flags)", False),
+    ],
+)
+def test_the_rule_on_writing_tells_files_from_texts(code: str, is_found: bool) -> None:
+    assert bool(writes_whole_files(Module(python_files()[0], "sample", ast.parse(code)))) is is_found

@@ -11,8 +11,8 @@ import pytest
 from .tree import ROOT, SOURCE, Module, source_modules
 
 ROOMS = (
-    "errors", "retry", "toml", "config", "workspace", "trace", "notes", "knowledge", "store", "ingest", "search", "models",
-    "registry", "recipes", "packs", "server", "ops", "cli",
+    "errors", "retry", "locks", "file_writing", "toml", "config", "workspace", "trace", "notes", "knowledge", "store",
+    "ingest", "search", "models", "registry", "recipes", "packs", "server", "ops", "cli",
 )  # fmt: skip
 PURE = ("toml", "trace", "notes", "knowledge")
 _OPENING_MODULES = frozenset(

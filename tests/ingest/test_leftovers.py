@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from contextive.file_writing import is_temporary
 from contextive.workspace.discovery import discover
 from contextive.workspace.handles import remove_leftovers_below
-from contextive.workspace.temporary_files import is_temporary
 from tests.running import clean_environment
 from tests.wires import PROGRAM
 

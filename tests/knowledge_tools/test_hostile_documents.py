@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 
 from contextive.cli.call import call_tool
 from contextive.errors import ContextiveError, Forbidden, InvalidRequest
+from contextive.file_writing import writing_in
 from contextive.ingest.document_rules import TEXT_ENDINGS, Place, check_place, parse_destination
 from contextive.ingest.writing_rules import is_protected
 from contextive.search.index import Index
 from contextive.server.host import Host
-from contextive.workspace.temporary_files import writing_in
 
 from .conftest import OpenHost
 

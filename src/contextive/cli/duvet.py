@@ -206,7 +206,7 @@ def configure_merge(parser: argparse.ArgumentParser) -> None:
 
 
 def run_merge(options: argparse.Namespace) -> int:
-    from contextive.ops.duvet_output import write_file
+    from contextive.ops.duvet_output import write_report
     from contextive.trace.reports.merge import merge_reports
 
     texts = []
@@ -215,7 +215,7 @@ def run_merge(options: argparse.Namespace) -> int:
             texts.append(Path(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeError):
             raise InvalidRequest(f"{path} cannot be read.", hint="Give the JSON v2 reports with --input.") from None
-    write_file(Path(options.output), merge_reports(texts))
+    write_report(Path(options.output), merge_reports(texts))
     return 0
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from contextive.cli.parser import add_project_options
 from contextive.cli.printing import print_data, print_line
 from contextive.cli.roots import open_host
 from contextive.errors import UsageError
+from contextive.file_writing import write_file
 
 if TYPE_CHECKING:
     from contextive.ingest.notes_service import NotesService
@@ -64,25 +64,12 @@ def _export(service: NotesService, target: Path, *, force: bool, as_json: bool) 
     from contextive.ingest.notes_vault import export_vault
 
     data = export_vault(service)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("xb") as file:
-            file.write(data)
-        if force:
-            temporary.replace(target)
-        else:
-            _put_new(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+        write_file(target, data, overwrite=force)
+    except FileExistsError:
+        raise UsageError(f"{target.name} exists already.", hint="Choose another name, or use --force.") from None
     if as_json:
         print_data(json.dumps({"file": str(target), "bytes": len(data)}, ensure_ascii=False))
     else:
         print_line(f"Wrote {target}")
     return 0
-
-
-def _put_new(temporary: Path, target: Path) -> None:
-    try:
-        target.hardlink_to(temporary)
-    except FileExistsError:
-        raise UsageError(f"{target.name} exists already.", hint="Choose another name, or use --force.") from None

@@ -5,17 +5,15 @@ Trust is given to a path and to a content: a file that changed is untrusted agai
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from contextive.errors import ConfigError
+from contextive.file_writing import make_folders, write_file
 
 _VERSION: Final = 1
 
@@ -88,32 +86,10 @@ class TrustStore:
     def _write(self, digests: Mapping[str, str]) -> None:
         text = json.dumps({"version": _VERSION, "files": dict(sorted(digests.items()))}, indent=2) + "\n"
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # mkstemp makes the file with mode 0600, which the rename keeps.
-            handle, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=".trust-")
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    file.write(text)
-                    file.flush()
-                    os.fsync(file.fileno())
-                Path(temporary).replace(self.path)
-                _sync_folder(self.path.parent)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    Path(temporary).unlink()
-                raise
+            make_folders(self.path.parent, mode=0o700)
+            write_file(self.path, text.encode(), mode=0o600)
         except OSError:
             raise ConfigError("The list of trusted files cannot be written.") from None
-
-
-def _sync_folder(folder: Path) -> None:
-    """Have the new name outlive a power cut, where the system can do that."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _home(environ: Mapping[str, str]) -> Path:

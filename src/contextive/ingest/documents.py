@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from contextive.errors import ContextiveError, Forbidden, InvalidRequest, TooLarge, Unavailable
+from contextive.file_writing import NotRegular, write_file_in
 from contextive.ingest.document_rules import (
     PROSE_ENDINGS,
     TEXT_ENDINGS,
@@ -37,12 +38,10 @@ from contextive.ingest.writing_rules import check_text, is_configuration
 from contextive.store.values import AuditEntry
 from contextive.workspace.handles import (
     Identity,
-    NotRegular,
     identity,
     identity_of,
     open_folder,
     open_regular,
-    place,
     step,
     twin_of,
 )
@@ -288,7 +287,7 @@ class Documents:
         try:
             with self._folder(parts) as folder:
                 self._check_name(folder, name)
-                return place(folder, name, data, overwrite=may_replace)
+                return write_file_in(folder, name, data, overwrite=may_replace)
         except FileExistsError:
             raise _Exists(
                 "A file stands at the destination already.", hint="Choose another destination, or set overwrite."

@@ -15,15 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from contextive.errors import Conflict, Forbidden, TooLarge, Unavailable
+from contextive.file_writing import NewFile, NotRegular, lock, remove_leftovers, remove_temporary, sync_folder
 from contextive.ingest.writing_rules import check_name, check_text
-from contextive.workspace.handles import READ_REGULAR, open_folder, sync_names, walk
-from contextive.workspace.locks import unlock
-from contextive.workspace.temporary_files import lock, remove_leftovers, remove_temporary, temporary_name
+from contextive.locks import unlock
+from contextive.workspace.handles import READ_REGULAR, open_folder, walk
 
 MAX_NOTE_BYTES = 4 * 1024 * 1024
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _BUSY = "Another process is writing notes."
-_NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class _Staged:
     """A file that is written under a name of its own and waits for its place."""
 
     folder: int
-    temporary: str
+    new: NewFile
     name: str
     replaces: bool
 
@@ -78,21 +76,20 @@ class FolderWriter:
     def commit(self) -> None:
         """Put everything in its place: new files first, then changed ones; removals come last, so that nothing is lost."""
         for staged in sorted(self._staged, key=lambda staged: staged.replaces):
-            if staged.replaces:
-                os.replace(staged.temporary, staged.name, src_dir_fd=staged.folder, dst_dir_fd=staged.folder)
-            else:
-                _put_new(staged)
+            try:
+                staged.new.publish(staged.name, overwrite=staged.replaces)
+            except FileExistsError:
+                raise Conflict("A file of that name exists already.", hint="Choose another name.") from None
         for folder in {staged.folder for staged in self._staged}:
-            sync_names(folder)  # before anything goes: else a power cut could keep the removal alone
+            sync_folder(folder)  # before anything goes: else a power cut could keep the removal alone
         for folder, name in self._removed:
             os.unlink(name, dir_fd=folder)
         for folder in {folder for folder, _ in self._removed}:
-            sync_names(folder)
+            sync_folder(folder)
 
     def close(self) -> None:
         for staged in self._staged:
-            with suppress(OSError):
-                os.unlink(staged.temporary, dir_fd=staged.folder)
+            staged.new.discard()
         for handle in self._folders.values():
             unlock(handle)
             os.close(handle)
@@ -117,18 +114,10 @@ class FolderWriter:
         data = text.encode("utf-8", "surrogateescape")
         if len(data) > MAX_NOTE_BYTES:
             raise TooLarge(f"A note has at most {MAX_NOTE_BYTES} bytes.", hint="Split it.")
-        temporary = temporary_name()
-        handle = os.open(temporary, _NEW, 0o666, dir_fd=folder)
-        self._staged.append(_Staged(folder, temporary, name, replaces))
-        with os.fdopen(handle, "wb") as file:
-            if replaces:
-                before = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                if not stat.S_ISREG(before.st_mode):
-                    raise Forbidden("What stands there is not a regular file.")
-                os.fchmod(handle, stat.S_IMODE(before.st_mode) & 0o777)
-            file.write(data)
-            file.flush()
-            os.fsync(handle)
+        new = NewFile(folder, like=name if replaces else None)
+        self._staged.append(_Staged(folder, new, name, replaces))
+        new.stream.write(data)
+        new.finish()
 
 
 ##= docs/spec/notes.md#rules-of-writing
@@ -160,26 +149,9 @@ def open_below(top: int, folder: str, *, make: bool = False) -> int:
     return walk(top, folder.split("/"), make=make)
 
 
-def _put_new(staged: _Staged) -> None:
-    """A link fails where the name is taken; a rename would overwrite."""
-    try:
-        os.link(
-            staged.temporary, staged.name, src_dir_fd=staged.folder, dst_dir_fd=staged.folder, follow_symlinks=False
-        )
-    except FileExistsError:
-        raise Conflict("A file of that name exists already.", hint="Choose another name.") from None
-    except OSError as failure:
-        if failure.errno not in _NO_LINKS:
-            raise
-        # A file system without links: claim the name first, then put the text there.
-        try:
-            os.close(os.open(staged.name, _NEW, 0o666, dir_fd=staged.folder))
-        except FileExistsError:
-            raise Conflict("A file of that name exists already.", hint="Choose another name.") from None
-        os.replace(staged.temporary, staged.name, src_dir_fd=staged.folder, dst_dir_fd=staged.folder)
-
-
 def _explained(failure: OSError) -> Unavailable | Forbidden:
+    if isinstance(failure, NotRegular):
+        return Forbidden("What stands there is not a regular file.")
     if failure.errno in (errno.ELOOP, errno.ENOTDIR):
         return Forbidden("Notes are not written through links.")
     return Unavailable(f"The notes cannot be written: {failure.strerror or 'the system refuses'}.")

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from contextive.errors import Conflict, UnsupportedOperation, UsageError
+from contextive.file_writing import new_file, write_file
 from contextive.ops import json_edit
 from contextive.ops.clients import COMMAND, SERVER_NAME, Client, Machine, Scope, client_file
 from contextive.toml.editor import NotEditable, with_values, without_table
@@ -116,16 +117,13 @@ def write(change: Change) -> Path | None:
     if change.before is not None:
         mode = file.stat().st_mode & 0o777
         backup = file.with_name(f"{file.name}.{time.strftime('%Y%m%dT%H%M%S')}-{secrets.token_hex(2)}.bak")
-        _create(backup, change.before, mode)
-    temporary = file.with_name(f".{file.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
-    try:
-        _create(temporary, change.after, mode)
+        write_file(backup, change.before.encode(), mode=mode, overwrite=False)
+    with new_file(file.parent, mode=mode, like=file.name) as new:
+        new.stream.write(change.after.encode())
+        new.finish()
         if _text(file, change.shown, change.snippet) != change.before:
             raise Conflict(f"{change.shown} changed in the meantime.", hint="Run the command again.")
-        os.replace(temporary, file)  # noqa: PTH105 - says what happens
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        new.publish(file.name)
     return backup
 
 
@@ -196,16 +194,6 @@ def _real_file(wish: Wish, file: Path, shown: str, snippet: str, home: Path) -> 
     raise cannot_edit(
         f"{shown} is left alone: a link leads out of {border}.", snippet, "Use --follow-links to write there."
     )
-
-
-def _create(file: Path, text: str, mode: int) -> None:
-    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), mode)
-    with os.fdopen(handle, "wb") as opened:
-        opened.write(text.encode("utf-8"))
-        opened.flush()
-        os.fsync(opened.fileno())
-    if os.name == "posix":
-        file.chmod(mode)
 
 
 def _lines(text: str) -> list[str]:

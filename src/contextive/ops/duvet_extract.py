@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from contextive.errors import ConfigError, UsageError
-from contextive.ops.duvet_output import write_file
+from contextive.ops.duvet_output import write_report
 from contextive.ops.duvet_report import DuvetProject
 from contextive.trace.extraction import extract_requirements, requirement_comments, requirement_file
 from contextive.trace.specification import Format, parse_specification
@@ -48,7 +48,7 @@ def extract_to(
     folder = requirements_dir(target, download_dir, out if out != "." else "")
     write = requirement_file if extension == "toml" else requirement_comments
     for section, requirements in sections:
-        write_file(
+        write_report(
             project.root / folder.lstrip("/") / f"{section.id}.{extension}", write(target.path, section, requirements)
         )
     total = sum(len(requirements) for _, requirements in sections)

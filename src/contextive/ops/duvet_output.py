@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from contextive.file_writing import new_file
 from contextive.ingest.traced_project import TraceState
 from contextive.ingest.traced_specifications import GeneratedFile
 from contextive.ops.excerpts import code_blocks
@@ -139,15 +139,11 @@ def write_requirement_files(root: Path, generated: Sequence[GeneratedFile]) -> N
 
 ##= docs/spec/trace.md#reports
 ##% A report, and a text that is downloaded, MUST be written whole or not at all.
-def write_file(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+def write_report(path: Path, text: str) -> None:
+    """Write a file whole or not at all. Not durable: the next run writes it again."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            # In parts: all bytes of a large report at once would ask the system for as much memory again.
-            for start in range(0, len(text), _PART):
-                file.write(text[start : start + _PART].encode("utf-8", "surrogatepass"))
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with new_file(path.parent, durable=False) as new:
+        # In parts: all bytes of a large report at once would ask the system for as much memory again.
+        for start in range(0, len(text), _PART):
+            new.stream.write(text[start : start + _PART].encode("utf-8", "surrogatepass"))
+        new.publish(path.name)

@@ -13,7 +13,7 @@ from contextive.ops.duvet_output import (
     ReportOptions,
     Writer,
     all_requirements,
-    write_file,
+    write_report,
     write_requirement_files,
 )
 from contextive.ops.duvet_words import complaints, outcome
@@ -222,7 +222,7 @@ class DuvetProject:
         options, settings, state = writer.options, writer.settings, writer.state
         for path, make in writer.wanted():
             self.progress("Writing", path)
-            write_file(self.root / path, make())
+            write_report(self.root / path, make())
             self.progress("Wrote", f"{path} ")
         if options.lcov:
             self._write_lcov(options, settings, state.analysis)
@@ -246,7 +246,7 @@ class DuvetProject:
 
             self.progress("Writing", options.sarif)
             text = write_sarif(problems, warnings, reports, download_dir=settings.download_dir, read_line=lines.at)
-            write_file(self.root / options.sarif, text)
+            write_report(self.root / options.sarif, text)
             self.progress("Wrote", f"{options.sarif} ")
         if options.github:
             from contextive.trace.reports.github import write_github
@@ -265,7 +265,7 @@ class DuvetProject:
                 require_citations=options.require_citations,
                 require_tests=options.require_tests,
             )
-            write_file(self.root / folder / f"compliance.{index}.lcov", text)
+            write_report(self.root / folder / f"compliance.{index}.lcov", text)
         self.progress("Wrote", f"{folder} ")
 
     def _check(self, options: ReportOptions, settings: TraceSettings, state: TraceState) -> int:
@@ -280,7 +280,7 @@ class DuvetProject:
             text = write_snapshot(reports)
             if not ci:
                 self.progress("Writing", snapshot.path)
-                write_file(self.root / snapshot.path, text)
+                write_report(self.root / snapshot.path, text)
                 self.progress("Wrote", f"{snapshot.path} ")
                 return 0
             self.progress("Checking", snapshot.path)

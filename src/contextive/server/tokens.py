@@ -12,7 +12,6 @@ import hashlib
 import hmac
 import json
 import logging
-import os
 import re
 import secrets
 import time
@@ -24,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from contextive.errors import Conflict, NotFound, Unavailable
+from contextive.file_writing import make_folders, write_file
 from contextive.registry import Caller, Scope
 from contextive.server.auth import InvalidToken, fingerprint
 from contextive.store.sqlite.locks import FileLock
-from contextive.workspace.handles import make_folders, sync_folder
 
 logger = logging.getLogger(__name__)
 
@@ -243,7 +242,7 @@ class TokenFile:
         key = self._key() or self._make_key()
         rows = [{**_shown(token), "seal": _seal(key, [token])} for token in tokens]
         body = {"tokens": rows, "seal": _seal(key, tokens)}
-        write_private(self._path, json.dumps(body, indent=2).encode() + b"\n")
+        write_file(self._path, json.dumps(body, indent=2).encode() + b"\n", mode=0o600)
 
     def _key(self) -> bytes | None:
         try:
@@ -262,26 +261,10 @@ class TokenFile:
             key = self._key()
             if key is None:
                 key = secrets.token_bytes(32)
-                write_private(self._key_path, key)
+                write_file(self._key_path, key, mode=0o600)
             return key
         finally:
             lock.release()
-
-
-def write_private(path: Path, data: bytes) -> None:
-    """Put a file that only its owner may read in place of the one that is there, whole or not at all."""
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(6)}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        sync_folder(path.parent)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _seal(key: bytes, tokens: Sequence[IssuedToken]) -> str:

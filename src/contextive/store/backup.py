@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from contextive import __version__
 from contextive.errors import ContextiveError, Forbidden, InvalidRequest, Unavailable
+from contextive.file_writing import NewFile, make_folders, new_file
 from contextive.store.archive import (
     CONTENT,
     DATABASE,
@@ -34,8 +35,7 @@ from contextive.store.archive import (
     write_archive,
 )
 from contextive.store.values import AuditEntry, BackupEnded
-from contextive.workspace.handles import make_folders, open_folder, settle, walk
-from contextive.workspace.temporary_files import temporary_name, writing_in
+from contextive.workspace.handles import open_folder, walk
 
 if TYPE_CHECKING:
     from contextive.store.protocol import Store
@@ -47,7 +47,6 @@ _NAME = re.compile(r"km-backup-(\d{8}T\d{6})(?:-(\d{1,3}))?\.(?:tgz|tar\.gz)")
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _STAGING = "staging-"
 _MOST_IN_A_SECOND = 100
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,19 +197,9 @@ class Backups:
     def _write(self, staging: Path, folder: int, place: _Place) -> Backup:
         now = self._clock()
         manifest = self._stage(staging, now)
-        temporary = temporary_name()
-        with writing_in(folder):
-            try:
-                with os.fdopen(os.open(temporary, _NEW, 0o600, dir_fd=folder), "wb") as output:
-                    write_archive(output, manifest, staging, now)
-                    output.flush()
-                    os.fsync(output.fileno())
-                name = _claim(folder, temporary, now)
-            finally:
-                with suppress(OSError):
-                    os.unlink(temporary, dir_fd=folder)
-        with suppress(OSError):
-            os.fsync(folder)
+        with new_file(folder, mode=0o600) as new:
+            write_archive(new.stream, manifest, staging, now)
+            name = _claim(new, now)
         path = place.path / name
         size, digest = digest_of(path)
         return Backup(path, self._shown(path), size, manifest, digest)
@@ -298,13 +287,13 @@ class _Place:
         return None
 
 
-def _claim(folder: int, temporary: str, now: float) -> str:
+def _claim(new: NewFile, now: float) -> str:
     """The name of the archive, by the time in UTC. A second one in the same second gets a number."""
     stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%S")
     for number in range(1, _MOST_IN_A_SECOND):
         name = f"km-backup-{stamp}.tgz" if number == 1 else f"km-backup-{stamp}-{number}.tgz"
         with suppress(FileExistsError):
-            settle(folder, temporary, name, overwrite=False)
+            new.publish(name, overwrite=False)
             return name
     raise Unavailable("Too many backups were made this second.", hint="Try again.")
 

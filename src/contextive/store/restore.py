@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contextive.errors import Conflict, Unavailable
+from contextive.file_writing import write_file_in
 from contextive.store.archive import CONTENT, DATABASE, Manifest, digest_of, unpack_archive
 from contextive.store.backup import Backup, Backups
 from contextive.store.values import AuditEntry
-from contextive.workspace.handles import open_folder, place, walk
+from contextive.workspace.handles import open_folder, walk
 
 TOOL = "restore"
 _STAGING = "restoring-"
@@ -132,7 +133,7 @@ def _put_kept_files(manifest: Manifest, staging: Path, state_dir: Path) -> None:
                 folder, _, name = member.name.rpartition("/")
                 handle = walk(top, (folder,), make=True, mode=0o700)
                 try:
-                    place(handle, name, (staging / member.name).read_bytes(), overwrite=True, mode=0o600)
+                    write_file_in(handle, name, (staging / member.name).read_bytes(), overwrite=True, mode=0o600)
                 finally:
                     os.close(handle)
     finally:

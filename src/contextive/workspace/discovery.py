@@ -21,13 +21,13 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
+from contextive.file_writing import is_temporary
 from contextive.workspace.contents import SkipReason
 from contextive.workspace.files import Fingerprint
 from contextive.workspace.handles import require_project
 from contextive.workspace.ignore import Rules, rules_of
 from contextive.workspace.repository import is_ignored, outer_rules, read_rules, repository_root
 from contextive.workspace.secrets import is_secret_name
-from contextive.workspace.temporary_files import is_temporary
 
 DEFAULT_MAX_BYTES = 1024 * 1024
 OWN_IGNORE_FILE = ".contextiveignore"

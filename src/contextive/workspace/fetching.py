@@ -10,9 +10,7 @@ from __future__ import annotations
 import http.client
 import io
 import ipaddress
-import os
 import re
-import secrets
 import socket
 import ssl
 import threading
@@ -27,13 +25,12 @@ from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 from contextive import __version__
 from contextive.errors import InvalidRequest, TimedOut, TooLarge, Unavailable, UpstreamError
-from contextive.workspace.handles import make_folders, sync_folder
+from contextive.file_writing import make_folders, write_file
 
 Resolver: TypeAlias = Callable[[str, int], Sequence[str]]
 """From host and port to the addresses that the name has; raises OSError where it has none."""
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _MAX_URL = 2048
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _TEXT_TYPES = frozenset({"text/plain", "text/markdown", "text/x-markdown"})
@@ -441,17 +438,7 @@ def _store(body: bytes, destination: Path, within: Path | None) -> None:
         if within is not None and not folder.resolve().is_relative_to(within.resolve()):
             raise InvalidRequest("The place for downloaded specifications lies outside the project.")
         make_folders(folder)
-        temporary = folder / f".fetched-{secrets.token_hex(8)}"
-        try:
-            handle = os.open(temporary, _NEW, 0o666)
-            with os.fdopen(handle, "wb") as file:
-                file.write(body)
-                file.flush()
-                os.fsync(handle)
-            temporary.replace(destination)
-        finally:
-            temporary.unlink(missing_ok=True)
-        sync_folder(folder)
+        write_file(destination, body)
     except (OSError, ValueError, RuntimeError):  # the last one from a circle of links
         raise Unavailable("The specification was fetched but cannot be stored in its place.") from None
 

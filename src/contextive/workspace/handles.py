@@ -6,7 +6,6 @@ check and its use is refused like one that was there before.
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import unicodedata
@@ -15,21 +14,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from contextive.errors import ProjectMissing, UnsupportedOperation
-from contextive.workspace.temporary_files import remove_leftovers, temporary_name, writing_in
+from contextive.file_writing import HAS_FOLDER_HANDLES, OPEN_FOLDER, NotRegular, remove_leftovers, sync_folder
 
 Identity = tuple[int, int]
 """Which file or directory it is, by whatever name."""
 
-_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 READ_REGULAR = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | _NO_LINK
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | _NO_LINK
-_HAS_FOLDER_HANDLES = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY") and hasattr(os, "O_NOFOLLOW")
-NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
-
-
-class NotRegular(OSError):
-    """What stands there is a link, a directory, a pipe, a device: anything but a file of its own."""
 
 
 ##= docs/spec/host.md#errors
@@ -46,12 +37,12 @@ def open_folder(path: Path) -> int:
     Everything that is written into a project begins here. A system without handles of directories, such as Windows, cannot
     rule out that a link is put in the way between a check and its use, so writing is refused there.
     """
-    if not _HAS_FOLDER_HANDLES:
+    if not HAS_FOLDER_HANDLES:
         raise UnsupportedOperation(
             "Files of a project cannot be written safely on this system.",
             hint="Use Linux or macOS, or a Linux container, for tools that write.",
         )
-    return os.open(path, _FOLDER)
+    return os.open(path, OPEN_FOLDER)
 
 
 def step(folder: int, name: str, *, make: bool = False, mode: int = 0o777) -> int:
@@ -59,32 +50,8 @@ def step(folder: int, name: str, *, make: bool = False, mode: int = 0o777) -> in
     if make:
         with suppress(FileExistsError):
             os.mkdir(name, mode, dir_fd=folder)
-            sync_names(folder)
-    return os.open(name, _FOLDER | _NO_LINK, dir_fd=folder)
-
-
-def sync_names(folder: int) -> None:
-    """Have the names in an open directory outlive a power cut, where the file system can do that."""
-    with suppress(OSError):
-        os.fsync(folder)
-
-
-def sync_folder(path: Path) -> None:
-    """Have the names in a directory outlive a power cut, where the system can do that."""
-    with suppress(OSError):
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def make_folders(path: Path, mode: int = 0o777) -> None:
-    """Make a directory, and those above it, so that they outlive a power cut. Those above get the mode of the user."""
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-    path.mkdir(mode=mode, parents=True, exist_ok=True)
-    for folder in missing:
-        sync_folder(folder.parent)
+            sync_folder(folder)
+    return os.open(name, OPEN_FOLDER | _NO_LINK, dir_fd=folder)
 
 
 def walk(top: int, parts: Iterable[str], *, make: bool = False, mode: int = 0o777) -> int:
@@ -116,58 +83,12 @@ def identity_of(path: Path) -> Identity | None:
 def open_regular(folder: int, name: str) -> int:
     """A handle for reading a regular file. Nothing but a regular file is ever opened, so that no pipe or device is touched."""
     if not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-        raise NotRegular(errno.EINVAL, "not a regular file")
+        raise NotRegular
     handle = os.open(name, READ_REGULAR, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise NotRegular(errno.EINVAL, "not a regular file")
+        raise NotRegular
     return handle
-
-
-def place(folder: int, name: str, data: bytes, *, overwrite: bool, mode: int = 0o666) -> bool:
-    """Put a whole file at a name, or nothing; whether it took the place of another. FileExistsError where it may not."""
-    temporary = temporary_name()
-    with writing_in(folder):
-        handle = os.open(temporary, _NEW, mode, dir_fd=folder)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(handle)
-            replaced = settle(folder, temporary, name, overwrite=overwrite)
-        finally:
-            with suppress(OSError):
-                os.unlink(temporary, dir_fd=folder)
-    sync_names(folder)
-    return replaced
-
-
-def settle(folder: int, temporary: str, name: str, *, overwrite: bool) -> bool:
-    """Give a finished file its name; whether another one had it. A new name is claimed, so that of two writers one loses."""
-    try:
-        os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
-    except FileExistsError:
-        if not overwrite:
-            raise
-    except OSError as failure:
-        if failure.errno not in NO_HARD_LINKS:
-            raise
-        try:
-            os.close(os.open(name, _NEW, 0o666, dir_fd=folder))
-        except FileExistsError:
-            if not overwrite:
-                raise
-        else:
-            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-            return False
-    else:
-        return False
-    before = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    if not stat.S_ISREG(before.st_mode):
-        raise NotRegular(errno.EINVAL, "not a regular file")
-    os.chmod(temporary, stat.S_IMODE(before.st_mode) & 0o777, dir_fd=folder)
-    os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-    return True
 
 
 ##= docs/spec/knowledge.md#files-of-the-index

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contextive.errors import InvalidRequest, Unavailable
+from contextive.file_writing import sync_folder
 from contextive.store.sqlite import faults, salvage, schema
 from contextive.store.sqlite.directory import StateDirectory
 from contextive.store.sqlite.inspection import inspect, is_refusal
-from contextive.workspace.handles import sync_folder
 
 _COUNTED_TABLES = ("artifact", "chunk", *salvage.KEPT_TABLES)
 _WAIT_SECONDS = 60.0

@@ -12,7 +12,8 @@ import threading
 from pathlib import Path
 
 from contextive.errors import Unavailable
-from contextive.workspace.handles import Identity, identity_of, make_folders, require_project, sync_folder
+from contextive.file_writing import make_folders, write_file
+from contextive.workspace.handles import Identity, identity_of, require_project
 
 _NETWORK_SYSTEMS = frozenset(
     {"9p", "afs", "afpfs", "ceph", "cifs", "davfs", "fuse.s3fs", "fuse.sshfs", "gfs2", "glusterfs", "fuse.glusterfs",
@@ -65,8 +66,7 @@ class StateDirectory:
 
     def mark_damaged(self, identity: Identity | None) -> None:
         """Note for all processes which file is damaged, so that no other one is taken for it."""
-        replace_file(self.damage_mark, json.dumps(identity).encode())
-        sync_folder(self.path)
+        write_file(self.damage_mark, json.dumps(identity).encode(), mode=0o600)
 
     def damaged_identity(self) -> Identity | None:
         """Which file was noted as damaged; None where none was, or a version before this one did not note which."""
@@ -139,19 +139,3 @@ def _write_probe(directory: Path) -> None:
     finally:
         with contextlib.suppress(OSError):
             probe.unlink(missing_ok=True)
-
-
-##= docs/spec/knowledge.md#the-store
-##% A process that dies at any of its writes MUST leave nothing wrong that `verify` does not tell and the next run does
-##% not mend.
-def replace_file(path: Path, content: bytes) -> None:
-    """Put a whole file in place of another: a reader sees the old one or the new one, never a part."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise

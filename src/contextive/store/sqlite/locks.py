@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from contextive.workspace.locks import try_lock
+from contextive.locks import try_lock
 
 _PAUSE_SECONDS = 0.005
 

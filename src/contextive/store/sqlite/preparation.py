@@ -16,13 +16,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from contextive.errors import Unavailable
+from contextive.file_writing import NO_HARD_LINKS, sync_folder
 from contextive.store.sqlite import faults, salvage, schema
 from contextive.store.sqlite.condition import write_repair
 from contextive.store.sqlite.directory import StateDirectory
 from contextive.store.sqlite.inspection import Inspection, connect, find_damage, inspect, is_refusal
 from contextive.store.sqlite.locks import FileLock
 from contextive.store.values import Repair
-from contextive.workspace.handles import NO_HARD_LINKS, identity_of, sync_folder
+from contextive.workspace.handles import identity_of
 
 _NEW = ".index.db.new-"
 _log = logging.getLogger("contextive.store")

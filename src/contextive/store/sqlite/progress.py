@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from contextive.file_writing import write_file
 from contextive.store.sqlite.connection import Database
-from contextive.store.sqlite.directory import replace_file
 
 
 class Progress(NamedTuple):
@@ -74,8 +74,12 @@ def read_mark(path: Path, version: int) -> Mark | None:
     return mark if sound else None
 
 
+##= docs/spec/knowledge.md#the-store
+##% A process that dies at any of its writes MUST leave nothing wrong that `verify` does not tell and the next run does
+##% not mend.
 def write_mark(path: Path, mark: Mark) -> None:
-    replace_file(path, json.dumps(asdict(mark)).encode())
+    """Replace the mark of a sidecar. Not durable: a sidecar whose mark is lost is made again from the database."""
+    write_file(path, json.dumps(asdict(mark)).encode(), mode=0o600, durable=False)
 
 
 def can_catch_up(connection: sqlite3.Connection, mark: Mark, progress: Progress) -> bool:

@@ -18,11 +18,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from contextive.file_writing import sync_folder
 from contextive.store.sqlite import schema
 from contextive.store.sqlite.directory import StateDirectory
 from contextive.store.sqlite.faults import EXCEPTIONS
 from contextive.store.sqlite.inspection import is_refusal
-from contextive.workspace.handles import identity_of, sync_folder
+from contextive.workspace.handles import identity_of
 
 KEPT_TABLES = ("run", "report", "event", "vote", "audit")
 _JOURNALS = ("-wal", "-shm", "-journal")
