@@ -1,46 +1,46 @@
-"""What the README says about tools, profiles and clients is what the code says."""
+"""The commands, the picture, the clients and the profiles in the documentation are those of the program."""
 
 from __future__ import annotations
 
 import re
+import runpy
+import xml.etree.ElementTree as ET
 
 import pytest
 
 from contextive.ops.clients import ClientSnippet, client_snippets
-from contextive.packs import BUILTIN, load_builtin
 from contextive.server.profiles import PROFILES
 
 from .pages import ROOT, blocks_of
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 
-
-def rows(heading: str) -> list[list[str]]:
-    """The cells of the table below a heading, without its head."""
-    text = README.partition(f"## {heading}\n")[2].partition("\n## ")[0]
-    lines = [line for line in text.splitlines() if line.startswith("| `")]
-    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+def page(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("snippet", client_snippets(), ids=lambda snippet: snippet.client)
-def test_a_client_is_attached_as_the_product_says(snippet: ClientSnippet) -> None:
-    below = README.partition(f"### {snippet.client}\n")[2].partition("\n#")[0]
+def test_the_install_page_has_the_entry_of_each_client(snippet: ClientSnippet) -> None:
+    below = page("docs/install.md").partition(f"#### {snippet.client}\n")[2].partition("\n#")[0]
     assert snippet.where in below
     block = re.search(r"```\w+\n(.*?)\n```", below, re.DOTALL)
     assert block is not None
     assert block[1] == snippet.text
 
 
-def test_the_table_of_tools_is_the_registry() -> None:
-    tools = [tool for name in BUILTIN for tool in load_builtin(name).tools]
-    assert rows("Tools") == [[f"`{t.name}`", t.scope.value, t.description] for t in tools]
+def test_the_table_of_profiles_is_that_of_the_code() -> None:
+    text = page("docs/protocol.md").partition("## Profiles\n")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
+    found = [(row[0], row[1], row[3].removesuffix(", and plugins")) for row in rows]
+    assert found == [(f"`{one.name}`", f"`{one.server_name}`", ", ".join(one.packs)) for one in PROFILES.values()]
 
 
-def test_the_table_of_profiles_is_the_products() -> None:
-    found = [(row[0], row[1]) for row in rows("Profiles")]
-    assert found == [(f"`{profile.name}`", f"`{profile.server_name}`") for profile in PROFILES.values()]
-
-
-def test_the_two_commands_come_first() -> None:
+def test_the_readme_starts_with_the_demo_and_the_tests() -> None:
     first = next(block for block in blocks_of("README.md"))
     assert re.findall(r"^\$ (\S+ \S+)", first.text, re.MULTILINE) == ["make demo", "make test"]
+
+
+def test_the_picture_shows_what_the_demo_prints() -> None:
+    script = runpy.run_path(str(ROOT / "tools" / "demo_picture.py"))
+    drawn = [element.text for element in ET.parse(ROOT / "docs" / "demo.svg").iter("{http://www.w3.org/2000/svg}text")]
+    printed = [line for line in script["shown_lines"](script["demo_output"]()) if line]
+    assert drawn == printed, "run .venv/bin/python tools/demo_picture.py"

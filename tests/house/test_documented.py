@@ -55,10 +55,12 @@ def test_every_setting_and_variable_is_documented() -> None:
 
 
 @pytest.mark.parametrize("name", BUILTIN)
-def test_every_tool_resource_and_prompt_is_in_the_readme_or_the_page_on_packs(name: str) -> None:
-    pack, text = load_builtin(name), page("README.md") + page("docs/packs.md")
-    names = [*(t.name for t in pack.tools), *(p.name for p in pack.prompts), *(r.uri for r in pack.resources)]
-    assert [each for each in [f"`{name}`" for name in (pack.name, *names)] if each not in text] == []
+def test_every_tool_resource_and_prompt_is_documented(name: str) -> None:
+    pack, text = load_builtin(name), page("docs/tools.md")
+    assert [tool.name for tool in pack.tools if f"\n### {tool.name}\n" not in text] == []
+    names = [*(prompt.name for prompt in pack.prompts), *(resource.uri for resource in pack.resources)]
+    assert [name for name in names if f"| `{name}` |" not in text] == []
+    assert f"`{pack.name}`" in page("docs/packs.md")
 
 
 EVERY_COMMAND = pytest.mark.parametrize(
@@ -150,7 +152,6 @@ def test_every_error_code_says_what_to_do(code: str) -> None:
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_every_profile_is_documented(name: str) -> None:
-    assert f"| `{name}` |" in section(page("README.md"), "## Profiles")
     assert f"| `{name}` |" in section(page("docs/protocol.md"), "## Profiles")
 
 
