@@ -22,16 +22,16 @@ $(STAMP): requirements.lock pyproject.toml
 
 setup: $(STAMP)  ## Create .venv with the exact versions of requirements.lock
 
-demo: $(STAMP)  ## Index the example and play a real MCP session on it
+demo: $(STAMP)  ## Index the example and run a real MCP session on it
 	$(BIN)/contextive-mcp demo
 
-test: $(STAMP) lint  ## Lint, types, all tests, and this project's own requirements
-	@# Tests start hundreds of servers. Where Python is told to leave no compiled files, each would compile them all.
+test: $(STAMP) lint  ## Lint, type checks, all tests, and coverage of this project's own requirements
+	@# Tests start hundreds of servers. If Python may not write .pyc files, each server would compile every module.
 	@$(BIN)/python -m compileall -q src
 	$(BIN)/duvet report --ci
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
-retest: $(STAMP) lint  ## Run the tests that failed last once more, one at a time
+retest: $(STAMP) lint  ## Re-run the tests that failed last, one at a time
 	$(BIN)/duvet report --ci
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
@@ -45,28 +45,28 @@ fix: $(STAMP)  ## Format the code and apply automatic fixes
 	$(BIN)/ruff check --fix .
 
 golden: $(STAMP)  ## Rewrite the golden files; read the diff before you commit
-	$(BIN)/python tools/declared.py
+	$(BIN)/python tools/write_declared.py
 	CONTEXTIVE_GOLDEN=write $(BIN)/python -m pytest tests/golden
 
-schema: $(STAMP)  ## Regenerate what packs declare, the configuration schema, and the pages of both
-	$(BIN)/python tools/declared.py
+schema: $(STAMP)  ## Regenerate the pack declarations, the configuration schema and their reference pages
+	$(BIN)/python tools/write_declared.py
 	$(BIN)/contextive-mcp schema --output docs/config.schema.json
 	$(BIN)/python tools/config_page.py
 	$(BIN)/python tools/tools_page.py
 
-badge: $(STAMP)  ## Rewrite the README's badge: how many of our own requirements are implemented and tested
+badge: $(STAMP)  ## Regenerate the README badge: how many of our own requirements are implemented and tested
 	$(BIN)/duvet report --badge docs/badge.svg
 
-docs: $(STAMP)  ## Build the documentation as a site, in site/
+docs: $(STAMP)  ## Build the documentation site in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
-	@echo "Its first page is site/index.html. To search in it: $(BIN)/python -m http.server --bind 127.0.0.1 --directory site"
+	@echo "Open site/index.html. The search box needs a web server: $(BIN)/python -m http.server --bind 127.0.0.1 --directory site"
 
-clean:  ## Remove what the other targets made
+clean:  ## Remove everything that the other targets created
 	rm -rf $(VENV) .node .mypy_cache .ruff_cache .pytest_cache dist site
 
 ##@ Release
 
-lock:  ## Resolve the newest versions inside the bounds into requirements.lock
+lock:  ## Resolve the newest allowed versions into requirements.lock
 	$(PYTHON) tools/lock.py
 
 bundle: $(STAMP)  ## Write dist/*.mcpb, which desktop clients install with a click
@@ -75,25 +75,25 @@ bundle: $(STAMP)  ## Write dist/*.mcpb, which desktop clients install with a cli
 conformance: $(STAMP)  ## Run the official MCP conformance suite (needs npm)
 	$(BIN)/python -m tests.conformance
 
-blackbox: $(STAMP)  ## Run the cases of real systems in the directory that BLACKBOX_CASES names
+blackbox: $(STAMP)  ## Run the black-box cases in the directory BLACKBOX_CASES
 	$(BIN)/python -m pytest tests/blackbox
 
-differential: $(STAMP)  ## Compare with the real duvet that DUVET_RS names, on generated projects
+differential: $(STAMP)  ## Compare with the real duvet (its path in DUVET_RS) on generated projects
 	$(BIN)/python -m tests.differential
 
-##@ Laboratory: long runs, not part of the tests
+##@ Long runs, not part of the tests
 
-bench: $(STAMP)  ## Measure, each figure beside its anchor
+bench: $(STAMP)  ## Run the benchmarks, each figure compared with its anchor
 	$(BIN)/python -m benchmarks
 
-fuzz: $(STAMP)  ## Mutate the inputs of every parser for FUZZ_SECONDS (300); what breaks one is kept
+fuzz: $(STAMP)  ## Mutate the inputs of every parser for FUZZ_SECONDS (300); inputs that break one are kept
 	$(BIN)/python -m tests.fuzz
 
 soak: $(STAMP)  ## Keep servers busy for SOAK_SECONDS (600); fails when memory, descriptors, log or p99 grow
 	$(BIN)/python -m tests.soak
 
-durability: $(STAMP)  ## Kill, fill and damage at every write, and ten thousand operations among nine servers
+durability: $(STAMP)  ## Kill processes, fill the disk and damage files at every write; ten thousand operations on nine servers
 	DURABILITY=full $(BIN)/python -m pytest -s tests/durability
 
-attacks: $(STAMP)  ## Attack at full size: a million files, a hundred thousand notes, hostile texts
-	ATTACKS=full $(BIN)/python -m pytest -s tests/attacks/test_i_limits.py tests/attacks/test_e_injection.py tests/attacks/test_n_time.py
+attacks: $(STAMP)  ## Run the attack tests at full size: a million files, a hundred thousand notes, hostile texts
+	ATTACKS=full $(BIN)/python -m pytest -s tests/attacks/test_limits.py tests/attacks/test_injection.py tests/attacks/test_responsiveness.py

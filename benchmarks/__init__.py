@@ -1,1 +1,1 @@
-"""Measurements of the product, each beside an anchor that was measured in the same minutes on the same machine."""
+"""Benchmarks of the product. Each figure is compared with an anchor, measured at the same time on the same machine."""

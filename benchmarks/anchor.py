@@ -1,7 +1,7 @@
 """The anchor: one tool on the bare low-level SDK, served by the SDK's own transports.
 
 `python -m benchmarks.anchor stdio`, or `http PORT [json]`. Its answer has the shape and the size of
-`contextive_server_info`, as structured content and as text, so that both sides carry the same bytes.
+`contextive_server_info`, as structured content and as text, so that both servers send the same amount of data.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ANSWER: dict[str, Any] = {
 }
 _TOOL = types.Tool(
     name="echo",
-    description="Answers with what stands fast.",
+    description="Returns a fixed answer.",
     input_schema={"type": "object", "properties": {}, "additionalProperties": False},
     output_schema={"type": "object"},
 )

@@ -1,4 +1,4 @@
-"""What a measurement comes to: ours, its anchor, their ratio, and whether that is within the budget."""
+"""The result of a measurement: our value, the anchor's, their ratio, and whether it is within the budget."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is measured. More rounds make the medians steadier."""
+    """How much to measure. More rounds give steadier medians."""
 
     rounds: int
-    """Rounds of calls, ours and the anchor taking turns."""
+    """Rounds of calls, alternating between ours and the anchor."""
     calls: int
     """Calls in a round."""
     starts: int
-    """Processes started of each kind."""
+    """Processes to start of each kind."""
 
 
 FULL = Plan(rounds=15, calls=500, starts=15)
@@ -29,7 +29,7 @@ QUICK = Plan(rounds=3, calls=150, starts=2)
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One line of the table. `ours` and `anchor` hold one value a round; their medians are what is shown."""
+    """One line of the table. `ours` and `anchor` have one value per round; the table shows their medians."""
 
     name: str
     unit: Unit
@@ -37,13 +37,13 @@ class Figure:
     anchor: Sequence[float]
     anchor_name: str
     budget: float | None = None
-    """The largest ratio that is good enough; None only informs."""
+    """The largest acceptable ratio; None if the figure has no budget."""
     limit: float | None = None
-    """The largest value that is good enough, where a budget is a number and not a ratio."""
+    """The largest acceptable value, for a budget that is a number and not a ratio."""
 
     @property
     def ratio(self) -> float:
-        """Our cost in units of the anchor's: below 1 is better than the anchor, whatever the unit."""
+        """Our cost divided by the anchor's: below 1 is better than the anchor, in every unit."""
         ours, anchor = median(self.ours), median(self.anchor)
         return anchor / ours if self.unit == "calls/s" else ours / anchor
 
@@ -67,8 +67,8 @@ class Figure:
         }
 
 
-def in_turns(rounds: int, ours: Callable[[], T], anchor: Callable[[], T]) -> tuple[list[T], list[T]]:
-    """The results of both, measured alternately, so that a busy minute of the machine falls on both."""
+def alternate(rounds: int, ours: Callable[[], T], anchor: Callable[[], T]) -> tuple[list[T], list[T]]:
+    """The results of both, measured alternately, so that a busy moment of the machine affects both."""
     results_ours: list[T] = []
     results_anchor: list[T] = []
     for number in range(rounds):
@@ -96,8 +96,8 @@ def rows(figures: Sequence[Figure]) -> list[tuple[str, ...]]:
         (
             figure.name,
             figure.unit,
-            _shown(median(figure.ours), figure.unit),
-            _shown(median(figure.anchor), figure.unit),
+            _format_value(median(figure.ours), figure.unit),
+            _format_value(median(figure.anchor), figure.unit),
             f"{figure.ratio:.2f}",
             _wanted(figure),
             "" if not _wanted(figure) else ("pass" if figure.within_budget else "MISSED"),
@@ -108,14 +108,14 @@ def rows(figures: Sequence[Figure]) -> list[tuple[str, ...]]:
 
 
 def as_text(figures: Sequence[Figure]) -> str:
-    """A table for a terminal."""
+    """A plain-text table for a terminal."""
     table = [COLUMNS, *rows(figures)]
     widths = [max(len(row[column]) for row in table) for column in range(len(COLUMNS))]
     return "\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in table)
 
 
 def as_markdown(figures: Sequence[dict[str, Any]]) -> str:
-    """A table for a page, from figures as they were stored."""
+    """A Markdown table of stored figures."""
     lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
     for stored in figures:
         [row] = rows([_restored(stored)])
@@ -142,7 +142,7 @@ def _wanted(figure: Figure) -> str:
     return "" if figure.budget is None else f"≤ {figure.budget:.2f}"
 
 
-def _shown(value: float, unit: Unit) -> str:
+def _format_value(value: float, unit: Unit) -> str:
     if unit == "calls/s":
         return f"{value:,.0f}"
     return f"{value:.2f}" if value < 100 else f"{value:.0f}"

@@ -1,4 +1,4 @@
-"""Generated material for the index: a repository of small files, and stores of many chunks; always the same text."""
+"""Generated data for the index: a repository of small files, and stores of many chunks. The text is always the same."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contextive.knowledge.artifact import Artifact, ParsedArtifact
+from contextive.knowledge.artifact_layers import artifact_layer, project_layer
 from contextive.knowledge.chunk import Chunk
-from contextive.knowledge.layers import artifact_layer, project_layer
 from contextive.knowledge.subsystems import NO_CATALOG
 from contextive.knowledge.symbol import Symbol
 from contextive.store import open_store
@@ -31,7 +31,7 @@ _VOCABULARY = 20_000
 
 
 def vocabulary() -> list[str]:
-    """Words that look like those of code and prose; the first ones are the frequent ones."""
+    """Words like those of code and prose, the most frequent first."""
     rng = random.Random(7)
     parts = ["ta", "re", "mi", "lo", "ven", "dor", "qui", "sal", "ner", "pho", "gra", "tik", "bu", "wel", "zan", "cor"]
     words: dict[str, None] = {}
@@ -54,7 +54,7 @@ class Prose:
 
 
 def write_repository(root: Path, files: int) -> None:
-    """Small source files and documents, about three kilobytes each."""
+    """Write small source files and documents, about three kilobytes each."""
     prose = Prose(11)
     for number in range(files):
         folder = root / "src" / "app" / f"part{number % _SUBSYSTEMS}"
@@ -82,7 +82,7 @@ def _function(prose: Prose, number: int, index: int) -> str:
 
 
 def build_store(state: Path, chunks: int) -> None:
-    """A store with that many chunks, their symbols, their graph and their vectors."""
+    """Build a store with this many chunks, and their symbols, graph and vectors."""
     store = open_store(state)
     try:
         artifacts = []
@@ -97,19 +97,19 @@ def build_store(state: Path, chunks: int) -> None:
         with store.transaction() as writer:
             writer.put_layer("@project", project_layer(artifacts, NO_CATALOG))
         _put_vectors(store)
-        store.search.settle()
+        store.search.catch_up()
     finally:
         store.close()
 
 
 def queries(count: int) -> list[str]:
-    """Short ones and long ones, with rare and frequent words."""
+    """Short and long queries, with rare and frequent words."""
     prose = Prose(29)
     return [" ".join(prose.words(3 if number % 2 else 9)) for number in range(count)]
 
 
 def random_vectors(seed: int, count: int) -> NDArray[np.float32]:
-    """Directions, evenly spread."""
+    """Random unit vectors, evenly distributed."""
     import numpy as np
 
     rows = np.random.default_rng(seed).standard_normal((count, MODEL.dimensions), dtype=np.float32)
@@ -118,7 +118,7 @@ def random_vectors(seed: int, count: int) -> NDArray[np.float32]:
 
 
 class RandomEmbedder:
-    """Gives every query a direction of its own in no time, so that the search itself is measured."""
+    """Returns a different vector for each query at almost no cost, so that only the search is measured."""
 
     @property
     def model(self) -> VectorModel:

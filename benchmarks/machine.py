@@ -1,4 +1,4 @@
-"""The machine under the figures, without anything that says whose it is."""
+"""The machine that the figures were measured on, without anything that identifies its owner."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def describe_machine() -> dict[str, Any]:
-    """What a reader needs to judge the figures by."""
+    """What a reader needs to know to judge the figures."""
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),

@@ -1,4 +1,4 @@
-"""A picture of a group: one bar a figure, its ratio to the anchor on a logarithmic scale, and where the budget ends."""
+"""A chart of a group: one bar per figure, with its ratio to the anchor on a logarithmic scale, and its budget."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STYLE = (
 
 
 def as_svg(figures: Sequence[dict[str, Any]]) -> str:
-    """The picture, from figures as they were stored."""
+    """The chart as SVG, from stored figures."""
     wanted = [_budget_ratio(figure) for figure in figures]
     values = [*(figure["ratio"] for figure in figures), *(one for one in wanted if one is not None), 1.0]
     low = floor(log10(max(min(values), 1e-6)))
@@ -49,7 +49,7 @@ def as_svg(figures: Sequence[dict[str, Any]]) -> str:
 
 
 def _budget_ratio(figure: dict[str, Any]) -> float | None:
-    """The budget as a ratio; a limit in milliseconds or megabytes is one too, beside its anchor."""
+    """The budget as a ratio; a limit in milliseconds or megabytes is divided by the anchor's value."""
     budget: float | None = figure["budget"]
     limit = figure.get("limit")
     if limit is not None and figure["anchor"]:

@@ -1,4 +1,4 @@
-"""What stays of a run: one file of numbers a group and day, and one page with the newest of each group."""
+"""Saved results: one JSON file per group and day, and one page with the newest results of each group."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ milliseconds. In the charts, the bar is the ratio, the thin line is the anchor, 
 
 
 def save(group: str, figures: Sequence[Figure], machine: dict[str, Any]) -> Path:
-    """Write the numbers of a group and the page anew."""
+    """Save the figures of a group and rewrite the page."""
     date = datetime.now(UTC).date().isoformat()
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{date}-{group}.json"

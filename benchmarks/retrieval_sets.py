@@ -1,12 +1,12 @@
-"""Sets of questions about this project, whose answers are known.
+"""Sets of questions about this project with known answers.
 
     python -m benchmarks.retrieval_sets --tree DIR     write DIR/functions, DIR/sections, docstrings.jsonl and headings.jsonl
-    python -m benchmarks.retrieval_sets --check        say which answers of questions.jsonl are no headings any more
+    python -m benchmarks.retrieval_sets --check        list the answers in questions.jsonl whose headings no longer exist
 
-*Docstring to function*: the question is the first sentence of a docstring, the answer is the function, found in a copy of src/
-from which all docstrings were taken (DIR/functions). *Heading to section*: the question is a heading with the one above it, the
-answer is the section, found in a copy of docs/ whose headings are mere numbers (DIR/sections). The questions of questions.jsonl
-were written by hand, in other words than those of the documents, and are asked of docs/ as it is: the hardest of the three.
+*Docstring to function*: the question is the first sentence of a docstring, the answer is the function, in a copy of src/
+without docstrings (DIR/functions). *Heading to section*: the question is a heading with its parent heading, the answer is the
+section, in a copy of docs/ with numbers as headings (DIR/sections). The questions in questions.jsonl were written by hand, in
+words other than those of the documents, and are searched for in docs/ itself. They are the hardest of the three.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
 
 
 def strip_docstrings(source: str) -> tuple[str, dict[str, str]]:
-    """A module without its docstrings, and these by the qualified name of what they describe."""
+    """A module without its docstrings, and the docstrings by the qualified name of what they describe."""
     lines = source.splitlines(keepends=True)
     found: dict[str, str] = {}
     for name, node in _documented(ast.parse(source), ()):
@@ -40,7 +40,7 @@ def strip_docstrings(source: str) -> tuple[str, dict[str, str]]:
         if name and text:
             found.setdefault(name, text)
         indent = " " * statement.col_offset
-        # Lines stay where they are; a body that was nothing but its docstring still needs a statement.
+        # Line numbers stay the same; a body that was only a docstring still needs a statement.
         kept = f"{indent}...\n" if len(node.body) == 1 and name else "\n"
         lines[statement.lineno - 1 : statement.end_lineno] = [kept, *["\n"] * (statement.end_lineno - statement.lineno)]
     return "".join(lines), found
@@ -58,12 +58,12 @@ def _documented(node: Documented, outer: tuple[str, ...]) -> Iterator[tuple[str,
 
 
 def first_sentence(docstring: str) -> str:
-    """What a docstring says first, on one line."""
+    """The first sentence of a docstring, on one line."""
     return " ".join(_SENTENCE_END.split(docstring.strip(), maxsplit=1)[0].split())
 
 
 def build_functions(target: Path) -> list[dict[str, object]]:
-    """Write the stripped tree, and give the questions: the same ones for the same sources."""
+    """Write the stripped tree and return the questions, always the same for the same sources."""
     questions: dict[str, list[str]] = {}
     for path in sorted((ROOT / "src").rglob("*.py")):
         relative = path.relative_to(ROOT)
@@ -74,13 +74,13 @@ def build_functions(target: Path) -> list[dict[str, object]]:
             sentence = first_sentence(text)
             if len(sentence.split()) >= FEWEST_WORDS:
                 questions.setdefault(sentence, []).append(f"{relative.as_posix()}::{name}")
-    # Chosen by checksum, so that a new function changes few of the chosen ones.
+    # Chosen by hash, so that a new function changes only a few of the questions.
     chosen = sorted(questions, key=lambda sentence: hashlib.sha256(sentence.encode()).hexdigest())[:QUESTIONS]
     return [{"query": sentence, "relevant": questions[sentence]} for sentence in sorted(chosen)]
 
 
 def build_sections(target: Path) -> list[dict[str, object]]:
-    """Write the documents with numbers for headings, and give the questions. A heading that several share is none."""
+    """Write the documents with numbers as headings and return the questions. Ambiguous headings are left out."""
     questions: dict[str, list[str]] = {}
     for path in sorted((ROOT / "docs").rglob("*.md")):
         relative = path.relative_to(ROOT)
@@ -95,7 +95,7 @@ def build_sections(target: Path) -> list[dict[str, object]]:
 
 
 def number_headings(text: str) -> tuple[str, dict[int, str]]:
-    """A document whose headings are numbers, and each heading below the first by its number, with the one above it."""
+    """A document with numbers as headings, and each heading below the title by its number, with its parent heading."""
     lines: list[str] = []
     trail: list[str] = []
     found: dict[int, str] = {}
@@ -121,7 +121,7 @@ def _plain(heading: str) -> str:
 
 
 def lost_headings() -> list[str]:
-    """Answers of the written questions that no document has any more."""
+    """Answers in questions.jsonl whose headings no longer exist."""
     headings: dict[str, set[str]] = {}
     lost = []
     for line in (JUDGEMENTS / "questions.jsonl").read_text(encoding="utf-8").splitlines():
@@ -144,15 +144,15 @@ def _write(name: str, questions: list[dict[str, object]]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--tree", type=Path, metavar="DIR", help="where the stripped trees go")
-    parser.add_argument("--check", action="store_true", help="look whether the headings are still there")
+    parser.add_argument("--tree", type=Path, metavar="DIR", help="where to write the stripped trees")
+    parser.add_argument("--check", action="store_true", help="check that the headings still exist")
     arguments = parser.parse_args()
     if arguments.tree:
         _write("docstrings.jsonl", build_functions(arguments.tree / "functions"))
         _write("headings.jsonl", build_sections(arguments.tree / "sections"))
     if arguments.check:
         lost = lost_headings()
-        print("\n".join(lost) if lost else "all headings are there")
+        print("\n".join(lost) if lost else "all headings exist")
         return 1 if lost else 0
     return 0
 

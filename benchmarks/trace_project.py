@@ -1,4 +1,4 @@
-"""A project of any size for measuring the trace engine: specifications, sources and citations, the same ones every time."""
+"""A generated project of any size to measure tracing: specifications, sources and citations, the same every time."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _CONDITIONS = [
 
 @dataclass(frozen=True, slots=True)
 class ProjectSize:
-    """How much of everything there is."""
+    """The size of a generated project."""
 
     files: int = 600
     lines_per_file: int = 300

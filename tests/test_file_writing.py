@@ -25,7 +25,7 @@ from contextive.file_writing import (
     write_file_in,
 )
 from contextive.locks import unlock
-from tests.running import clean_environment, full_disk
+from tests.processes import clean_environment, full_disk
 
 BARE = Path(__file__).parent / "portability" / "bare"
 

@@ -11,7 +11,7 @@ import pytest
 from contextive.errors import UpstreamError
 from contextive.retry import Failure, Retries, with_retries, with_retries_async
 
-FAULT = Failure(UpstreamError("down"), may_pass=True)
+FAULT = Failure(UpstreamError("down"), retryable=True)
 
 
 def test_the_first_attempt_that_succeeds_is_the_answer_and_pauses_grow() -> None:
@@ -40,7 +40,7 @@ def test_attempts_that_are_awaited_follow_the_same_rules() -> None:
     [
         (FAULT, Retries(3, 0.0), 3),
         (Failure(UpstreamError("down")), Retries(3, 0.0), 1),
-        (FAULT, Retries(3, 60.0, ends=time.monotonic()), 1),
+        (FAULT, Retries(3, 60.0, deadline=time.monotonic()), 1),
     ],
     ids=["the last attempt", "a failure that stays", "no time for another pause"],
 )
@@ -57,6 +57,6 @@ def test_the_error_of_the_last_attempt_is_raised(failure: Failure, retries: Retr
 
 
 def test_a_pause_that_the_service_asks_for_is_kept_up_to_the_longest_one() -> None:
-    asked = Failure(UpstreamError("busy"), may_pass=True, retry_after_seconds=7.0)
+    asked = Failure(UpstreamError("busy"), retryable=True, retry_after_seconds=7.0)
     assert Retries(2, 1.0).pause_after(asked) == 7.0
     assert Retries(2, 1.0, longest_pause_seconds=3.0).pause_after(asked) == 3.0

@@ -1,7 +1,7 @@
-"""`make bundle`: the server as one .mcpb file, which a desktop client installs with a click.
+"""`make bundle`: write the server as one .mcpb file, which a desktop client installs with one click.
 
-The bundle holds this package's own source and names its dependencies; the client's uv brings Python and the packages that fit the
-machine. Wheels of one machine would not run on another, so none are inside. The same source makes the same bytes.
+The bundle contains the source of this package and lists its dependencies; the client's uv installs Python and the packages for
+its machine. It has no wheels, because those of one machine may not run on another. The same source gives the same bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def manifest() -> dict[str, Any]:
-    """What a client reads first: who this is, how it is started, and what its user is asked for."""
+    """What a client reads first: what the server is, how to start it, and which settings to ask the user for."""
     from contextive import __version__
     from contextive.packs import load_builtin
     from contextive.registry import Scope
@@ -59,7 +59,7 @@ def manifest() -> dict[str, Any]:
             "project": {
                 "type": "directory",
                 "title": "Project",
-                "description": "Directory of the project that the server shows",
+                "description": "Directory of the project to serve",
                 "required": True,
             }
         },
@@ -75,7 +75,7 @@ def manifest() -> dict[str, Any]:
 
 
 def write_bundle(folder: Path) -> Path:
-    """The file that was written."""
+    """Write the bundle and return its path."""
     shown = manifest()
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"{shown['name']}-{shown['version']}.mcpb"

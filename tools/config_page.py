@@ -1,4 +1,4 @@
-"""`make schema`: bring the tables of docs/configuration.md in step with the settings as they are."""
+"""`make schema`: update the tables of docs/configuration.md from the settings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from contextive.config.environment import env_aliases
-from contextive.config.settings import Setting, setting_paths
+from contextive.config.settings import Setting, list_settings
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
 
@@ -14,7 +14,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
 def main() -> None:
     text = PAGE.read_text(encoding="utf-8")
     sections: dict[str, list[Setting]] = {}
-    for setting in setting_paths():
+    for setting in list_settings():
         sections.setdefault(setting.key.split(".")[0], []).append(setting)
     for name, settings in sections.items():
         rows = "".join(map(_row, settings))
@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def _replaced(pattern: str, replacement: str, text: str) -> tuple[str, int]:
-    """`re.subn` with a replacement that is not looked into for escapes."""
+    """`re.subn` with a literal replacement, in which escapes mean nothing."""
 
     def constant(_found: re.Match[str]) -> str:
         return replacement

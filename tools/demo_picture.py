@@ -37,12 +37,12 @@ def shown_lines(output: str) -> list[str]:
                 waiting.pop(0)
         if inside:
             lines.append(line.rstrip())
-    assert not waiting, f"the demo calls no {waiting[0]}"
+    assert not waiting, f"the demo does not call {waiting[0]}"
     return lines
 
 
 def picture(lines: list[str]) -> str:
-    """The lines as a terminal window, in colours of its own so that it reads on a light and on a dark page."""
+    """The lines as a terminal window, with fixed colours that are readable on light and dark pages."""
     width = round(max(map(len, lines)) * _CHARACTER) + 2 * _MARGIN
     height = _BAR + len(lines) * _LINE + _MARGIN
     title = "What an agent sees: uncited requirements, search results and an invalid citation"

@@ -1,9 +1,9 @@
-"""`make lock`: resolve the newest versions inside the bounds of pyproject.toml into requirements.lock, with hashes.
+"""`make lock`: resolve the newest versions that pyproject.toml allows into requirements.lock, with hashes.
 
 The part of it that is needed at run time goes into requirements-runtime.lock, which the image and the action install.
 
-The result names no index; where packages come from is the business of the machine that installs them. For the same reason
-the index that pip is set up with here is asked for at run time.
+The result names no package index, because the machine that installs the packages decides where they come from. For the same
+reason this script uses the index that pip is configured with on the machine that runs it.
 """
 
 from __future__ import annotations

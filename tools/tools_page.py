@@ -15,10 +15,9 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "tools.md"
 _OPENING = """\
 # Tools, resources and prompts
 
-This page is written from the declarations by `make schema`. What a tool takes over MCP it takes as `--name value` after
-`contextive-mcp call TOOL`, and as a JSON object at `POST /api/v1/tools/TOOL`. Tools of the
-scope *maintainer* can change something.
-[packs.md](packs.md) says which packs are on, and what else they bring.
+`make schema` writes this page from the declarations. You can pass the arguments of a tool over MCP, as `--name value` after
+`contextive-mcp call TOOL`, or as a JSON object to `POST /api/v1/tools/TOOL`. Tools with the scope *maintainer* can change
+something. [packs.md](packs.md) lists which packs are enabled and what else they contain.
 """
 
 
@@ -56,7 +55,7 @@ def _tool(tool: Tool) -> Iterator[str]:
 
 
 def _type(described: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """The type of an argument in few words."""
+    """A short name of an argument's type."""
     if "$ref" in described:
         return _type(schema["$defs"][described["$ref"].rpartition("/")[2]], schema)
     if "enum" in described:

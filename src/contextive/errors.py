@@ -53,8 +53,8 @@ class ContextiveError(Exception):
         self.details: Mapping[str, Any] | None = None
         """Facts that a program may want to read, such as the steps that a recipe got through."""
 
-    ##= docs/spec/gateway.md#answers-of-the-tools
-    ##% An error MUST have the `status` `error` and an `error` with code, message and, where something can be done, a
+    ##= docs/spec/gateway.md#tool-results
+    ##% An error MUST have the `status` `error` and an `error` with a code, a message and, if there is a remedy, a
     ##% hint.
     def as_dict(self) -> dict[str, Any]:
         """The one shape in which every door shows an error."""
@@ -65,7 +65,7 @@ class ContextiveError(Exception):
             body["details"] = dict(self.details)
         return body
 
-    def sentence(self) -> str:
+    def full_message(self) -> str:
         """Message and hint as one line for a terminal."""
         return f"{self.message} {self.hint}" if self.hint else self.message
 
@@ -109,7 +109,7 @@ class SchemaInvalid(InvalidRequest):
 
 
 ##= docs/spec/notes.md#failures
-##% A page that does not exist MUST be answered with 404.
+##% A request for a page that does not exist MUST be answered with 404.
 class NotFound(ContextiveError):
     """The named thing does not exist."""
 
@@ -129,8 +129,8 @@ class PromptNotFound(NotFound):
     code = "prompt_not_found"
 
 
-##= docs/spec/trace.md#addresses
-##% A resource that does not exist MUST be refused with the code `resource_not_found`.
+##= docs/spec/trace.md#uris
+##% A request for a resource that does not exist MUST be refused with the code `resource_not_found`.
 class ResourceNotFound(NotFound):
     """No resource stands at that URI."""
 
@@ -211,7 +211,7 @@ class AssertFailed(ContextiveError):
 
 
 ##= docs/spec/notes.md#failures
-##% A question without a model MUST be answered with 503.
+##% A question MUST be answered with 503 if there is no model.
 class Unavailable(ContextiveError):
     """A needed part is off or not ready."""
 
@@ -263,7 +263,7 @@ class InternalError(ContextiveError):
     code = "internal_error"
 
 
-class TextError(Exception):
+class ParseError(Exception):
     """A text that the readers of JSON, YAML or TOML cannot read, with its place where that is known.
 
     It has no code, because it never leaves the product: callers turn it into an error of the tree, or into a finding.
@@ -283,9 +283,9 @@ class TextError(Exception):
 
 ##= docs/spec/host.md#errors
 ##% Every error code MUST be documented with what to do about it.
-##= docs/spec/gateway.md#answers-of-the-tools
-##% The codes `invalid_request`, `not_found`, `unauthorized`, `forbidden`, `upstream_error` and `unsupported_operation`
-##% MUST have these names.
+##= docs/spec/gateway.md#tool-results
+##% The error codes `invalid_request`, `not_found`, `unauthorized`, `forbidden`, `upstream_error` and
+##% `unsupported_operation` MUST have these names.
 def all_error_types(root: type[ContextiveError] = ContextiveError) -> Iterator[type[ContextiveError]]:
     """Every error class below the root, depth first."""
     for child in root.__subclasses__():

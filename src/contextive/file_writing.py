@@ -232,8 +232,8 @@ def writing_in(folder: Path | int) -> Iterator[None]:
             unlock(handle)
 
 
-##= docs/spec/gateway.md#making-a-backup
-##% A backup MUST remove what a backup that was killed left behind.
+##= docs/spec/gateway.md#creating-a-backup
+##% A backup MUST remove the leftovers of a killed backup.
 def remove_leftovers(folder: int) -> None:
     """Remove the temporary files in an open directory whose writers are gone. Nothing while somebody writes there."""
     if not any(map(is_temporary, os.listdir(folder))):

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,36 +18,36 @@ class Failure:
     """An attempt that failed: the error to raise, whether another attempt may help, and the pause that the service asks for."""
 
     error: Exception
-    may_pass: bool = False
+    retryable: bool = False
     retry_after_seconds: float | None = None
 
 
 @dataclass(slots=True)
 class Retries:
-    """The attempts of one call. No pause begins that would end after `ends`, a time of `time.monotonic`."""
+    """The attempts of one call. No pause begins that would end after `deadline`, a time of `time.monotonic`."""
 
     attempts: int
     first_pause_seconds: float
     longest_pause_seconds: float = math.inf
-    ends: float = math.inf
-    _made: int = 0
+    deadline: float = math.inf
+    _attempts_made: int = 0
 
     def pause_after(self, failure: Failure) -> float:
         """The seconds to wait before the next attempt; raises the error where there is none."""
-        self._made += 1
+        self._attempts_made += 1
         pause = failure.retry_after_seconds
         if pause is None:
             # A random part keeps many clients that failed together from coming back together.
-            pause = self.first_pause_seconds * 2.0 ** (self._made - 1) * random.uniform(0.5, 1.0)  # noqa: S311
+            pause = self.first_pause_seconds * 2.0 ** (self._attempts_made - 1) * random.uniform(0.5, 1.0)  # noqa: S311
         pause = min(pause, self.longest_pause_seconds)
-        if self._made >= self.attempts or not failure.may_pass or time.monotonic() + pause >= self.ends:
+        if self._attempts_made >= self.attempts or not failure.retryable or time.monotonic() + pause >= self.deadline:
             raise failure.error
         return pause
 
 
 def with_retries(
-    attempt: Callable[[], Answer | Failure], retries: Retries, sleep: Callable[[float], None] = time.sleep
-) -> Answer:
+    attempt: Callable[[], Result | Failure], retries: Retries, sleep: Callable[[float], None] = time.sleep
+) -> Result:
     """The answer of the first attempt that succeeds; raises the error of the last one."""
     while isinstance(outcome := attempt(), Failure):
         sleep(retries.pause_after(outcome))
@@ -55,10 +55,10 @@ def with_retries(
 
 
 async def with_retries_async(
-    attempt: Callable[[], Awaitable[Answer | Failure]],
+    attempt: Callable[[], Awaitable[Result | Failure]],
     retries: Retries,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-) -> Answer:
+) -> Result:
     """As `with_retries`, for attempts that are awaited."""
     while isinstance(outcome := await attempt(), Failure):
         await sleep(retries.pause_after(outcome))

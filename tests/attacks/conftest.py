@@ -8,7 +8,7 @@ import pytest
 
 from tests.plugins.packages import install_odd_pack, python_path
 
-from .arena import TRANSPORTS, Arena, Transport, open_arena
+from .target import TRANSPORTS, AttackTarget, Transport, open_target
 
 WORKFLOWS: dict[str, Any] = {
     "writes": {"steps": [{"tool": "km-storetext", "params": {"content": "evil", "destination": "docs/evil.md"}}]},
@@ -44,13 +44,13 @@ steps:
     tool: km-storetext
     params: {content: evil, destination: docs/evil.md}
 """
-Standing = Callable[[Transport], Arena]
+GetSharedServer = Callable[[Transport], AttackTarget]
 
 
 @pytest.fixture(scope="session")
-def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
+def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GetSharedServer]:
     """One server of each transport for all modules that need nothing special, started when it is first asked for."""
-    opened: dict[Transport, Arena] = {}
+    opened: dict[Transport, AttackTarget] = {}
     config = {
         "toolPacks": {"odd": {"mode": "read-write"}},
         "limits": {"rateRequests": 0, "authFailures": 100_000, "pageSize": 5},
@@ -58,12 +58,12 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
     }
     with contextlib.ExitStack() as stack:
 
-        def get(transport: Transport) -> Arena:
+        def get(transport: Transport) -> AttackTarget:
             if transport not in opened:
-                folder = tmp_path_factory.mktemp("arena")
+                folder = tmp_path_factory.mktemp("target")
                 install_odd_pack(folder / "site")
                 env, files = python_path(folder / "site"), {"recipes/sneaky.yaml": RECIPE}
-                running = open_arena(transport, folder, config=config, files=files, env=env)
+                running = open_target(transport, folder, config=config, files=files, env=env)
                 opened[transport] = stack.enter_context(running)
             opened[transport].settle()
             return opened[transport]
@@ -72,6 +72,6 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
 
 
 @pytest.fixture(scope="module", params=TRANSPORTS)
-def arena(request: pytest.FixtureRequest, standing: Standing) -> Arena:
-    """The standing server of each transport."""
-    return standing(request.param)
+def target(request: pytest.FixtureRequest, shared_server: GetSharedServer) -> AttackTarget:
+    """The shared_server server of each transport."""
+    return shared_server(request.param)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.blackbox import FOLDER, skip_without_cases
-from tests.running import clean_environment
+from tests.processes import clean_environment
 
 CASES_FILE = FOLDER / "duvet_integration_cases.json"
 CASES: list[dict[str, Any]] = json.loads(CASES_FILE.read_text(encoding="utf-8")) if FOLDER.is_dir() else []
@@ -59,7 +59,7 @@ def _snapshot(folder: Path, case: dict[str, Any]) -> str:
 
 
 ##= docs/spec/trace.md#reports
-##% The snapshot MUST have the bytes that duvet writes for the same project.
+##% The snapshot MUST be byte-for-byte the one that duvet writes for the same project.
 @pytest.mark.parametrize("case", [c for c in CASES if "expected_snapshot" in c], ids=lambda c: c["name"])
 def test_the_snapshot_is_the_one_that_duvet_writes(case: dict[str, Any], tmp_path: Path) -> None:
     if case["name"] in NEEDS_NETWORK:

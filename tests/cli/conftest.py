@@ -10,12 +10,12 @@ import pytest
 
 from contextive.cli import run
 from tests.plugins.packages import install_odd_pack, python_path
-from tests.running import clean_environment
-from tests.wires import PROGRAM
+from tests.processes import clean_environment
+from tests.raw_clients import PROGRAM
 
 
 @dataclass
-class Shell:
+class CliProcess:
     """The command line in a directory of its own, with a trust list of its own."""
 
     folder: Path
@@ -39,7 +39,7 @@ class Shell:
         assert done.returncode == code, (done.stdout, done.stderr)
         return done
 
-    def complaint(self, *arguments: str, code: int, env: Mapping[str, str] | None = None) -> str:
+    def error_message(self, *arguments: str, code: int, env: Mapping[str, str] | None = None) -> str:
         """The one sentence on standard error of a command that fails; nothing stands on standard output."""
         done = self.run(*arguments, code=code, env=env)
         assert done.stdout == ""
@@ -54,7 +54,7 @@ class Shell:
 
 
 @dataclass(frozen=True)
-class Printed:
+class CliOutput:
     """What a command left on its two outputs."""
 
     stdout: str
@@ -62,14 +62,14 @@ class Printed:
 
 
 @dataclass
-class Desk:
+class InProcessCli:
     """The command line inside this process: the same `run`, without the cost of a new interpreter."""
 
     folder: Path
     monkeypatch: pytest.MonkeyPatch
     capsys: pytest.CaptureFixture[str]
 
-    def run(self, *arguments: str, code: int = 0, env: Mapping[str, str] | None = None) -> Printed:
+    def run(self, *arguments: str, code: int = 0, env: Mapping[str, str] | None = None) -> CliOutput:
         with self.monkeypatch.context() as patch:
             patch.chdir(self.folder)
             for name in [name for name in os.environ if name.startswith(("KM_", "CONTEXTIVE_"))]:
@@ -77,11 +77,11 @@ class Desk:
             for name, value in {"XDG_CONFIG_HOME": str(self.folder / "xdg"), **(env or {})}.items():
                 patch.setenv(name, value)
             found = run(list(arguments))
-        printed = Printed(*self.capsys.readouterr())
+        printed = CliOutput(*self.capsys.readouterr())
         assert found == code, printed
         return printed
 
-    def complaint(self, *arguments: str, code: int, env: Mapping[str, str] | None = None) -> str:
+    def error_message(self, *arguments: str, code: int, env: Mapping[str, str] | None = None) -> str:
         """The one sentence on standard error of a command that fails; nothing stands on standard output."""
         printed = self.run(*arguments, code=code, env=env)
         assert printed.stdout == ""
@@ -96,22 +96,22 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
+def in_process_cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> InProcessCli:
     folder = tmp_path / "project"
     folder.mkdir()
-    return Desk(folder, monkeypatch, capsys)
+    return InProcessCli(folder, monkeypatch, capsys)
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
+def cli_process(tmp_path: Path) -> CliProcess:
     folder = tmp_path / "project"
     folder.mkdir()
-    return Shell(folder)
+    return CliProcess(folder)
 
 
 @pytest.fixture(scope="module")
-def odd_shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
-    """A shell whose commands know the odd plugin and are told of it by the environment."""
+def cli_process_with_odd_pack(tmp_path_factory: pytest.TempPathFactory) -> CliProcess:
+    """A cli_process whose commands know the odd plugin and are told of it by the environment."""
     site = tmp_path_factory.mktemp("site")
     install_odd_pack(site)
     folder = tmp_path_factory.mktemp("project")
@@ -119,4 +119,4 @@ def odd_shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     config.write_text('{"toolPacks": {"odd": {"mode": "read-write"}}}', encoding="utf-8")
     path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
     assert python_path(site)["PYTHONPATH"] == path
-    return Shell(folder, {"PYTHONPATH": path, "CONTEXTIVE_CONFIG": str(config)})
+    return CliProcess(folder, {"PYTHONPATH": path, "CONTEXTIVE_CONFIG": str(config)})

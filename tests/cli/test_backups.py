@@ -11,28 +11,28 @@ from pathlib import Path
 import pytest
 
 from contextive.store.sqlite.lease import lease_holder
-from tests.cli.conftest import Desk
-from tests.running import clean_environment
-from tests.wires import PROGRAM
+from tests.cli.conftest import InProcessCli
+from tests.processes import clean_environment
+from tests.raw_clients import PROGRAM
 
 QUIET = {"CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL": "none"}
 
 
 @pytest.fixture
-def station(desk: Desk) -> Desk:
+def station(in_process_cli: InProcessCli) -> InProcessCli:
     """A project that was indexed once."""
-    (desk.folder / "docs").mkdir()
-    desk.write("docs/gauge.md", "# Gauge\n\nThe level is read once a minute.\n")
-    desk.run("ingest", env=QUIET)
-    return desk
+    (in_process_cli.folder / "docs").mkdir()
+    in_process_cli.write("docs/gauge.md", "# Gauge\n\nThe level is read once a minute.\n")
+    in_process_cli.run("ingest", env=QUIET)
+    return in_process_cli
 
 
-def archive_of(station: Desk, *arguments: str) -> Path:
+def archive_of(station: InProcessCli, *arguments: str) -> Path:
     made = json.loads(station.run("backup", "--json", *arguments, env=QUIET).stdout)
     return station.folder / ".contextive" / str(made["archive"])
 
 
-def test_a_backup_is_made_listed_and_checked(station: Desk) -> None:
+def test_a_backup_is_made_listed_and_checked(station: InProcessCli) -> None:
     assert "There are no backups." in station.run("backup", "--list", env=QUIET).stdout
     said = station.run("backup", env=QUIET).stdout
     assert said.startswith("backups/archives/km-backup-")
@@ -45,28 +45,28 @@ def test_a_backup_is_made_listed_and_checked(station: Desk) -> None:
     assert (facts["ok"], facts["content_files"], facts["counts"]["run"]) == (True, 1, 1)
 
 
-def test_an_archive_that_was_changed_ends_with_one(station: Desk) -> None:
+def test_an_archive_that_was_changed_ends_with_one(station: InProcessCli) -> None:
     archive = archive_of(station)
     data = archive.read_bytes()
     archive.write_bytes(data[: len(data) // 2])
-    assert "cut short" in station.complaint("backup", "--check", str(archive), code=1)
-    assert "cut short" in station.complaint("restore", str(archive), "--force", code=1, env=QUIET)
-    assert "cannot be opened" in station.complaint("backup", "--check", "nowhere.tgz", code=1)
+    assert "cut short" in station.error_message("backup", "--check", str(archive), code=1)
+    assert "cut short" in station.error_message("restore", str(archive), "--force", code=1, env=QUIET)
+    assert "cannot be opened" in station.error_message("backup", "--check", "nowhere.tgz", code=1)
 
 
-def test_limits_and_places_come_from_the_settings(station: Desk, tmp_path: Path) -> None:
+def test_limits_and_places_come_from_the_settings(station: InProcessCli, tmp_path: Path) -> None:
     shelf = {**QUIET, "KM_BACKUP_DEST_PATH": str(tmp_path / "shelf"), "KM_BACKUP_RETENTION_LIMIT": "2"}
     names = [json.loads(station.run("backup", "--json", env=shelf).stdout)["archive"] for _ in range(3)]
     assert {path.name for path in (tmp_path / "shelf").iterdir()} == set(names[1:])
     assert not (station.folder / ".contextive" / "backups" / "archives").exists()
     inside = {**QUIET, "KM_BACKUP_DEST_PATH": "shelf"}
     assert json.loads(station.run("backup", "--json", env=inside).stdout)["archive"].startswith("shelf/km-backup-")
-    assert "only" in station.complaint("backup", "--to", "/etc", code=1, env=QUIET)
+    assert "only" in station.error_message("backup", "--to", "/etc", code=1, env=QUIET)
 
 
 ##= docs/spec/gateway.md#restoring-a-backup
-##% What was restored MUST hold all that was kept.
-def test_a_lost_state_directory_comes_back_and_is_what_the_files_say(station: Desk, tmp_path: Path) -> None:
+##% A restore MUST bring back everything that was backed up.
+def test_a_lost_state_directory_comes_back_and_is_what_the_files_say(station: InProcessCli, tmp_path: Path) -> None:
     archive = shutil.copy(archive_of(station), tmp_path / "kept.tgz")
     shutil.rmtree(station.folder / ".contextive")
     station.write("docs/late.md", "# Late\n")
@@ -80,12 +80,12 @@ def test_a_lost_state_directory_comes_back_and_is_what_the_files_say(station: De
 
 
 ##= docs/spec/gateway.md#restoring-a-backup
-##% An index that is there MUST be replaced with `--force` only, and after a copy of it was made.
-def test_an_index_that_is_there_is_replaced_with_force_only(station: Desk) -> None:
+##% An existing index MUST be replaced only with `--force`, and only after a backup of it was made.
+def test_an_index_that_is_there_is_replaced_with_force_only(station: InProcessCli) -> None:
     archive = archive_of(station)
     station.write("docs/late.md", "# Late\n")
     station.run("ingest", env=QUIET)
-    assert "--force" in station.complaint("restore", str(archive), code=1, env=QUIET)
+    assert "--force" in station.error_message("restore", str(archive), code=1, env=QUIET)
     restored = json.loads(station.run("restore", str(archive), "--force", "--json", env=QUIET).stdout)
     assert restored["safety_copy"].startswith("backups/archives/km-backup-")
     assert restored["counts"]["artifact"] == 1
@@ -94,17 +94,19 @@ def test_an_index_that_is_there_is_replaced_with_force_only(station: Desk) -> No
     station.run("verify", env=QUIET)
 
 
-def test_another_place_has_to_be_empty(station: Desk, tmp_path: Path) -> None:
+def test_another_place_has_to_be_empty(station: InProcessCli, tmp_path: Path) -> None:
     archive = archive_of(station)
     station.run("restore", str(archive), "--to", str(tmp_path / "new"), env=QUIET)
     assert (tmp_path / "new" / "index.db").exists()
-    assert "not empty" in station.complaint("restore", str(archive), "--to", str(tmp_path / "new"), code=1, env=QUIET)
-    station.complaint("restore", str(archive), "--to", str(tmp_path / "x"), "--force", code=2, env=QUIET)
+    assert "not empty" in station.error_message(
+        "restore", str(archive), "--to", str(tmp_path / "new"), code=1, env=QUIET
+    )
+    station.error_message("restore", str(archive), "--to", str(tmp_path / "x"), "--force", code=2, env=QUIET)
 
 
 ##= docs/spec/gateway.md#restoring-a-backup
-##% An index that a server keeps MUST NOT be replaced.
-def test_an_index_that_is_being_served_is_not_replaced(station: Desk) -> None:
+##% An index that a server is using MUST NOT be replaced.
+def test_an_index_that_is_being_served_is_not_replaced(station: InProcessCli) -> None:
     archive = archive_of(station)
     state = station.folder / ".contextive"
     server = subprocess.Popen(
@@ -128,7 +130,7 @@ def test_an_index_that_is_being_served_is_not_replaced(station: Desk) -> None:
         deadline = time.monotonic() + 30
         while lease_holder(state, "keeper") is None and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert "in use" in station.complaint("restore", str(archive), "--force", code=1, env=QUIET)
+        assert "in use" in station.error_message("restore", str(archive), "--force", code=1, env=QUIET)
         assert archive_of(station).exists()
         server.stdin.close()
         server.wait(20)

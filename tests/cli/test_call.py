@@ -11,10 +11,10 @@ import pytest
 from contextive.cli.call import parse_tool_arguments
 from contextive.errors import InvalidRequest, UsageError
 from contextive.registry.dispatch import parse_arguments
-from tests.cli.conftest import Shell
+from tests.cli.conftest import CliProcess
 from tests.plugins.odd_pack import pack
-from tests.running import clean_environment
-from tests.wires import PROGRAM
+from tests.processes import clean_environment
+from tests.raw_clients import PROGRAM
 
 DEFAULTS = {
     "text": "hi",
@@ -96,10 +96,10 @@ def test_values_that_do_not_fit_are_left_to_the_tool_to_refuse(words: list[str],
 
 
 ##= docs/spec/host.md#commands
-##% A command that worked MUST end with the exit code 0.
-def test_a_whole_call_prints_the_answer_as_json(odd_shell: Shell) -> None:
+##% A successful command MUST exit with code 0.
+def test_a_whole_call_prints_the_answer_as_json(cli_process_with_odd_pack: CliProcess) -> None:
     words = ["--text", "ü ☃", "--words", "a", "--words", "b", "--flag", "--counts", "[1, 2]", "--color=green"]
-    answer = json.loads(odd_shell.run("call", "odd_echo", *words).stdout)
+    answer = json.loads(cli_process_with_odd_pack.run("call", "odd_echo", *words).stdout)
     assert answer | {"maybe": None} == DEFAULTS | {
         "text": "ü ☃",
         "words": ["a", "b"],
@@ -110,7 +110,7 @@ def test_a_whole_call_prints_the_answer_as_json(odd_shell: Shell) -> None:
 
 
 ##= docs/spec/host.md#commands
-##% A command that failed MUST end with the exit code 1 and one sentence on standard error that says why.
+##% A failed command MUST exit with code 1 and give the reason in one sentence on standard error.
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
@@ -122,15 +122,19 @@ def test_a_whole_call_prints_the_answer_as_json(odd_shell: Shell) -> None:
         (["odd_big", "--size", "2000000"], 1, "1000000 are allowed"),
     ],
 )
-def test_a_call_that_fails_says_one_sentence(odd_shell: Shell, words: list[str], code: int, said: str) -> None:
-    assert said in odd_shell.complaint("call", *words, code=code)
+def test_a_call_that_fails_says_one_sentence(
+    cli_process_with_odd_pack: CliProcess, words: list[str], code: int, said: str
+) -> None:
+    assert said in cli_process_with_odd_pack.error_message("call", *words, code=code)
 
 
-def test_a_handler_that_fails_is_exit_code_1_without_its_insides_on_standard_output(odd_shell: Shell) -> None:
-    environment = clean_environment(odd_shell.environment)
+def test_a_handler_that_fails_is_exit_code_1_without_its_insides_on_standard_output(
+    cli_process_with_odd_pack: CliProcess,
+) -> None:
+    environment = clean_environment(cli_process_with_odd_pack.environment)
     done = subprocess.run(
         [*PROGRAM, "call", "odd_raise"],
-        cwd=odd_shell.folder,
+        cwd=cli_process_with_odd_pack.folder,
         env=environment,
         capture_output=True,
         text=True,
@@ -140,25 +144,25 @@ def test_a_handler_that_fails_is_exit_code_1_without_its_insides_on_standard_out
     assert done.stderr.splitlines()[-1].startswith("contextive-mcp: The tool odd_raise failed inside.")
 
 
-def test_what_a_handler_prints_does_not_mix_with_the_answer(odd_shell: Shell) -> None:
-    done = odd_shell.run("call", "odd_print")
+def test_what_a_handler_prints_does_not_mix_with_the_answer(cli_process_with_odd_pack: CliProcess) -> None:
+    done = cli_process_with_odd_pack.run("call", "odd_print")
     assert json.loads(done.stdout) == {"done": True}
     for said in ("printed by a handler", "written to descriptor 1", "echoed by a child"):
         assert said in done.stderr
 
 
-##= docs/spec/host.md#what-a-scope-allows
-##% The owner of a pipe or a terminal MUST be a reader unless `auth.adminToken` is set.
-def test_the_owner_of_an_admin_token_may_call_what_a_reader_may_not(odd_shell: Shell) -> None:
-    done = odd_shell.run("call", "odd_maintain", env={"KM_ADMIN_TOKEN": "admin-token-0123456789"})
+##= docs/spec/host.md#permissions
+##% The caller on a pipe or a terminal MUST be a reader unless `auth.adminToken` is set.
+def test_the_owner_of_an_admin_token_may_call_what_a_reader_may_not(cli_process_with_odd_pack: CliProcess) -> None:
+    done = cli_process_with_odd_pack.run("call", "odd_maintain", env={"KM_ADMIN_TOKEN": "admin-token-0123456789"})
     assert json.loads(done.stdout) == {"done": True}
 
 
-def test_an_answer_of_text_is_printed_as_text(odd_shell: Shell) -> None:
-    assert odd_shell.run("call", "odd_big", "--size", "5").stdout == "xxxxx\n"
+def test_an_answer_of_text_is_printed_as_text(cli_process_with_odd_pack: CliProcess) -> None:
+    assert cli_process_with_odd_pack.run("call", "odd_big", "--size", "5").stdout == "xxxxx\n"
 
 
-def test_a_tool_without_arguments_needs_none(shell: Shell) -> None:
-    assert json.loads(shell.run("call", "contextive_health").stdout)["status"] == "healthy"
-    info = json.loads(shell.run("call", "--profile", "spexus", "contextive_server_info").stdout)
+def test_a_tool_without_arguments_needs_none(cli_process: CliProcess) -> None:
+    assert json.loads(cli_process.run("call", "contextive_health").stdout)["status"] == "healthy"
+    info = json.loads(cli_process.run("call", "--profile", "spexus", "contextive_server_info").stdout)
     assert (info["mode"], info["profile"]) == ("in-process", "spexus")

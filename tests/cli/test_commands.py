@@ -15,15 +15,15 @@ import pytest
 from contextive import __version__
 from contextive.cli import run
 from contextive.cli.parser import COMMANDS
-from tests.cli.conftest import Desk, Shell
-from tests.running import clean_environment
-from tests.wires import PROGRAM, Pipe
+from tests.cli.conftest import CliProcess, InProcessCli
+from tests.processes import clean_environment
+from tests.raw_clients import PROGRAM, StdioClient
 
 LIGHT = [["--help"], ["--version"], ["serve", "--help"], ["check", "--help"]]
 
 
 ##= docs/spec/host.md#commands
-##% A command line that cannot be understood MUST end with the exit code 2.
+##% A command with an invalid command line MUST exit with code 2.
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -55,16 +55,16 @@ def test_a_call_that_cannot_be_understood_is_one_sentence_and_exit_code_2(
 
 
 ##= docs/spec/host.md#commands
-##% A command that failed MUST end with the exit code 1 and one sentence on standard error that says why.
-def test_exit_codes_reach_the_shell(shell: Shell) -> None:
-    assert "Unknown command" in shell.complaint("nonsense", code=2)
-    assert "Unknown tool" in shell.complaint("call", "nonsense", code=1)
+##% A failed command MUST exit with code 1 and give the reason in one sentence on standard error.
+def test_exit_codes_reach_the_shell(cli_process: CliProcess) -> None:
+    assert "Unknown command" in cli_process.error_message("nonsense", code=2)
+    assert "Unknown tool" in cli_process.error_message("call", "nonsense", code=1)
 
 
-##= docs/spec/host.md#start
-##% Every start MUST validate the whole configuration before anything is served.
-##= docs/spec/host.md#start
-##% A configuration that is not valid MUST stop the start.
+##= docs/spec/host.md#startup
+##% At every start, the server MUST validate the whole configuration before it serves anything.
+##= docs/spec/host.md#startup
+##% An invalid configuration MUST prevent the server from starting.
 ##= docs/spec/host.md#validation
 ##% An unknown key MUST be an error.
 @pytest.mark.parametrize(
@@ -77,24 +77,28 @@ def test_exit_codes_reach_the_shell(shell: Shell) -> None:
         ("call", "contextive.config.json", "[]", "contextive.config.json"),
     ],
 )
-def test_a_bad_configuration_is_said_and_exit_code_1(desk: Desk, command: str, name: str, text: str, said: str) -> None:
-    desk.write(name, text)
+def test_a_bad_configuration_is_said_and_exit_code_1(
+    in_process_cli: InProcessCli, command: str, name: str, text: str, said: str
+) -> None:
+    in_process_cli.write(name, text)
     arguments = [command, "contextive_health"] if command == "call" else [command]
-    done = desk.run(*arguments, code=1)
+    done = in_process_cli.run(*arguments, code=1)
     assert done.stdout == ""
     assert done.stderr.startswith("contextive-mcp: ")
     assert said in done.stderr
 
 
-def test_a_configuration_that_is_not_there_is_said_to_be_missing(desk: Desk) -> None:
-    assert "does not exist" in desk.complaint("check", "--config", "nowhere.yaml", code=1)
-    assert "CONTEXTIVE_CONFIG" in desk.complaint("check", code=1, env={"CONTEXTIVE_CONFIG": "nowhere.yaml"})
+def test_a_configuration_that_is_not_there_is_said_to_be_missing(in_process_cli: InProcessCli) -> None:
+    assert "does not exist" in in_process_cli.error_message("check", "--config", "nowhere.yaml", code=1)
+    assert "CONTEXTIVE_CONFIG" in in_process_cli.error_message(
+        "check", code=1, env={"CONTEXTIVE_CONFIG": "nowhere.yaml"}
+    )
 
 
-def test_two_configurations_are_one_too_many(desk: Desk) -> None:
-    desk.write("contextive.config.json", "{}")
-    desk.write("contextive.config.toml", "")
-    said = desk.complaint("check", code=1)
+def test_two_configurations_are_one_too_many(in_process_cli: InProcessCli) -> None:
+    in_process_cli.write("contextive.config.json", "{}")
+    in_process_cli.write("contextive.config.toml", "")
+    said = in_process_cli.error_message("check", code=1)
     assert "contextive.config.json, contextive.config.toml" in said
     assert "Keep one" in said
 
@@ -102,7 +106,7 @@ def test_two_configurations_are_one_too_many(desk: Desk) -> None:
 ##= docs/spec/host.md#commands
 ##% Without a command, `contextive-mcp` MUST print its help on a terminal and serve stdio on a pipe.
 def test_no_command_with_a_pipe_serves_it(tmp_path: Path) -> None:
-    with Pipe(cwd=tmp_path) as pipe:
+    with StdioClient(cwd=tmp_path) as pipe:
         assert pipe.initialize()["serverInfo"]["name"] == "contextive-mcp"
 
 
@@ -120,10 +124,10 @@ def test_no_command_on_a_terminal_prints_the_help(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
-def test_the_help_names_every_command(desk: Desk) -> None:
+def test_the_help_names_every_command(in_process_cli: InProcessCli) -> None:
     with pytest.raises(SystemExit):
-        desk.run("--help")
-    text = desk.capsys.readouterr().out
+        in_process_cli.run("--help")
+    text = in_process_cli.capsys.readouterr().out
     for name, (_, summary) in COMMANDS.items():
         assert name in text
         assert summary.split()[0] in text
@@ -138,8 +142,8 @@ def test_every_command_has_a_help_of_its_own(capsys: pytest.CaptureFixture[str],
 
 
 @pytest.mark.parametrize("flag", ["--version", "-v"])
-def test_the_version_is_said(shell: Shell, flag: str) -> None:
-    assert shell.run(flag).stdout == f"contextive-mcp {__version__}\n"
+def test_the_version_is_said(cli_process: CliProcess, flag: str) -> None:
+    assert cli_process.run(flag).stdout == f"contextive-mcp {__version__}\n"
 
 
 def imported_by(arguments: list[str], folder: Path, env: dict[str, str] | None = None) -> set[str]:
@@ -179,27 +183,29 @@ def test_commands_that_do_not_serve_do_without_the_sdk(tmp_path: Path, arguments
     assert not loaded & {"mcp", "mcp_types", "starlette", "uvicorn", "structlog", "prometheus_client", "rich"}
 
 
-def test_check_tells_what_a_server_would_be(desk: Desk) -> None:
-    desk.write("contextive.config.yaml", "server:\n  logLevel: debug\nproviders:\n  openai:\n    apiKey: $SECRET\n")
-    text = desk.run("check").stdout
+def test_check_tells_what_a_server_would_be(in_process_cli: InProcessCli) -> None:
+    in_process_cli.write(
+        "contextive.config.yaml", "server:\n  logLevel: debug\nproviders:\n  openai:\n    apiKey: $SECRET\n"
+    )
+    text = in_process_cli.run("check").stdout
     assert "contextive.config.yaml (project)" in text
     assert "ignored        providers" in text
     assert "contextive_health" in text
     assert text.endswith("The configuration is valid.\n")
-    report = json.loads(desk.run("check", "--json", env={"CONTEXTIVE_SERVER__LOG_LEVEL": "warn"}).stdout)
+    report = json.loads(in_process_cli.run("check", "--json", env={"CONTEXTIVE_SERVER__LOG_LEVEL": "warn"}).stdout)
     assert report["overrides"] == ["CONTEXTIVE_SERVER__LOG_LEVEL"]
     assert report["trusted"] is False
     assert report["scope"] == "reader"
 
 
-##= docs/spec/host.md#start
-##% A start without any configuration file MUST work.
-def test_check_without_a_file_speaks_of_the_defaults(desk: Desk) -> None:
-    assert "embedded defaults (defaults)" in desk.run("check").stdout
+##= docs/spec/host.md#startup
+##% The server MUST be able to start without any configuration file.
+def test_check_without_a_file_speaks_of_the_defaults(in_process_cli: InProcessCli) -> None:
+    assert "embedded defaults (defaults)" in in_process_cli.run("check").stdout
 
 
-def test_describe_is_the_whole_server_as_json(desk: Desk) -> None:
-    described = json.loads(desk.run("describe").stdout)
+def test_describe_is_the_whole_server_as_json(in_process_cli: InProcessCli) -> None:
+    described = json.loads(in_process_cli.run("describe").stdout)
     assert described["name"] == "contextive-mcp"
     assert described["initializeAnswers"] == "negotiated"
     assert described["capabilities"]["tools"] == {"listChanged": True}
@@ -207,33 +213,35 @@ def test_describe_is_the_whole_server_as_json(desk: Desk) -> None:
         jsonschema.Draft202012Validator.check_schema(tool["inputSchema"])
         if tool["outputSchema"] is not None:
             jsonschema.Draft202012Validator.check_schema(tool["outputSchema"])
-    spexus = json.loads(desk.run("describe", "--profile", "spexus").stdout)
+    spexus = json.loads(in_process_cli.run("describe", "--profile", "spexus").stdout)
     assert spexus["initializeAnswers"] == "2025-03-26"
     assert spexus["name"] == "spexus mcp"
 
 
-def test_tools_lists_what_the_owner_may_use_and_all_of_it_on_demand(odd_shell: Shell) -> None:
-    mine = odd_shell.run("tools").stdout
+def test_tools_lists_what_the_owner_may_use_and_all_of_it_on_demand(cli_process_with_odd_pack: CliProcess) -> None:
+    mine = cli_process_with_odd_pack.run("tools").stdout
     assert "odd_echo" in mine
     assert "odd_maintain" not in mine
-    everything = json.loads(odd_shell.run("tools", "--all", "--json").stdout)
+    everything = json.loads(cli_process_with_odd_pack.run("tools", "--all", "--json").stdout)
     assert {"odd_maintain", "odd_destroy"} <= {tool["name"] for tool in everything}
-    as_admin = odd_shell.run("tools", env={"KM_ADMIN_TOKEN": "admin-token-0123456789"}).stdout
+    as_admin = cli_process_with_odd_pack.run("tools", env={"KM_ADMIN_TOKEN": "admin-token-0123456789"}).stdout
     assert "odd_maintain" in as_admin
 
 
-def test_the_schema_is_printed_and_written(desk: Desk) -> None:
-    printed = desk.run("schema").stdout
+def test_the_schema_is_printed_and_written(in_process_cli: InProcessCli) -> None:
+    printed = in_process_cli.run("schema").stdout
     jsonschema.Draft202012Validator.check_schema(json.loads(printed))
-    assert desk.run("schema", "--output", "schema.json").stdout == ""
-    assert (desk.folder / "schema.json").read_text(encoding="utf-8") == printed
-    assert "schema.json: No such file or directory." in desk.complaint("schema", "--output", "no/schema.json", code=1)
+    assert in_process_cli.run("schema", "--output", "schema.json").stdout == ""
+    assert (in_process_cli.folder / "schema.json").read_text(encoding="utf-8") == printed
+    assert "schema.json: No such file or directory." in in_process_cli.error_message(
+        "schema", "--output", "no/schema.json", code=1
+    )
 
 
-def test_output_that_nobody_reads_ends_quietly(shell: Shell) -> None:
+def test_output_that_nobody_reads_ends_quietly(cli_process: CliProcess) -> None:
     process = subprocess.Popen(
         [*PROGRAM, "schema"],
-        cwd=shell.folder,
+        cwd=cli_process.folder,
         env=clean_environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

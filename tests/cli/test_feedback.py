@@ -11,9 +11,9 @@ import pytest
 
 from contextive.cli import run
 from contextive.store import open_store
+from tests.raw_clients import StdioClient
 from tests.server.conftest import ADMIN
-from tests.server.gateways import Station
-from tests.wires import Pipe
+from tests.server.gateways import ExampleProject
 
 Command = Callable[..., tuple[int, str]]
 SECRET = "glpat-" + "x7" * 10
@@ -21,12 +21,12 @@ QUERIES = {"calibrate_sensor": 1.0, "when does the siren sound": 1.0, f"what ope
 
 
 @pytest.fixture(scope="module")
-def station(tmp_path_factory: pytest.TempPathFactory) -> Station:
+def station(tmp_path_factory: pytest.TempPathFactory) -> ExampleProject:
     """A station where an agent has searched and voted over MCP, each time for one of the first two results."""
-    station = Station.at(tmp_path_factory.mktemp("feedback"))
+    station = ExampleProject.at(tmp_path_factory.mktemp("feedback"))
     station.run("ingest", "--name", "first")
     env = station.environment({"KM_ADMIN_TOKEN": ADMIN, "CONTEXTIVE_KNOWLEDGE__AUTO_INGEST": "false"})
-    with Pipe("serve", cwd=station.root, env=env) as agent:
+    with StdioClient("serve", cwd=station.root, env=env) as agent:
         agent.initialize()
         for query, vote in QUERIES.items():
             found = agent.call("km-search", {"query": query})["structuredContent"]
@@ -43,7 +43,7 @@ def station(tmp_path_factory: pytest.TempPathFactory) -> Station:
 
 
 @pytest.fixture
-def command(station: Station, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+def command(station: ExampleProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     """Runs a command in this process, which saves its start, and gives its exit code and what it printed."""
     for name, value in station.environment({"KM_ADMIN_TOKEN": ADMIN}).items():
         monkeypatch.setenv(name, value)
@@ -56,7 +56,7 @@ def command(station: Station, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     return run_it
 
 
-def test_a_vote_after_a_search_reaches_the_stored_row_of_the_result(station: Station) -> None:
+def test_a_vote_after_a_search_reaches_the_stored_row_of_the_result(station: ExampleProject) -> None:
     store = open_store(station.root / ".contextive")
     votes, events = store.records.votes(), store.records.events()
     store.close()
@@ -70,9 +70,9 @@ def test_a_vote_after_a_search_reaches_the_stored_row_of_the_result(station: Sta
         assert event.body["signals"]
 
 
-##= docs/spec/care.md#eval
-##% The command `eval` MUST measure search by judgements of a file, or by the votes that were given.
-def test_eval_measures_by_votes_beside_words_alone_and_meaning_alone(station: Station, command: Command) -> None:
+##= docs/spec/commands.md#eval
+##% The command `eval` MUST measure search quality with the judgements in a file or with the recorded votes.
+def test_eval_measures_by_votes_beside_words_alone_and_meaning_alone(station: ExampleProject, command: Command) -> None:
     report = json.loads(station.run("eval", "--json"))
     assert (report["votes"], report["votes_without_search"], report["queries"]) == (6, 0, 3)
     assert set(report["modes"]) == {"lexical", "dense", "hybrid"}
@@ -84,8 +84,8 @@ def test_eval_measures_by_votes_beside_words_alone_and_meaning_alone(station: St
     assert [word for word in ("nDCG@10", "MRR@10", "lexical", "dense", "hybrid") if word not in said] == []
 
 
-##= docs/spec/care.md#feedback-export
-##% The command `feedback export` MUST write one row for each vote, without notes, names of voters and secrets.
+##= docs/spec/commands.md#feedback-export
+##% The command `feedback export` MUST write one row for each vote, without notes, voter names or secrets.
 def test_an_export_tells_votes_and_results_and_keeps_names_notes_and_secrets(command: Command) -> None:
     code, said = command("feedback", "export")
     assert code == 0
@@ -99,8 +99,8 @@ def test_an_export_tells_votes_and_results_and_keeps_names_notes_and_secrets(com
     assert not [word for word in (ADMIN, SECRET, "told me", "who") if word in text.replace("without", "")]
 
 
-##= docs/spec/care.md#feedback-export
-##% With `--redact-queries` an export MUST hold no query.
+##= docs/spec/commands.md#feedback-export
+##% With `--redact-queries`, an export MUST contain no queries.
 def test_queries_are_left_out_on_request_and_a_file_is_not_replaced_unasked(command: Command, tmp_path: Path) -> None:
     target = tmp_path / "votes.jsonl"
     assert "6 votes" in command("feedback", "export", str(target), "--redact-queries")[1]

@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import contextive
-from contextive.trace.reports.visible import printable_line, printable_lines
-from tests.running import clean_environment
+from contextive.trace.reports.safe_text import printable_line, printable_lines
+from tests.processes import clean_environment
 
 NAMES = [
     "nl\n::error::pwn.py",
@@ -34,7 +34,7 @@ def is_command(line: str) -> bool:
 
 
 ##= docs/spec/host.md#commands
-##% A line that a command prints for people MUST NOT be a workflow command of GitHub Actions.
+##% A line of the human-readable output of a command MUST NOT be a GitHub Actions workflow command.
 @given(st.text())
 @example("::error::x")
 @example(" \u3000\ufe0f::error::x")
@@ -74,7 +74,8 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 ##= docs/spec/host.md#commands
-##% What a command prints for people MUST spell out control and invisible characters, line ends in names among them.
+##% The human-readable output of a command MUST spell out control and invisible characters, including line breaks in
+##% names.
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -131,7 +132,7 @@ def test_only_one_module_prints() -> None:
     found = {
         path.relative_to(source).as_posix() for path in source.rglob("*.py") if "Console(" in path.read_text("utf-8")
     }
-    assert found == {"cli/attach.py", "cli/progress.py", "cli/tables.py", "ops/demo.py"}
+    assert found == {"cli/install.py", "cli/progress.py", "cli/tables.py", "ops/demo.py"}
     assert [
         path.name
         for path in source.rglob("*.py")

@@ -10,84 +10,85 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Desk
+from tests.cli.conftest import InProcessCli
 
 ON_PATH = {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])}
 
 
-##= docs/spec/care.md#init
+##= docs/spec/commands.md#init
 ##% The command `init` MUST write a configuration that `check` accepts, from what it finds in the project.
-def test_init_writes_a_file_that_check_accepts_and_says_how_to_attach_clients(desk: Desk) -> None:
-    text = desk.run("init").stdout
+def test_init_writes_a_file_that_check_accepts_and_says_how_to_attach_clients(in_process_cli: InProcessCli) -> None:
+    text = in_process_cli.run("init").stdout
     assert text.startswith("Wrote contextive.config.yaml.")
     for client in ("claude-code", "claude-desktop", "cursor", "vscode", "codex"):
         assert f" install {client} --write" in text
-    report = json.loads(desk.run("check", "--json").stdout)
+    report = json.loads(in_process_cli.run("check", "--json").stdout)
     assert report["config"] == "contextive.config.yaml"
     assert report["ignored"] == []
 
 
-##= docs/spec/care.md#init
-##% The command `init` MUST NOT replace a file unless it is told to.
-def test_init_never_replaces_a_file_unless_it_is_told_to(desk: Desk) -> None:
-    file = desk.write("contextive.config.yaml", "# mine\n")
-    assert "already has contextive.config.yaml" in desk.complaint("init", code=1)
+##= docs/spec/commands.md#init
+##% The command `init` MUST NOT replace an existing file unless the user asks for it.
+def test_init_never_replaces_a_file_unless_it_is_told_to(in_process_cli: InProcessCli) -> None:
+    file = in_process_cli.write("contextive.config.yaml", "# mine\n")
+    assert "already has contextive.config.yaml" in in_process_cli.error_message("init", code=1)
     assert file.read_text(encoding="utf-8") == "# mine\n"
-    desk.run("init", "--force")
+    in_process_cli.run("init", "--force")
     assert "# mine" not in file.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("flags", [[], ["--force"]])
-def test_init_leaves_a_file_of_another_form_alone(desk: Desk, flags: list[str]) -> None:
-    desk.write("contextive.config.toml", "")
-    assert "already has contextive.config.toml" in desk.complaint("init", *flags, code=1)
-    assert not (desk.folder / "contextive.config.yaml").exists()
+def test_init_leaves_a_file_of_another_form_alone(in_process_cli: InProcessCli, flags: list[str]) -> None:
+    in_process_cli.write("contextive.config.toml", "")
+    assert "already has contextive.config.toml" in in_process_cli.error_message("init", *flags, code=1)
+    assert not (in_process_cli.folder / "contextive.config.yaml").exists()
 
 
-def test_init_in_a_place_that_cannot_be_written_is_one_sentence(desk: Desk) -> None:
-    (desk.folder / "contextive.config.yaml").symlink_to("missing/target")
-    assert desk.complaint("init", code=1).startswith("contextive.config.yaml: No such file or directory.")
+def test_init_in_a_place_that_cannot_be_written_is_one_sentence(in_process_cli: InProcessCli) -> None:
+    (in_process_cli.folder / "contextive.config.yaml").symlink_to("missing/target")
+    assert in_process_cli.error_message("init", code=1).startswith("contextive.config.yaml: No such file or directory.")
 
 
-##= docs/spec/care.md#trust
-##% The command `trust` MUST let the configuration file of the project decide what it otherwise may not, as long as its
-##% content stays.
-def test_trust_lets_a_file_decide_what_it_otherwise_may_not(desk: Desk) -> None:
-    file = desk.write("contextive.config.json", json.dumps({"providers": {"openai": {"apiKey": "k" * 20}}}))
+##= docs/spec/commands.md#trust
+##% The command `trust` MUST let the project's configuration file set what only a trusted file may set, until its
+##% content changes.
+def test_trust_lets_a_file_decide_what_it_otherwise_may_not(in_process_cli: InProcessCli) -> None:
+    file = in_process_cli.write("contextive.config.json", json.dumps({"providers": {"openai": {"apiKey": "k" * 20}}}))
 
     def trusted() -> bool:
-        return bool(json.loads(desk.run("check", "--json").stdout)["trusted"])
+        return bool(json.loads(in_process_cli.run("check", "--json").stdout)["trusted"])
 
     assert not trusted()
-    assert desk.run("trust", "--list").stdout == ""
-    assert "is trusted as it is now" in desk.run("trust").stdout
+    assert in_process_cli.run("trust", "--list").stdout == ""
+    assert "is trusted as it is now" in in_process_cli.run("trust").stdout
     assert trusted()
-    assert desk.run("trust", "--list").stdout == f"{file.resolve()}\n"
-    desk.write("contextive.config.json", json.dumps({"providers": {"openai": {"apiKey": "z" * 20}}}))
+    assert in_process_cli.run("trust", "--list").stdout == f"{file.resolve()}\n"
+    in_process_cli.write("contextive.config.json", json.dumps({"providers": {"openai": {"apiKey": "z" * 20}}}))
     assert not trusted(), "a file that changed is trusted no longer"
-    desk.run("trust")
-    assert "no longer trusted" in desk.run("trust", "--revoke").stdout
+    in_process_cli.run("trust")
+    assert "no longer trusted" in in_process_cli.run("trust", "--revoke").stdout
     assert not trusted()
-    assert desk.run("trust", "--list").stdout == ""
+    assert in_process_cli.run("trust", "--list").stdout == ""
 
 
-def test_trust_needs_one_file(desk: Desk) -> None:
-    assert "no configuration file" in desk.complaint("trust", code=2)
-    desk.write("contextive.config.json", "{}")
-    desk.write("contextive.config.toml", "")
-    assert "There must be one" in desk.complaint("trust", code=2)
+def test_trust_needs_one_file(in_process_cli: InProcessCli) -> None:
+    assert "no configuration file" in in_process_cli.error_message("trust", code=2)
+    in_process_cli.write("contextive.config.json", "{}")
+    in_process_cli.write("contextive.config.toml", "")
+    assert "There must be one" in in_process_cli.error_message("trust", code=2)
 
 
-def test_a_healthy_project_has_no_findings(desk: Desk) -> None:
-    done = desk.run("doctor", env=ON_PATH)
+def test_a_healthy_project_has_no_findings(in_process_cli: InProcessCli) -> None:
+    done = in_process_cli.run("doctor", env=ON_PATH)
     assert "WRONG" not in done.stdout
     for subject in ("python", "command", "configuration", "state", "packs", "protocol"):
         assert f"ok     {subject}" in done.stdout
 
 
-##= docs/spec/care.md#doctor
-##% The command `doctor` MUST say of each trouble what is wrong and how to mend it, and end with 1 where there is one.
-def test_an_unhealthy_project_is_told_what_to_do(desk: Desk) -> None:
+##= docs/spec/commands.md#doctor
+##% The command `doctor` MUST report for each problem what is wrong and how to fix it, and exit with 1 if there is a
+##% problem.
+def test_an_unhealthy_project_is_told_what_to_do(in_process_cli: InProcessCli) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -96,9 +97,9 @@ def test_an_unhealthy_project_is_told_what_to_do(desk: Desk) -> None:
             "toolPacks": {"absent": {}},
             "store": {"statePath": "file/below"},
         }
-        desk.write("file", "")
-        given = desk.write("given.json", json.dumps(config))
-        done = desk.run("doctor", "--json", "--config", str(given), code=1, env=ON_PATH)
+        in_process_cli.write("file", "")
+        given = in_process_cli.write("given.json", json.dumps(config))
+        done = in_process_cli.run("doctor", "--json", "--config", str(given), code=1, env=ON_PATH)
     findings = {finding["subject"]: finding for finding in json.loads(done.stdout)}
     wrong = {subject for subject, finding in findings.items() if not finding["ok"]}
     assert wrong == {"port", "plugin", "state"}
@@ -107,19 +108,19 @@ def test_an_unhealthy_project_is_told_what_to_do(desk: Desk) -> None:
     assert "absent is not installed" in findings["plugin"]["detail"]
 
 
-##= docs/spec/care.md#doctor
-##% A broken configuration MUST NOT keep the doctor from its other findings.
-def test_a_doctor_reads_a_broken_configuration_without_failing_itself(desk: Desk) -> None:
-    desk.write("contextive.config.json", "{")
-    done = desk.run("doctor", code=1, env={"PATH": "/nowhere"})
+##= docs/spec/commands.md#doctor
+##% A broken configuration MUST NOT hide the doctor's other findings.
+def test_a_doctor_reads_a_broken_configuration_without_failing_itself(in_process_cli: InProcessCli) -> None:
+    in_process_cli.write("contextive.config.json", "{")
+    done = in_process_cli.run("doctor", code=1, env={"PATH": "/nowhere"})
     assert "WRONG  configuration" in done.stdout
     assert "WRONG  command" in done.stdout
     assert "→" in done.stdout
 
 
-def test_a_doctor_notices_settings_that_were_ignored(desk: Desk) -> None:
-    desk.write("contextive.config.json", json.dumps({"auth": {"readerToken": "r" * 10 + "0123456789"}}))
-    done = desk.run("doctor", code=1, env=ON_PATH)
+def test_a_doctor_notices_settings_that_were_ignored(in_process_cli: InProcessCli) -> None:
+    in_process_cli.write("contextive.config.json", json.dumps({"auth": {"readerToken": "r" * 10 + "0123456789"}}))
+    done = in_process_cli.run("doctor", code=1, env=ON_PATH)
     assert "WRONG  trust" in done.stdout
     assert "contextive-mcp trust" in done.stdout
     assert "rrrrr" not in done.stdout

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Desk
+from tests.cli.conftest import InProcessCli
 
 SAMPLE = """\
 version: 1
@@ -44,12 +44,12 @@ steps:
 
 
 @pytest.fixture
-def kitchen(desk: Desk) -> Desk:
-    folder = desk.folder / "recipes"
+def recipe_project(in_process_cli: InProcessCli) -> InProcessCli:
+    folder = in_process_cli.folder / "recipes"
     folder.mkdir()
     for name, text in (("sample", SAMPLE), ("failing", FAILING), ("late", LATE), ("broken", "version: 1\nsteps: 5\n")):
         (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
-    return desk
+    return in_process_cli
 
 
 def audited(folder: Path) -> list[dict[str, object]]:
@@ -57,12 +57,12 @@ def audited(folder: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
 
 
-def test_list_names_every_recipe_and_where_it_comes_from(kitchen: Desk) -> None:
-    printed = kitchen.run("recipes", "list").stdout.splitlines()
+def test_list_names_every_recipe_and_where_it_comes_from(recipe_project: InProcessCli) -> None:
+    printed = recipe_project.run("recipes", "list").stdout.splitlines()
     assert any(line.split()[:2] == ["daily-health", "shipped"] for line in printed)
     assert any(line.split()[:2] == ["sample", "project"] and line.endswith("Say who you are.") for line in printed)
     assert any(line.startswith("broken ") and line.endswith("cannot be used") for line in printed)
-    listed = {entry["name"]: entry for entry in json.loads(kitchen.run("recipes", "list", "--json").stdout)}
+    listed = {entry["name"]: entry for entry in json.loads(recipe_project.run("recipes", "list", "--json").stdout)}
     assert listed["sample"]["variables"] == {
         "depth": {"type": "integer", "description": "", "default": 1},
         "name": {"type": "string", "description": "Whom to greet", "required": True},
@@ -70,40 +70,43 @@ def test_list_names_every_recipe_and_where_it_comes_from(kitchen: Desk) -> None:
     assert "problem" in listed["broken"]
 
 
-def test_show_prints_a_recipe_as_it_is_written(kitchen: Desk) -> None:
-    assert kitchen.run("recipes", "show", "sample").stdout == SAMPLE
-    assert json.loads(kitchen.run("recipes", "show", "sample", "--json").stdout)["outputs"] == ["greeting", "depth"]
+def test_show_prints_a_recipe_as_it_is_written(recipe_project: InProcessCli) -> None:
+    assert recipe_project.run("recipes", "show", "sample").stdout == SAMPLE
+    assert json.loads(recipe_project.run("recipes", "show", "sample", "--json").stdout)["outputs"] == [
+        "greeting",
+        "depth",
+    ]
 
 
-def test_run_prints_steps_and_outputs_and_writes_the_audit(kitchen: Desk) -> None:
-    printed = kitchen.run("recipes", "run", "sample", "--var", "name=World", "--var", "depth=3")
+def test_run_prints_steps_and_outputs_and_writes_the_audit(recipe_project: InProcessCli) -> None:
+    printed = recipe_project.run("recipes", "run", "sample", "--var", "name=World", "--var", "depth=3")
     assert "who  Ask the server" in printed.stdout
     assert "greeting: World, I am contextive-mcp\n" in printed.stdout
     assert "depth: 3\n" in printed.stdout
-    (line,) = audited(kitchen.folder)
+    (line,) = audited(recipe_project.folder)
     assert (line["recipe"], line["success"], line["caller"], line["door"]) == ("sample", True, "owner", "cli")
 
 
-def test_run_gives_json_when_asked(kitchen: Desk) -> None:
-    run = json.loads(kitchen.run("recipes", "run", "sample", "--var", "name=5", "--json").stdout)
+def test_run_gives_json_when_asked(recipe_project: InProcessCli) -> None:
+    run = json.loads(recipe_project.run("recipes", "run", "sample", "--var", "name=5", "--json").stdout)
     assert run["status"] == "success"
     assert run["outputs"] == {"greeting": "5, I am contextive-mcp", "depth": 1}
     assert run["steps"][0]["result"]["mode"] == "in-process"
 
 
-##= docs/spec/models-and-recipes.md#how-steps-run
+##= docs/spec/models-and-recipes.md#step-execution
 ##% A dry run MUST call nothing and write nothing.
-def test_a_dry_run_lists_the_steps_and_writes_nothing(kitchen: Desk) -> None:
-    printed = kitchen.run("recipes", "run", "sample", "--var", "name=x", "--dry-run")
+def test_a_dry_run_lists_the_steps_and_writes_nothing(recipe_project: InProcessCli) -> None:
+    printed = recipe_project.run("recipes", "run", "sample", "--var", "name=x", "--dry-run")
     assert printed.stdout.split()[0] == "skipped"
-    assert audited(kitchen.folder) == []
+    assert audited(recipe_project.folder) == []
 
 
 ##= docs/spec/models-and-recipes.md#km-recipe-run
-##% The command `recipes run` MUST end with 2 for a recipe that cannot be used, 3 for a step that failed and 4 for one
-##% out of time.
+##% The command `recipes run` MUST exit with 2 for a recipe that cannot be used, 3 for a failed step and 4 for a
+##% timeout.
 @pytest.mark.parametrize(
-    ("arguments", "code", "complaint"),
+    ("arguments", "code", "error_message"),
     [
         (["run", "nope"], 2, "No recipe 'nope'. Recipes: authoring-loop, "),
         (["run", "broken"], 2, "recipes/broken.yaml:2: steps: "),
@@ -118,25 +121,25 @@ def test_a_dry_run_lists_the_steps_and_writes_nothing(kitchen: Desk) -> None:
     ],
 )
 def test_what_went_wrong_is_one_sentence_and_an_exit_code(
-    kitchen: Desk, arguments: list[str], code: int, complaint: str
+    recipe_project: InProcessCli, arguments: list[str], code: int, error_message: str
 ) -> None:
-    assert complaint in kitchen.complaint("recipes", *arguments, code=code)
+    assert error_message in recipe_project.error_message("recipes", *arguments, code=code)
 
 
-def test_a_failure_as_json_tells_the_steps(kitchen: Desk) -> None:
-    error = json.loads(kitchen.run("recipes", "run", "failing", "--json", code=3).stdout)["error"]
+def test_a_failure_as_json_tells_the_steps(recipe_project: InProcessCli) -> None:
+    error = json.loads(recipe_project.run("recipes", "run", "failing", "--json", code=3).stdout)["error"]
     assert error["code"] == "assert_failed"
     assert error["details"]["steps"][0]["status"] == "error"
 
 
-def test_validate_checks_one_recipe_a_file_or_all(kitchen: Desk) -> None:
-    assert kitchen.run("recipes", "validate", "sample").stdout == "sample: valid\n"
-    assert "recipes/broken.yaml:2: steps: " in kitchen.run("recipes", "validate", code=2).stdout
-    kitchen.write("elsewhere.yaml", FAILING.replace("contextive_server_info", "no_such_tool"))
-    printed = kitchen.run("recipes", "validate", "elsewhere.yaml").stdout
+def test_validate_checks_one_recipe_a_file_or_all(recipe_project: InProcessCli) -> None:
+    assert recipe_project.run("recipes", "validate", "sample").stdout == "sample: valid\n"
+    assert "recipes/broken.yaml:2: steps: " in recipe_project.run("recipes", "validate", code=2).stdout
+    recipe_project.write("elsewhere.yaml", FAILING.replace("contextive_server_info", "no_such_tool"))
+    printed = recipe_project.run("recipes", "validate", "elsewhere.yaml").stdout
     assert printed == "elsewhere: valid\n  no_such_tool is not offered here, so a run would fail\n"
-    assert "cannot be opened" in kitchen.run("recipes", "validate", "gone.yaml", code=2).stdout
+    assert "cannot be opened" in recipe_project.run("recipes", "validate", "gone.yaml", code=2).stdout
 
 
-def test_recipe_means_the_same(kitchen: Desk) -> None:
-    assert kitchen.run("recipe", "list").stdout == kitchen.run("recipes", "list").stdout
+def test_recipe_means_the_same(recipe_project: InProcessCli) -> None:
+    assert recipe_project.run("recipe", "list").stdout == recipe_project.run("recipes", "list").stdout

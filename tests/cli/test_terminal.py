@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from contextive.cli.parser import COMMANDS, command_parser
-from tests.running import clean_environment
-from tests.wires import PROGRAM
+from tests.processes import clean_environment
+from tests.raw_clients import PROGRAM
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 NO_DATA = {"serve", "call", "report", "feedback", "completion", "demo"}
@@ -111,16 +111,16 @@ def test_a_model_that_is_still_loading_cannot_make_a_command_fail_at_its_end(tmp
     code = """
 import sys, threading
 from contextive.cli import main
-from contextive.search.embedding.minilm import MiniLm
-from contextive.search.embedding.opening import BackgroundEmbedder
+from contextive.search.embedding.minilm import MiniLmEmbedder
+from contextive.search.embedding.factory import BackgroundEmbedder
 
 began = threading.Event()
 
 def load():
-    MiniLm()
+    MiniLmEmbedder()
     began.set()
     while True:
-        MiniLm()
+        MiniLmEmbedder()
 
 BackgroundEmbedder(load).start()
 began.wait()

@@ -10,9 +10,9 @@ from contextive.errors import ConfigError
 from .conftest import Project
 
 
-##= docs/spec/host.md#finding-the-file
-##% Without both, a file `contextive.config` with the ending json, yaml, yml or toml in the project directory MUST be
-##% used.
+##= docs/spec/host.md#configuration-file
+##% Without either, a file `contextive.config` with the extension json, yaml, yml or toml in the project directory
+##% MUST be used.
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -29,8 +29,8 @@ def test_a_file_in_the_project_is_found_in_each_format(project: Project, name: s
     assert (loaded.path, loaded.source, loaded.trusted) == (file, "project", False)
 
 
-##= docs/spec/host.md#finding-the-file
-##% A file that is named with `--config` MUST be used in place of every other.
+##= docs/spec/host.md#configuration-file
+##% A file named with `--config` MUST be used instead of any other.
 def test_the_given_file_wins_over_the_environment_and_the_project(project: Project, tmp_path: Path) -> None:
     project.write("contextive.config.json", {"server": {"port": 1}})
     named = project.write("named.json", {"server": {"port": 2}})
@@ -39,8 +39,8 @@ def test_the_given_file_wins_over_the_environment_and_the_project(project: Proje
     assert (loaded.config.server.port, loaded.source, loaded.trusted) == (3, "explicit", True)
 
 
-##= docs/spec/host.md#finding-the-file
-##% Without `--config`, the file that the environment variable `CONTEXTIVE_CONFIG` names MUST be used.
+##= docs/spec/host.md#configuration-file
+##% Without `--config`, the file named by the environment variable `CONTEXTIVE_CONFIG` MUST be used.
 def test_the_file_named_by_the_environment_wins_over_the_project(project: Project) -> None:
     project.write("contextive.config.json", {"server": {"port": 1}})
     named = project.write("named.json", {"server": {"port": 2}})
@@ -52,12 +52,12 @@ def test_an_empty_name_in_the_environment_counts_as_none(project: Project) -> No
     assert project.load(environ={"CONTEXTIVE_CONFIG": ""}).source == "defaults"
 
 
-##= docs/spec/host.md#finding-the-file
-##% A file that is named and cannot be read MUST be an error.
+##= docs/spec/host.md#configuration-file
+##% An explicitly named configuration file that cannot be read MUST be an error.
 def test_a_missing_given_file_is_an_error_that_names_only_the_file(project: Project) -> None:
     with pytest.raises(ConfigError, match=r'"nowhere\.json" given by --config does not exist') as caught:
         project.load(project.path / "nowhere.json")
-    assert str(project.path) not in caught.value.sentence()
+    assert str(project.path) not in caught.value.full_message()
 
 
 def test_a_missing_file_named_by_the_environment_is_an_error(project: Project) -> None:
@@ -92,7 +92,7 @@ def test_a_dangling_link_in_the_project_is_an_error(project: Project) -> None:
         project.load()
 
 
-##= docs/spec/host.md#finding-the-file
+##= docs/spec/host.md#configuration-file
 ##% More than one configuration file in the project directory MUST be an error that names them.
 def test_two_files_side_by_side_are_an_error_that_names_both(project: Project) -> None:
     project.write("contextive.config.json", "{}")
@@ -101,8 +101,8 @@ def test_two_files_side_by_side_are_an_error_that_names_both(project: Project) -
         project.load()
 
 
-##= docs/spec/host.md#finding-the-file
-##% A configuration file that is larger than 1 MiB MUST be refused.
+##= docs/spec/host.md#configuration-file
+##% A configuration file larger than 1 MiB MUST be refused.
 def test_a_file_of_one_mebibyte_is_read_and_a_larger_one_is_refused(project: Project) -> None:
     limit = 1024 * 1024
     assert project.load(project.write("given.json", "{}".ljust(limit))).config.server.port == 8787

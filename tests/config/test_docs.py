@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from contextive.config import Setting, env_aliases, setting_paths
+from contextive.config import Setting, env_aliases, list_settings
 
 from .conftest import Project
 
 PAGE = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("setting", setting_paths(), ids=lambda setting: setting.key)
+@pytest.mark.parametrize("setting", list_settings(), ids=lambda setting: setting.key)
 def test_every_setting_is_documented_as_it_is(setting: Setting) -> None:
     default = "required" if setting.default == "required" else f"`{setting.default}`"
     assert f"| `{setting.key}` | {setting.type} | {default} | {setting.description} |" in PAGE
@@ -26,7 +26,7 @@ def test_every_alias_is_documented(alias: str) -> None:
 def test_the_page_names_no_setting_that_does_not_exist() -> None:
     tables = PAGE.partition("## All settings")[2]
     rows = set(re.findall(r"^\| `([^`]+)` \|", tables, re.MULTILINE))
-    assert rows == {setting.key for setting in setting_paths()}
+    assert rows == {setting.key for setting in list_settings()}
 
 
 def test_the_example_of_the_page_loads(project: Project) -> None:
@@ -42,7 +42,7 @@ def test_the_example_of_the_page_loads(project: Project) -> None:
 
 
 def test_setting_paths_cover_entries_lists_and_nested_sections() -> None:
-    keys = {setting.key for setting in setting_paths()}
+    keys = {setting.key for setting in list_settings()}
     expected = {
         "$schema",
         "server.tracing.sampleRatio",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contextive.config.document import parse_document
+from contextive.config.document import parse_config
 from contextive.config.json_text import json_lines
 from contextive.config.keypath import KeyPath
 from contextive.errors import ConfigError
@@ -13,13 +13,13 @@ from .conftest import Project
 
 
 def values_of(name: str, text: str | bytes) -> object:
-    return parse_document(name, text.encode() if isinstance(text, str) else text).values
+    return parse_config(name, text.encode() if isinstance(text, str) else text).values
 
 
 ##= docs/spec/host.md#sections
-##% The configuration MUST be one object.
+##% The configuration MUST be a single object.
 ##= docs/spec/host.md#validation
-##% A key that stands twice in one object MUST be an error.
+##% A duplicate key in an object MUST be an error.
 ##= docs/spec/host.md#tests-of-the-project
 ##= type=implication
 ##% The project MUST have tests of the parsing and validation of its configuration.
@@ -131,7 +131,7 @@ def test_a_yaml_merge_key_is_an_ordinary_key() -> None:
     ],
 )
 def test_the_line_of_a_key_is_known(name: str, text: str, path: KeyPath, line: int) -> None:
-    assert parse_document(name, text.encode()).lines()[path] == line
+    assert parse_config(name, text.encode()).lines()[path] == line
 
 
 def test_a_problem_inside_a_toml_array_is_placed_at_the_array(project: Project) -> None:
@@ -143,7 +143,7 @@ def test_a_problem_inside_a_toml_array_is_placed_at_the_array(project: Project) 
 @given(st.sampled_from(["a.json", "a.yaml", "a.toml"]), st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
 def test_any_bytes_give_a_document_or_a_config_error(name: str, content: bytes) -> None:
     try:
-        document = parse_document(name, content)
+        document = parse_config(name, content)
     except ConfigError:
         return
     document.lines()
@@ -153,7 +153,7 @@ def test_any_bytes_give_a_document_or_a_config_error(name: str, content: bytes) 
 @given(st.text(alphabet='{}[]",:\\\n ab1', max_size=60))
 def test_the_scanner_of_json_lines_never_fails(text: str) -> None:
     try:
-        parse_document("a.json", text.encode())
+        parse_config("a.json", text.encode())
     except ConfigError:
         return
     json_lines(text)

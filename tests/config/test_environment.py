@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from contextive.config import Config, env_aliases, setting_paths
+from contextive.config import Config, env_aliases, list_settings
 from contextive.config.settings import rule_at
 from contextive.errors import ConfigError
 
@@ -17,14 +17,14 @@ def test_a_key_is_matched_whatever_its_case_and_underscores(project: Project, na
 
 
 ##= docs/spec/host.md#environment
-##% A setting from the environment MUST win over the file.
+##% A setting from the environment MUST override the one in the file.
 def test_the_environment_wins_over_the_file(project: Project) -> None:
     loaded = project.load_json({"server": {"port": 1, "host": "::1"}}, {"CONTEXTIVE_SERVER__PORT": "2"})
     assert (loaded.config.server.port, loaded.config.server.host) == (2, "::1")
 
 
 ##= docs/spec/host.md#environment
-##% Every setting MUST be settable by an environment variable with the prefix `CONTEXTIVE_`.
+##% It MUST be possible to set every setting with an environment variable that has the prefix `CONTEXTIVE_`.
 def test_values_take_the_type_of_their_setting(project: Project) -> None:
     config = project.load(
         environ={
@@ -72,18 +72,18 @@ def test_an_empty_value_unsets_an_optional_setting(project: Project) -> None:
 
 
 ##= docs/spec/host.md#sections
-##% The setting `store.dsn` MUST be refused as long as there is no store for PostgreSQL.
+##% The setting `store.dsn` MUST be refused as long as there is no PostgreSQL store.
 @pytest.mark.parametrize("from_file", [True, False])
 def test_a_connection_to_postgresql_is_refused_wherever_it_comes_from(project: Project, from_file: bool) -> None:
     secret = "postgresql://me:hidden@db/x"
     with pytest.raises(ConfigError) as caught:
         project.load_json(*(({"store": {"dsn": secret}}, {}) if from_file else ({}, {"CONTEXTIVE_STORE__DSN": secret})))
     assert "no store for PostgreSQL yet; remove it" in caught.value.message
-    assert "hidden" not in caught.value.sentence()
+    assert "hidden" not in caught.value.full_message()
 
 
 ##= docs/spec/host.md#environment
-##% An environment variable that looks like a setting and is none MUST be an error.
+##% An environment variable that looks like a setting but is not one MUST be an error.
 def test_an_unknown_variable_is_an_error_that_names_the_nearest(project: Project) -> None:
     message = project.error_with({"CONTEXTIVE_SERVER__PRT": "1", "CONTEXTIVE_PROVIDERS__X__API_KEE": "hunter2"})
     assert message.splitlines() == [
@@ -140,12 +140,12 @@ def test_a_section_that_is_no_object_in_the_file_is_still_reported(project: Proj
 
 @pytest.mark.parametrize("alias", sorted(env_aliases()))
 def test_each_alias_stands_for_a_setting_that_exists(alias: str) -> None:
-    assert env_aliases()[alias] in {setting.key for setting in setting_paths()}
+    assert env_aliases()[alias] in {setting.key for setting in list_settings()}
     assert rule_at(tuple(env_aliases()[alias].split("."))) is not None
 
 
-##= docs/spec/gateway.md#scopes-of-the-tools
-##% Tokens MUST be settable in the environment, by the names of the older gateway too.
+##= docs/spec/gateway.md#tool-scopes
+##% It MUST be possible to set tokens in the environment, also under the variable names of the older gateway.
 def test_every_alias_is_taken_over(project: Project) -> None:
     environ = {
         "KM_API_HOST": "::1",

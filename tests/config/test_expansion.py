@@ -10,9 +10,9 @@ ENVIRON = {"HOST": "10.0.0.1", "EMPTY": "", "TRAP": "$HOST", "_x1": "under"}
 
 
 ##= docs/spec/host.md#environment
-##% A reference to an environment variable in a string value MUST be replaced by what the variable holds.
+##% A reference to an environment variable in a string value MUST be replaced by the value of the variable.
 ##= docs/spec/host.md#environment
-##% What a variable holds MUST NOT be expanded again.
+##% The value of a variable MUST NOT be expanded again.
 @pytest.mark.parametrize(
     ("written", "read"),
     [
@@ -99,7 +99,7 @@ def test_an_undefined_variable_does_not_matter_where_the_environment_sets_the_se
 
 
 ##= docs/spec/host.md#validation
-##% An error in the configuration MUST NOT show a secret or what a variable holds.
+##% A configuration error MUST NOT show a secret or the value of a variable.
 @pytest.mark.parametrize("key", ["port", "mode", "reload", "publicHosts", "tracing"])
 def test_an_error_never_shows_what_a_variable_holds(project: Project, key: str) -> None:
     message = project.error_of("a.json", {"server": {key: "x$SECRET", "nope": 1}}, {"SECRET": "hunter2!"})

@@ -11,9 +11,9 @@ OTHER_TOKEN = "w3k9-Lr55-ttB8-vv"
 
 
 ##= docs/spec/host.md#validation
-##% An error in the configuration SHOULD name the line of the file.
+##% A configuration error SHOULD name the line of the file.
 ##= docs/spec/host.md#validation
-##% All problems of a configuration SHOULD be reported together.
+##% All errors in a configuration SHOULD be reported together.
 def test_every_problem_is_told_in_order_of_its_line(project: Project) -> None:
     text = "\n".join(
         [
@@ -46,9 +46,9 @@ def test_at_most_ten_problems_are_told(project: Project) -> None:
 
 
 ##= docs/spec/host.md#validation
-##% A value of the wrong type MUST be an error, also where it could be converted.
+##% A value of the wrong type MUST be an error, even if it could be converted.
 ##= docs/spec/host.md#validation
-##% An error in the configuration MUST name the key, what was found, and what is allowed.
+##% A configuration error MUST name the key, what was found, and what is allowed.
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
@@ -114,7 +114,7 @@ def test_a_problem_says_what_was_found_and_what_is_allowed(
 
 
 ##= docs/spec/host.md#validation
-##% An error in the configuration MUST NOT show a secret or what a variable holds.
+##% A configuration error MUST NOT show a secret or the value of a variable.
 @pytest.mark.parametrize(
     "values",
     [
@@ -196,7 +196,7 @@ def test_the_schema_key_is_accepted_and_means_nothing(project: Project) -> None:
 
 
 ##= docs/spec/host.md#client-addresses
-##% A trusted proxy MUST be an address or a network, and not all addresses.
+##% A trusted proxy MUST be an address or a network that does not cover all addresses.
 @pytest.mark.parametrize(
     "proxy", ["proxy.example.org", "10.0.0.1/8", "10.0.0.0/33", "10.0.0.*", "[::1]", "10.0.0.1:80"]
 )

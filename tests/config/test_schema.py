@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from contextive.config import config_json_schema, schema_text
 from contextive.config.schema import parse_values
-from contextive.config.settings import plain
+from contextive.config.settings import resolve_rule
 
 SCHEMA = config_json_schema()
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -65,7 +65,7 @@ def fitting(rule: dict[str, Any]) -> st.SearchStrategy[Any]:
     """Values that the rule accepts."""
     if "anyOf" in rule:
         return st.one_of([fitting(choice) for choice in rule["anyOf"]])
-    rule = dict(plain(rule))
+    rule = dict(resolve_rule(rule))
     if "enum" in rule:
         return st.sampled_from(rule["enum"])
     match rule.get("type"):
@@ -149,7 +149,7 @@ QUIET = settings(
 
 
 ##= docs/spec/host.md#validation
-##% A configuration MUST be validated by the model in the code.
+##% The configuration MUST be validated against the model in the code.
 @QUIET
 @given(DOCUMENTS)
 def test_a_fitting_document_is_accepted_by_model_and_schema(document: dict[str, Any]) -> None:
@@ -170,7 +170,7 @@ def test_a_mutated_document_is_accepted_by_both_or_by_none(document: dict[str, A
 
 def places(rule: dict[str, Any], make: Any) -> Iterator[Any]:
     """Each place of the schema as a function that puts a value there and leaves the rest fitting."""
-    rule = dict(plain(rule))
+    rule = dict(resolve_rule(rule))
     yield make
     if "properties" in rule:
         for key, child in rule["properties"].items():
@@ -184,7 +184,7 @@ def places(rule: dict[str, Any], make: Any) -> Iterator[Any]:
 
 
 def minimal(rule: dict[str, Any]) -> Any:
-    rule = dict(plain(rule))
+    rule = dict(resolve_rule(rule))
     if "enum" in rule:
         return rule["enum"][0]
     return [{"tool": "t"}] if rule["type"] == "array" else "a" * 64
@@ -198,7 +198,7 @@ def test_every_place_judges_a_stray_value_like_the_schema(stray: Any) -> None:
 
 
 ##= docs/spec/host.md#validation
-##% The JSON Schema of the configuration MUST be generated from that model.
+##% The JSON Schema of the configuration MUST be generated from the model in the code.
 def test_the_committed_schema_is_the_generated_one() -> None:
     assert COMMITTED.read_text(encoding="utf-8") == schema_text()
 

@@ -25,7 +25,7 @@ def file(tmp_path: Path) -> Path:
 
 
 ##= docs/spec/host.md#trust
-##% A configuration file that was found in the project directory MUST be untrusted until its user trusts it.
+##% A configuration file found in the project directory MUST be untrusted until the user trusts it.
 def test_a_file_is_trusted_from_trust_to_revoke(store: TrustStore, file: Path) -> None:
     assert not store.is_trusted(file)
     entry = store.trust(file)
@@ -37,7 +37,7 @@ def test_a_file_is_trusted_from_trust_to_revoke(store: TrustStore, file: Path) -
 
 
 ##= docs/spec/host.md#trust
-##% Trust MUST belong to the path and the content of a file, so that a changed file is untrusted again.
+##% Trust MUST be tied to the path and the content of a file, so that a changed file is untrusted again.
 def test_a_changed_file_is_no_longer_trusted(store: TrustStore, file: Path) -> None:
     store.trust(file)
     file.write_text("{}", encoding="utf-8")
@@ -64,7 +64,7 @@ def test_content_that_was_read_already_is_what_counts(store: TrustStore, file: P
 
 
 ##= docs/spec/host.md#trust
-##% The list of trusted files MUST be kept outside of every project and be readable by its user only.
+##% The list of trusted files MUST be stored outside every project and be readable only by its user.
 def test_the_list_is_private_and_leaves_nothing_beside_it(store: TrustStore, file: Path) -> None:
     store.trust(file)
     assert stat.S_IMODE(store.path.stat().st_mode) == 0o600

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 from tests.node.toolchain import ROOT, NodeUnavailable, ready_toolchain
-from tests.running import free_port, running_server
+from tests.processes import free_port, running_server
 
 SCORED = {"2025-11-25": 30, "2026-07-28": 37}
 FIXTURE_FREE = {
@@ -46,7 +46,7 @@ def find_suite() -> list[str]:
         sys.exit(f"The conformance suite needs Node and its packages: {reason}.")
 
 
-##= docs/spec/host.md#versions-and-eras
+##= docs/spec/host.md#protocol-versions
 ##% The server MUST pass the scored scenarios of the official conformance suite for 2025-11-25 and 2026-07-28.
 def scored_run(suite: list[str], url: str, requirements: str) -> list[str]:
     """The scored scenarios that failed against the fixtures, after printing the score."""

@@ -17,7 +17,9 @@ def main() -> None:
         return load_config(ConfigRequest(project=Path.cwd(), environ={"CONTEXTIVE_LIMITS__RATE_REQUESTS": "0"}))
 
     async def announce(what: str) -> None:
-        await host.door("contextive").hub.announce(SurfaceChange(tools=what == "tools", prompts=what == "prompts"))
+        await host.mcp_handlers("contextive").hub.announce(
+            SurfaceChange(tools=what == "tools", prompts=what == "prompts")
+        )
 
     host = Host(load(), mode="http", extra_packs=[conformance_pack(announce)])
     serve(host, reload=load, bind_host="127.0.0.1", port=int(sys.argv[1]))

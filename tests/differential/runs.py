@@ -23,7 +23,7 @@ from contextive.trace.reports.json_v2 import write_json_v2
 from contextive.trace.reports.lcov import write_lcov
 from contextive.trace.reports.merge import merge_reports
 from contextive.trace.snapshot import write_snapshot
-from contextive.trace.target import Target, Unavailable
+from contextive.trace.target import Target, UnavailableSpec
 from contextive.workspace.files import ProjectFiles
 from tests.differential.outcome import JSON_V1, JSON_V2, LCOV, SNAPSHOT, Failure, Outcome, read_text
 from tests.differential.projects import ROOT
@@ -151,7 +151,7 @@ def _report(root: Path) -> list[Failure]:
 def _extract(root: Path, settings: TraceSettings) -> list[Failure]:
     project = TracedProject(ProjectFiles(root), settings)
     for source in settings.specifications:
-        if isinstance(project.specification(Target(source.source)), Unavailable):
+        if isinstance(project.specification(Target(source.source)), UnavailableSpec):
             return [_missing(source.source)]
         alone = TracedProject(project.files, replace(settings, specifications=(source,)))
         for file in alone.extract():
@@ -171,7 +171,7 @@ def _stages(state: TraceState) -> list[Failure]:
     if unresolved:
         return [Failure(_squeezed(unresolved[0].message))]
     if any(problem.code == "specification_not_found" for problem in state.analysis.problems):
-        return [_missing(target.shown) for target in state.specification_problems]
+        return [_missing(target.display_name) for target in state.specification_problems]
     return [_failure(problem) for problem in state.analysis.problems]
 
 
@@ -181,10 +181,10 @@ def _missing(path: str) -> Failure:
 
 def _failure(problem: Problem) -> Failure:
     if problem.code in _FILE_SPOILED:
-        return Failure("unusable", _squeezed(problem.place.path))
+        return Failure("unusable", _squeezed(problem.location.path))
     if problem.message == "missing target":
         return Failure("missingtarget")
-    return Failure(_squeezed(problem.message), _squeezed(str(problem.place)))
+    return Failure(_squeezed(problem.message), _squeezed(str(problem.location)))
 
 
 def _write_reports(root: Path, settings: TraceSettings, state: TraceState) -> None:

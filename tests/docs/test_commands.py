@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from contextive.cli.parser import build_parser, parse
-from tests.running import clean_environment
+from tests.processes import clean_environment
 
 from .pages import Block, blocks, blocks_of
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import clean_environment
+from tests.processes import clean_environment
 
 from .pages import Block, blocks, blocks_of
 

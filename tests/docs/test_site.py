@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from contextive.config import setting_paths
+from contextive.config import list_settings
 
 from .pages import ROOT
 
@@ -57,7 +57,7 @@ def test_the_page_of_tools_is_the_one_that_the_declarations_make() -> None:
 
 
 def test_the_settings_that_lessons_and_how_tos_name_exist() -> None:
-    known = {setting.key for setting in setting_paths()}
+    known = {setting.key for setting in list_settings()}
     sections = "|".join(sorted({key.split(".")[0] for key in known}))
     pages = [ROOT / "docs" / "tutorial.md", *(ROOT / "docs" / "how-to").glob("*.md")]
     named = {name for page in pages for name in re.findall(rf"`((?:{sections})\.\w[\w.]*)`", page.read_text("utf-8"))}

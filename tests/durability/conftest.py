@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.running import clean_environment
+from tests.processes import clean_environment
 
 from . import fault
 

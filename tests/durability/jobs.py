@@ -29,7 +29,7 @@ from contextive.errors import ContextiveError
 from contextive.ingest.settings import IngestRequest
 from contextive.ingest.verification import verify_index
 from contextive.packs import BUILTIN
-from contextive.packs.knowledge.pack import Safekeeping
+from contextive.packs.knowledge.pack import DocumentsAndBackups
 from contextive.registry import Scope
 from contextive.search.index import Index
 from contextive.server.host import Host
@@ -39,8 +39,8 @@ from contextive.store.archive import check_archive
 from contextive.store.restore import restore_backup
 from contextive.store.sqlite import schema
 from contextive.store.values import AuditEntry
-from tests.knowledge_tools.repository import write_repository
-from tests.knowledge_tools.snapshots import rows_of
+from tests.packs.knowledge.repository import write_repository
+from tests.packs.knowledge.snapshots import rows_of
 
 from . import fault
 
@@ -86,7 +86,7 @@ def prepare(root: Path) -> None:
         _index(host)
         call_tool(host, "km-storetext", {"content": OLD_TEXT, "destination": "docs/decision.md"})
         _vote(host)
-        host.services.get(Safekeeping).backups().create()
+        host.services.get(DocumentsAndBackups).backups().create()
         _vote(host)
 
 
@@ -215,7 +215,7 @@ def _check_issued(root: Path, acknowledged: bool) -> None:
 
 def _backup(root: Path) -> None:
     with opened(root) as host:
-        host.services.get(Safekeeping).backups().create()
+        host.services.get(DocumentsAndBackups).backups().create()
         _acknowledge()
 
 
@@ -224,7 +224,7 @@ def _check_backups(root: Path, acknowledged: bool) -> None:
     archives = list((root / ".contextive/backups/archives").glob("km-backup-*.tgz"))
     assert len(archives) >= (2 if acknowledged else 1)
     with opened(root) as host:
-        archives.append(host.services.get(Safekeeping).backups().create().path)
+        archives.append(host.services.get(DocumentsAndBackups).backups().create().path)
     for archive in archives:
         check_archive(archive)
     assert not list((root / ".contextive/backups").glob("staging-*"))
@@ -232,7 +232,7 @@ def _check_backups(root: Path, acknowledged: bool) -> None:
 
 def _restore(root: Path) -> None:
     with opened(root) as host:
-        backups = host.services.get(Safekeeping).backups()
+        backups = host.services.get(DocumentsAndBackups).backups()
         [archive] = (root / ".contextive/backups/archives").glob("km-backup-*.tgz")
         restore_backup(archive, backups, force=True)
         _acknowledge()
@@ -241,7 +241,7 @@ def _restore(root: Path) -> None:
 def _check_restored(root: Path, acknowledged: bool) -> None:
     """The index is the one before or the one of the backup; what was there before can be had from its copy."""
     with opened(root) as host:
-        index, backups = host.services.get(Index), host.services.get(Safekeeping).backups()
+        index, backups = host.services.get(Index), host.services.get(DocumentsAndBackups).backups()
         votes = len(index.store.records.votes())
         assert votes == 1 or (votes == 2 and not acknowledged), votes
         if votes == 1:

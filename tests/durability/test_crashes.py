@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.running import clean_environment
+from tests.processes import clean_environment
 
 from .conftest import outcomes_of
 from .jobs import JOBS
@@ -29,9 +29,8 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory, hook: Path) -> Mapping[st
 
 
 @pytest.mark.parametrize("job", JOBS)
-##= docs/spec/knowledge.md#the-store
-##% A process that dies at any of its writes MUST leave nothing wrong that `verify` does not tell and the next run
-##% does not mend.
+##= docs/spec/knowledge.md#store
+##% A process that dies during a write MUST leave only faults that `verify` reports and the next run fixes.
 def test_a_job_that_is_killed_at_any_write_leaves_nothing_silently_wrong(job: str, outcomes: Mapping[str, Any]) -> None:
     outcome = outcomes[job]
     print(f"\n{job}: {outcome['writes']} writes, killed at {outcome['faults']} of them")

@@ -21,7 +21,7 @@ from contextive.cli import run
 from contextive.cli.call import call_tool
 from contextive.errors import ContextiveError, InternalError
 from contextive.ingest.settings import IngestRequest
-from contextive.packs.knowledge.pack import Safekeeping
+from contextive.packs.knowledge.pack import DocumentsAndBackups
 from contextive.registry import Scope
 from contextive.search.index import Index
 from contextive.server.auth import InvalidToken, fingerprint
@@ -56,14 +56,14 @@ class Made:
             index.ingest(IngestRequest(profile="first"))
             index.embed(dummy=True)
             call_tool(host, "km-search", {"query": "gauge"})
-            self.archive = host.services.get(Safekeeping).backups().create().path.relative_to(root)
+            self.archive = host.services.get(DocumentsAndBackups).backups().create().path.relative_to(root)
             with index.store.transaction() as writer:
                 for number in range(VOTES):
                     writer.put_vote(
                         Vote(f"q{number}", "docs/gauge.md::0", "somebody", 1.0, f"note {number} " * 9, {}, 1.0)
                     )
                 writer.put_audit(AuditEntry(1.0, "somebody", "tool", {}))
-            index.store.search.settle()
+            index.store.search.catch_up()
             # Copied while it is open, so that its log is there, too: what a kill would leave behind.
             shutil.copytree(root, root.parent / "as-left")
         self.as_left = root.parent / "as-left"
@@ -151,8 +151,9 @@ def votes_of(project: Path) -> set[str]:
         store.close()
 
 
-##= docs/spec/knowledge.md#the-store
-##% Any exception at the database MUST count as damage, unless the system refused or an examination finds the file sound.
+##= docs/spec/knowledge.md#store
+##% Any database exception MUST count as damage, unless the operating system refused the operation or a check finds
+##% the file intact.
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(CASES))
 def test_damage_is_explained_and_rebuilt_and_readable_votes_survive(
@@ -183,8 +184,8 @@ def _statement_bytes(database: Path) -> range:
     return range(starts[0], starts[-1] + 60)
 
 
-##= docs/spec/knowledge.md#the-store
-##% A damaged database MUST be renamed and rebuilt, with the votes, runs and audit that can still be read.
+##= docs/spec/knowledge.md#store
+##% A damaged database MUST be renamed and rebuilt, with the votes, runs and audit records that can still be read.
 def test_all_votes_survive_a_flipped_byte_in_the_schema(made: Made, tmp_path: Path) -> None:
     source = tmp_path / "source"
     shutil.copytree(made.as_left / ".contextive", source)
@@ -225,7 +226,7 @@ def _answered(what: object) -> Iterator[None]:
 
 
 ##= docs/spec/gateway.md#issued-tokens
-##% Tokens of a damaged file that can still be read MUST go on to work.
+##% Tokens that can still be read from a damaged token file MUST continue to work.
 def test_a_damaged_file_of_tokens_never_opens_the_server_and_readable_ones_work(made: Made, tmp_path: Path) -> None:
     accepted = 0
     for seed in range(200 if FULL else 40):
@@ -250,7 +251,7 @@ def _restore(made: Made, project: Path) -> None:
     from contextive.store.restore import restore_backup
 
     with opened(project) as host:
-        restore_backup(project / made.archive, host.services.get(Safekeeping).backups(), force=True)
+        restore_backup(project / made.archive, host.services.get(DocumentsAndBackups).backups(), force=True)
 
 
 def test_a_damaged_backup_is_refused_and_the_index_stays(
@@ -298,11 +299,11 @@ def _make_directory(state: Path) -> None:
     (state / "index.db" / "inside").write_text("kept", encoding="utf-8")
 
 
-##= docs/spec/knowledge.md#the-store
-##% An index that cannot be used as it is MUST be reported with what to do: an empty file, something that is not a file,
-##% and a schema that is newer or unknown.
-##= docs/spec/knowledge.md#the-store
-##% The command `rebuild` MUST replace whatever is in the place of the database, after renaming it.
+##= docs/spec/knowledge.md#store
+##% An unusable index MUST be reported with what to do: an empty file, something that is not a file, and a schema that
+##% is newer or unknown.
+##= docs/spec/knowledge.md#store
+##% The command `rebuild` MUST replace whatever is at the path of the database, after renaming it.
 @pytest.mark.parametrize(
     ("spoil", "code", "words", "votes"),
     [

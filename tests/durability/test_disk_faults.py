@@ -23,8 +23,8 @@ from contextive.ingest.settings import IngestRequest
 from contextive.ingest.verification import verify_index
 from contextive.search.index import Index
 from contextive.store.sqlite import schema
-from tests.running import clean_environment
-from tests.wires import Pipe, envelope, wait_until
+from tests.processes import clean_environment
+from tests.raw_clients import StdioClient, envelope, wait_until
 
 from .conftest import outcomes_of
 from .jobs import JOBS, opened, prepare
@@ -170,13 +170,13 @@ def test_a_real_disk_that_is_full_is_told_and_goes_on_once_there_is_room(project
         assert_whole(here)
 
 
-##= docs/spec/knowledge.md#the-store
-##% An index on a disk that can only be read MUST still be searched.
+##= docs/spec/knowledge.md#store
+##% An index on a read-only disk MUST still be searchable.
 def test_a_server_takes_up_what_it_missed_as_soon_as_there_is_room(project: Path, tmp_path: Path) -> None:
     small = tmp_path / "small"
     with mounted(small, "-t", "tmpfs", "-o", "size=8m", "tmpfs"):
         here = shutil.copytree(project, small / "project")
-        with Pipe("serve", cwd=here, env=ENVIRONMENT) as pipe:
+        with StdioClient("serve", cwd=here, env=ENVIRONMENT) as pipe:
             wait_until(lambda: _state(pipe) == "watching", "the index is kept", 120)
             page = (here / "docs/gauge.md").read_bytes()
             ballast = small / "ballast"
@@ -191,11 +191,11 @@ def test_a_server_takes_up_what_it_missed_as_soon_as_there_is_room(project: Path
             assert found["results"][0]["chunk"]["artifact_path"] == "docs/gauge.md"
 
 
-def _state(pipe: Pipe) -> str:
+def _state(pipe: StdioClient) -> str:
     return str(_asked(pipe, "km-ingest-status", {})["now"].get("keeper", ""))
 
 
-def _asked(pipe: Pipe, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def _asked(pipe: StdioClient, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     answer = pipe.ask("tools/call", envelope({"name": tool, "arguments": arguments}), 120)
     data: dict[str, Any] = answer["result"]["structuredContent"]
     return data

@@ -21,11 +21,11 @@ import pytest
 
 from contextive.store import open_store
 from contextive.store.protocol import Store
-from tests.knowledge_tools.repository import write_repository
-from tests.running import clean_environment
-from tests.wires import wait_until
+from tests.packs.knowledge.repository import write_repository
+from tests.processes import clean_environment
+from tests.raw_clients import wait_until
 
-from .crowd import ENVIRONMENT, Client, Crowd, Server
+from .concurrent_load import ENVIRONMENT, Client, ConcurrentLoad, Server
 
 FULL = os.environ.get("DURABILITY") == "full"
 OPERATIONS, KILL_SECONDS = (10_000, 4.0) if FULL else (400, 2.0)
@@ -57,12 +57,12 @@ def clients(root: Path) -> Iterator[list[Client]]:
             client.server.stop()
 
 
-##= docs/spec/knowledge.md#the-store
-##% A write that was acknowledged MUST NOT be lost when a server dies.
+##= docs/spec/knowledge.md#store
+##% An acknowledged write MUST NOT be lost when a server dies.
 def test_nothing_acknowledged_is_lost_however_often_a_server_dies(
     root: Path, store: Store, clients: list[Client]
 ) -> None:
-    crowd = Crowd(root, store, clients, KILL_SECONDS)
+    crowd = ConcurrentLoad(root, store, clients, KILL_SECONDS)
     took = crowd.run(OPERATIONS)
     _tell(crowd, took)
 
@@ -111,8 +111,8 @@ def _assert_runs_did_not_overlap(store: Store) -> None:
         assert started > ended - 0.005
 
 
-##= docs/spec/knowledge.md#keeping-in-step
-##% Servers of one project MUST give the same results to the same question once nothing changes any more.
+##= docs/spec/knowledge.md#index-updates
+##% Once nothing changes any more, all servers of a project MUST return the same results for the same query.
 def _assert_all_agree(servers: list[Server]) -> None:
     """Every server shows the same pages, the same results and the same generation of the index."""
     answers = [_answers(server) for server in servers]
@@ -156,7 +156,7 @@ def _verified(root: Path) -> object:
     return json.loads(done.stdout or "null")
 
 
-def _tell(crowd: Crowd, took: float) -> None:
+def _tell(crowd: ConcurrentLoad, took: float) -> None:
     """The figures of the run, for who runs it with `-s`."""
     done = crowd.done()
     timed = sorted(timed for client in crowd.clients for timed in client.seconds)

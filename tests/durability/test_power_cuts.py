@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.running import clean_environment
+from tests.processes import clean_environment
 
 from . import fault, power
 from .conftest import outcomes_of
@@ -37,8 +37,8 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory, recorder: Path) -> Mappin
 
 
 @pytest.mark.parametrize("job", JOBS)
-##= docs/spec/knowledge.md#the-store
-##% What was acknowledged MUST be found after a power cut.
+##= docs/spec/knowledge.md#store
+##% Acknowledged writes MUST survive a power cut.
 def test_a_job_whose_power_fails_loses_nothing_that_was_acknowledged(job: str, outcomes: Mapping[str, Any]) -> None:
     outcome = outcomes[job]
     print(f"\n{job}: {outcome['writes']} changes, the power failed {outcome['faults']} times")

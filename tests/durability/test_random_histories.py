@@ -2,7 +2,7 @@
 
 Answers are those of a plain model in memory.
 
-`tests/knowledge_tools/test_incremental.py` has the law for sequences of edits; here it is held against a model, with file times
+`tests/packs/knowledge/test_incremental.py` has the law for sequences of edits; here it is held against a model, with file times
 that lie and a branch that changes many files at once. `DURABILITY=full` makes it a thousand files, and longer histories.
 """
 
@@ -27,8 +27,8 @@ from contextive.ingest.verification import verify_index
 from contextive.packs import BUILTIN
 from contextive.search.index import Index
 from contextive.server.host import Host
-from tests.knowledge_tools.repository import run_git
-from tests.knowledge_tools.snapshots import rows_of
+from tests.packs.knowledge.repository import run_git
+from tests.packs.knowledge.snapshots import rows_of
 
 FULL = os.environ.get("DURABILITY") == "full"
 BULK = 1000 if FULL else 40

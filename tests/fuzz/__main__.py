@@ -9,7 +9,7 @@ import sys
 import time
 
 from .corpus import FOLDER, seeds_of
-from .laws import Broken, check
+from .invariants import InvariantBroken, check
 from .mutation import mutated
 from .targets import TARGETS
 
@@ -28,7 +28,7 @@ def main() -> int:
             tried += 1
             try:
                 check(TARGETS[name], data)
-            except Broken as fault:
+            except InvariantBroken as fault:
                 broken += 1
                 kept = FOLDER / name / f"broke-{hashlib.sha256(data).hexdigest()[:12]}"
                 kept.write_bytes(data)

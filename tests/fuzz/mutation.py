@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from .laws import SMALL_BYTES
+from .invariants import SMALL_BYTES
 
 _SCRAPS = (
     b"\0", b"\n", b"\r", b"\r\n", b"\t", b" ", b"\xef\xbb\xbf", b"\xff", b"\xed\xa0\x80", "\u2028".encode(), "\u0130".encode(),

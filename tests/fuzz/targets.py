@@ -15,29 +15,28 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from contextive.config.cron import Cron, CronError
-from contextive.config.document import parse_document
+from contextive.config.document import parse_config
 from contextive.config.loader import ConfigRequest, load_config
 from contextive.errors import ContextiveError
-from contextive.knowledge.assembly import Surroundings, parse_artifact
+from contextive.knowledge.artifact_parser import ParseContext, parse_artifact
 from contextive.knowledge.graph import Node
-from contextive.knowledge.tokens import identifiers, query_terms, tokenise, unstemmed
-from contextive.models.citing import keep_known_citations
+from contextive.knowledge.tokeniser import query_identifiers, query_terms, tokenise, unstemmed_words
+from contextive.models.answer_citations import keep_known_citations
 from contextive.models.llms_txt import parse_llms_txt
 from contextive.notes.catalog import NoteCatalog
 from contextive.notes.front_matter import parse_front_matter, text_values, time_value, write_values
+from contextive.notes.link_edits import NoteNames, rename_heading, rename_links, unlink
 from contextive.notes.note import parse_note
-from contextive.notes.rewriting import Names as NoteNames
-from contextive.notes.rewriting import rename_heading, rename_links, unlink
 from contextive.notes.search import excerpt_of, relevant_notes
-from contextive.notes.slug import is_safe_name, slug_of, slugify
+from contextive.notes.slug import first_slug, is_safe_name, slugify
 from contextive.notes.wikilink import parse_links
-from contextive.packs.knowledge.query import QueryInput
+from contextive.packs.knowledge.graph_query import QueryInput
 from contextive.recipes.schema import parse_recipe
-from contextive.recipes.template import Missing, Names, TemplateError, parse_path, paths_in, render
+from contextive.recipes.template import MissingValue, TemplateError, TemplateValues, parse_path, paths_in, render
 from contextive.registry.paging import decode_cursor, offset_of
 from contextive.registry.uri import UriTemplate
 from contextive.search.filters import parse_filters
-from contextive.search.graph_query import Condition
+from contextive.search.graph_query import PropertyCondition
 from contextive.server.client_address import TrustedProxies
 from contextive.server.headers import RequestHeaders
 from contextive.server.jsonrpc import Refusal, parse_line
@@ -46,7 +45,7 @@ from contextive.store.sqlite.fts import FtsEngine
 from contextive.store.values import LexicalQuery
 from contextive.trace.citation import CommentStyle, parse_citations
 from contextive.trace.duvet_config import parse_duvet_config
-from contextive.trace.extraction import extract_requirements, requirement_comments, requirement_file
+from contextive.trace.extraction import extract_requirements, format_requirement_comments, format_requirement_file
 from contextive.trace.ietf import parse_ietf
 from contextive.trace.markdown import parse_markdown
 from contextive.trace.matching import Haystack, match_quote
@@ -54,7 +53,7 @@ from contextive.trace.reports.merge import merge_reports
 from contextive.trace.requirement_file import parse_requirement_file
 from contextive.trace.specification import Specification
 from contextive.trace.target import canonical_url
-from contextive.workspace.contents import text_of
+from contextive.workspace.contents import decode_text
 from contextive.workspace.globs import Glob
 from contextive.workspace.ignore import parse_rules
 from contextive.workspace.secrets import contains_secret
@@ -94,8 +93,8 @@ def _specification(parse: Callable[[str], Specification]) -> Callable[[bytes], o
         specification = parse(_file_text(data))
         found = extract_requirements(specification)
         for section, requirements in found:
-            requirement_file("spec.md", section, requirements)
-            requirement_comments("spec.md", section, requirements)
+            format_requirement_file("spec.md", section, requirements)
+            format_requirement_comments("spec.md", section, requirements)
             haystack = Haystack.of(section)
             for requirement in requirements[:3]:
                 match_quote(requirement.text, haystack)
@@ -131,12 +130,12 @@ def _front_matter(data: bytes) -> object:
 
 def _names(data: bytes) -> object:
     text = _any_text(data)
-    return [slugify(text), slug_of(text, "x"), is_safe_name(text), parse_links(text)]
+    return [slugify(text), first_slug(text, "x"), is_safe_name(text), parse_links(text)]
 
 
 def _document(name: str) -> Callable[[bytes], object]:
     def run(data: bytes) -> object:
-        document = parse_document(name, data)
+        document = parse_config(name, data)
         document.lines()
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, name).write_bytes(data)
@@ -149,7 +148,7 @@ def _document(name: str) -> Callable[[bytes], object]:
 def _template(data: bytes) -> object:
     text = _any_text(data)
     list(paths_in(text))
-    names = Names({"x": "y" * 1000, "n": [1, {"a": None}]}, {"s": {"result": 1}}, {"c": [text]})
+    names = TemplateValues({"x": "y" * 1000, "n": [1, {"a": None}]}, {"s": {"result": 1}}, {"c": [text]})
     return len(str(render({"k": [text]}, names)))
 
 
@@ -196,7 +195,7 @@ def _graph_query(data: bytes) -> object:
     """Past the JSON: what a caller's arguments may be is checked by the model, as the dispatcher does it."""
     asked = QueryInput.model_validate_json(data, strict=True)
     conditions = [*asked.start.where, *(each for step in asked.steps for each in step.where)]
-    return [Condition(each.property, each.op, each.value).holds(_NODE) for each in conditions]
+    return [PropertyCondition(each.property, each.op, each.value).holds(_NODE) for each in conditions]
 
 
 def _filters(data: bytes) -> object:
@@ -215,15 +214,15 @@ def _words_index() -> FtsEngine:
 def _query(data: bytes) -> object:
     """The words of a query, and the query that the full-text index is asked with."""
     text = _any_text(data)
-    terms, whole = query_terms(text), identifiers(text)
+    terms, whole = query_terms(text), query_identifiers(text)
     found = _words_index().search(LexicalQuery(terms[:200], whole[:200]), 5, None)
-    return [tokenise(text), terms, whole, unstemmed(text), found]
+    return [tokenise(text), terms, whole, unstemmed_words(text), found]
 
 
 def _chunks(path: str) -> Callable[[bytes], object]:
     def run(data: bytes) -> object:
-        text = text_of(data)
-        return parse_artifact(path, data, text, Surroundings()) if isinstance(text, str) else None
+        text = decode_text(data)
+        return parse_artifact(path, data, text, ParseContext()) if isinstance(text, str) else None
 
     return run
 
@@ -277,7 +276,7 @@ TARGETS: Mapping[str, Target] = {
         Target("config-yaml", _document("a.yaml")),
         Target("config-toml", _document("a.toml")),
         Target("recipe", lambda data: parse_recipe(_file_text(data), "fuzz")),
-        Target("template", _template, (TemplateError, Missing)),
+        Target("template", _template, (TemplateError, MissingValue)),
         Target("recipe-path", lambda data: parse_path(_any_text(data)), (TemplateError,)),
         Target("ignore-rules", _ignore),
         Target("globs", _glob),

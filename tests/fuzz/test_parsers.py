@@ -9,11 +9,11 @@ import pytest
 
 from .bombs import bombs_of
 from .corpus import seeds_of
-from .laws import LARGE_SECONDS, Broken, check, weigh
+from .invariants import LARGE_SECONDS, InvariantBroken, check, weigh
 from .mutation import mutated
-from .retyped import TARGETS as DOCUMENTS
-from .retyped import retyped
 from .targets import TARGETS, Target
+from .wrong_types import TARGETS as DOCUMENTS
+from .wrong_types import retyped
 
 MUTATING_SECONDS = 8.0
 """For all parsers together, so that CI takes the same time whatever is added."""
@@ -66,7 +66,7 @@ def _loops(data: bytes) -> object:
     ids=lambda value: value.name if isinstance(value, Target) else "",
 )
 def test_the_laws_notice_a_parser_that_breaks_them(target: Target, words: str) -> None:
-    with pytest.raises(Broken, match=words):
+    with pytest.raises(InvariantBroken, match=words):
         check(target, b"\xff" * 10, 0.1)
 
 

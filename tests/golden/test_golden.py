@@ -22,7 +22,7 @@ from contextive.server.host import Host
 from contextive.server.instructions import write_instructions
 from contextive.server.profiles import PROFILES
 from contextive.server.wire import tool_to_wire
-from tests.running import clean_environment
+from tests.processes import clean_environment
 
 from .tokens import estimate_json_tokens, estimate_tokens
 
@@ -61,8 +61,8 @@ def tool_list(host: Host, profile: str, scope: Scope) -> list[dict[str, Any]]:
 
 
 ##= docs/spec/host.md#discovery
-##% Packs that come with the product MUST be found in a static registry.
-##= docs/spec/knowledge.md#requests-of-km-search
+##% Built-in packs MUST be found in a static registry.
+##= docs/spec/knowledge.md#km-search-requests
 ##% The tool `km-search` MUST take `query`, and optionally `limit`, `include_graph`, `filters` and `sort_by_vector`.
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_tools_of_a_profile(host: Host, profile: str) -> None:
@@ -81,11 +81,11 @@ def test_the_tools_of_a_profile(host: Host, profile: str) -> None:
 
 
 ##= docs/spec/host.md#declaration
-##% A tool's declaration MAY carry hints on when an agent should call it.
+##% A tool declaration MAY include hints on when an agent should call the tool.
 ##= docs/spec/spexus.md#instructions
 ##% The instructions MUST say what the system is for.
 ##= docs/spec/spexus.md#instructions
-##% The instructions MUST say which tools there are and when to use them.
+##% The instructions MUST say which tools are available and when to use them.
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_instructions_of_a_profile(host: Host, profile: str) -> None:
     """The text for each scope; where both are the same, it stands once."""
@@ -110,7 +110,7 @@ def _description(host: Host, profile: str) -> dict[str, Any]:
     return description
 
 
-##= docs/spec/host.md#discovery-of-capabilities
+##= docs/spec/host.md#capabilities
 ##% The server MUST declare the capabilities tools, resources and prompts.
 ##= docs/spec/host.md#tests-of-the-project
 ##= type=implication

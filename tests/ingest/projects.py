@@ -95,7 +95,7 @@ def citations_of(view: TraceView, text: str) -> list[str]:
     return [citation.id for r in view.catalog.requirements if r.text == text for citation in r.related]
 
 
-def picture(view: TraceView) -> dict[str, Any]:
+def view_to_dict(view: TraceView) -> dict[str, Any]:
     """Everything that a caller can learn, as plain values."""
     catalog = view.catalog
     return {
@@ -116,7 +116,7 @@ def picture(view: TraceView) -> dict[str, Any]:
             for report in catalog.analysis.reports.values()
         ],
         "uncited": [r.identifier for r in catalog.uncited],
-        "problems": [(p.code, p.message, str(p.place)) for p in view.state.problems],
+        "problems": [(p.code, p.message, str(p.location)) for p in view.state.problems],
         "failed": sorted((t.path, why) for t, why in view.state.specification_problems.items()),
         "settings": view.state.settings,
     }

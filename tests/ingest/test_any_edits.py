@@ -14,13 +14,13 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from contextive.errors import ConfigError
 from contextive.ingest.trace_service import TraceService
-from tests.ingest.projects import BOIL, BREW, COFFEE, CONFIG, MILK, TEA, WARM, Project, cite, picture
+from tests.ingest.projects import BOIL, BREW, COFFEE, CONFIG, MILK, TEA, WARM, Project, cite, view_to_dict
 
 SPECIFICATIONS = ["specs/coffee.md", "specs/tea.md", "docs/spec/pot.txt", "a.requirements.md", ".duvet/todos/coffee.md"]
 SOURCES = ["src/a.rs", "src/deep/b.rs", "tests/c.rs", "d.py", "vendor/e.rs", "src/f.c"]
 TOMLS = [".duvet/todos/x.toml", ".duvet/exceptions/y.toml", ".duvet/requirements/specs/coffee/brewing.toml"]
 FOLDERS = ["src", "src/deep", "specs", "tests"]
-STYLES = [("//=", "//#"), ("#=", "#%"), ("##=", "##%"), ("*=", "*#")]
+COMMENT_STYLES = [("//=", "//#"), ("#=", "#%"), ("##=", "##%"), ("*=", "*#")]
 QUOTES = [BREW, WARM, MILK, BOIL, "The pot", "A cup MAY  hold\tmilk", "The pot MUST brew coffeX.", "nowhere", ""]
 TARGETS = [
     "specs/coffee.md#brewing",
@@ -58,7 +58,7 @@ citations = st.builds(
     st.sampled_from(TARGETS),
     st.sampled_from(QUOTES),
     st.lists(st.sampled_from(META), max_size=2),
-    st.sampled_from(STYLES),
+    st.sampled_from(COMMENT_STYLES),
 )
 source_texts = st.lists(st.one_of(citations, st.just("fn x() {}\n\n")), max_size=4).map("".join)
 toml_texts = st.one_of(
@@ -77,7 +77,7 @@ source_blocks = st.builds(
         f'[[source]]\npattern = "{pattern}"\ntype = "{kind}"\ncomment-style = {{ meta = "{style[0]}", content = "{style[1]}" }}\n'
     ),
     st.sampled_from(["src/**/*.rs", "**/*.rs", "*.py", "tests/*.rs", "src/*.[ch]", "../**/*.rs"]),
-    st.sampled_from(STYLES),
+    st.sampled_from(COMMENT_STYLES),
     st.sampled_from(["implementation", "test", "todo"]),
 )
 specification_blocks = st.builds(
@@ -93,9 +93,9 @@ configurations = st.one_of(
 
 def seen(service: TraceService) -> dict[str, Any] | str:
     try:
-        return picture(service.view())
+        return view_to_dict(service.view())
     except ConfigError as error:
-        return error.sentence()
+        return error.full_message()
 
 
 class Edits(RuleBasedStateMachine):

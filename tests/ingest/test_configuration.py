@@ -18,8 +18,8 @@ from tests.ingest.projects import (
     citations_of,
     cite,
     observed,
-    picture,
     statuses,
+    view_to_dict,
 )
 
 SCHEMA = "'$schema' = \"https://awslabs.github.io/duvet/config/v0.4.0.json\"\n"
@@ -40,8 +40,8 @@ def test_a_configuration_that_is_added_takes_over(bare: Project) -> None:
     assert BREW in statuses(service.view())
 
 
-##= docs/spec/trace.md#fresh-answers
-##% A change of `.duvet/config.toml` MUST be taken over without a restart.
+##= docs/spec/trace.md#freshness
+##% A change to `.duvet/config.toml` MUST take effect without a restart.
 def test_a_changed_configuration_is_followed_without_parsing_all_again(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -53,7 +53,7 @@ def test_a_changed_configuration_is_followed_without_parsing_all_again(
     assert list(view.catalog.specifications) == ["specs-coffee", "specs-tea"]
     assert BOIL not in statuses(view)
     assert work.since().sources == []
-    assert picture(view) == picture(project.service().view())
+    assert view_to_dict(view) == view_to_dict(project.service().view())
 
 
 @pytest.mark.parametrize(
@@ -71,14 +71,14 @@ def test_a_changed_configuration_is_followed_without_parsing_all_again(
 )
 def test_a_broken_configuration_is_a_clear_error_and_mending_it_helps(broken: str | bytes, project: Project) -> None:
     service = project.service()
-    before = picture(service.view())
+    before = view_to_dict(service.view())
     project.write(".duvet/config.toml", broken)
     for _ in range(2):
         with pytest.raises(ConfigError) as caught:
             service.view()
-        assert str(project.root) not in caught.value.sentence()
+        assert str(project.root) not in caught.value.full_message()
     project.write(".duvet/config.toml", CONFIG)
-    assert picture(service.view()) == before
+    assert view_to_dict(service.view()) == before
 
 
 def test_a_server_that_starts_with_a_broken_configuration_recovers(project: Project) -> None:
@@ -104,7 +104,7 @@ def test_a_configuration_that_is_no_file_of_the_project_is_an_error(kind: str, b
     else:
         with pytest.raises(ConfigError) as caught:
             service.view()
-        assert "root:" not in caught.value.sentence()
+        assert "root:" not in caught.value.full_message()
 
 
 def test_patterns_that_lead_outside_are_named_and_nothing_there_is_looked_at(project: Project) -> None:
@@ -173,8 +173,7 @@ POT_URL = "https://www.rfc-editor.org/rfc/rfc2324"
 
 
 ##= docs/spec/trace.md#defaults
-##% Below `specs`, the texts of URLs and the requirement files that older versions of duvet keep there MUST be
-##% understood.
+##% The texts of URLs and the requirement files that older versions of duvet keep below `specs` MUST be supported.
 def test_texts_below_the_name_of_a_host_are_those_of_its_urls(bare: Project) -> None:
     bare.write("specs/www.rfc-editor.org/rfc/rfc2324.txt", POT)
     bare.write("specs/example.org/drafts/draft-pots-02.txt", POT.replace("tea", "soup"))
@@ -224,7 +223,7 @@ def test_a_specification_that_is_added_while_alive_is_found(bare: Project) -> No
     bare.remove("specs/coffee.md")
     assert list(statuses(service.view())) == [BOIL]
     assert service.view() is service.view()
-    assert picture(service.view()) == picture(bare.service().view())
+    assert view_to_dict(service.view()) == view_to_dict(bare.service().view())
 
 
 @pytest.mark.parametrize(
@@ -347,7 +346,7 @@ def test_every_name_of_an_rfc_counts_for_one_document(name: str, bare: Project) 
 
 
 ##= docs/spec/trace.md#targets
-##% The MCP tools MUST count two spellings of one document as one specification.
+##% The MCP tools MUST treat two spellings of the same document as one specification.
 def test_two_spellings_of_a_path_count_for_one_document(project: Project) -> None:
     project.write("tests/a.rs", cite("./specs/../specs/coffee.md#brewing", BREW))
     view = project.service().view()

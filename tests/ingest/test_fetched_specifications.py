@@ -17,7 +17,7 @@ from contextive.errors import UpstreamError
 from contextive.packs import BUILTIN
 from contextive.server.host import Host
 from contextive.server.profiles import PROFILES
-from contextive.workspace import fetching
+from contextive.workspace import http_fetch
 from tests.ingest.projects import BREW, CONFIG, Project, statuses
 from tests.workspace.web import TEXT, WAIT_SECONDS, Authority, Site, response, serving
 
@@ -34,10 +34,10 @@ def wants(project: Project, url: str) -> None:
 def site(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """A secure server of that name on this machine, and a policy that finds it, trusts it and may call it."""
     authority = Authority.make(tmp_path_factory.mktemp("authority"))
-    policy = fetching.FetchPolicy(
+    policy = http_fetch.FetchPolicy(
         allow_private=True, ports=None, resolve=lambda _host, _port: ["127.0.0.1"], tls=authority.trusted()
     )
-    monkeypatch.setattr(fetching, "FetchPolicy", lambda: policy)
+    monkeypatch.setattr(http_fetch, "FetchPolicy", lambda: policy)
     with serving({"/spec.md": response(TEXT)}, tls=authority.server("spec.example")) as running:
         yield running
 
@@ -77,7 +77,7 @@ def test_who_asks_during_a_fetch_is_told_what_is_there(project: Project, monkeyp
         destination.parent.mkdir(parents=True)
         destination.write_bytes(TEXT)
 
-    monkeypatch.setattr(fetching, "fetch_specification", fetch)
+    monkeypatch.setattr(http_fetch, "fetch_specification", fetch)
     wants(project, URL)
     service = project.service(fetch=True)
     with ThreadPoolExecutor(1) as pool:
@@ -102,7 +102,7 @@ def test_a_fetch_that_fails_is_tried_once_for_each_configuration(
         asked.append(url)
         raise UpstreamError("The server cannot be reached.")
 
-    monkeypatch.setattr(fetching, "fetch_specification", fetch)
+    monkeypatch.setattr(http_fetch, "fetch_specification", fetch)
     wants(project, URL)
     service = project.service(fetch=True)
     for _ in range(3):

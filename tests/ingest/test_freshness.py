@@ -11,7 +11,7 @@ from contextive.ingest.trace_service import TraceService
 from contextive.ingest.trace_sources import SourceFile
 from contextive.ingest.traced_project import TracedProject, TraceState
 from contextive.trace.target import Target
-from contextive.workspace.folders import Folders
+from contextive.workspace.directory_listings import DirectoryListings
 from tests.ingest.projects import (
     BOIL,
     BREW,
@@ -24,13 +24,13 @@ from tests.ingest.projects import (
     citations_of,
     cite,
     observed,
-    picture,
     statuses,
+    view_to_dict,
 )
 
 
-def fresh_picture(project: Project) -> dict[str, object]:
-    return picture(project.service().view())
+def fresh_view_to_dict(project: Project) -> dict[str, object]:
+    return view_to_dict(project.service().view())
 
 
 # -- a save before a call is in that call's answer ---------------------------------------------------------------------
@@ -45,8 +45,8 @@ def test_the_first_answer_is_right(project: Project) -> None:
     }
 
 
-##= docs/spec/trace.md#fresh-answers
-##% A file that was saved before a call MUST be seen in the answer to that call.
+##= docs/spec/trace.md#freshness
+##% An answer MUST reflect every file saved before the call.
 def test_a_saved_test_is_in_the_next_answer(project: Project) -> None:
     service = project.service()
     assert statuses(service.view())[BREW] == "missing_test"
@@ -95,7 +95,7 @@ def test_new_renamed_and_removed_sources_are_followed(project: Project) -> None:
     assert citations_of(service.view(), MILK) == ["src/renamed.rs:1"]
     project.remove("src/renamed.rs")
     assert statuses(service.view())[MILK] == "not_started"
-    assert picture(service.view()) == fresh_picture(project)
+    assert view_to_dict(service.view()) == fresh_view_to_dict(project)
 
 
 def test_a_removed_specification_is_missed_and_welcomed_back(project: Project) -> None:
@@ -105,7 +105,7 @@ def test_a_removed_specification_is_missed_and_welcomed_back(project: Project) -
     view = service.view()
     assert BOIL not in statuses(view)
     assert [problem.code for problem in view.state.problems] == ["specification_not_found"] * 2
-    assert [problem.place.path for problem in view.state.problems] == [".duvet/config.toml", "src/tea.rs"]
+    assert [problem.location.path for problem in view.state.problems] == [".duvet/config.toml", "src/tea.rs"]
     assert list(view.state.specification_problems.values()) == ["specs/tea.md does not exist"]
     project.write("specs/tea.md", TEA)
     assert statuses(service.view())[BOIL] == "missing_test"
@@ -120,7 +120,7 @@ def test_a_specification_that_appears_nearer_to_its_toml_file_is_taken(project: 
     assert service.view().state.problems == ()
     project.write("local.md", "# Other\n")
     assert [p.code for p in service.view().state.problems] == ["section_not_found"]
-    assert picture(service.view()) == fresh_picture(project)
+    assert view_to_dict(service.view()) == fresh_view_to_dict(project)
 
 
 def test_a_stored_copy_of_a_url_is_found_once_it_is_there(project: Project) -> None:
@@ -167,8 +167,8 @@ def test_nothing_changed_is_the_same_state_with_faults_in_it_too(fault: str, pro
     assert service.view() is first
 
 
-##= docs/spec/trace.md#fresh-answers
-##% A file that did not change SHOULD NOT be parsed or matched again.
+##= docs/spec/trace.md#freshness
+##% An unchanged file SHOULD NOT be parsed or matched again.
 def test_only_the_changed_file_is_parsed_again_and_only_its_citations_matched(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,7 +191,7 @@ def test_citations_that_move_move_in_every_answer(project: Project) -> None:
         text = "\n" * lines + cite("specs/coffee.md#brewing", BREW) + "\n" + cite("specs/tea.md#steeping", BOIL)
         project.write("src/a.rs", text)
         assert citations_of(service.view(), BOIL) == [f"src/a.rs:{lines + 4}", "src/tea.rs:1"]
-        assert picture(service.view()) == fresh_picture(project)
+        assert view_to_dict(service.view()) == fresh_view_to_dict(project)
 
 
 def test_an_edit_beside_the_citations_of_a_file_changes_no_state(project: Project) -> None:
@@ -204,15 +204,15 @@ def test_an_edit_beside_the_citations_of_a_file_changes_no_state(project: Projec
 
 
 def test_an_answer_in_the_making_is_not_changed_by_the_next_save(project: Project) -> None:
-    service, expected = project.service(), fresh_picture(project)
+    service, expected = project.service(), fresh_view_to_dict(project)
     first = service.view()
     project.write("src/another.rs", cite("specs/tea.md#steeping", BOIL) + "\n" + cite("specs/tea.md#x", "nowhere"))
     project.write("src/coffee.rs", "")
     project.write("specs/tea.md", TEA.replace("MUST NOT", "SHOULD NOT"))
     second = service.view()
-    assert picture(second) == fresh_picture(project)
-    assert picture(first) == expected
-    assert picture(second) == fresh_picture(project)
+    assert view_to_dict(second) == fresh_view_to_dict(project)
+    assert view_to_dict(first) == expected
+    assert view_to_dict(second) == fresh_view_to_dict(project)
 
 
 def test_a_changed_specification_rematches_only_what_targets_it(
@@ -239,10 +239,10 @@ def test_a_changed_requirement_file_is_the_only_one_parsed(project: Project, mon
 
 def test_a_touched_file_changes_nothing_that_is_said(project: Project) -> None:
     service = project.service()
-    before = picture(service.view())
+    before = view_to_dict(service.view())
     for path in ("src/coffee.rs", "specs/tea.md", ".duvet/config.toml"):
         (project.root / path).touch()
-    assert picture(service.view()) == before
+    assert view_to_dict(service.view()) == before
 
 
 def test_generations_count_states(project: Project) -> None:
@@ -272,8 +272,8 @@ def test_what_is_gone_is_forgotten(project: Project) -> None:
 # -- everybody at once -------------------------------------------------------------------------------------------------
 
 
-##= docs/spec/trace.md#fresh-answers
-##% Calls at the same time on an unchanged project MUST get equal answers.
+##= docs/spec/trace.md#freshness
+##% Concurrent calls on an unchanged project MUST get equal answers.
 def test_ten_callers_at_once_get_equal_answers_and_one_refresh(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,7 +299,7 @@ def test_all_who_wait_for_a_look_at_the_files_share_the_next_one(
     waiting = Semaphore(0)
     read = TracedProject.read
 
-    def slow(self: TracedProject, folders: Folders | None = None) -> TraceState:
+    def slow(self: TracedProject, folders: DirectoryListings | None = None) -> TraceState:
         reads.append(self)
         if len(reads) == 1:
             for _ in range(10):
@@ -321,7 +321,7 @@ def test_all_who_wait_for_a_look_at_the_files_share_the_next_one(
         def __exit__(self, *_: object) -> None:
             self._lock.release()
 
-    service._look._lock = Counted()  # type: ignore[assignment]
+    service._shared_refresh._lock = Counted()  # type: ignore[assignment]
     with ThreadPoolExecutor(10) as pool:
         views = list(pool.map(lambda _: service.view(), range(10)))
     assert len({id(view) for view in views}) == 1
@@ -337,7 +337,7 @@ def test_a_folder_that_becomes_a_link_out_of_the_project_is_told_and_forgotten_a
     (project.root / "src").unlink()
     assert [problem.code for problem in service.view().state.problems] == []
     (project.root / "kept").rename(project.root / "src")
-    assert picture(service.view()) == fresh_picture(project)
+    assert view_to_dict(service.view()) == fresh_view_to_dict(project)
 
 
 def test_answers_while_files_change_are_each_of_some_moment(project: Project) -> None:
@@ -352,7 +352,7 @@ def test_answers_while_files_change_are_each_of_some_moment(project: Project) ->
         for turn in range(40):
             project.write("tests/coffee.rs", cite("specs/coffee.md#brewing", BREW) if turn % 2 else "")
         assert all(future.result() <= allowed for future in asked)
-    assert picture(service.view()) == fresh_picture(project)
+    assert view_to_dict(service.view()) == fresh_view_to_dict(project)
 
 
 # -- what subscribers are told -----------------------------------------------------------------------------------------

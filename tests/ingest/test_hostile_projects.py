@@ -27,7 +27,7 @@ def slow_is_wrong() -> Iterator[None]:
 def problem_of(view: TraceView, path: str) -> str:
     """The one problem of a file; and everything else is still served."""
     assert statuses(view)[BREW] == "missing_test"
-    found = [problem.message for problem in view.state.problems if problem.place.path == path]
+    found = [problem.message for problem in view.state.problems if problem.location.path == path]
     assert len(found) == 1, view.state.problems
     return found[0]
 
@@ -61,7 +61,7 @@ def test_a_specification_that_is_no_text_is_named_and_skipped(project: Project) 
 
 
 ##= docs/spec/trace.md#bad-input
-##% Links that lead in a circle MUST NOT be followed for ever.
+##% Circular links MUST NOT be followed endlessly.
 @pytest.mark.usefixtures("slow_is_wrong")
 def test_pipes_sockets_devices_and_circles_of_links_hold_nobody_up(project: Project) -> None:
     os.mkfifo(project.root / "src/pipe.rs")
@@ -77,7 +77,7 @@ def test_pipes_sockets_devices_and_circles_of_links_hold_nobody_up(project: Proj
     assert statuses(view)[BREW] == "missing_test"
     assert view.state.specification_problems
     # /proc/self/environ is a regular file: found, and refused for where it lies.
-    assert [problem.place.path for problem in view.state.problems] == ["src/environ.rs", ".duvet/config.toml"]
+    assert [problem.location.path for problem in view.state.problems] == ["src/environ.rs", ".duvet/config.toml"]
     assert "PATH=" not in str(view.state.problems)
 
 
@@ -276,7 +276,7 @@ def test_a_configuration_that_wants_to_hurt_is_a_clear_error(bomb: str, project:
     project.write(".duvet/config.toml", bomb)
     with pytest.raises(ConfigError) as caught:
         project.service().view()
-    assert len(caught.value.sentence()) < 1000
+    assert len(caught.value.full_message()) < 1000
 
 
 @pytest.mark.usefixtures("slow_is_wrong")

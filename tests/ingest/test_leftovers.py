@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from contextive.file_writing import is_temporary
+from contextive.workspace.directory_handles import remove_leftovers_below
 from contextive.workspace.discovery import discover
-from contextive.workspace.handles import remove_leftovers_below
-from tests.running import clean_environment
-from tests.wires import PROGRAM
+from tests.processes import clean_environment
+from tests.raw_clients import PROGRAM
 
 PAUSED = """
 import os, sys
@@ -112,7 +112,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-##= docs/spec/knowledge.md#files-of-the-index
+##= docs/spec/knowledge.md#indexed-files
 ##% A temporary file of this server, `.<16 hex digits>.tmp`, MUST NOT be indexed.
 def test_a_temporary_file_is_never_found(root: Path) -> None:
     names = [".0123456789abcdef.tmp", ".0123456789ABCDEF.tmp", ".0123456789abcde.tmp", "0123456789abcdef.tmp", ".x.tmp"]
@@ -120,18 +120,20 @@ def test_a_temporary_file_is_never_found(root: Path) -> None:
         (root / "docs" / name).write_text("text\n", encoding="utf-8")
     found = discover(root)
     assert {file.path for file in found.files} >= {f"docs/{name}" for name in names[1:]}
-    assert (found.skipped, found.unfinished) == ({"temporary": 1}, {"docs"})
+    assert (found.skipped, found.folders_with_temporary_files) == ({"temporary": 1}, {"docs"})
 
 
-##= docs/spec/knowledge.md#files-of-the-index
-##% The next run MUST remove temporary files whose writer was killed, and never one that is being written.
+##= docs/spec/knowledge.md#indexed-files
+##% The next run MUST remove temporary files whose writer was killed, but never one that is still being written.
 @pytest.mark.parametrize(
     ("code", "made"), [(DOCUMENT, "docs/made.md"), (NOTE, "notes/made.md"), (NOTE_IN_A_FOLDER, "")]
 )
 def test_a_run_leaves_a_write_alone_and_removes_what_a_kill_left_behind(root: Path, code: str, made: str) -> None:
     with writer(root, code) as process:
         (left,) = temporary(root)
-        remove_leftovers_below(root, discover(root).unfinished)  # as a run does it; a document holds up a whole run
+        remove_leftovers_below(
+            root, discover(root).folders_with_temporary_files
+        )  # as a run does it; a document holds up a whole run
         assert temporary(root) == [left], "somebody is writing it"
         finish(process)
     assert temporary(root) == []
@@ -156,8 +158,8 @@ def test_a_dry_run_removes_nothing(root: Path) -> None:
     assert not left.exists()
 
 
-##= docs/spec/gateway.md#making-a-backup
-##% A backup MUST remove what a backup that was killed left behind.
+##= docs/spec/gateway.md#creating-a-backup
+##% A backup MUST remove the leftovers of a killed backup.
 def test_a_backup_removes_what_a_killed_one_left_behind(root: Path) -> None:
     run(root, "ingest", "--no-vectors")
     archives = root / ".contextive" / "backups" / "archives"

@@ -35,8 +35,8 @@ def texts(root: Path) -> dict[str, str]:
     return {p.relative_to(root).as_posix(): p.read_bytes().decode() for p in sorted(root.rglob("*")) if p.is_file()}
 
 
-##= docs/spec/notes.md#changes-of-pages
-##% The tool `create_page` MUST write a new file with the title, and never over another one.
+##= docs/spec/notes.md#page-changes
+##% The tool `create_page` MUST write a new file with the title and never overwrite an existing one.
 def test_a_new_page_is_a_file_with_front_matter(editor: NotesEditor, service: NotesService) -> None:
     written = editor.create_page("My: Page", "Hello [[x]]", tags=["a", "b c"])
     text = (service.root / "notes/my-page.md").read_text(encoding="utf-8")
@@ -70,8 +70,8 @@ def test_a_given_slug_stands_in_the_file(editor: NotesEditor, service: NotesServ
         editor.create_page(" \n ")
 
 
-##= docs/spec/notes.md#changes-of-pages
-##% The tool `update_page` MUST refuse a page that changed since the `version` that it is given.
+##= docs/spec/notes.md#page-changes
+##% The tool `update_page` MUST refuse to change a page that has changed since the given `version`.
 def test_an_update_needs_the_version_that_was_read(editor: NotesEditor, service: NotesService) -> None:
     first = editor.create_page("P", "one").note
     second = editor.update_page("p", first.version, content="two\n").note
@@ -113,8 +113,8 @@ def test_a_content_cannot_smuggle_in_another_name(editor: NotesEditor, service: 
         editor.update_page("p", service.page("p")[1].version, content="---\nslug: q\n---\nx")
 
 
-##= docs/spec/notes.md#changes-of-pages
-##% The tool `rename_page` MUST rewrite the links in other notes in the manner in which they are written.
+##= docs/spec/notes.md#page-changes
+##% The tool `rename_page` MUST update the links in other notes and keep the form in which each is written.
 def test_a_rename_rewrites_links_and_keeps_labels(editor: NotesEditor, service: NotesService) -> None:
     write(service.root, "notes/old.md", "---\ntitle: Old\n---\nself [[old]]")
     write(service.root, "notes/a.md", "[[old]] [[Old|label]] `[[old]]`")
@@ -145,8 +145,8 @@ def test_each_kind_of_title_is_renamed_where_it_stands(editor: NotesEditor, serv
     }
 
 
-##= docs/spec/notes.md#changes-of-pages
-##% A rename to a name that is taken MUST change nothing.
+##= docs/spec/notes.md#page-changes
+##% A rename to a name that is already in use MUST change nothing.
 def test_a_rename_to_a_name_that_is_taken_changes_nothing(editor: NotesEditor, service: NotesService) -> None:
     write(service.root, "notes/a.md", "[[b]]")
     write(service.root, "notes/b.md", "x")
@@ -187,7 +187,7 @@ def test_renaming_there_and_back_restores_every_file(
     assert texts(root) == before
 
 
-##= docs/spec/notes.md#changes-of-pages
+##= docs/spec/notes.md#page-changes
 ##% The tool `delete_page` MUST turn links to the page into plain text, unless `keep_links` is true.
 def test_a_deleted_page_leaves_words_behind(editor: NotesEditor, service: NotesService) -> None:
     write(service.root, "notes/gone.md", "x")
@@ -204,8 +204,8 @@ def test_links_to_a_deleted_page_can_stay(editor: NotesEditor, service: NotesSer
     assert texts(service.root) == {"notes/a.md": "see [[gone]]"}
 
 
-##= docs/spec/notes.md#rules-of-writing
-##% A note MUST be written whole or not at all.
+##= docs/spec/notes.md#writing-rules
+##% A note MUST be written completely or not at all.
 def test_what_a_crash_left_behind_is_no_note_and_goes_with_the_next_write(
     editor: NotesEditor, service: NotesService
 ) -> None:
@@ -216,8 +216,8 @@ def test_what_a_crash_left_behind_is_no_note_and_goes_with_the_next_write(
     assert list(texts(service.root)) == ["notes/.keep.tmp", "notes/p.md"]
 
 
-##= docs/spec/notes.md#rules-of-writing
-##% A write SHOULD name the notes that say much the same, and merges nothing.
+##= docs/spec/notes.md#writing-rules
+##% The answer to a write SHOULD name notes with similar content, and nothing is merged.
 def test_similar_pages_are_shown_and_not_merged(editor: NotesEditor) -> None:
     body = "The deployment pipeline builds images, runs checks, and promotes releases every Monday."
     editor.create_page("Deployment", body)
@@ -225,8 +225,8 @@ def test_similar_pages_are_shown_and_not_merged(editor: NotesEditor) -> None:
     assert [note.slug for note in written.similar] == ["deployment"]
 
 
-##= docs/spec/notes.md#rules-of-writing
-##% A note MUST NOT be written through a link or outside of the folders of notes.
+##= docs/spec/notes.md#writing-rules
+##% A note MUST NOT be written through a link or outside the folders of notes.
 def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -255,8 +255,8 @@ def test_new_notes_need_a_folder_of_their_own(tmp_path: Path, pattern: str) -> N
     assert texts(tmp_path) == {}
 
 
-##= docs/spec/notes.md#rules-of-writing
-##% Of many writers at once each MUST either write or be told that it did not.
+##= docs/spec/notes.md#writing-rules
+##% Each of several concurrent writers MUST either succeed or get an error.
 def test_of_many_writers_at_once_each_either_writes_or_is_told(tmp_path: Path) -> None:
     first = NotesEditor(NotesService(tmp_path)).create_page("Shared", "0").note
     outcomes: list[str] = []
@@ -325,8 +325,8 @@ INSTRUCTIONS = [
 ]
 
 
-##= docs/spec/notes.md#rules-of-writing
-##% A note MUST NOT be written under a name that agents read as instructions, in any case.
+##= docs/spec/notes.md#writing-rules
+##% A note MUST NOT be written under a name that agents read as instructions, regardless of case.
 @pytest.mark.parametrize("title", INSTRUCTIONS)
 def test_a_title_that_gives_a_file_of_instructions_is_refused(
     editor: NotesEditor, service: NotesService, title: str
@@ -363,8 +363,8 @@ def test_a_file_of_instructions_that_is_there_can_be_read_and_deleted_but_not_ch
     assert texts(service.root) == {}
 
 
-##= docs/spec/notes.md#rules-of-writing
-##% A note MUST NOT be written with a private key or a token in it.
+##= docs/spec/notes.md#writing-rules
+##% A note that contains a private key or a token MUST NOT be written.
 @pytest.mark.parametrize("secret", [PRIVATE_KEY, TOKEN])
 def test_a_secret_is_refused_wherever_it_would_be_written(
     editor: NotesEditor, service: NotesService, secret: str
@@ -422,8 +422,8 @@ def test_an_import_names_what_it_refuses(service: NotesService, tmp_path: Path) 
 # -- a page that was made is found -------------------------------------------------------------------------------------
 
 
-##= docs/spec/notes.md#changes-of-pages
-##% A page that `create_page` or `rename_page` answers with MUST be found by `get_page` under the slug in the answer.
+##= docs/spec/notes.md#page-changes
+##% A page returned by `create_page` or `rename_page` MUST be found by `get_page` under the slug in the answer.
 @pytest.mark.parametrize("title", ["网" * 35, "é" * 300, "あ" * 300, "a" * 300, "ß" * 150, "-" * 50, "🎉" * 60])
 def test_a_long_title_gives_a_page_that_is_found(editor: NotesEditor, service: NotesService, title: str) -> None:
     note = editor.create_page(title, "one").note

@@ -12,7 +12,7 @@ import pytest
 
 from contextive.errors import NotFound
 from contextive.ingest import notes_service
-from contextive.ingest.change_feed import ChangeFeed
+from contextive.ingest.inotify import InotifyWatcher
 from contextive.ingest.notes_service import NotesService
 
 
@@ -30,7 +30,7 @@ def listed(service: NotesService) -> list[str]:
 @pytest.fixture(params=["told by the kernel", "looked at each time"])
 def service(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NotesService:
     if request.param == "looked at each time":
-        monkeypatch.setattr(notes_service, "_FEED_SECONDS", 0.0)
+        monkeypatch.setattr(notes_service, "_FULL_SCAN_SECONDS", 0.0)
     return NotesService(tmp_path)
 
 
@@ -40,8 +40,8 @@ def test_a_project_without_notes_has_none(service: NotesService) -> None:
         service.page("x")
 
 
-##= docs/spec/notes.md#which-files-are-notes
-##% A note that was saved before a call MUST be seen in the answer to that call.
+##= docs/spec/notes.md#note-files
+##% An answer MUST reflect every note saved before the call.
 def test_what_was_saved_before_a_question_is_in_its_answer(service: NotesService) -> None:
     root = service.root
     assert listed(service) == []
@@ -68,7 +68,7 @@ def test_what_was_saved_before_a_question_is_in_its_answer(service: NotesService
 
 
 def test_the_kernel_is_believed_on_a_local_file_system(tmp_path: Path) -> None:
-    feed = ChangeFeed()
+    feed = InotifyWatcher()
     if not feed.watch([str(tmp_path)]):
         pytest.skip("this file system is not watched")
     assert feed.changes().files == frozenset()
@@ -79,14 +79,14 @@ def test_the_kernel_is_believed_on_a_local_file_system(tmp_path: Path) -> None:
     assert not feed.watch([str(tmp_path)])
     assert feed.watch([str(tmp_path), str(tmp_path / "sub")])
     (tmp_path / "sub").rmdir()
-    assert feed.changes().unclear
-    assert ChangeFeed().changes().unclear
+    assert feed.changes().is_unknown
+    assert InotifyWatcher().changes().is_unknown
 
 
 def test_a_user_without_watches_gets_back_those_that_the_feed_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    feed = ChangeFeed()
+    feed = InotifyWatcher()
     if not feed.watch([str(tmp_path)]):
         pytest.skip("this file system is not watched")
     held = len(list(Path("/proc/self/fd").iterdir()))
@@ -96,13 +96,13 @@ def test_a_user_without_watches_gets_back_those_that_the_feed_holds(
             ctypes.set_errno(errno.ENOSPC)
             return -1
 
-    monkeypatch.setattr("contextive.ingest.change_feed._library", Exhausted)
+    monkeypatch.setattr("contextive.ingest.inotify._library", Exhausted)
     (tmp_path / "more").mkdir()
     assert not feed.watch([str(tmp_path), str(tmp_path / "more")])
-    assert feed.changes().unclear
+    assert feed.changes().is_unknown
     assert len(list(Path("/proc/self/fd").iterdir())) == held - 1
     assert not feed.watch([str(tmp_path)])
-    assert feed.changes().unclear
+    assert feed.changes().is_unknown
 
 
 def test_nothing_changed_means_the_same_view(service: NotesService) -> None:
@@ -114,8 +114,8 @@ def test_nothing_changed_means_the_same_view(service: NotesService) -> None:
 
 
 ##= docs/spec/notes.md#list-pages
-##% The time of creation MUST be what the note says, or else that of the first commit with its file, or else that of the
-##% file.
+##% The creation time MUST be the one given in the note, or else that of the first commit with its file, or else that
+##% of the file.
 def test_created_order_is_what_a_note_says_then_its_first_commit_then_its_file(tmp_path: Path) -> None:
     write(tmp_path, "notes/committed.md", "x")
     git = ["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=e@x", "-c", "commit.gpgsign=false"]
@@ -136,8 +136,8 @@ def test_created_order_is_what_a_note_says_then_its_first_commit_then_its_file(t
     assert listed(service) == ["future", "committed", "file", "old"]
 
 
-##= docs/spec/notes.md#which-files-are-notes
-##% A hidden file, a link and a file outside of the project MUST NOT count as a note.
+##= docs/spec/notes.md#note-files
+##% A hidden file, a link or a file outside the project MUST NOT count as a note.
 def test_links_pipes_and_hidden_files_are_no_notes(tmp_path: Path) -> None:
     secret = write(tmp_path, "secret.txt", "secret")
     outside = write(tmp_path.parent, f"{tmp_path.name}-outside.md", "outside")
@@ -152,8 +152,8 @@ def test_links_pipes_and_hidden_files_are_no_notes(tmp_path: Path) -> None:
     assert listed(NotesService(tmp_path)) == ["ok"]
 
 
-##= docs/spec/notes.md#which-files-are-notes
-##% A file that cannot be read MUST be reported as a problem, and costs no other note.
+##= docs/spec/notes.md#note-files
+##% A file that cannot be read MUST be reported as a problem, and other notes are not affected.
 def test_a_file_that_cannot_be_read_is_a_problem_and_the_rest_is_served(service: NotesService) -> None:
     write(service.root, "notes/ok.md", "x")
     (service.root / "notes/bad.md").write_bytes(b"\xff\xfe")
@@ -166,8 +166,8 @@ def test_a_file_that_cannot_be_read_is_a_problem_and_the_rest_is_served(service:
     assert service.view().problems == ()
 
 
-##= docs/spec/notes.md#which-files-are-notes
-##% The notes of a project MUST be the files that the patterns of `notes.paths` name.
+##= docs/spec/notes.md#note-files
+##% The notes of a project MUST be the files that match the patterns in `notes.paths`.
 def test_other_patterns_find_other_files(tmp_path: Path) -> None:
     write(tmp_path, "docs/a.md", "x")
     write(tmp_path, "wiki/deep/b.markdown", "x")

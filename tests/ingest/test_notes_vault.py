@@ -31,8 +31,8 @@ def zipped(place: Path, files: Mapping[str, str | bytes]) -> Path:
 
 
 ##= docs/spec/notes.md#vaults
-##% The command `notes import` MUST take over the Markdown files of a directory or a zip file with their folders and
-##% texts.
+##% The command `notes import` MUST import the Markdown files of a directory or a zip file with their folders and
+##% content.
 @pytest.mark.parametrize("kind", ["directory", "zip"])
 def test_a_vault_keeps_its_folders_texts_and_links(tmp_path: Path, kind: str) -> None:
     files = {**VAULT, "pic.png": "x", ".obsidian/app.md": "{}"}
@@ -55,7 +55,7 @@ def test_a_vault_keeps_its_folders_texts_and_links(tmp_path: Path, kind: str) ->
 
 
 ##= docs/spec/notes.md#vaults
-##% An import MUST NOT replace a note, and names what it did not take over.
+##% An import MUST NOT replace a note, and it names the files that it did not import.
 def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
     root = tmp_path / "project"
     write(root, "notes/Home.md", "mine")
@@ -77,7 +77,8 @@ def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
 
 
 ##= docs/spec/notes.md#vaults
-##% An archive that reaches outside, holds links or grows out of proportion MUST be refused as a whole.
+##% An archive with paths that lead outside it, with links, or with a disproportionate unpacked size MUST be refused
+##% as a whole.
 @pytest.mark.parametrize("name", ["../x.md", "a/../../x.md", "/etc/x.md", "C:x.md", "..\\x.md", "a//b.md", "./x.md"])
 def test_an_archive_that_reaches_outside_is_refused_whole(tmp_path: Path, name: str) -> None:
     source = zipped(tmp_path / "v.zip", {"good.md": "x", name: "x"})

@@ -89,7 +89,7 @@ _PATHS = st.sampled_from(
 
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
-##% Every line of a file that is not blank MUST be in a chunk, front matter excepted.
+##% Every non-blank line of a file MUST be in a chunk, except for front matter.
 @settings(max_examples=300, deadline=None)
 @given(_PATHS, _TEXTS)
 def test_every_line_is_in_a_chunk_and_every_chunk_is_its_lines(path: str, text: str) -> None:
@@ -139,7 +139,7 @@ def test_a_file_of_white_space_has_no_chunk(path: str, text: str) -> None:
 
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
-##% The id of a chunk MUST be its path and its number, with two colons between them.
+##% The id of a chunk MUST be its path and its number, separated by two colons.
 def test_ids_count_from_zero_and_digests_depend_on_place_title_and_text() -> None:
     (chunk,) = chunked("d/a.md", "# Title\n\nText.\n")
     assert chunk.chunk_id == "d/a.md::0"
@@ -147,7 +147,7 @@ def test_ids_count_from_zero_and_digests_depend_on_place_title_and_text() -> Non
 
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
-##% Prose MUST be cut at its headings, code at its symbols, and everything else into windows that overlap.
+##% Prose MUST be split at headings, code at symbols, and everything else into overlapping windows.
 def test_markdown_is_cut_at_headings_with_their_trail_as_title() -> None:
     text = "Before.\n\n# Guide\n\nHello.\n\n## Install `it`\n\nDo.\n\nDeep\n----\n\nMore.\n\n# End\n\nBye.\n"
     assert titles("docs/guide.md", text) == ["Guide", "Guide", "Guide > Install it", "Guide > Deep", "Guide > End"]

@@ -11,8 +11,8 @@ names = st.text(st.characters(exclude_characters="/\0", codec="utf-8"), min_size
 paths = st.lists(names, min_size=1, max_size=5).map("/".join)
 
 
-##= docs/spec/knowledge.md#what-is-known-of-a-file
-##% A file MUST have one of the types `doc`, `code`, `test`, `proto`, `config` and `other`, by its path.
+##= docs/spec/knowledge.md#file-metadata
+##% Each file MUST have one of the types `doc`, `code`, `test`, `proto`, `config` and `other`, chosen by its path.
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
@@ -53,8 +53,8 @@ def test_a_file_directly_in_src_belongs_to_src() -> None:
     assert namespace_of("README.md") == "README.md"
 
 
-##= docs/spec/knowledge.md#what-is-known-of-a-file
-##% What the front matter of a document says about title, subsystem and tags MUST win over what its path says.
+##= docs/spec/knowledge.md#file-metadata
+##% The title, subsystem and tags in a document's front matter MUST take precedence over those derived from its path.
 def test_front_matter_wins() -> None:
     text = "---\ntitle: Release notes\nsubsystem: Deployment\ntags: [release, notes]\n---\n\n# Other title\n"
     found = classify("docs/a.md", text)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from contextive.knowledge.calls import resolve_calls
+from contextive.knowledge.exercised_symbols import resolve_exercises
 from contextive.knowledge.extraction import extract_names
 from contextive.knowledge.imports import import_keys, resolve_imports
 from contextive.knowledge.known_paths import KnownPaths
 from contextive.knowledge.languages import language_of
 from contextive.knowledge.symbol import Symbol
-from contextive.knowledge.test_links import resolve_exercises
 
 
 def imported(path: str, text: str, *known: str) -> tuple[str, ...]:
@@ -32,7 +32,7 @@ def calls(files: dict[str, str], path: str) -> set[tuple[str | None, str]]:
 
 
 ##= docs/spec/knowledge.md#nodes-and-edges
-##% A name MUST be resolved only where it means one thing.
+##% A name MUST be resolved only if it is unambiguous.
 @pytest.mark.parametrize(
     ("path", "text", "known", "expected"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextive.knowledge.graph import Edge
 from contextive.knowledge.note_layer import notes_layer
-from tests.notes.making import catalog_of
+from tests.notes.catalogs import catalog_of
 
 ONE, TWO = "12345678" + "a" * 56, "12345678" + "b" * 56
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contextive.knowledge.artifact import ArtifactType
-from contextive.knowledge.extraction import MOST_REFERENCES, extract_names
+from contextive.knowledge.extraction import MAX_REFERENCES, extract_names
 from contextive.knowledge.languages import language_of
 
 
@@ -69,7 +69,7 @@ def test_a_call_knows_the_symbol_that_it_stands_in_and_is_told_once() -> None:
 
 def test_references_are_bounded() -> None:
     text = "".join(f"f{number}()\n" for number in range(5_000))
-    assert len(extract_names("a.py", text, "python", "code").references) == MOST_REFERENCES
+    assert len(extract_names("a.py", text, "python", "code").references) == MAX_REFERENCES
 
 
 def test_a_test_mentions_names_in_code_and_not_in_strings_or_comments() -> None:

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import json
 
-from contextive.knowledge.artifact import Artifact, ArtifactType, GitFacts, Totals
+from contextive.knowledge.artifact import Artifact, ArtifactType, LastCommit, Totals
 from contextive.knowledge.coverage import CoveredArtifact, RemovedArtifact, ReportRun, build_coverage
 from contextive.knowledge.graph import Edge
-from contextive.knowledge.lifecycle import MOST_SYMBOLS, ProjectState, build_lifecycle
+from contextive.knowledge.lifecycle import MAX_REPORTED_SYMBOLS, ProjectState, build_lifecycle
 from contextive.knowledge.subsystems import parse_catalog
 from contextive.knowledge.symbol import Symbol
 
@@ -15,7 +15,7 @@ GONE = RemovedArtifact("old.md", "doc", None, "dd")
 
 
 def artifact(path: str, kind: ArtifactType, subsystem: str | None = None, age: float | None = None) -> Artifact:
-    git = None if age is None else GitFacts("c", 1000 * DAY - age * DAY)
+    git = None if age is None else LastCommit("c", 1000 * DAY - age * DAY)
     return Artifact(path, kind, "d" * 64, 1, path, "n", subsystem, git=git)
 
 
@@ -63,9 +63,10 @@ def test_the_coverage_report_has_all_its_fields() -> None:
 
 
 ##= docs/spec/gateway.md#km-lifecycle-report
-##% A document MUST be stale when its last commit is older than `knowledge.staleDays`.
+##% A document MUST be reported as stale when its last commit is older than `knowledge.staleDays`.
 ##= docs/spec/gateway.md#km-lifecycle-report
-##% A subsystem MUST NOT count as one without tests where a test exercises its code, whatever subsystem the test has.
+##% A subsystem MUST NOT be reported as untested if a test exercises its code, regardless of the subsystem of that
+##% test.
 def test_the_lifecycle_report_has_all_its_fields() -> None:
     state = ProjectState(
         artifacts=[
@@ -127,10 +128,10 @@ def test_the_lifecycle_report_has_all_its_fields() -> None:
 
 
 def test_long_lists_of_symbols_end_and_are_still_counted() -> None:
-    symbols = [symbol("a.py", f"f{number}") for number in range(MOST_SYMBOLS + 5)]
+    symbols = [symbol("a.py", f"f{number}") for number in range(MAX_REPORTED_SYMBOLS + 5)]
     report = build_lifecycle(RUN, 0.0, 30, ProjectState([artifact("a.py", "code")], symbols=symbols))
-    assert len(report["symbol_test_gaps"]) == MOST_SYMBOLS
-    assert report["summary"]["symbol_test_gaps"] == MOST_SYMBOLS + 5
+    assert len(report["symbol_test_gaps"]) == MAX_REPORTED_SYMBOLS
+    assert report["summary"]["symbol_test_gaps"] == MAX_REPORTED_SYMBOLS + 5
 
 
 def test_an_empty_project_has_reports() -> None:

@@ -56,8 +56,8 @@ def test_a_catalog_is_read_with_all_its_words() -> None:
     assert (leyline.criticality, leyline.owner, leyline.depends_on) == (0.5, "eve", ("Kasmina",))
 
 
-##= docs/spec/knowledge.md#what-is-known-of-a-file
-##% A catalog that cannot be read MUST be a warning and stop nothing.
+##= docs/spec/knowledge.md#file-metadata
+##% A catalog that cannot be read MUST cause a warning, not a failure.
 @pytest.mark.parametrize(
     ("text", "warnings"),
     [
@@ -108,8 +108,9 @@ def test_a_file_gets_the_subsystem_of_its_place(path: str, expected: str | None)
     assert assign_subsystem(path, CATALOG, ("src/pkg",)) == expected
 
 
-##= docs/spec/knowledge.md#what-is-known-of-a-file
-##% The subsystem of a file MUST be the one that it names, or else one of the catalog, or else one that its path tells.
+##= docs/spec/knowledge.md#file-metadata
+##% The subsystem of a file MUST be the one that the file names, or else one from the catalog, or else one inferred
+##% from its path.
 def test_what_a_file_says_of_itself_wins() -> None:
     assert assign_subsystem("src/pkg/ingest/README.md", CATALOG, ("src/pkg",), "leyline") == "Leyline"
     assert assign_subsystem("docs/a.md", NO_CATALOG, (), "deployment") == "deployment"

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from contextive.knowledge.extraction import extract_names
-from contextive.knowledge.languages import LANGUAGES, language_of, toolset
+from contextive.knowledge.languages import LANGUAGES, language_of, language_parser
 
 
 def declared(path: str, text: str) -> list[tuple[str, str, int, int]]:
@@ -20,7 +20,7 @@ def kinds(path: str, text: str) -> dict[str, str]:
 
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
-##% Symbols MUST be read in Python, TypeScript, TSX, JavaScript, Go, Rust, Java, C and C++.
+##% Symbols MUST be extracted from Python, TypeScript, TSX, JavaScript, Go, Rust, Java, C and C++ code.
 @pytest.mark.parametrize(
     ("path", "language"),
     [
@@ -240,7 +240,7 @@ def test_every_thread_has_a_parser_of_its_own() -> None:
     found: list[int] = []
 
     def read() -> None:
-        parsers.append(toolset("python").parser)
+        parsers.append(language_parser("python").parser)
         found.append(len(extract_names("a.py", "def f(): pass\n" * 50, "python", "code").symbols))
 
     threads = [threading.Thread(target=read) for _ in range(4)]
@@ -253,7 +253,7 @@ def test_every_thread_has_a_parser_of_its_own() -> None:
 
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
-##% A file whose grammar hangs or fails MUST be indexed by its lines.
+##% When a grammar hangs or fails on a file, the file MUST be indexed by lines.
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize(
     "text",

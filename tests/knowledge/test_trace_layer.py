@@ -7,7 +7,7 @@ from contextive.knowledge.symbol import Symbol
 from contextive.knowledge.trace_layer import requirement_chunks, symbol_at, trace_layer
 from contextive.trace.catalog import TraceCatalog
 from contextive.trace.requirement import identify
-from tests.trace.tracing import trace
+from tests.trace.in_memory_trace import trace
 
 SPEC = "# Coffee\n\n## Brewing\n\nThe pot MUST brew.\nThe pot SHOULD keep warm.\n\n## Serving\n\nThe pot MUST brew.\n"
 REQUIREMENTS = "".join(
@@ -78,7 +78,7 @@ def test_requirements_are_nodes_below_their_section_specification_and_document(c
 
 
 ##= docs/spec/knowledge.md#nodes-and-edges
-##% The graph MUST say which code cites and which tests test a requirement.
+##% The graph MUST show which code cites and which tests test a requirement.
 def test_files_and_symbols_cite_and_test_requirements(catalog: TraceCatalog) -> None:
     layer = trace_layer(catalog, ARTIFACTS, SYMBOLS)
     assert {edge for edge in layer.edges if edge.type in ("CITES", "TESTS")} == {
@@ -103,7 +103,7 @@ def test_every_edge_leads_between_nodes_of_the_layer_or_given_ones(catalog: Trac
 
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
-##% Each requirement of a specification MUST be a chunk of its own.
+##% Each requirement of a specification MUST be a separate chunk.
 def test_each_requirement_is_one_chunk_of_its_document(catalog: TraceCatalog) -> None:
     chunks = requirement_chunks(catalog, first_sequence=7)["docs/coffee.md"]
     assert [(chunk.text, chunk.line_start, chunk.line_end, chunk.sequence) for chunk in chunks] == [

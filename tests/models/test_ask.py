@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contextive.errors import InternalError, Unavailable
+from contextive.models.answer_citations import keep_known_citations
 from contextive.models.ask import NOTHING_FOUND, AskService
 from contextive.models.catalog import ModelCatalog
-from contextive.models.citing import keep_known_citations
+from contextive.models.provider_setup import ProviderSettings, connect_providers
 from contextive.models.request import ModelInfo
-from contextive.models.router import ModelRouter, Routing
-from contextive.models.setup import ProviderSettings, connect_providers
+from contextive.models.router import ModelRouter, TaskRoute
 from contextive.models.sources import WITHHELD, Source, pack_sources, write_context
 
 from .service import KEY, Service, completion, refusal
@@ -28,7 +28,7 @@ TOKEN = "ghp_" + "a" * 36
 
 
 @dataclass
-class Shelf:
+class FakeRetriever:
     """A retriever that gives what it was given."""
 
     sources: Sequence[Source]
@@ -43,15 +43,15 @@ def router_to(service: Service, model: ModelInfo | None = None, backup: str | No
     entry = ProviderSettings(base_url=f"{service.url}/v1", api_key=KEY, timeout_seconds=5)
     info = model or ModelInfo("small", "here")
     catalog = ModelCatalog([info])
-    return ModelRouter(connect_providers({"here": entry}).providers, catalog, {"ask": Routing(info.name, backup)})
+    return ModelRouter(connect_providers({"here": entry}).providers, catalog, {"ask": TaskRoute(info.name, backup)})
 
 
 def asking(service: Service, *sources: Source, model: ModelInfo | None = None) -> AskService:
-    return AskService(router_to(service, model), Shelf(sources))
+    return AskService(router_to(service, model), FakeRetriever(sources))
 
 
-##= docs/spec/notes.md#answers-from-the-notes
-##% Each source MUST have its number, title, path and lines, and the slug where it is a note.
+##= docs/spec/notes.md#ask
+##% Each source MUST have its number, title, path and lines, and also the slug if it is a note.
 def test_an_answer_cites_its_sources_by_number_and_says_where_they_stand(service: Service) -> None:
     service.text = "The moon pulls the sea [1]."
     answer = asyncio.run(asking(service, TIDES, SALT).answer("Why tides?"))
@@ -66,8 +66,8 @@ def test_an_answer_cites_its_sources_by_number_and_says_where_they_stand(service
     assert prompt.endswith("Question: Why tides?")
 
 
-##= docs/spec/notes.md#answers-from-the-notes
-##% An answer MUST NOT cite what it was not given.
+##= docs/spec/notes.md#ask
+##% An answer MUST NOT cite sources that the model was not given.
 def test_a_citation_of_what_was_not_retrieved_is_removed(service: Service) -> None:
     service.text = "True [2]. Invented [7]. Both [1, 9]. See [[ghost|a ghost]] and [[salt]]."
     answer = asyncio.run(asking(service, TIDES, SALT).answer("q"))
@@ -82,9 +82,9 @@ def test_an_answer_without_citations_lists_all_that_it_was_given(service: Servic
     assert answer.warnings == ("The answer cites no source; all that it was given are listed.",)
 
 
-##= docs/spec/notes.md#answers-from-the-notes
-##% Where nothing relevant is found, the answer MUST be `No relevant information found in the knowledge base.`, and no
-##% model is asked.
+##= docs/spec/notes.md#ask
+##% If nothing relevant is found, the answer MUST be `No relevant information found in the knowledge base.`, and no
+##% model is called.
 def test_nothing_relevant_is_said_without_asking_a_model(service: Service) -> None:
     answer = asyncio.run(asking(service).answer("q"))
     assert answer.as_dict() == {"answer": "No relevant information found in the knowledge base.", "sources": []}
@@ -92,7 +92,7 @@ def test_nothing_relevant_is_said_without_asking_a_model(service: Service) -> No
 
 
 def test_without_a_provider_the_search_is_not_even_asked() -> None:
-    shelf = Shelf([TIDES])
+    shelf = FakeRetriever([TIDES])
     with pytest.raises(Unavailable) as caught:
         asyncio.run(AskService(ModelRouter(), shelf).answer("q"))
     assert caught.value.message == "AI search is not available"
@@ -100,8 +100,8 @@ def test_without_a_provider_the_search_is_not_even_asked() -> None:
     assert shelf.questions == []
 
 
-##= docs/spec/notes.md#answers-from-the-notes
-##% A model that fails MUST be an internal error without any of its words.
+##= docs/spec/notes.md#ask
+##% A model failure MUST be reported as an internal error without any text from the model.
 def test_a_failing_provider_is_a_general_error_with_details_in_the_log(
     service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -109,13 +109,13 @@ def test_a_failing_provider_is_a_general_error_with_details_in_the_log(
     with caplog.at_level(logging.WARNING), pytest.raises(InternalError) as caught:
         asyncio.run(asking(service, TIDES).answer("q"))
     assert caught.value.message == "Internal server error"
-    assert "401" not in caught.value.sentence()
+    assert "401" not in caught.value.full_message()
     assert "status 401" in caplog.text
     assert KEY not in caplog.text
 
 
-##= docs/spec/notes.md#what-leaves-the-machine
-##% A line that holds a secret of a known shape MUST NOT be given to a model.
+##= docs/spec/notes.md#data-sent-to-models
+##% A line that contains a secret in a known format MUST NOT be sent to a model.
 def test_lines_that_hold_a_secret_do_not_leave(service: Service) -> None:
     leaky = Source("leaky", "Deploy", "notes/deploy.md", 1, 3, f"Use the token\n{TOKEN}\nwith care.")
     asyncio.run(asking(service, leaky, TIDES).answer(f"what does {TOKEN} do?\nand why"))
@@ -152,7 +152,7 @@ def test_a_window_too_small_for_any_source_is_no_model(service: Service) -> None
 
 def test_a_backup_that_answers_leaves_its_warning_in_the_result(service: Service) -> None:
     service.script = [refusal(404), completion("Yes [1].")]
-    ask = AskService(router_to(service, backup="spare"), Shelf([TIDES]))
+    ask = AskService(router_to(service, backup="spare"), FakeRetriever([TIDES]))
     assert asyncio.run(ask.answer("q")).as_dict()["warnings"] == [
         "The model here/small failed (upstream_error); here/spare answered in its place."
     ]
@@ -172,7 +172,7 @@ def test_the_clients_own_model_can_write_the_answer() -> None:
             prompts.append(prompt)
             return "By the client [1], not [5].", "client-model"
 
-    answer = asyncio.run(AskService(ModelRouter(), Shelf([TIDES])).answer("q", sampler=Client()))
+    answer = asyncio.run(AskService(ModelRouter(), FakeRetriever([TIDES])).answer("q", sampler=Client()))
     assert answer.answer == "By the client [1], not."
     assert answer.model == "client-model"
     assert "### [1] Tides" in prompts[0]

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextive.models.discovery import CACHE_SECONDS, Discovery
+from contextive.models.discovery import CACHE_SECONDS, ModelDiscovery
 from contextive.models.llms_txt import MAX_CHARACTERS, MAX_MODELS, parse_llms_txt
+from contextive.models.provider_setup import ProviderSettings, connect_providers
 from contextive.models.request import ModelInfo
-from contextive.models.setup import ProviderSettings, connect_providers
-from contextive.workspace.fetching import FetchPolicy
+from contextive.workspace.http_fetch import FetchPolicy
 from tests.workspace.web import response, serving
 
 from .service import Service
@@ -47,8 +47,8 @@ Some prose with a model: nothing.
 """
 
 
-##= docs/spec/models-and-recipes.md#lists-of-models
-##% Of an `llms.txt` only the list below the heading `Models` MUST be read.
+##= docs/spec/models-and-recipes.md#model-lists
+##% In an `llms.txt`, only the list below the heading `Models` MUST be read.
 def test_the_list_below_models_is_read_and_nothing_else() -> None:
     found = parse_llms_txt(TEXT, "here")
     assert found.models == (
@@ -59,8 +59,8 @@ def test_the_list_below_models_is_read_and_nothing_else() -> None:
     assert found.warnings == ("line 16 names no model",)
 
 
-##= docs/spec/models-and-recipes.md#lists-of-models
-##% An `llms.txt` that cannot be used MUST be a warning.
+##= docs/spec/models-and-recipes.md#model-lists
+##% An `llms.txt` that cannot be used MUST only cause a warning.
 @pytest.mark.parametrize(
     ("text", "warning"),
     [
@@ -97,7 +97,7 @@ def test_what_is_written_down_is_read_back(name: str, context: int, price: float
     assert parse_llms_txt(text, "p").models == (ModelInfo(name, "p", None, context, price, price),)
 
 
-def find(discovery: Discovery, service: Service) -> list[str]:
+def find(discovery: ModelDiscovery, service: Service) -> list[str]:
     entry = ProviderSettings(base_url=f"{service.url}/v1")
     providers = connect_providers({"here": entry}).providers
     return [model.label for model in asyncio.run(discovery.find(list(providers.values())))]
@@ -106,12 +106,12 @@ def find(discovery: Discovery, service: Service) -> list[str]:
 def test_a_file_of_the_project_and_the_providers_own_list_are_found(tmp_path: Path, service: Service) -> None:
     (tmp_path / "llms.txt").write_text("## Models\n- hinted\n", encoding="utf-8")
     service.models = [{"id": "listed"}]
-    found = find(Discovery(tmp_path, tmp_path / "cache", {"here": "llms.txt", "gone": "llms.txt"}), service)
+    found = find(ModelDiscovery(tmp_path, tmp_path / "cache", {"here": "llms.txt", "gone": "llms.txt"}), service)
     assert found == ["here/hinted", "here/listed"]
 
 
-##= docs/spec/models-and-recipes.md#lists-of-models
-##% An `llms.txt` MUST be a file of the project or an https URL of a public address.
+##= docs/spec/models-and-recipes.md#model-lists
+##% An `llms.txt` MUST be a file in the project or an https URL with a public address.
 def test_a_file_outside_the_project_is_not_read(
     tmp_path: Path, service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -121,7 +121,7 @@ def test_a_file_outside_the_project_is_not_read(
     (project / "link.txt").symlink_to(tmp_path / "llms.txt")
     for path in ("../llms.txt", "link.txt", str(tmp_path / "llms.txt")):
         with caplog.at_level(logging.WARNING):
-            assert find(Discovery(project, project / "cache", {"here": path}), service) == []
+            assert find(ModelDiscovery(project, project / "cache", {"here": path}), service) == []
         assert "cannot be read" in caplog.text
         assert str(tmp_path) not in caplog.text
 
@@ -132,7 +132,7 @@ def test_a_url_is_fetched_once_a_day_and_an_old_copy_serves_when_it_is_gone(tmp_
     with serving({"/llms.txt": response(b"## Models\n- remote\n")}) as site:
         import time
 
-        discovery = Discovery(
+        discovery = ModelDiscovery(
             tmp_path, tmp_path / "cache", {"here": site.url("/llms.txt")}, policy, lambda: time.time() + later
         )
         assert find(discovery, service) == ["here/remote"]
@@ -148,6 +148,6 @@ def test_addresses_of_the_own_machine_are_not_called(
     tmp_path: Path, service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     with serving({"/llms.txt": response(b"## Models\n- remote\n")}) as site:
-        assert find(Discovery(tmp_path, tmp_path / "cache", {"here": site.url("/llms.txt")}), service) == []
+        assert find(ModelDiscovery(tmp_path, tmp_path / "cache", {"here": site.url("/llms.txt")}), service) == []
         assert site.requests == []
     assert "could not be fetched" in caplog.text

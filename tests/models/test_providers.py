@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from contextive.errors import ContextiveError, TimedOut, UpstreamError
-from contextive.models.anthropic_wire import AnthropicWire
-from contextive.models.openai_wire import OpenAiWire
+from contextive.models.anthropic_provider import AnthropicProvider
+from contextive.models.openai_provider import OpenAiProvider
 from contextive.models.provider import Provider
+from contextive.models.provider_setup import ProviderSettings, connect_providers
 from contextive.models.request import ModelInfo, ModelRequest
-from contextive.models.setup import ProviderSettings, connect_providers
 
 from .service import KEY, Reply, Service, completion, message, model_service, refusal
 
@@ -38,7 +38,7 @@ def noting(pauses: list[float]) -> Callable[[float], Awaitable[None]]:
 
 
 def without_pauses(provider: Provider, pauses: list[float] | None = None) -> Provider:
-    assert isinstance(provider, OpenAiWire | AnthropicWire)
+    assert isinstance(provider, OpenAiProvider | AnthropicProvider)
     return replace(provider, endpoint=replace(provider.endpoint, sleep=noting(pauses if pauses is not None else [])))
 
 
@@ -122,8 +122,8 @@ def test_a_refusal_for_another_reason_is_not_tried_again(service: Service) -> No
     assert len(service.seen) == 1
 
 
-##= docs/spec/models-and-recipes.md#requests-to-providers
-##% A fault that may pass SHOULD be tried again, four attempts at most.
+##= docs/spec/models-and-recipes.md#provider-requests
+##% A request SHOULD be retried after a temporary error, with at most four attempts.
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 529])
 def test_a_fault_that_may_pass_is_tried_again(service: Service, status: int) -> None:
     service.script = [refusal(status), refusal(status)]
@@ -171,8 +171,8 @@ def test_a_fault_of_ours_is_not_tried_again(service: Service, status: int) -> No
     assert len(service.seen) == 1
 
 
-##= docs/spec/models-and-recipes.md#requests-to-providers
-##% A request MUST end within `timeoutSeconds`, with all its attempts.
+##= docs/spec/models-and-recipes.md#provider-requests
+##% A request, including all its attempts, MUST end within `timeoutSeconds`.
 def test_a_provider_that_does_not_answer_costs_its_time_limit_only(service: Service) -> None:
     service.script = [Reply(after_seconds=10)]
     with pytest.raises(TimedOut, match=r"within 0\.3 seconds"):
@@ -191,8 +191,8 @@ def test_a_provider_that_is_not_there_is_named_by_its_entry() -> None:
         asyncio.run(provider.invoke("m", REQUEST))
 
 
-##= docs/spec/models-and-recipes.md#requests-to-providers
-##% A key MUST be sent to the address of its provider only, and a redirect is not followed.
+##= docs/spec/models-and-recipes.md#provider-requests
+##% A key MUST be sent only to the address of its provider, and redirects are not followed.
 def test_a_redirect_is_not_followed(service: Service) -> None:
     with model_service() as other:
         service.script = [Reply({}, 302, {"Location": f"{other.url}/v1/chat/completions"})]
@@ -225,13 +225,13 @@ def test_an_answer_that_is_too_large_is_refused(service: Service) -> None:
         asyncio.run(connected(service).invoke("m", REQUEST))
 
 
-##= docs/spec/models-and-recipes.md#requests-to-providers
-##% A key MUST NOT stand in an error or in a log.
+##= docs/spec/models-and-recipes.md#provider-requests
+##% A key MUST NOT appear in an error or in a log.
 def test_neither_errors_nor_logs_hold_the_key(service: Service, caplog: pytest.LogCaptureFixture) -> None:
     service.script = [refusal(401, f"Incorrect API key provided: {KEY}. And your prompt was long\x1b[31m")]
     with caplog.at_level(logging.DEBUG), pytest.raises(ContextiveError) as caught:
         asyncio.run(connected(service).invoke("m", REQUEST))
-    assert KEY not in caught.value.sentence()
+    assert KEY not in caught.value.full_message()
     assert "Incorrect API key provided: [hidden]" in caplog.text
     assert KEY not in caplog.text
     assert "\x1b" not in caplog.text
@@ -263,16 +263,16 @@ def test_models_are_listed_with_what_the_service_tells(service: Service) -> None
 @pytest.mark.parametrize(
     ("name", "entry", "wire", "url"),
     [
-        ("openai", ProviderSettings(api_key="k"), OpenAiWire, "https://api.openai.com/v1"),
-        ("anthropic", ProviderSettings(api_key="k"), AnthropicWire, "https://api.anthropic.com"),
-        ("LM-Studio", ProviderSettings(), OpenAiWire, "http://127.0.0.1:1234/v1"),
-        ("ollama", ProviderSettings(), OpenAiWire, "http://127.0.0.1:11434/v1"),
-        ("work", ProviderSettings(kind="anthropic", api_key="k"), AnthropicWire, "https://api.anthropic.com"),
-        ("work", ProviderSettings(base_url="http://10.0.0.1/v1"), OpenAiWire, "http://10.0.0.1/v1"),
+        ("openai", ProviderSettings(api_key="k"), OpenAiProvider, "https://api.openai.com/v1"),
+        ("anthropic", ProviderSettings(api_key="k"), AnthropicProvider, "https://api.anthropic.com"),
+        ("LM-Studio", ProviderSettings(), OpenAiProvider, "http://127.0.0.1:1234/v1"),
+        ("ollama", ProviderSettings(), OpenAiProvider, "http://127.0.0.1:11434/v1"),
+        ("work", ProviderSettings(kind="anthropic", api_key="k"), AnthropicProvider, "https://api.anthropic.com"),
+        ("work", ProviderSettings(base_url="http://10.0.0.1/v1"), OpenAiProvider, "http://10.0.0.1/v1"),
         (
             "gemini",
             ProviderSettings(api_key="k"),
-            OpenAiWire,
+            OpenAiProvider,
             "https://generativelanguage.googleapis.com/v1beta/openai",
         ),
     ],
@@ -281,15 +281,15 @@ def test_a_name_says_the_wire_and_the_address_where_the_entry_does_not(
     name: str, entry: ProviderSettings, wire: type, url: str
 ) -> None:
     provider = connect_providers({name: entry}).providers[name]
-    assert isinstance(provider, OpenAiWire | AnthropicWire)
+    assert isinstance(provider, OpenAiProvider | AnthropicProvider)
     assert type(provider) is wire
     assert provider.endpoint.base_url == url
 
 
 ##= docs/spec/models-and-recipes.md#model-router
-##% A server MUST register the model providers that its configuration switches on.
+##% A server MUST register the model providers that its configuration enables.
 ##= docs/spec/models-and-recipes.md#model-router
-##% A provider that cannot be used MUST be left out with its reason, and the others serve.
+##% A provider that cannot be used MUST be skipped with a reason, and the others stay available.
 def test_providers_that_cannot_be_used_are_left_out_with_a_reason() -> None:
     found = connect_providers(
         {

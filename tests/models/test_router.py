@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from contextive.errors import NoModel, UpstreamError
 from contextive.models.catalog import ModelCatalog, fits
 from contextive.models.provider import Provider
+from contextive.models.provider_setup import ProviderSettings, connect_providers
 from contextive.models.request import ModelInfo, ModelRequest, ModelResponse, ModelUse, ResolvedModel, Usage
-from contextive.models.router import ModelRouter, Routing
-from contextive.models.setup import ProviderSettings, connect_providers
+from contextive.models.router import ModelRouter, TaskRoute
 
 from .service import Service, completion, refusal
 
@@ -56,11 +56,11 @@ def words(tokens: int) -> str:
     return "x" * (3 * tokens)
 
 
-##= docs/spec/models-and-recipes.md#choice-of-a-model
-##% A model that is named MUST win over a task, and a task over everything else.
+##= docs/spec/models-and-recipes.md#model-selection
+##% A model named in the request MUST take precedence over a task, and a task over everything else.
 def test_an_explicit_name_wins_over_everything() -> None:
     request = ModelRequest("q", model="large", task="ask", family="claude")
-    assert picked(request, routing={"ask": Routing("small")}) == LARGE
+    assert picked(request, routing={"ask": TaskRoute("small")}) == LARGE
 
 
 def test_a_name_may_say_its_provider() -> None:
@@ -81,7 +81,7 @@ def test_a_name_nobody_knows_is_left_to_the_only_provider() -> None:
 ##= docs/spec/models-and-recipes.md#model-router
 ##% The router MUST support static mappings from a task to a model in the configuration.
 def test_a_task_is_served_by_its_route_and_others_by_the_default_route() -> None:
-    routing = {"ask": Routing("claude-x"), "default": Routing("large")}
+    routing = {"ask": TaskRoute("claude-x"), "default": TaskRoute("large")}
     assert picked(ModelRequest("q", task="ask"), routing=routing) == CLAUDE
     assert picked(ModelRequest("q", task="summary"), routing=routing) == LARGE
     assert picked(ModelRequest("q"), routing=routing) == LARGE
@@ -93,8 +93,8 @@ def test_without_a_wish_the_first_model_of_the_configuration_serves() -> None:
     assert picked(ModelRequest("q")) == SMALL
 
 
-##= docs/spec/models-and-recipes.md#choice-of-a-model
-##% A model whose window is known to be too small MUST NOT be picked.
+##= docs/spec/models-and-recipes.md#model-selection
+##% A model whose context window is known to be too small MUST NOT be picked.
 def test_a_request_that_is_too_long_for_one_model_goes_to_the_next_that_holds_it() -> None:
     assert picked(ModelRequest(words(50_000))) == LARGE
 
@@ -110,8 +110,8 @@ def test_a_family_is_preferred_and_the_cheaper_member_of_it() -> None:
     assert picked(ModelRequest("q", family="llama")) == SMALL
 
 
-##= docs/spec/models-and-recipes.md#choice-of-a-model
-##% With a price limit, a model that is dearer or has no known price MUST NOT be picked.
+##= docs/spec/models-and-recipes.md#model-selection
+##% With a price limit, a model with a higher or unknown price MUST NOT be picked.
 def test_a_price_limit_leaves_out_what_is_dearer_or_has_no_price() -> None:
     assert picked(ModelRequest("q", max_cost=0.001)) == SMALL
     with pytest.raises(NoModel):
@@ -119,7 +119,8 @@ def test_a_price_limit_leaves_out_what_is_dearer_or_has_no_price() -> None:
 
 
 ##= docs/spec/models-and-recipes.md#model-router
-##% The router MUST take its providers, catalog, routes and finder from outside, so that it can be tested alone.
+##% The router MUST receive its providers, catalog, routes and finder as arguments, so that it can be tested in
+##% isolation.
 @given(
     st.lists(
         st.builds(
@@ -152,31 +153,31 @@ def test_what_is_picked_always_fits(
 
 
 def test_a_missing_model_is_replaced_by_its_backup_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    resolved = router(routing={"ask": Routing("gone", "small")}).pick(ModelRequest("q", task="ask"))
+    resolved = router(routing={"ask": TaskRoute("gone", "small")}).pick(ModelRequest("q", task="ask"))
     assert resolved.info == SMALL
     assert resolved.warnings == ("The model gone is not known; one/small was used in its place.",)
     assert resolved.warnings[0] in caplog.text
 
 
 def test_a_model_that_is_too_small_is_replaced_by_its_backup() -> None:
-    resolved = router(routing={"ask": Routing("small", "large")}).pick(ModelRequest(words(20_000), task="ask"))
+    resolved = router(routing={"ask": TaskRoute("small", "large")}).pick(ModelRequest(words(20_000), task="ask"))
     assert resolved.info == LARGE
     assert "too small" in resolved.warnings[0]
 
 
 def test_a_backup_that_is_too_small_itself_is_none() -> None:
     with pytest.raises(NoModel, match="too small"):
-        router(routing={"ask": Routing("small", "small")}).pick(ModelRequest(words(20_000), task="ask"))
+        router(routing={"ask": TaskRoute("small", "small")}).pick(ModelRequest(words(20_000), task="ask"))
 
 
 def test_an_explicit_name_has_the_backup_of_a_route_to_it() -> None:
-    routing = {"ask": Routing("large", "small"), "default": Routing("small", "claude-x")}
+    routing = {"ask": TaskRoute("large", "small"), "default": TaskRoute("small", "claude-x")}
     assert router(routing=routing).pick(ModelRequest("q", model="large")) == ResolvedModel(LARGE, SMALL)
     assert router(routing=routing).pick(ModelRequest("q", model="gone")).info == CLAUDE
 
 
-##= docs/spec/models-and-recipes.md#choice-of-a-model
-##% Where no model fits, the error MUST be `no_model` and say what to configure.
+##= docs/spec/models-and-recipes.md#model-selection
+##% When no model fits, the error MUST be `no_model` and say what to configure.
 def test_nothing_configured_is_an_error_that_says_what_to_do() -> None:
     with pytest.raises(NoModel) as caught:
         ModelRouter().pick(ModelRequest("q"))
@@ -189,7 +190,7 @@ def test_nothing_configured_is_an_error_that_says_what_to_do() -> None:
 
 
 ##= docs/spec/models-and-recipes.md#model-router
-##% The router MUST find models in an `llms.txt` file where one is configured and nothing that is known fits.
+##% The router MUST look for models in a configured `llms.txt` file when no known model fits.
 def test_models_are_looked_for_only_when_nothing_known_fits() -> None:
     looks = []
 
@@ -207,18 +208,18 @@ def test_models_are_looked_for_only_when_nothing_known_fits() -> None:
     assert looks == [2], "a second look within the hour asks nobody"
 
 
-def live(service: Service, routing: dict[str, Routing]) -> ModelRouter:
+def live(service: Service, routing: dict[str, TaskRoute]) -> ModelRouter:
     entry = ProviderSettings(base_url=f"{service.url}/v1", timeout_seconds=5)
     return ModelRouter(connect_providers({"here": entry}).providers, ModelCatalog(), routing)
 
 
-##= docs/spec/models-and-recipes.md#choice-of-a-model
-##% A backup MUST serve where the model is missing, too small or fails, and the answer says so.
+##= docs/spec/models-and-recipes.md#model-selection
+##% A configured backup MUST answer when the model is missing, too small or fails, and the answer says so.
 def test_a_model_that_fails_is_replaced_by_its_backup_and_the_answer_says_so(
     service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     service.script = [refusal(404, "no such model")]
-    asked = live(service, {"ask": Routing("gone", "small")})
+    asked = live(service, {"ask": TaskRoute("gone", "small")})
     uses: list[ModelUse] = []
     asked.observers.append(uses.append)
     with caplog.at_level(logging.WARNING):
@@ -236,7 +237,7 @@ def test_a_model_that_fails_is_replaced_by_its_backup_and_the_answer_says_so(
 def test_a_model_that_fails_without_a_backup_is_an_error(service: Service) -> None:
     service.script = [refusal(404)]
     with pytest.raises(UpstreamError, match="status 404"):
-        asyncio.run(live(service, {"ask": Routing("gone")}).answer(ModelRequest("q", task="ask")))
+        asyncio.run(live(service, {"ask": TaskRoute("gone")}).answer(ModelRequest("q", task="ask")))
 
 
 def test_an_empty_answer_is_a_failure(service: Service) -> None:

@@ -12,7 +12,7 @@ from typing import Literal
 import pytest
 
 from tests.node.toolchain import ROOT, NodeUnavailable, Toolchain, ready_toolchain
-from tests.running import free_port, running_server
+from tests.processes import free_port, running_server
 
 Transport = Literal["stdio", "http"]
 TRANSPORTS: tuple[Transport, ...] = ("stdio", "http")

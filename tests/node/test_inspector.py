@@ -13,7 +13,7 @@ import pytest
 
 from tests.node.conftest import TRANSPORTS, Address, product
 from tests.node.toolchain import Toolchain
-from tests.running import clean_environment
+from tests.processes import clean_environment
 
 CALL_SECONDS = 60.0
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.node.conftest import TRANSPORTS, Transport, product
 from tests.node.toolchain import Toolchain
-from tests.running import clean_environment
+from tests.processes import clean_environment
 
 VISIT_SECONDS = 60.0
 RESOURCE = "contextive:///server"
@@ -46,7 +46,7 @@ PROMPT = {"name": "write_requirement", "arguments": {"intention": "Nothing is lo
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class ClientRun:
     """What one client saw of the product."""
 
     client: str
@@ -60,7 +60,7 @@ class Visit:
     params=[(*key, transport) for key in VERSIONS for transport in TRANSPORTS],
     ids=lambda key: "-".join(key),
 )
-def visit(request: pytest.FixtureRequest, toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Visit:
+def visit(request: pytest.FixtureRequest, toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> ClientRun:
     client, profile, transport = request.param
     project = tmp_path_factory.mktemp("project")
     with product(transport, project, profile) as address:
@@ -73,7 +73,7 @@ def visit(request: pytest.FixtureRequest, toolchain: Toolchain, tmp_path_factory
             "configFile": str(project / "contextive.config.yaml"),
             "newConfig": WITHOUT_HEALTH,
         }
-        return Visit(client, transport, profile, _run(toolchain, f"{client}.mjs", wish, project))
+        return ClientRun(client, transport, profile, _run(toolchain, f"{client}.mjs", wish, project))
 
 
 def _run(toolchain: Toolchain, script: str, wish: dict[str, Any], cwd: Path) -> dict[str, Any]:
@@ -90,11 +90,11 @@ def _run(toolchain: Toolchain, script: str, wish: dict[str, Any], cwd: Path) -> 
     return report
 
 
-def test_the_newest_version_that_both_speak_is_negotiated(visit: Visit) -> None:
+def test_the_newest_version_that_both_speak_is_negotiated(visit: ClientRun) -> None:
     assert visit.report["version"] == VERSIONS[visit.client, visit.profile]
 
 
-def test_the_client_learns_who_serves_it_and_what_can_change(visit: Visit) -> None:
+def test_the_client_learns_who_serves_it_and_what_can_change(visit: ClientRun) -> None:
     server = visit.report["server"]
     assert (server["name"], server["title"]) == SERVERS[visit.profile]
     capabilities = visit.report["capabilities"]
@@ -103,11 +103,11 @@ def test_the_client_learns_who_serves_it_and_what_can_change(visit: Visit) -> No
     assert capabilities["prompts"] == {"listChanged": True}
 
 
-def test_the_instructions_name_every_tool(visit: Visit) -> None:
+def test_the_instructions_name_every_tool(visit: ClientRun) -> None:
     assert all(f"- {tool}: " in visit.report["instructions"] for tool in visit.report["tools"])
 
 
-def test_all_lists_arrive(visit: Visit) -> None:
+def test_all_lists_arrive(visit: ClientRun) -> None:
     report = visit.report
     assert [tool for tool in report["tools"] if tool in TOOLS] == TOOLS
     assert RESOURCE in report["resources"]
@@ -116,7 +116,7 @@ def test_all_lists_arrive(visit: Visit) -> None:
     assert ("write_requirement" in report["prompts"]) == (visit.profile == "spexus")
 
 
-def test_a_tool_answers_with_structured_content_that_the_client_found_to_fit_its_schema(visit: Visit) -> None:
+def test_a_tool_answers_with_structured_content_that_the_client_found_to_fit_its_schema(visit: ClientRun) -> None:
     called = visit.report["called"]
     assert called["isError"] is False
     assert called["structuredContent"]["profile"] == visit.profile
@@ -124,7 +124,7 @@ def test_a_tool_answers_with_structured_content_that_the_client_found_to_fit_its
     assert json.loads(called["content"][0]["text"]) == called["structuredContent"]
 
 
-def test_a_bad_argument_is_a_tool_error_that_names_it(visit: Visit) -> None:
+def test_a_bad_argument_is_a_tool_error_that_names_it(visit: ClientRun) -> None:
     refused = visit.report["refused"]
     assert refused["isError"] is True
     assert "structuredContent" not in refused
@@ -133,31 +133,31 @@ def test_a_bad_argument_is_a_tool_error_that_names_it(visit: Visit) -> None:
     assert "colour" in error["message"]
 
 
-def test_an_unknown_tool_is_a_protocol_error(visit: Visit) -> None:
+def test_an_unknown_tool_is_a_protocol_error(visit: ClientRun) -> None:
     assert visit.report["unknownTool"]["code"] == -32602
 
 
-def test_a_resource_is_read(visit: Visit) -> None:
+def test_a_resource_is_read(visit: ClientRun) -> None:
     [content] = visit.report["read"]["contents"]
     assert content["uri"] == RESOURCE
     assert list(json.loads(content["text"])["tools"]) == visit.report["tools"]
 
 
-def test_tool_and_resource_speak_for_the_profile_that_was_asked(visit: Visit) -> None:
+def test_tool_and_resource_speak_for_the_profile_that_was_asked(visit: ClientRun) -> None:
     [content] = visit.report["read"]["contents"]
     assert json.loads(content["text"])["name"] == SERVERS[visit.profile][0]
     assert visit.report["called"]["structuredContent"]["name"] == SERVERS[visit.profile][0]
 
 
-def test_an_unknown_resource_is_the_error_of_the_clients_era(visit: Visit) -> None:
+def test_an_unknown_resource_is_the_error_of_the_clients_era(visit: ClientRun) -> None:
     assert visit.report["unknownResource"]["code"] == (-32602 if visit.client == "client_v2" else -32002)
 
 
-def test_an_argument_is_completed(visit: Visit) -> None:
+def test_an_argument_is_completed(visit: ClientRun) -> None:
     assert visit.report["completed"] == COMPLETIONS[visit.profile][1]
 
 
-def test_a_prompt_is_filled_with_its_arguments(visit: Visit) -> None:
+def test_a_prompt_is_filled_with_its_arguments(visit: ClientRun) -> None:
     if visit.profile != "spexus":
         assert visit.report["prompted"] is None
         return
@@ -167,7 +167,7 @@ def test_a_prompt_is_filled_with_its_arguments(visit: Visit) -> None:
     assert "> Nothing is lost on a crash" in message["content"]["text"]
 
 
-def test_a_changed_configuration_is_heard_and_then_seen(visit: Visit) -> None:
+def test_a_changed_configuration_is_heard_and_then_seen(visit: ClientRun) -> None:
     heard = visit.report["heard"]
     assert {"method": "notifications/tools/list_changed"} in heard
     assert {"method": "notifications/resources/list_changed"} in heard

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from contextive.notes.catalog import NoteCatalog
 from contextive.notes.note import parse_note
-from tests.notes.making import catalog_of, slugs
+from tests.notes.catalogs import catalog_of, slugs
 
 
 ##= docs/spec/notes.md#slugs
-##% Every note MUST have a slug that no other note of the project has.
+##% Every note MUST have a slug that is unique in the project.
 ##= docs/spec/notes.md#slugs
-##% Of two notes with one slug the first by path MUST keep it, and the other one is reported.
+##% If two notes have the same slug, the first by path MUST keep it, and the other one is reported.
 def test_the_first_by_path_keeps_a_slug_and_the_other_is_reported() -> None:
     catalog = catalog_of({"notes/b/x.md": "second", "notes/a/x.md": "first"})
     found = catalog.get("x")
@@ -34,9 +34,9 @@ def test_a_note_whose_other_name_is_taken_too_is_left_out_and_reported() -> None
     assert "left out" in catalog.problems[0].message
 
 
-##= docs/spec/notes.md#links-between-notes
-##% The text `[[target]]` outside of code MUST be a link to the note that has the target as slug, title, alias, file
-##% name or path.
+##= docs/spec/notes.md#links
+##% The text `[[target]]` outside code MUST be a link to the note whose slug, title, alias, file name or path is the
+##% target.
 @pytest.mark.parametrize(
     "name", ["big-plan", "Big Plan", " BIG  PLAN ", "The Plan", "p1", "p1.md", "sub/p1", "notes/sub/p1.md", "Big-Plan!"]
 )
@@ -60,11 +60,10 @@ def test_a_title_comes_before_an_alias_and_a_slug_before_both() -> None:
     assert catalog.find("../a") is None
 
 
-##= docs/spec/notes.md#links-between-notes
-##% The outlinks of a note MUST be the targets of the links in its content, each once, in the order in which they are
-##% first seen.
-##= docs/spec/notes.md#links-between-notes
-##% A target that no note has MUST stand among the outlinks as it is written.
+##= docs/spec/notes.md#links
+##% The outlinks of a note MUST be the targets of the links in its content, each once, in order of first appearance.
+##= docs/spec/notes.md#links
+##% A target that matches no note MUST be listed among the outlinks as written.
 def test_outlinks_are_slugs_where_a_note_is_meant_and_else_as_written() -> None:
     catalog = catalog_of(
         {
@@ -84,7 +83,7 @@ def test_a_name_with_a_hash_sign_is_a_name_where_a_note_has_it() -> None:
 
 
 ##= docs/spec/notes.md#get-connections
-##% An edge MUST have `source` and `target`, and two notes have at most one.
+##% An edge MUST have `source` and `target`, and there is at most one edge between two notes.
 def test_the_local_graph_has_one_edge_a_pair_in_the_direction_of_the_older_note() -> None:
     catalog = catalog_of({"a.md": "[[b]] [[gone]]", "b.md": "[[a]] [[c]]", "c.md": "[[a]] [[c]]", "d.md": "[[c]]"})
     graph = catalog.local_graph(catalog.notes[0])
@@ -100,12 +99,12 @@ def test_a_graph_that_is_too_large_says_how_much_is_left_out() -> None:
     assert (len(graph.nodes), len(graph.edges), graph.omitted) == (5, 4, 16)
 
 
-##= docs/spec/notes.md#links-between-notes
+##= docs/spec/notes.md#links
 ##% The backlinks of a note MUST be the slugs of the other notes that link to it.
 ##= docs/spec/notes.md#get-connections
-##% The local graph MUST hold the page, the notes that are directly connected with it, and every edge among these.
+##% The local graph MUST contain the page, the notes directly connected to it, and every edge among them.
 ##= docs/spec/notes.md#get-connections
-##% A node MUST have `id`, `title` and `connections`, which counts its edges in the whole graph.
+##% A node MUST have `id`, `title` and `connections`, the number of its edges in the whole graph.
 @given(st.lists(st.lists(st.integers(0, 7), max_size=6), min_size=1, max_size=8))
 def test_the_graph_holds_what_the_links_say(links: list[list[int]]) -> None:
     catalog = catalog_of({f"n{i}.md": " ".join(f"[[n{t}]]" for t in ts) for i, ts in enumerate(links)})
@@ -125,7 +124,7 @@ def test_the_graph_holds_what_the_links_say(links: list[list[int]]) -> None:
 
 
 ##= docs/spec/notes.md#list-pages
-##% Pages MUST be listed by the time of their creation, the newest first.
+##% Pages MUST be listed by creation time, newest first.
 def test_newest_comes_first_and_paths_decide_ties() -> None:
     texts = {
         path: f"---\ncreated_at: {day}\n---\n"

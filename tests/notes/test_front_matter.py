@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contextive.config.yaml_text import parse_yaml
-from contextive.errors import InvalidRequest, TextError
+from contextive.errors import InvalidRequest, ParseError
 from contextive.notes.front_matter import (
     _simple_values,
     parse_front_matter,
@@ -36,7 +36,7 @@ def test_a_text_without_a_closed_block_at_its_beginning_has_none(text: str) -> N
 
 
 ##= docs/spec/notes.md#front-matter
-##% Front matter that cannot be read MUST NOT keep its note from being shown.
+##% Front matter that cannot be parsed MUST NOT prevent its note from being shown.
 @pytest.mark.parametrize(
     "block",
     [
@@ -102,14 +102,14 @@ def test_the_quick_reading_of_simple_blocks_gives_what_the_parser_gives(lines: l
     if quick is not None:
         try:
             parsed = parse_yaml(block)[0]
-        except TextError as error:
+        except ParseError as error:
             raise AssertionError(f"the parser refuses {block!r}: {error}") from None
         assert quick == (parsed or {})
 
 
 ##= docs/spec/notes.md#front-matter
-##% The keys `title`, `slug`, `tags`, `aliases` and `created_at` of the front matter MUST be read, and all other keys be
-##% kept as they are.
+##% The keys `title`, `slug`, `tags`, `aliases` and `created_at` of the front matter MUST be read, and all other keys
+##% are kept unchanged.
 def test_a_key_is_set_in_its_place_and_all_else_stays() -> None:
     assert write_values(HEAD, {"title": "New"}) == HEAD.replace('"Old"', '"New"')
     assert write_values(HEAD, {"tags": ["c d", "e"]}) == HEAD.replace("tags:\n  - a\n  - b\n", "tags: [c d, e]\n")
@@ -142,7 +142,7 @@ TOML = '+++\n# mine\ntitle = "Old"\ntags = [\n  "a",\n  "b",\n]\ndate = 2024-01-
 
 
 ##= docs/spec/notes.md#front-matter
-##% Front matter MUST be read as YAML between lines of `---`, and as TOML between lines of `+++`.
+##% Front matter MUST be read as YAML between `---` lines and as TOML between `+++` lines.
 def test_a_head_between_plus_signs_is_toml() -> None:
     front = parse_front_matter(TOML + "# Text\n")
     assert front.length == len(TOML)

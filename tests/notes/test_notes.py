@@ -10,10 +10,10 @@ from contextive.notes.note import parse_note
 
 
 ##= docs/spec/notes.md#front-matter
-##% Without a title in the front matter, the first heading at the beginning MUST be the title, or else the name of the
-##% file.
+##% Without a title in the front matter, the title MUST be the first heading at the start of the note, or else the
+##% file name.
 ##= docs/spec/notes.md#slugs
-##% The slug of a note MUST come from its front matter, or else from the title there, or else from the name of its file.
+##% The slug of a note MUST come from its front matter, or else from the title there, or else from its file name.
 @pytest.mark.parametrize(
     ("text", "slug", "title"),
     [
@@ -32,8 +32,8 @@ def test_slug_and_title_come_from_the_front_matter_or_the_file(text: str, slug: 
 
 
 ##= docs/spec/notes.md#front-matter
-##% The keys `title`, `slug`, `tags`, `aliases` and `created_at` of the front matter MUST be read, and all other keys be
-##% kept as they are.
+##% The keys `title`, `slug`, `tags`, `aliases` and `created_at` of the front matter MUST be read, and all other keys
+##% are kept unchanged.
 def test_a_note_has_tags_aliases_and_a_time() -> None:
     note = parse_note("n.md", "---\ntags: ['#a', b]\naliases: Other, Third\ncreated_at: 1970-01-02\n---\nx")
     assert note.tags == ("a", "b")

@@ -46,7 +46,7 @@ PIECES = st.sampled_from(
 
 
 def links(content: str, stretches: list[tuple[int, int]]) -> list[str]:
-    return [found[0] for start, end in stretches for found in wikilink._written_within(content, start, end)]
+    return [found[0] for start, end in stretches for found in wikilink._link_matches_within(content, start, end)]
 
 
 @settings(max_examples=3000)

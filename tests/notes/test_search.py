@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from contextive.notes.note import parse_note
 from contextive.notes.search import SearchIndex, keywords_of, relevant_notes
 from contextive.notes.similarity import similar_notes
-from contextive.notes.words import WordGroups
-from tests.notes.making import catalog_of
+from contextive.notes.word_index import WordIndex
+from tests.notes.catalogs import catalog_of
 
 
 def found(texts: dict[str, str], query: str) -> list[tuple[str, str]]:
@@ -19,7 +19,7 @@ def found(texts: dict[str, str], query: str) -> list[tuple[str, str]]:
 
 
 ##= docs/spec/notes.md#search
-##% A search MUST look for the whole query in titles and in contents, whatever its case.
+##% A search MUST match the whole query in titles and in contents, ignoring case.
 def test_the_whole_query_is_looked_for_whatever_its_case() -> None:
     texts = {"a.md": "Rate Limits are FAIR", "b.md": "limits of rate"}
     assert found(texts, "  rate limits ") == [("a", "Rate Limits are FAIR")]
@@ -29,7 +29,7 @@ def test_the_whole_query_is_looked_for_whatever_its_case() -> None:
 
 
 ##= docs/spec/notes.md#search
-##% An excerpt MUST be the text around the first match in the content, or the beginning of the content where only the
+##% An excerpt MUST be the text around the first match in the content, or the beginning of the content if only the
 ##% title matches.
 def test_an_excerpt_reaches_from_fifty_before_to_a_hundred_after_the_match() -> None:
     content = "x" * 60 + "NEEDLE" + "y" * 200
@@ -48,7 +48,7 @@ def test_letters_that_grow_when_lowered_do_not_move_the_excerpt() -> None:
 
 
 ##= docs/spec/notes.md#search
-##% Pages with the query in their title MUST come first, and the newest first otherwise.
+##% Pages with the query in their title MUST come first, and newer pages come before older ones otherwise.
 def test_titles_come_first_then_the_newest_and_at_most_twenty() -> None:
     texts = {"t.md": "---\ntitle: Needle\n---\nother"} | {f"n{i}.md": "needle" for i in range(30)}
     hits = [slug for slug, _ in found(texts, "needle")]
@@ -126,7 +126,7 @@ def test_an_index_that_learns_changes_finds_what_a_new_one_finds(edits: list[tup
 
 
 def test_a_note_that_changes_again_and_again_leaves_nothing_behind() -> None:
-    words = WordGroups()
+    words = WordIndex()
     for number in range(50):
-        words.learn([parse_note("a.md", f"harbour water {number % 2}")])
+        words.add_notes([parse_note("a.md", f"harbour water {number % 2}")])
     assert {word: len(groups) for word, groups in words._groups.items()} == {"harbour": 1, "water": 1, "0": 1, "1": 1}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextive.notes.slug import normalise
+from contextive.notes.slug import link_key
 from contextive.notes.wikilink import NoteLink, find_links, parse_links
 
 
@@ -16,15 +16,14 @@ def targets(text: str) -> list[str]:
     return [link.target for link in parse_links(text)]
 
 
-##= docs/spec/notes.md#links-between-notes
-##% The outlinks of a note MUST be the targets of the links in its content, each once, in the order in which they are
-##% first seen.
+##= docs/spec/notes.md#links
+##% The outlinks of a note MUST be the targets of the links in its content, each once, in order of first appearance.
 def test_links_are_found_once_in_the_order_in_which_they_are_first_seen() -> None:
     assert targets("[[b]] and [[a|Label]] and [[B]] and [[c#Part]] and [[a]]") == ["b", "a", "c"]
 
 
-##= docs/spec/notes.md#links-between-notes
-##% The label and the heading in a link MUST NOT change where it leads.
+##= docs/spec/notes.md#links
+##% The label and the heading in a link MUST NOT change its target.
 def test_a_link_knows_its_label_its_heading_and_whether_it_embeds() -> None:
     assert parse_links("![[Page#Part|seen]]") == (NoteLink("note", "Page", "seen", "Part", embed=True),)
     assert parse_links("[[ spaced ]]") == (NoteLink("note", "spaced"),)
@@ -32,9 +31,9 @@ def test_a_link_knows_its_label_its_heading_and_whether_it_embeds() -> None:
     assert parse_links("[[#Part]]") == (NoteLink("note", "", None, "Part"),)
 
 
-##= docs/spec/notes.md#links-between-notes
-##% A link with `req:`, `file:` or `symbol:` before its target MUST lead to a requirement, a file or a symbol of the
-##% project.
+##= docs/spec/notes.md#links
+##% A link whose target is prefixed with `req:`, `file:` or `symbol:` MUST lead to a requirement, a file or a symbol
+##% of the project.
 @pytest.mark.parametrize(
     ("text", "link"),
     [
@@ -53,9 +52,9 @@ def test_a_link_says_what_it_leads_to(text: str, link: NoteLink) -> None:
     assert parse_links(text) == (link,)
 
 
-##= docs/spec/notes.md#links-between-notes
-##% The text `[[target]]` outside of code MUST be a link to the note that has the target as slug, title, alias, file
-##% name or path.
+##= docs/spec/notes.md#links
+##% The text `[[target]]` outside code MUST be a link to the note whose slug, title, alias, file name or path is the
+##% target.
 @pytest.mark.parametrize(
     "text",
     [
@@ -118,9 +117,9 @@ def test_links_are_unique_in_order_and_stand_where_they_say(pieces: list[str]) -
         assert text[place.end - 2 : place.end] == "]]"
         if place.link.kind == "note":
             assert text[place.name_start : place.name_end] == place.link.target
-    keys = [(p.link.kind, normalise(p.link.target), p.link.heading) for p in places]
+    keys = [(p.link.kind, link_key(p.link.target), p.link.heading) for p in places]
     links = parse_links(text)
-    assert [(link.kind, normalise(link.target), link.heading) for link in links] == list(dict.fromkeys(keys))
+    assert [(link.kind, link_key(link.target), link.heading) for link in links] == list(dict.fromkeys(keys))
 
 
 @given(_PIECES.map("".join))

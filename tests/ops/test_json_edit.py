@@ -63,8 +63,9 @@ WITH_COMMENTS = """\
 """
 
 
-##= docs/spec/care.md#install
-##% A change of a client's file MUST leave all else in it as it is, comments included, and keep a copy of the old file.
+##= docs/spec/commands.md#install
+##% A change to a client's file MUST preserve everything else in it, including comments, and keep a copy of the old
+##% file.
 def test_comments_trailing_commas_and_tabs_stay() -> None:
     changed = with_value(WITH_COMMENTS, PATH, {"command": "y"})
     assert changed == WITH_COMMENTS.replace(

@@ -21,8 +21,8 @@ from contextive import __version__
 from contextive.cli.parser import build_parser, parse
 from contextive.ops.demo import example_folder
 from contextive.packs import BUILTIN, load_builtin
-from tests.running import clean_environment
-from tests.wires import Pipe
+from tests.processes import clean_environment
+from tests.raw_clients import StdioClient
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -226,7 +226,7 @@ def test_the_server_in_the_bundle_starts(unpacked: Path, tmp_path: Path) -> None
     arguments = manifest["server"]["mcp_config"]["args"]
     words = [word.replace("${user_config.project}", str(tmp_path)) for word in arguments]
     given = words[words.index("contextive-mcp") + 1 :]
-    with Pipe(*given, cwd=tmp_path, env={"PYTHONPATH": str(unpacked / "src")}) as pipe:
+    with StdioClient(*given, cwd=tmp_path, env={"PYTHONPATH": str(unpacked / "src")}) as pipe:
         answer = pipe.initialize()
         assert answer["serverInfo"] == {**answer["serverInfo"], "name": "contextive-mcp", "version": __version__}
 

@@ -13,9 +13,9 @@ import yaml
 
 from contextive.ops.demo import example_folder
 from contextive.ops.survey import Survey, survey
-from tests.cli.conftest import Desk, desk
+from tests.cli.conftest import InProcessCli, in_process_cli
 
-__all__ = ["desk"]
+__all__ = ["in_process_cli"]
 
 ON_PATH = {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])}
 DUVET = """\
@@ -97,36 +97,38 @@ def test_folders_of_notes_are_told_by_their_links(tmp_path: Path) -> None:
     assert patterns(found)[2] == ["wiki/**/*.md"]
 
 
-##= docs/spec/care.md#init
-##% Files that git ignores MUST NOT be looked at for what a project has.
+##= docs/spec/commands.md#init
+##% The scan of the project MUST NOT include files that git ignores.
 def test_files_that_git_ignores_are_not_looked_at(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     found = project(tmp_path, **{".gitignore": "out/\n", "out/spec.md": PROMISES, "out/a.py": ""})
     assert patterns(found) == ([], [], [])
 
 
-def configured(desk: Desk) -> dict[str, Any]:
-    text = (desk.folder / "contextive.config.yaml").read_text(encoding="utf-8")
+def configured(in_process_cli: InProcessCli) -> dict[str, Any]:
+    text = (in_process_cli.folder / "contextive.config.yaml").read_text(encoding="utf-8")
     loaded: dict[str, Any] = yaml.safe_load(text)
     return loaded
 
 
-def test_the_example_is_found_as_it_is_and_the_doctor_agrees(desk: Desk) -> None:
+def test_the_example_is_found_as_it_is_and_the_doctor_agrees(in_process_cli: InProcessCli) -> None:
     for path in example_folder().rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:
-            write(desk.folder, {path.relative_to(example_folder()).as_posix(): path.read_text(encoding="utf-8")})
-    desk.run("init")
-    config = configured(desk)
+            write(
+                in_process_cli.folder, {path.relative_to(example_folder()).as_posix(): path.read_text(encoding="utf-8")}
+            )
+    in_process_cli.run("init")
+    config = configured(in_process_cli)
     assert config["trace"]["specifications"] == ["docs/spec/locker.md"]
     assert set(config["trace"]["sources"]) == {"src/**/*.py", "tests/**/*.py", "panel/**/*.js"}
     assert config["notes"]["paths"] == ["notes/**/*.md"]
-    said = desk.run("doctor", env=ON_PATH).stdout
+    said = in_process_cli.run("doctor", env=ON_PATH).stdout
     assert "ok     requirements   13 requirements in 1 specification;" in said
     assert "1 is broken" in said
     assert "ok     notes          4 notes." in said
 
 
-##= docs/spec/care.md#init
+##= docs/spec/commands.md#init
 ##% The command `init` MUST write a configuration that `check` accepts, from what it finds in the project.
 @pytest.mark.parametrize(
     "files",
@@ -139,36 +141,39 @@ def test_the_example_is_found_as_it_is_and_the_doctor_agrees(desk: Desk) -> None
     ],
     ids=["nothing", "odd names", "duvet", "many folders", "one note"],
 )
-def test_the_doctor_agrees_with_every_configuration_that_init_writes(desk: Desk, files: dict[str, str]) -> None:
-    write(desk.folder, files)
-    desk.run("init")
-    said = desk.run("doctor", env=ON_PATH).stdout
+def test_the_doctor_agrees_with_every_configuration_that_init_writes(
+    in_process_cli: InProcessCli, files: dict[str, str]
+) -> None:
+    write(in_process_cli.folder, files)
+    in_process_cli.run("init")
+    said = in_process_cli.run("doctor", env=ON_PATH).stdout
     assert "WRONG" not in said
-    assert "trace" not in configured(desk) or ".duvet/config.toml" not in files
+    assert "trace" not in configured(in_process_cli) or ".duvet/config.toml" not in files
 
 
-##= docs/spec/care.md#doctor
-##% The doctor MUST tell patterns of the configuration that match no file.
-def test_a_doctor_finds_patterns_that_match_nothing(desk: Desk) -> None:
+##= docs/spec/commands.md#doctor
+##% The doctor MUST report configured patterns that match no file.
+def test_a_doctor_finds_patterns_that_match_nothing(in_process_cli: InProcessCli) -> None:
     write(
-        desk.folder, {"contextive.config.yaml": "trace: {specifications: [gone/*.md]}\nnotes: {paths: [lost/*.md]}\n"}
+        in_process_cli.folder,
+        {"contextive.config.yaml": "trace: {specifications: [gone/*.md]}\nnotes: {paths: [lost/*.md]}\n"},
     )
-    said = desk.run("doctor", env=ON_PATH, code=1).stdout
+    said = in_process_cli.run("doctor", env=ON_PATH, code=1).stdout
     assert "WRONG  requirements   No file matches gone/*.md of trace.specifications." in said
     assert "WRONG  notes          No file matches lost/*.md of notes.paths." in said
-    write(desk.folder, {"contextive.config.yaml": "", ".duvet/config.toml": "x = ["})
-    assert "WRONG  requirements   .duvet/config.toml" in desk.run("doctor", env=ON_PATH, code=1).stdout
+    write(in_process_cli.folder, {"contextive.config.yaml": "", ".duvet/config.toml": "x = ["})
+    assert "WRONG  requirements   .duvet/config.toml" in in_process_cli.run("doctor", env=ON_PATH, code=1).stdout
 
 
-##= docs/spec/care.md#init
+##= docs/spec/commands.md#init
 ##% With `--dry-run` the command `init` MUST write nothing.
-def test_a_dry_run_shows_the_configuration_and_writes_nothing(desk: Desk) -> None:
-    write(desk.folder, {"docs/spec/pot.md": PROMISES})
-    shown = json.loads(desk.run("init", "--dry-run", "--json").stdout)
+def test_a_dry_run_shows_the_configuration_and_writes_nothing(in_process_cli: InProcessCli) -> None:
+    write(in_process_cli.folder, {"docs/spec/pot.md": PROMISES})
+    shown = json.loads(in_process_cli.run("init", "--dry-run", "--json").stdout)
     assert shown["written"] is False
     assert shown["found"]["specifications"] == [{"pattern": "docs/spec/pot.md", "files": 1, "count": 3}]
     assert yaml.safe_load(shown["text"])["trace"]["specifications"] == ["docs/spec/pot.md"]
-    assert not (desk.folder / "contextive.config.yaml").exists()
+    assert not (in_process_cli.folder / "contextive.config.yaml").exists()
 
 
 @pytest.mark.parametrize("sign", [".obsidian/app.json", "plain.md"])
@@ -180,10 +185,13 @@ def test_all_of_a_vault_is_notes(sign: str, tmp_path: Path) -> None:
     assert patterns(project(tmp_path, **code))[2] == (["**/*.md"] if sign.startswith(".") else ["people/**/*.md"])
 
 
-def test_a_doctor_tells_specifications_that_are_cited_and_not_there(desk: Desk) -> None:
-    write(desk.folder, {"src/pot.rs": "//= https://www.rfc-editor.org/rfc/rfc2324#section-2\n//# It MUST brew.\n"})
-    write(desk.folder, {"docs/spec/pot.md": PROMISES})
-    said = desk.run("doctor", env=ON_PATH, code=1).stdout
+def test_a_doctor_tells_specifications_that_are_cited_and_not_there(in_process_cli: InProcessCli) -> None:
+    write(
+        in_process_cli.folder,
+        {"src/pot.rs": "//= https://www.rfc-editor.org/rfc/rfc2324#section-2\n//# It MUST brew.\n"},
+    )
+    write(in_process_cli.folder, {"docs/spec/pot.md": PROMISES})
+    said = in_process_cli.run("doctor", env=ON_PATH, code=1).stdout
     assert (
         "3 requirements in 1 specification; 1 citation. 1 specification that code cites by URL is not stored." in said
     )

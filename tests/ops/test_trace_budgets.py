@@ -15,7 +15,7 @@ import pytest
 from benchmarks.trace_project import generate_project
 
 from contextive.ingest.trace_service import TraceService
-from tests.running import clean_environment
+from tests.processes import clean_environment
 
 WARM_SECONDS = 5 * 0.020
 EDIT_SECONDS = 5 * 0.060

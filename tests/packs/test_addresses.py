@@ -19,42 +19,44 @@ from contextive.trace.catalog import assign_ids
 from contextive.trace.specification import Format
 from contextive.trace.target import Target
 from tests.ingest.projects import BOIL, BREW, MILK, TEA, WARM, cite
-from tests.packs.promised import BREWING, PROFILE, Desk
+from tests.packs.duvet_host import BREWING, PROFILE, DuvetHost
 
 # Found by search: the identifiers of these two begin with the same eight digits.
 TWINS = ("Cup 73669 MUST be clean.", "Cup 95203 MUST be clean.")
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def duvet_host(tmp_path: Path) -> DuvetHost:
+    return DuvetHost(tmp_path)
 
 
 @pytest.fixture
-def twins(desk: Desk) -> Desk:
-    desk.project.write("specs/tea.md", TEA + "\n" + " ".join(TWINS) + "\n")
-    return desk
+def twins(duvet_host: DuvetHost) -> DuvetHost:
+    duvet_host.project.write("specs/tea.md", TEA + "\n" + " ".join(TWINS) + "\n")
+    return duvet_host
 
 
 # -- identifiers -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("length", [8, 9, 16, 63, 64])
-def test_an_identifier_may_be_shortened_to_eight_digits(length: int, desk: Desk) -> None:
-    identifier = desk.identifier(BREW)
-    assert desk.call("get_requirement_status", req_identifier=identifier[:length])["status"] == "done"
-    assert desk.call("get_requirement_status", req_identifier=f" {identifier[:length].upper()} ")["status"] == "done"
-    section = desk.path(BREW).rpartition("/")[0]
-    assert desk.read(f"{section}/{identifier[:length]}")["identifier"] == identifier
+def test_an_identifier_may_be_shortened_to_eight_digits(length: int, duvet_host: DuvetHost) -> None:
+    identifier = duvet_host.identifier(BREW)
+    assert duvet_host.call("get_requirement_status", req_identifier=identifier[:length])["status"] == "done"
+    assert (
+        duvet_host.call("get_requirement_status", req_identifier=f" {identifier[:length].upper()} ")["status"] == "done"
+    )
+    section = duvet_host.path(BREW).rpartition("/")[0]
+    assert duvet_host.read(f"{section}/{identifier[:length]}")["identifier"] == identifier
 
 
 @pytest.mark.parametrize("length", [1, 7])
-def test_fewer_digits_are_not_enough_and_that_is_said(length: int, desk: Desk) -> None:
-    answer = desk.call("get_requirement_status", req_identifier=desk.identifier(BREW)[:length])
+def test_fewer_digits_are_not_enough_and_that_is_said(length: int, duvet_host: DuvetHost) -> None:
+    answer = duvet_host.call("get_requirement_status", req_identifier=duvet_host.identifier(BREW)[:length])
     assert "give more digits" in answer["error"]
 
 
-def test_a_shortened_identifier_that_fits_two_is_refused_and_one_digit_more_is_not(twins: Desk) -> None:
+def test_a_shortened_identifier_that_fits_two_is_refused_and_one_digit_more_is_not(twins: DuvetHost) -> None:
     first, second = (twins.identifier(text) for text in TWINS)
     assert first[:8] == second[:8]
     assert "2 identifiers begin so" in twins.call("get_requirement_status", req_identifier=first[:8])["error"]
@@ -68,19 +70,19 @@ def test_a_shortened_identifier_that_fits_two_is_refused_and_one_digit_more_is_n
 
 
 @pytest.mark.parametrize("identifier", ["x", "zzzzzzzzzz", "-1", "../../etc", "\0", "g" * 64, "0" * 200])
-def test_what_is_no_identifier_is_not_found(identifier: str, desk: Desk) -> None:
+def test_what_is_no_identifier_is_not_found(identifier: str, duvet_host: DuvetHost) -> None:
     for tool in ("get_requirement_status", "explain_requirement"):
-        assert desk.call(tool, req_identifier=identifier) == {"error": "Requirement not found"}
+        assert duvet_host.call(tool, req_identifier=identifier) == {"error": "Requirement not found"}
 
 
-def test_a_text_in_several_sections_has_a_path_for_each(desk: Desk) -> None:
-    desk.project.write("specs/tea.md", f"# Tea\n\n## One\n\n{BREW}\n\n## Two\n\n{BREW}\n")
-    places = desk.call("get_requirement_status", req_identifier=desk.identifier(BREW))
+def test_a_text_in_several_sections_has_a_path_for_each(duvet_host: DuvetHost) -> None:
+    duvet_host.project.write("specs/tea.md", f"# Tea\n\n## One\n\n{BREW}\n\n## Two\n\n{BREW}\n")
+    places = duvet_host.call("get_requirement_status", req_identifier=duvet_host.identifier(BREW))
     assert places["status"] == "not started"
     assert {place["status"] for place in places["requirements"]} == {"done", "not started"}
     for place in places["requirements"]:
-        assert desk.read(place["full_path"])["status"] == place["status"]
-    assert len(desk.first_text("search_requirements", query=desk.identifier(BREW))) == 3
+        assert duvet_host.read(place["full_path"])["status"] == place["status"]
+    assert len(duvet_host.first_text("search_requirements", query=duvet_host.identifier(BREW))) == 3
 
 
 # -- URIs --------------------------------------------------------------------------------------------------------------
@@ -103,33 +105,33 @@ ODD_NAMES = [
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
-def test_a_citation_in_a_file_of_any_name_can_be_read_by_its_path(name: str, desk: Desk) -> None:
-    desk.project.write(name, "\n" + cite("specs/coffee.md#serving", MILK))
-    (entry,) = [e for e in desk.read("/citations") if "serving" in e["full_path"]]
+def test_a_citation_in_a_file_of_any_name_can_be_read_by_its_path(name: str, duvet_host: DuvetHost) -> None:
+    duvet_host.project.write(name, "\n" + cite("specs/coffee.md#serving", MILK))
+    (entry,) = [e for e in duvet_host.read("/citations") if "serving" in e["full_path"]]
     shown = name.replace("\udcff", "\N{REPLACEMENT CHARACTER}")
     assert entry["id"] == f"{shown}:2"
     assert entry["full_path"].isascii()
     for address in (entry["full_path"], f"duvet://{entry['full_path']}"):
-        assert desk.read(address)["file_path"] == shown
-    context = desk.call("get_citation_context", citation_id=entry["id"], context_lines=0)
+        assert duvet_host.read(address)["file_path"] == shown
+    context = duvet_host.call("get_citation_context", citation_id=entry["id"], context_lines=0)
     assert context["context"] == ["//= specs/coffee.md#serving"]
 
 
-def test_slashes_and_colons_of_a_citation_id_may_be_encoded_or_not(desk: Desk) -> None:
-    base = f"{desk.path(BREW)}/citations"
-    plain = desk.read(f"{base}/src/coffee.rs:1")
-    assert plain == desk.read(f"{base}/{quote('src/coffee.rs:1', safe='')}")
+def test_slashes_and_colons_of_a_citation_id_may_be_encoded_or_not(duvet_host: DuvetHost) -> None:
+    base = f"{duvet_host.path(BREW)}/citations"
+    plain = duvet_host.read(f"{base}/src/coffee.rs:1")
+    assert plain == duvet_host.read(f"{base}/{quote('src/coffee.rs:1', safe='')}")
     assert plain["line_number"] == 1
 
 
 @pytest.mark.parametrize("title", ["A/B?", "Ümläute", "100% #1", "a b", "../..", "{#custom/id%20} x"])
-def test_a_section_of_any_title_can_be_read(title: str, desk: Desk) -> None:
-    desk.project.write("specs/tea.md", f"# {title} {{#x/y%20?z}}\n\n{BOIL}\n\n## {title}\n\n{MILK}\n")
-    paths = [entry["full_path"] for entry in desk.read("/requirements") if "specs-tea" in entry["full_path"]]
+def test_a_section_of_any_title_can_be_read(title: str, duvet_host: DuvetHost) -> None:
+    duvet_host.project.write("specs/tea.md", f"# {title} {{#x/y%20?z}}\n\n{BOIL}\n\n## {title}\n\n{MILK}\n")
+    paths = [entry["full_path"] for entry in duvet_host.read("/requirements") if "specs-tea" in entry["full_path"]]
     assert len(paths) == 2
     for path in paths:
-        assert desk.read(path)["text"] in (BOIL, MILK)
-        assert desk.read(path.partition("/requirements/")[0])["content"]
+        assert duvet_host.read(path)["text"] in (BOIL, MILK)
+        assert duvet_host.read(path.partition("/requirements/")[0])["content"]
 
 
 @pytest.mark.parametrize(
@@ -152,18 +154,18 @@ def test_a_section_of_any_title_can_be_read(title: str, desk: Desk) -> None:
         "x" * 10_000,
     ],
 )
-def test_what_is_not_there_is_not_found_and_shows_nothing(uri: str, desk: Desk) -> None:
+def test_what_is_not_there_is_not_found_and_shows_nothing(uri: str, duvet_host: DuvetHost) -> None:
     with pytest.raises(ResourceNotFound) as caught:
-        desk.read(uri)
-    assert str(desk.project.root) not in caught.value.sentence()
-    assert len(caught.value.sentence()) < 1000
+        duvet_host.read(uri)
+    assert str(duvet_host.project.root) not in caught.value.full_message()
+    assert len(caught.value.full_message()) < 1000
 
 
-def test_every_listed_resource_can_be_read_and_is_listed_once(desk: Desk) -> None:
-    uris = desk.listed()
+def test_every_listed_resource_can_be_read_and_is_listed_once(duvet_host: DuvetHost) -> None:
+    uris = duvet_host.listed()
     assert len(uris) == len(set(uris)) > 20
     for uri in uris:
-        desk.read(uri)
+        duvet_host.read(uri)
 
 
 @pytest.mark.parametrize(
@@ -178,20 +180,20 @@ def test_every_listed_resource_can_be_read_and_is_listed_once(desk: Desk) -> Non
         ("a=b", 0, None),
     ],
 )
-def test_a_query_chooses_a_part(query: str, first: int, last: int | None, desk: Desk) -> None:
-    assert desk.read(f"/requirements?{query}") == desk.read("/requirements")[first:last]
+def test_a_query_chooses_a_part(query: str, first: int, last: int | None, duvet_host: DuvetHost) -> None:
+    assert duvet_host.read(f"/requirements?{query}") == duvet_host.read("/requirements")[first:last]
 
 
-def test_a_list_that_is_too_large_can_be_read_in_parts(desk: Desk) -> None:
+def test_a_list_that_is_too_large_can_be_read_in_parts(duvet_host: DuvetHost) -> None:
     body = "".join(
         f"Cup number {number} of this very large kitchen MUST be clean at all times. " for number in range(6000)
     )
-    desk.project.write("specs/tea.md", f"# Tea\n\n{body}\n")
+    duvet_host.project.write("specs/tea.md", f"# Tea\n\n{body}\n")
     with pytest.raises(TooLarge) as caught:
-        desk.read("/requirements")
+        duvet_host.read("/requirements")
     assert caught.value.hint == "Read it in parts: duvet:///requirements?offset=0&limit=100."
-    assert len(desk.read("/requirements?offset=3000&limit=100")) == 100
-    assert len(desk.call("get_prioritized_requirements", limit=1000)["result"]) == 1000
+    assert len(duvet_host.read("/requirements?offset=3000&limit=100")) == 100
+    assert len(duvet_host.call("get_prioritized_requirements", limit=1000)["result"]) == 1000
 
 
 _paths = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=12)
@@ -218,13 +220,13 @@ def test_names_that_clash_get_ids_that_stay_whatever_else_comes() -> None:
 # -- cursors -----------------------------------------------------------------------------------------------------------
 
 
-def test_pages_of_any_size_hold_every_entry_once(desk: Desk) -> None:
-    whole = desk.call("get_prioritized_requirements", limit=1000)["result"]
+def test_pages_of_any_size_hold_every_entry_once(duvet_host: DuvetHost) -> None:
+    whole = duvet_host.call("get_prioritized_requirements", limit=1000)["result"]
     for limit in (1, 2, 3, 4, 5):
         found: list[Any] = []
         cursor: dict[str, str] = {}
         while True:
-            page = desk.call("get_prioritized_requirements", limit=limit, **cursor)
+            page = duvet_host.call("get_prioritized_requirements", limit=limit, **cursor)
             assert len(page["result"]) <= limit
             found += page["result"]
             if "next_cursor" not in page:
@@ -233,96 +235,111 @@ def test_pages_of_any_size_hold_every_entry_once(desk: Desk) -> None:
         assert found == whole
 
 
-def test_a_cursor_of_another_list_or_of_nobody_is_refused(desk: Desk) -> None:
-    given_out = desk.call("get_prioritized_requirements", limit=1)["next_cursor"]
+def test_a_cursor_of_another_list_or_of_nobody_is_refused(duvet_host: DuvetHost) -> None:
+    given_out = duvet_host.call("get_prioritized_requirements", limit=1)["next_cursor"]
     with pytest.raises(InvalidCursor):
-        desk.call("list_uncited_requirements", cursor=given_out)
+        duvet_host.call("list_uncited_requirements", cursor=given_out)
     for forged in ("", "x", given_out[:-1], given_out + "A", "é", "MTIz", "A" * 5000):
         with pytest.raises(InvalidRequest):
-            desk.call("get_prioritized_requirements", cursor=forged)
+            duvet_host.call("get_prioritized_requirements", cursor=forged)
 
 
-def test_a_cursor_outlives_an_edit(desk: Desk) -> None:
-    cursor = desk.call("get_prioritized_requirements", limit=3)["next_cursor"]
-    desk.project.write("specs/tea.md", "# Tea\n")
-    desk.project.write("specs/coffee.md", "# Coffee\n")
-    assert desk.call("get_prioritized_requirements", limit=3, cursor=cursor)["result"] == []
+def test_a_cursor_outlives_an_edit(duvet_host: DuvetHost) -> None:
+    cursor = duvet_host.call("get_prioritized_requirements", limit=3)["next_cursor"]
+    duvet_host.project.write("specs/tea.md", "# Tea\n")
+    duvet_host.project.write("specs/coffee.md", "# Coffee\n")
+    assert duvet_host.call("get_prioritized_requirements", limit=3, cursor=cursor)["result"] == []
 
 
 # -- completion --------------------------------------------------------------------------------------------------------
 
 
-def completed(desk: Desk, name: str, prefix: str, **others: str) -> list[str]:
-    context = desk.host.context(desk.host.owner, door="test", profile=PROFILE, request_id="c")
-    template = next(r for r in desk.surface.resources if name in UriTemplate(r.uri).names)
-    found = asyncio.run(desk.host.dispatcher.complete("trace", template.code.complete[name], prefix, others, context))
+def completed(duvet_host: DuvetHost, name: str, prefix: str, **others: str) -> list[str]:
+    context = duvet_host.host.context(duvet_host.host.owner, door="test", profile=PROFILE, request_id="c")
+    template = next(r for r in duvet_host.surface.resources if name in UriTemplate(r.uri).names)
+    found = asyncio.run(
+        duvet_host.host.dispatcher.complete("trace", template.code.complete[name], prefix, others, context)
+    )
     return list(found)
 
 
-def test_every_blank_of_every_template_can_be_completed(desk: Desk) -> None:
-    templates = [resource for resource in desk.surface.resources if resource.is_template]
+def test_every_blank_of_every_template_can_be_completed(duvet_host: DuvetHost) -> None:
+    templates = [resource for resource in duvet_host.surface.resources if resource.is_template]
     assert len(templates) >= 7
     for template in templates:
         assert set(UriTemplate(template.uri).names) <= set(template.code.complete), template.uri
-    assert completed(desk, "spec_id", "") == ["specs-coffee", "specs-tea"]
-    assert completed(desk, "spec_id", "specs-t") == ["specs-tea"]
-    assert completed(desk, "section_id", "") == ["coffee", "brewing", "serving", "tea", "steeping"]
-    assert completed(desk, "section_id", "s", spec_id="specs-coffee") == ["serving"]
-    identifier = desk.identifier(BREW)
-    assert completed(desk, "req_identifier", identifier[:5]) == [identifier]
-    assert set(completed(desk, "req_identifier", "", section_id="brewing")) == {identifier, desk.identifier(WARM)}
-    assert completed(desk, "req_identifier", "", spec_id="specs-tea") == [desk.identifier(BOIL)]
-    assert completed(desk, "citation_id", "src/c") == ["src/coffee.rs:1"]
-    assert completed(desk, "citation_id", "", req_identifier=identifier) == ["src/coffee.rs:1", "tests/coffee.rs:1"]
-    assert completed(desk, "citation_id", "nothing") == []
+    assert completed(duvet_host, "spec_id", "") == ["specs-coffee", "specs-tea"]
+    assert completed(duvet_host, "spec_id", "specs-t") == ["specs-tea"]
+    assert completed(duvet_host, "section_id", "") == ["coffee", "brewing", "serving", "tea", "steeping"]
+    assert completed(duvet_host, "section_id", "s", spec_id="specs-coffee") == ["serving"]
+    identifier = duvet_host.identifier(BREW)
+    assert completed(duvet_host, "req_identifier", identifier[:5]) == [identifier]
+    assert set(completed(duvet_host, "req_identifier", "", section_id="brewing")) == {
+        identifier,
+        duvet_host.identifier(WARM),
+    }
+    assert completed(duvet_host, "req_identifier", "", spec_id="specs-tea") == [duvet_host.identifier(BOIL)]
+    assert completed(duvet_host, "citation_id", "src/c") == ["src/coffee.rs:1"]
+    assert completed(duvet_host, "citation_id", "", req_identifier=identifier) == [
+        "src/coffee.rs:1",
+        "tests/coffee.rs:1",
+    ]
+    assert completed(duvet_host, "citation_id", "nothing") == []
 
 
-def test_completed_values_fill_a_template_that_can_be_read(desk: Desk) -> None:
+def test_completed_values_fill_a_template_that_can_be_read(duvet_host: DuvetHost) -> None:
     values: dict[str, str] = {}
-    template = next(r for r in desk.surface.resources if r.name == "citation")
+    template = next(r for r in duvet_host.surface.resources if r.name == "citation")
     for name in UriTemplate(template.uri).names:
-        proposed = completed(desk, name, "", **values)
+        proposed = completed(duvet_host, name, "", **values)
         values[name] = "brewing" if name == "section_id" else proposed[0]
         assert values[name] in proposed
-    assert desk.read(UriTemplate(template.uri).fill(values))["line_number"] == 1
+    assert duvet_host.read(UriTemplate(template.uri).fill(values))["line_number"] == 1
 
 
-def test_blanks_that_are_filled_with_nonsense_complete_to_nothing(desk: Desk) -> None:
-    assert completed(desk, "req_identifier", "", spec_id="none") == []
-    assert completed(desk, "citation_id", "", req_identifier="none") == []
+def test_blanks_that_are_filled_with_nonsense_complete_to_nothing(duvet_host: DuvetHost) -> None:
+    assert completed(duvet_host, "req_identifier", "", spec_id="none") == []
+    assert completed(duvet_host, "citation_id", "", req_identifier="none") == []
 
 
 # -- filters -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("spec", ["specs-coffee", "specs/coffee.md", "./specs/coffee.md", "file://specs/coffee.md"])
-def test_a_filter_takes_a_specification_in_any_spelling(spec: str, desk: Desk) -> None:
-    page = desk.call("get_prioritized_requirements", spec=spec)
+def test_a_filter_takes_a_specification_in_any_spelling(spec: str, duvet_host: DuvetHost) -> None:
+    page = duvet_host.call("get_prioritized_requirements", spec=spec)
     assert [item["text"] for item in page["result"]] == [BREW, WARM, MILK]
 
 
 @pytest.mark.parametrize(
     "given_filter", [{"spec": "none"}, {"section": "none"}, {"spec": "specs-tea", "section": "brewing"}]
 )
-def test_a_filter_that_names_nothing_is_an_error(given_filter: dict[str, str], desk: Desk) -> None:
+def test_a_filter_that_names_nothing_is_an_error(given_filter: dict[str, str], duvet_host: DuvetHost) -> None:
     with pytest.raises(InvalidRequest):
-        desk.call("get_prioritized_requirements", **given_filter)
+        duvet_host.call("get_prioritized_requirements", **given_filter)
 
 
-def test_answers_hold_no_path_of_this_machine(desk: Desk) -> None:
-    desk.project.write("src/bad.rs", cite("specs/none.md#x", "Y.") + cite(BREWING, "Nothing."))
-    answers = [desk.read("/citations"), desk.read("/specifications"), desk.call("list_invalid_citations")]
-    answers += [desk.call("explain_requirement", req_identifier=desk.identifier(BREW)), desk.call("next_requirement")]
-    assert str(desk.project.root.parent) not in json.dumps(answers)
+def test_answers_hold_no_path_of_this_machine(duvet_host: DuvetHost) -> None:
+    duvet_host.project.write("src/bad.rs", cite("specs/none.md#x", "Y.") + cite(BREWING, "Nothing."))
+    answers = [
+        duvet_host.read("/citations"),
+        duvet_host.read("/specifications"),
+        duvet_host.call("list_invalid_citations"),
+    ]
+    answers += [
+        duvet_host.call("explain_requirement", req_identifier=duvet_host.identifier(BREW)),
+        duvet_host.call("next_requirement"),
+    ]
+    assert str(duvet_host.project.root.parent) not in json.dumps(answers)
 
 
 def test_a_specification_above_the_project_is_named_from_the_project(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "package").mkdir()
-    desk = Desk(tmp_path / "package")
+    duvet_host = DuvetHost(tmp_path / "package")
     (tmp_path / "shared.md").write_text(f"# Shared\n\n{MILK}\n", encoding="utf-8")
-    desk.project.write("src/shared.rs", cite("shared.md#shared", MILK))
-    assert desk.call("list_invalid_citations")["result"] == []
-    assert desk.call("validate_citation", citation=cite("shared.md#shared", MILK))["valid"] is True
-    urls = [entry["url"] for entry in desk.read("/specifications")]
+    duvet_host.project.write("src/shared.rs", cite("shared.md#shared", MILK))
+    assert duvet_host.call("list_invalid_citations")["result"] == []
+    assert duvet_host.call("validate_citation", citation=cite("shared.md#shared", MILK))["valid"] is True
+    urls = [entry["url"] for entry in duvet_host.read("/specifications")]
     assert urls == ["../shared.md", "specs/coffee.md", "specs/tea.md"]

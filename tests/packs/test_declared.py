@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from contextive.packs import BUILTIN, DECLARED, declared_text, import_builtin, load_builtin
-from tests.running import clean_environment
+from tests.processes import clean_environment
 
 _ROOMS_OF_HANDLERS = ("workspace", "trace", "notes", "knowledge", "store", "ingest", "search", "models", "recipes")
 _START = """
@@ -23,9 +23,9 @@ from contextive.server.host import Host
 
 loaded = load_config(ConfigRequest(project=Path(sys.argv[1]), builtin_packs=frozenset(BUILTIN), environ={}))
 host = Host(loaded, mode="stdio")
-door = host.door("contextive")
-door.instructions(host.owner)
-listed = [tool.input_schema for tool in door.surface(host.owner).tools.values()]
+handlers = host.mcp_handlers("contextive")
+handlers.instructions(host.owner)
+listed = [tool.input_schema for tool in handlers.surface(host.owner).tools.values()]
 print(json.dumps([len(listed), [name for name in sys.modules if name.startswith("contextive.")]]))
 """
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.ingest.test_notes_service import write
-from tests.wires import Pipe
+from tests.raw_clients import StdioClient
 
 
-##= docs/spec/notes.md#links-between-notes
-##% A link with `req:`, `file:` or `symbol:` before its target MUST lead to a requirement, a file or a symbol of the
-##% project.
+##= docs/spec/notes.md#links
+##% A link whose target is prefixed with `req:`, `file:` or `symbol:` MUST lead to a requirement, a file or a symbol
+##% of the project.
 def test_backlinks_of_a_requirement_a_file_and_a_symbol_include_notes(tmp_path: Path) -> None:
     write(tmp_path, "docs/spec/pump.md", "# Pump\n\n## Stop\n\nThe pump MUST stop within a second.\n")
     write(tmp_path, "src/pump.py", "def stop() -> None:\n    return None\n")
@@ -20,7 +20,7 @@ def test_backlinks_of_a_requirement_a_file_and_a_symbol_include_notes(tmp_path: 
         "CONTEXTIVE_KNOWLEDGE__AUTO_INGEST": "false",
         "KM_ADMIN_TOKEN": "admin-token-fedcba9876543210",
     }
-    with Pipe("serve", "--stdio", cwd=tmp_path, env=settings) as pipe:
+    with StdioClient("serve", "--stdio", cwd=tmp_path, env=settings) as pipe:
         pipe.initialize()
 
         def call(tool: str, **arguments: Any) -> dict[str, Any]:

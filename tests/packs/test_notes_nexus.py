@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.ingest.test_notes_service import write
-from tests.wires import Answer, Pipe, Web, WebServer, serving_http
+from tests.raw_clients import HttpClient, HttpResponse, StdioClient, WebServer, serving_http
 
 ADMIN = "admin-token-fedcba9876543210"
 READER = "reader-token-0123456789abcdef"
@@ -32,12 +32,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def web(folder: Path) -> Iterator[Web]:
+def web(folder: Path) -> Iterator[HttpClient]:
     with serving_http(cwd=folder) as running:
         yield running.web
 
 
-def call(web: Web, tool: str, **given: Any) -> Answer:
+def call(web: HttpClient, tool: str, **given: Any) -> HttpResponse:
     return web.post("/api/mcp", {"tool": tool, "input": given})
 
 
@@ -45,12 +45,12 @@ def call(web: Web, tool: str, **given: Any) -> Answer:
 
 
 ##= docs/spec/notes.md#manifest
-##% A GET of `/api/mcp` MUST be answered with 200, `application/json` and a manifest of the tools.
+##% A GET request to `/api/mcp` MUST be answered with 200, `application/json` and a manifest of the tools.
 ##= docs/spec/notes.md#manifest
-##% The manifest MUST give the name, the description and the input schema of each tool.
+##% The manifest MUST contain the name, the description and the input schema of each tool.
 ##= docs/spec/notes.md#manifest
-##% The manifest MUST name `list_pages`, `get_page`, `search`, `ask` and `get_connections` to every caller.
-def test_the_manifest_lists_the_five_tools_with_descriptions_and_schemas(web: Web) -> None:
+##% The manifest MUST list `list_pages`, `get_page`, `search`, `ask` and `get_connections` for every caller.
+def test_the_manifest_lists_the_five_tools_with_descriptions_and_schemas(web: HttpClient) -> None:
     answer = web.get("/api/mcp")
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
     assert (answer.json["name"], answer.json["version"]) == ("nexus-mcp", "1.0.0")
@@ -76,10 +76,10 @@ def test_the_manifest_lists_the_five_tools_with_descriptions_and_schemas(web: We
 ##= docs/spec/notes.md#list-pages
 ##% The tool `list_pages` MUST list every note with `slug` and `title` in the array `pages`.
 ##= docs/spec/notes.md#list-pages
-##% Pages MUST be listed by the time of their creation, the newest first.
+##% Pages MUST be listed by creation time, newest first.
 ##= docs/spec/notes.md#calls
-##% The output of a tool MUST be given in the field `result` of a JSON object.
-def test_pages_are_listed_newest_first_with_slug_and_title(web: Web) -> None:
+##% The output of a tool MUST be returned in the field `result` of a JSON object.
+def test_pages_are_listed_newest_first_with_slug_and_title(web: HttpClient) -> None:
     for body in ({"tool": "list_pages"}, {"tool": "list_pages", "input": {}}):
         answer = web.post("/api/mcp", body)
         assert (answer.status, answer.json) == (
@@ -97,7 +97,7 @@ def test_pages_are_listed_newest_first_with_slug_and_title(web: Web) -> None:
 
 
 ##= docs/spec/notes.md#list-pages
-##% Without notes, `list_pages` MUST answer with an empty array.
+##% Without notes, `list_pages` MUST return an empty array.
 def test_a_base_without_notes_lists_an_empty_array(tmp_path: Path) -> None:
     with serving_http(cwd=tmp_path) as running:
         assert call(running.web, "list_pages").json == {"result": {"pages": []}}
@@ -108,12 +108,12 @@ def test_a_base_without_notes_lists_an_empty_array(tmp_path: Path) -> None:
 
 
 ##= docs/spec/notes.md#get-page
-##% The tool `get_page` MUST take `slug` and answer with `slug`, `title`, `content`, `outlinks` and `backlinks`.
+##% The tool `get_page` MUST take `slug` and return `slug`, `title`, `content`, `outlinks` and `backlinks`.
 ##= docs/spec/notes.md#get-page
 ##% The content of a page MUST be the text of its file without the front matter.
 ##= docs/spec/notes.md#calls
-##% A POST to `/api/mcp` with `tool`, a string, and `input`, an object, MUST call that tool with that input.
-def test_a_page_has_its_content_its_outlinks_and_its_backlinks(web: Web) -> None:
+##% A POST request to `/api/mcp` with the string `tool` and the object `input` MUST call that tool with that input.
+def test_a_page_has_its_content_its_outlinks_and_its_backlinks(web: HttpClient) -> None:
     answer = call(web, "get_page", slug="getting-started")
     assert (answer.status, answer.json) == (
         200,
@@ -129,19 +129,20 @@ def test_a_page_has_its_content_its_outlinks_and_its_backlinks(web: Web) -> None
     )
 
 
-def test_a_title_finds_its_page_too(web: Web) -> None:
+def test_a_title_finds_its_page_too(web: HttpClient) -> None:
     assert call(web, "get_page", slug="Getting Started").json["result"]["slug"] == "getting-started"
 
 
 ##= docs/spec/notes.md#get-page
-##% A page that does not exist MUST be refused with a message that names it and says that it was not found.
+##% A request for a page that does not exist MUST be refused with a message that names the page and says that it was
+##% not found.
 ##= docs/spec/notes.md#get-connections
-##% A page without a note MUST be refused by `get_connections` as it is by `get_page`.
+##% The tool `get_connections` MUST refuse a page that does not exist in the same way as `get_page`.
 ##= docs/spec/notes.md#failures
-##% A page that does not exist MUST be answered with 404.
+##% A request for a page that does not exist MUST be answered with 404.
 @pytest.mark.parametrize("tool", ["get_page", "get_connections"])
 @pytest.mark.parametrize("slug", ["nope", "../faq.md/..", "/etc/passwd", "a\nb"])
-def test_a_page_that_does_not_exist_is_a_404_that_names_it(web: Web, tool: str, slug: str) -> None:
+def test_a_page_that_does_not_exist_is_a_404_that_names_it(web: HttpClient, tool: str, slug: str) -> None:
     answer = call(web, tool, slug=slug)
     assert (answer.status, answer.json) == (404, {"error": f"Page '{slug}' not found"})
 
@@ -150,9 +151,9 @@ def test_a_page_that_does_not_exist_is_a_404_that_names_it(web: Web, tool: str, 
 
 
 ##= docs/spec/notes.md#search
-##% The tool `search` MUST take `query` and list the pages found with `slug`, `title` and `excerpt` in the array
+##% The tool `search` MUST take `query` and list the matching pages with `slug`, `title` and `excerpt` in the array
 ##% `results`.
-def test_search_looks_in_titles_and_contents_and_gives_excerpts(web: Web) -> None:
+def test_search_looks_in_titles_and_contents_and_gives_excerpts(web: HttpClient) -> None:
     assert call(web, "search", query="SKY blue").json == {
         "result": {
             "results": [
@@ -167,14 +168,14 @@ def test_search_looks_in_titles_and_contents_and_gives_excerpts(web: Web) -> Non
 
 
 ##= docs/spec/notes.md#search
-##% A search without matches MUST answer with an empty array.
-def test_a_search_without_matches_gives_an_empty_array(web: Web) -> None:
+##% A search without matches MUST return an empty array.
+def test_a_search_without_matches_gives_an_empty_array(web: HttpClient) -> None:
     for query in ("zebra", "   ", "%_*", '"; DROP TABLE', "(a+)+$"):
         assert call(web, "search", query=query).json == {"result": {"results": []}}
 
 
 ##= docs/spec/notes.md#search
-##% A search MUST give at most 20 pages.
+##% A search MUST return at most 20 pages.
 def test_a_search_gives_at_most_twenty_results(tmp_path: Path) -> None:
     for number in range(25):
         write(tmp_path, f"notes/n{number}.md", "needle")
@@ -185,13 +186,13 @@ def test_a_search_gives_at_most_twenty_results(tmp_path: Path) -> None:
 # -- requirement 5: ask ------------------------------------------------------------------------------------------------
 
 
-##= docs/spec/notes.md#answers-from-the-notes
+##= docs/spec/notes.md#ask
 ##% Without a model, `ask` MUST be refused with `AI search is not available`.
-##= docs/spec/notes.md#what-leaves-the-machine
+##= docs/spec/notes.md#data-sent-to-models
 ##% The model of the connected client MUST NOT write answers unless `notes.askClientModel` is true.
 ##= docs/spec/notes.md#failures
-##% A question without a model MUST be answered with 503.
-def test_without_a_model_there_are_no_answers(web: Web) -> None:
+##% A question MUST be answered with 503 if there is no model.
+def test_without_a_model_there_are_no_answers(web: HttpClient) -> None:
     answer = call(web, "ask", question="Why is the sky blue?")
     assert (answer.status, answer.json) == (503, {"error": "AI search is not available"})
 
@@ -201,8 +202,8 @@ from pathlib import Path
 from contextive.config import ConfigRequest, load_config
 from contextive.errors import UpstreamError
 from contextive.ingest.notes_service import NotesService
-from contextive.models.ask import NOTHING_FOUND, Answer
-from contextive.packs.notes.asking import Answerer, NotesRetriever
+from contextive.models.ask import NOTHING_FOUND, HttpResponse
+from contextive.packs.notes.search_and_ask import Answerer, NotesRetriever
 from contextive.server.host import Host
 from contextive.server.serve import serve
 
@@ -213,10 +214,10 @@ class Fixed:
     async def answer(self, question, *, sampler=None):
         sources = await NotesRetriever(host.services.get(NotesService)).retrieve(question, 5)
         if not sources:
-            return Answer(NOTHING_FOUND)
+            return HttpResponse(NOTHING_FOUND)
         if "broken" in question:
             raise UpstreamError("the provider said: key sk-123 is bad")
-        return Answer("It scatters [1].", tuple(enumerate(sources, 1)), "test/model")
+        return HttpResponse("It scatters [1].", tuple(enumerate(sources, 1)), "test/model")
 
 def load():
     return load_config(ConfigRequest(project=Path.cwd(), environ={}))
@@ -228,21 +229,21 @@ serve(host, reload=load, bind_host="127.0.0.1", port=0)
 
 
 @pytest.fixture(scope="module")
-def asking(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
+def asking(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpClient]:
     """A server with something that answers in the place of a model."""
     script = tmp_path_factory.mktemp("script") / "asking_server.py"
     script.write_text(ASKING_SERVER, encoding="utf-8")
     command = (sys.executable, str(script))
-    process = Pipe(cwd=folder, command=command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    process = StdioClient(cwd=folder, command=command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
         url = process.wait_for_log(lambda line: line["event"] == "serving")["url"]
-        yield Web(int(url.rsplit(":", 1)[1].split("/")[0]))
+        yield HttpClient(int(url.rsplit(":", 1)[1].split("/")[0]))
     finally:
         process.process.terminate()
         process.stop()
 
 
-def test_an_answer_names_the_notes_that_it_rests_on(asking: Web) -> None:
+def test_an_answer_names_the_notes_that_it_rests_on(asking: HttpClient) -> None:
     answer = call(asking, "ask", question="Why scattering?")
     assert answer.status == 200
     assert answer.json["result"]["answer"] == "It scatters [1]."
@@ -251,15 +252,15 @@ def test_an_answer_names_the_notes_that_it_rests_on(asking: Web) -> None:
     ]
 
 
-def test_a_question_about_nothing_in_the_base_is_told_so(asking: Web) -> None:
+def test_a_question_about_nothing_in_the_base_is_told_so(asking: HttpClient) -> None:
     assert call(asking, "ask", question="Where do zebras sleep?").json == {
         "result": {"answer": "No relevant information found in the knowledge base.", "sources": []}
     }
 
 
 ##= docs/spec/notes.md#failures
-##% A fault inside MUST be answered with 500 and `Internal server error`, and shows nothing of its insides.
-def test_a_provider_that_fails_is_a_500_that_shows_nothing(asking: Web) -> None:
+##% An internal error MUST be answered with 500 and `Internal server error`, without any details.
+def test_a_provider_that_fails_is_a_500_that_shows_nothing(asking: HttpClient) -> None:
     answer = call(asking, "ask", question="Is scattering broken?")
     assert (answer.status, answer.json) == (500, {"error": "Internal server error"})
 
@@ -268,10 +269,10 @@ def test_a_provider_that_fails_is_a_500_that_shows_nothing(asking: Web) -> None:
 
 
 ##= docs/spec/notes.md#get-connections
-##% The tool `get_connections` MUST take `slug` and answer with `outlinks`, `backlinks` and `localGraph`.
+##% The tool `get_connections` MUST take `slug` and return `outlinks`, `backlinks` and `localGraph`.
 ##= docs/spec/notes.md#get-connections
-##% A node MUST have `id`, `title` and `connections`, which counts its edges in the whole graph.
-def test_connections_are_outlinks_backlinks_and_the_local_graph(web: Web) -> None:
+##% A node MUST have `id`, `title` and `connections`, the number of its edges in the whole graph.
+def test_connections_are_outlinks_backlinks_and_the_local_graph(web: HttpClient) -> None:
     assert call(web, "get_connections", slug="getting-started").json == {
         "result": {
             "slug": "getting-started",
@@ -292,7 +293,7 @@ def test_connections_are_outlinks_backlinks_and_the_local_graph(web: Web) -> Non
 
 
 ##= docs/spec/notes.md#calls
-##% An error MUST be given in the field `error` of a JSON object, as a message that says what was wrong.
+##% An error MUST be returned in the field `error` of a JSON object, as a message that says what was wrong.
 ##= docs/spec/notes.md#failures
 ##% A missing or unknown tool MUST be answered with 400 and a message that says so.
 ##= docs/spec/notes.md#failures
@@ -319,13 +320,13 @@ def test_connections_are_outlinks_backlinks_and_the_local_graph(web: Web) -> Non
     ],
     ids=lambda value: str(value)[:50],
 )
-def test_a_wrong_request_is_a_400_with_its_reason(web: Web, body: bytes, said: str) -> None:
+def test_a_wrong_request_is_a_400_with_its_reason(web: HttpClient, body: bytes, said: str) -> None:
     answer = web.post("/api/mcp", body)
     assert (answer.status, answer.json) == (400, {"error": said})
     assert answer.headers["content-type"] == "application/json"
 
 
-def test_a_body_with_jsonrpc_on_the_same_path_is_mcp(web: Web) -> None:
+def test_a_body_with_jsonrpc_on_the_same_path_is_mcp(web: HttpClient) -> None:
     session = web.open_session(path="/api/mcp")
     assert session.result["serverInfo"]["name"] == "nexus-mcp"
     names = [tool["name"] for tool in session.ask("tools/list")["result"]["tools"]]
@@ -341,8 +342,8 @@ def test_a_body_with_jsonrpc_on_the_same_path_is_mcp(web: Web) -> None:
 
 
 ##= docs/spec/notes.md#failures
-##% Pages of another origin MUST NOT get an answer unless `server.allowedOrigins` names it.
-def test_browsers_of_other_origins_get_in_only_where_configured(web: Web, folder: Path, tmp_path: Path) -> None:
+##% Web pages of another origin MUST NOT get an answer unless `server.allowedOrigins` names that origin.
+def test_browsers_of_other_origins_get_in_only_where_configured(web: HttpClient, folder: Path, tmp_path: Path) -> None:
     origin = {"Origin": "https://app.example", "Access-Control-Request-Method": "POST"}
     refused = web.request("OPTIONS", "/api/mcp", headers=origin)
     assert refused.status == 403
@@ -411,8 +412,8 @@ def test_who_is_turned_away_at_the_door_reads_why_in_the_dialect(
     assert (answer.status, answer.json) == (status, {"error": said})
 
 
-##= docs/spec/notes.md#rules-of-writing
-##% The tools `create_page`, `update_page`, `rename_page` and `delete_page` MUST need the maintainer scope.
+##= docs/spec/notes.md#writing-rules
+##% The tools `create_page`, `update_page`, `rename_page` and `delete_page` MUST require the maintainer scope.
 @pytest.mark.parametrize("tool", ["create_page", "update_page", "rename_page", "delete_page"])
 def test_a_reader_has_no_tool_that_writes(writable: WebServer, tool: str) -> None:
     answer = call(writable.web.as_bearer(READER), tool, slug="x", title="x", version="x")
@@ -420,8 +421,8 @@ def test_a_reader_has_no_tool_that_writes(writable: WebServer, tool: str) -> Non
 
 
 ##= docs/spec/notes.md#get-page
-##% A maintainer MUST also get the `version` of a page, and a reader no field beyond the five unless links
-##% are left out.
+##% A maintainer MUST also get the `version` of a page, and a reader gets only the other five fields unless links are
+##% left out.
 def test_a_reader_sees_exactly_the_fields_of_the_contract(writable: WebServer) -> None:
     call(writable.web.as_bearer(ADMIN), "create_page", title="For Readers")
     page = call(writable.web.as_bearer(READER), "get_page", slug="for-readers").json["result"]
@@ -429,7 +430,8 @@ def test_a_reader_sees_exactly_the_fields_of_the_contract(writable: WebServer) -
 
 
 ##= docs/spec/notes.md#get-page
-##% Of more than 10,000 outlinks or backlinks the first 10,000 MUST be given, and `omitted` says how many are left out.
+##% If a page has more than 10,000 outlinks or backlinks, the first 10,000 MUST be returned, and `omitted` says how
+##% many are left out.
 def test_a_page_with_more_links_than_fit_is_read_and_says_how_many_are_left_out(
     writable: WebServer,
 ) -> None:

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from contextive.errors import InvalidCursor
-from contextive.ingest.notes_privacy import may_leave
+from contextive.ingest.notes_privacy import may_send_to_model
 from contextive.ingest.notes_service import NotesService
 from contextive.packs.notes import tools
-from contextive.packs.notes.shapes import PagesInput
+from contextive.packs.notes.schemas import PagesInput
 from contextive.registry import OWNER_AS_READER, Context, Services
 from tests.ingest.test_notes_service import write
 from tests.plugins.packages import write_config
-from tests.running import clean_environment
-from tests.wires import Pipe, envelope, rpc
+from tests.processes import clean_environment
+from tests.raw_clients import StdioClient, envelope, rpc
 
 ADMIN = "admin-token-fedcba9876543210"
 SAMPLING: dict[str, Any] = {"sampling": {}}
@@ -36,17 +36,17 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def pipe(folder: Path) -> Iterator[Pipe]:
+def pipe(folder: Path) -> Iterator[StdioClient]:
     config = write_config(folder / "own.json", {"notes": {"askClientModel": True}})
-    with Pipe("serve", "--stdio", "--config", str(config), cwd=folder, env={"KM_ADMIN_TOKEN": ADMIN}) as running:
+    with StdioClient("serve", "--stdio", "--config", str(config), cwd=folder, env={"KM_ADMIN_TOKEN": ADMIN}) as running:
         yield running
 
 
-def call(pipe: Pipe, tool: str, **arguments: Any) -> Any:
+def call(pipe: StdioClient, tool: str, **arguments: Any) -> Any:
     return pipe.result("tools/call", {"name": tool, "arguments": arguments})
 
 
-def test_pages_are_written_and_read_over_mcp(pipe: Pipe, folder: Path) -> None:
+def test_pages_are_written_and_read_over_mcp(pipe: StdioClient, folder: Path) -> None:
     pipe.initialize()
     made = call(pipe, "create_page", title="New Page", content="[[tokens]]")["structuredContent"]
     page = call(pipe, "get_page", slug="Tokens")["structuredContent"]
@@ -61,8 +61,8 @@ def test_pages_are_written_and_read_over_mcp(pipe: Pipe, folder: Path) -> None:
 
 
 ##= docs/spec/notes.md#list-pages
-##% What is wrong with the files of notes MUST be told in `problems`.
-def test_two_notes_with_one_slug_are_told_of(pipe: Pipe, folder: Path) -> None:
+##% Problems with the files of notes MUST be reported in `problems`.
+def test_two_notes_with_one_slug_are_told_of(pipe: StdioClient, folder: Path) -> None:
     write(folder, "notes/z/tokens.md", "another")
     pipe.initialize()
     listed = call(pipe, "list_pages")["structuredContent"]
@@ -82,7 +82,7 @@ def _answered(request: dict[str, Any], text: str) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": request["id"], "result": content}
 
 
-def test_the_clients_model_answers_in_the_middle_of_a_call(pipe: Pipe) -> None:
+def test_the_clients_model_answers_in_the_middle_of_a_call(pipe: StdioClient) -> None:
     pipe.initialize(capabilities=SAMPLING)
     pipe.send(rpc("tools/call", {"name": "ask", "arguments": {"question": "When do tokens expire?"}}, 7))
     question = pipe.receive()
@@ -99,7 +99,7 @@ def test_the_clients_model_answers_in_the_middle_of_a_call(pipe: Pipe) -> None:
     assert answer["model"] == "theirs"
 
 
-def test_a_stateless_client_gets_the_question_as_the_answer(pipe: Pipe) -> None:
+def test_a_stateless_client_gets_the_question_as_the_answer(pipe: StdioClient) -> None:
     arguments = {"name": "ask", "arguments": {"question": "When do tokens expire?"}}
     first = pipe.ask("tools/call", envelope(arguments, capabilities=SAMPLING))["result"]
     assert first["resultType"] == "input_required"
@@ -111,14 +111,14 @@ def test_a_stateless_client_gets_the_question_as_the_answer(pipe: Pipe) -> None:
     assert second["structuredContent"]["answer"] == "Daily [1]."
 
 
-def test_a_client_without_a_model_is_told_that_there_is_none(pipe: Pipe) -> None:
+def test_a_client_without_a_model_is_told_that_there_is_none(pipe: StdioClient) -> None:
     pipe.initialize()
     answer = call(pipe, "ask", question="When do tokens expire?")
     assert answer["isError"] is True
     assert "AI search is not available" in answer["content"][0]["text"]
 
 
-def test_nothing_relevant_means_no_question_to_the_model(pipe: Pipe) -> None:
+def test_nothing_relevant_means_no_question_to_the_model(pipe: StdioClient) -> None:
     pipe.initialize(capabilities=SAMPLING)
     answer = call(pipe, "ask", question="Where do zebras sleep?")["structuredContent"]
     assert answer == {"answer": "No relevant information found in the knowledge base.", "sources": []}
@@ -137,7 +137,7 @@ def test_the_command_line_calls_the_same_tools(folder: Path) -> None:
 
 
 ##= docs/spec/notes.md#list-pages
-##% More than 10,000 pages MUST come in parts with a cursor for the next part.
+##% More than 10,000 pages MUST be returned in parts, with a cursor for the next part.
 def test_a_long_list_comes_in_pages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "_MAX_PAGES", 2)
     write(folder, "notes/third.md", "x")
@@ -150,13 +150,15 @@ def test_a_long_list_comes_in_pages(folder: Path, monkeypatch: pytest.MonkeyPatc
         tools.list_pages(PagesInput(cursor="made up"), ctx)
 
 
-##= docs/spec/notes.md#what-leaves-the-machine
-##% A note that git or `.contextiveignore` ignores MUST NOT be given to a model.
+##= docs/spec/notes.md#data-sent-to-models
+##% A note that git or `.contextiveignore` ignores MUST NOT be sent to a model.
 def test_what_is_ignored_or_named_like_a_secret_stays_here(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     root = tmp_path / "inner"
     write(tmp_path, ".gitignore", "inner/notes/a.md\n")
     write(root, "notes/.gitignore", "b*\n!bb.md\n")
     write(root, ".contextiveignore", "c.md\n!a.md\n")
-    answers = {name: may_leave(root, f"notes/{name}") for name in ("a.md", "b.md", "bb.md", "c.md", "d.md", "id_rsa")}
+    answers = {
+        name: may_send_to_model(root, f"notes/{name}") for name in ("a.md", "b.md", "bb.md", "c.md", "d.md", "id_rsa")
+    }
     assert answers == {"a.md": True, "b.md": False, "bb.md": True, "c.md": False, "d.md": True, "id_rsa": False}

@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 
 from contextive.errors import InvalidRequest
 from tests.ingest.projects import BREW, CONFIG, MILK, WARM, cite
-from tests.packs.promised import BREWING, Desk
+from tests.packs.duvet_host import BREWING, DuvetHost
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def duvet_host(tmp_path: Path) -> DuvetHost:
+    return DuvetHost(tmp_path)
 
 
-def validity(desk: Desk, citation: str) -> dict[str, Any]:
-    data = desk.call("validate_citation", citation=citation)
+def validity(duvet_host: DuvetHost, citation: str) -> dict[str, Any]:
+    data = duvet_host.call("validate_citation", citation=citation)
     assert isinstance(data, dict)
     return data
 
@@ -69,9 +69,9 @@ PASTED = {
 
 
 @pytest.mark.parametrize("citation", PASTED.values(), ids=PASTED)
-def test_a_pasted_citation_is_understood(citation: str, desk: Desk) -> None:
-    data = validity(desk, citation)
-    assert (data["valid"], data.get("requirements")) == (True, [desk.identifier(BREW)]), data
+def test_a_pasted_citation_is_understood(citation: str, duvet_host: DuvetHost) -> None:
+    data = validity(duvet_host, citation)
+    assert (data["valid"], data.get("requirements")) == (True, [duvet_host.identifier(BREW)]), data
 
 
 MENDED = {
@@ -86,63 +86,65 @@ MENDED = {
 
 @pytest.mark.parametrize(("citation", "suggestion"), MENDED.values(), ids=MENDED)
 def test_what_cannot_be_parsed_is_mended_where_that_is_possible(
-    citation: str, suggestion: str | None, desk: Desk
+    citation: str, suggestion: str | None, duvet_host: DuvetHost
 ) -> None:
-    data = validity(desk, citation)
+    data = validity(duvet_host, citation)
     assert (data["valid"], data["part"], data.get("suggestion")) == (False, "format", suggestion)
-    desk.project.write("src/bad.rs", citation + "\n")
-    listed = [item for item in desk.call("list_invalid_citations")["result"] if item["file_path"] == "src/bad.rs"]
+    duvet_host.project.write("src/bad.rs", citation + "\n")
+    listed = [item for item in duvet_host.call("list_invalid_citations")["result"] if item["file_path"] == "src/bad.rs"]
     # Quoted lines alone are no citation in a file, and nothing is wrong with them there.
     assert [item.get("suggestion") for item in listed] == ([suggestion] if citation.startswith("//=") else [])
 
 
-def test_another_rfc_is_proposed_only_where_the_quote_stands_in_it(desk: Desk) -> None:
-    desk.project.write(".duvet/specifications/www.rfc-editor.org/rfc/rfc2324.txt", "1. Pots\n\n   Pots MUST pour.\n")
+def test_another_rfc_is_proposed_only_where_the_quote_stands_in_it(duvet_host: DuvetHost) -> None:
+    duvet_host.project.write(
+        ".duvet/specifications/www.rfc-editor.org/rfc/rfc2324.txt", "1. Pots\n\n   Pots MUST pour.\n"
+    )
     source = '[[specification]]\nsource = "https://www.rfc-editor.org/rfc/rfc232{}"\n'
-    desk.project.write(".duvet/config.toml", CONFIG + source.format(4) + source.format(5))
+    duvet_host.project.write(".duvet/config.toml", CONFIG + source.format(4) + source.format(5))
     missing = "https://www.rfc-editor.org/rfc/rfc2325#section-1"
-    data = validity(desk, cite(missing))
+    data = validity(duvet_host, cite(missing))
     assert data["error"].startswith("Specification not found: no text of it is stored in this project")
     assert "suggestion" not in data
-    data = validity(desk, cite(missing, "Pots MUST pour."))
+    data = validity(duvet_host, cite(missing, "Pots MUST pour."))
     assert data["suggestion"] == cite("https://www.rfc-editor.org/rfc/rfc2324#section-1", "Pots MUST pour.").rstrip()
-    (entry,) = desk.call("list_invalid_citations")["result"]
+    (entry,) = duvet_host.call("list_invalid_citations")["result"]
     assert (entry["file_path"], entry["part"]) == (".duvet/config.toml", "specification")
     assert entry["comment_text"] == 'source = "https://www.rfc-editor.org/rfc/rfc2325"'
     assert entry["line_number"] == (CONFIG + source.format(4)).count("\n") + 2
 
 
-def test_an_entry_of_a_requirement_file_is_mended_as_one(desk: Desk) -> None:
+def test_an_entry_of_a_requirement_file_is_mended_as_one(duvet_host: DuvetHost) -> None:
     wrong = f'[[todo]]\ntarget = "{BREWING}"\nquote = "The pot MUST brew good coffee."\ntracking-issue = "7"\n'
-    desk.project.write(".duvet/todos/a.toml", wrong)
-    (entry,) = desk.call("list_invalid_citations")["result"]
-    desk.project.write(".duvet/todos/a.toml", entry["suggestion"] + "\n")
+    duvet_host.project.write(".duvet/todos/a.toml", wrong)
+    (entry,) = duvet_host.call("list_invalid_citations")["result"]
+    duvet_host.project.write(".duvet/todos/a.toml", entry["suggestion"] + "\n")
     assert entry["suggestion"] == f'[[todo]]\ntarget = "{BREWING}"\nquote = "{BREW}"\ntracking-issue = "7"'
-    assert desk.call("list_invalid_citations")["total"] == 0
+    assert duvet_host.call("list_invalid_citations")["total"] == 0
 
 
 @pytest.mark.parametrize(
     ("citation", "match"),
     [(BREW, "exact"), ("The  pot MUST brew coffee.", "normalised"), ("The pot MUST brew cofee.", "fuzzy")],
 )
-def test_how_well_a_quote_fits_is_said(citation: str, match: str, desk: Desk) -> None:
-    assert validity(desk, cite(BREWING, citation))["match"] == match
+def test_how_well_a_quote_fits_is_said(citation: str, match: str, duvet_host: DuvetHost) -> None:
+    assert validity(duvet_host, cite(BREWING, citation))["match"] == match
 
 
-def test_a_quote_over_two_requirements_names_both(desk: Desk) -> None:
-    data = validity(desk, cite(BREWING, f"{BREW} {WARM}"))
-    assert data["requirements"] == [desk.identifier(BREW), desk.identifier(WARM)]
+def test_a_quote_over_two_requirements_names_both(duvet_host: DuvetHost) -> None:
+    data = validity(duvet_host, cite(BREWING, f"{BREW} {WARM}"))
+    assert data["requirements"] == [duvet_host.identifier(BREW), duvet_host.identifier(WARM)]
 
 
-def test_a_style_of_the_projects_own_is_understood(desk: Desk) -> None:
+def test_a_style_of_the_projects_own_is_understood(duvet_host: DuvetHost) -> None:
     style = 'comment-style = { meta = "# //=", content = "# //#" }'
-    desk.project.write(".duvet/config.toml", CONFIG + f'[[source]]\npattern = "*.yaml"\n{style}\n')
-    assert validity(desk, cite(BREWING, BREW, style=("# //=", "# //#")))["valid"] is True
+    duvet_host.project.write(".duvet/config.toml", CONFIG + f'[[source]]\npattern = "*.yaml"\n{style}\n')
+    assert validity(duvet_host, cite(BREWING, BREW, style=("# //=", "# //#")))["valid"] is True
 
 
-def test_a_backslash_in_a_quote_is_a_backslash(desk: Desk) -> None:
-    desk.project.write("specs/tea.md", "# Tea\n\nThe path C:\\new MUST exist.\n")
-    assert validity(desk, cite("specs/tea.md#tea", "The path C:\\new MUST exist."))["valid"] is True
+def test_a_backslash_in_a_quote_is_a_backslash(duvet_host: DuvetHost) -> None:
+    duvet_host.project.write("specs/tea.md", "# Tea\n\nThe path C:\\new MUST exist.\n")
+    assert validity(duvet_host, cite("specs/tea.md#tea", "The path C:\\new MUST exist."))["valid"] is True
 
 
 @pytest.mark.parametrize(
@@ -169,36 +171,36 @@ def test_a_backslash_in_a_quote_is_a_backslash(desk: Desk) -> None:
         "//= \N{RIGHT-TO-LEFT OVERRIDE}#x",
     ],
 )
-def test_what_is_no_citation_of_this_project_is_refused_in_words(citation: str, desk: Desk) -> None:
-    data = validity(desk, citation)
+def test_what_is_no_citation_of_this_project_is_refused_in_words(citation: str, duvet_host: DuvetHost) -> None:
+    data = validity(duvet_host, citation)
     assert data["valid"] is False
     assert data["error"]
-    assert str(desk.project.root) not in json.dumps(data)
+    assert str(duvet_host.project.root) not in json.dumps(data)
 
 
 @pytest.mark.parametrize("citation", ["", "x" * 20_001])
-def test_nothing_and_far_too_much_are_refused(citation: str, desk: Desk) -> None:
+def test_nothing_and_far_too_much_are_refused(citation: str, duvet_host: DuvetHost) -> None:
     with pytest.raises(InvalidRequest):
-        validity(desk, citation)
+        validity(duvet_host, citation)
 
 
-def test_a_long_wrong_quote_takes_no_long_time(desk: Desk) -> None:
-    desk.project.write("specs/tea.md", "# Tea\n\n" + "the pot brews tea " * 20_000 + "\n")
+def test_a_long_wrong_quote_takes_no_long_time(duvet_host: DuvetHost) -> None:
+    duvet_host.project.write("specs/tea.md", "# Tea\n\n" + "the pot brews tea " * 20_000 + "\n")
     started = time.process_time()
-    assert validity(desk, f"//= specs/tea.md#tea\n//# {'the pot brews tee ' * 1000}")["valid"] is False
+    assert validity(duvet_host, f"//= specs/tea.md#tea\n//# {'the pot brews tee ' * 1000}")["valid"] is False
     assert time.process_time() - started < 10
 
 
-def test_asking_leaves_nothing_behind(desk: Desk) -> None:
+def test_asking_leaves_nothing_behind(duvet_host: DuvetHost) -> None:
     """A client that validates all day must not fill the memory."""
     from contextive.ingest.trace_service import TraceService
 
-    validity(desk, cite(BREWING, "Wrong."))
-    entry = desk.host.services.get(TraceService).view().catalog.specifications["specs-coffee"]
-    before = len(entry.specification._memory)
+    validity(duvet_host, cite(BREWING, "Wrong."))
+    entry = duvet_host.host.services.get(TraceService).view().catalog.specifications["specs-coffee"]
+    before = len(entry.specification._cache)
     for number in range(50):
-        validity(desk, cite(BREWING, f"Wrong {number}."))
-    assert len(entry.specification._memory) == before
+        validity(duvet_host, cite(BREWING, f"Wrong {number}."))
+    assert len(entry.specification._cache) == before
 
 
 # -- agreement with the project ----------------------------------------------------------------------------------------
@@ -228,28 +230,28 @@ INVALID = [
 
 
 @pytest.fixture
-def broken(desk: Desk) -> Desk:
+def broken(duvet_host: DuvetHost) -> DuvetHost:
     for number, text in enumerate(INVALID):
-        desk.project.write(f"src/bad{number}.rs", f"fn x() {{}}\n{text}fn y() {{}}\n")
-    desk.project.write(
+        duvet_host.project.write(f"src/bad{number}.rs", f"fn x() {{}}\n{text}fn y() {{}}\n")
+    duvet_host.project.write(
         ".duvet/todos/bad.toml", f'target = "specs/coffee.md#serving"\n[[todo]]\nquote = "{BREW}"\nreason = "x"\n'
     )
-    desk.project.write(".duvet/exceptions/bad.toml", '[[exception]]\nquote = "x"\n')
-    desk.project.write("src/latin.rs", b"//= \xe9")
-    return desk
+    duvet_host.project.write(".duvet/exceptions/bad.toml", '[[exception]]\nquote = "x"\n')
+    duvet_host.project.write("src/latin.rs", b"//= \xe9")
+    return duvet_host
 
 
-def invalid_items(desk: Desk) -> Iterator[dict[str, Any]]:
+def invalid_items(duvet_host: DuvetHost) -> Iterator[dict[str, Any]]:
     cursor = None
     while True:
-        page = desk.call("list_invalid_citations", limit=7, **({"cursor": cursor} if cursor else {}))
+        page = duvet_host.call("list_invalid_citations", limit=7, **({"cursor": cursor} if cursor else {}))
         yield from page["result"]
         cursor = page.get("next_cursor")
         if cursor is None:
             return
 
 
-def test_every_invalid_citation_is_listed_at_its_place(broken: Desk) -> None:
+def test_every_invalid_citation_is_listed_at_its_place(broken: DuvetHost) -> None:
     items = list(invalid_items(broken))
     files = {item["file_path"] for item in items}
     assert files == {f"src/bad{number}.rs" for number in range(len(INVALID))} | {
@@ -264,21 +266,21 @@ def test_every_invalid_citation_is_listed_at_its_place(broken: Desk) -> None:
             assert lines[item["line_number"] - 1] in item["comment_text"]
 
 
-def test_every_item_of_the_invalid_ones_fails_validation(broken: Desk) -> None:
+def test_every_item_of_the_invalid_ones_fails_validation(broken: DuvetHost) -> None:
     for item in invalid_items(broken):
         if item["comment_text"]:
             assert validity(broken, item["comment_text"])["valid"] is False, item
 
 
-def test_suggestions_are_themselves_valid(broken: Desk) -> None:
+def test_suggestions_are_themselves_valid(broken: DuvetHost) -> None:
     suggested = [item for item in invalid_items(broken) if "suggestion" in item]
     assert len(suggested) >= 7
     for item in suggested:
         assert validity(broken, item["suggestion"])["valid"] is True, item
 
 
-def test_a_suggestion_mends_everything_at_once(desk: Desk) -> None:
-    data = validity(desk, "##= specs/cofee.md#brewin\n##= type=test\n##% The pots MUST brew the coffee.")
+def test_a_suggestion_mends_everything_at_once(duvet_host: DuvetHost) -> None:
+    data = validity(duvet_host, "##= specs/cofee.md#brewin\n##= type=test\n##% The pots MUST brew the coffee.")
     assert data["error"] == "Specification not found"
     assert data["suggestion"] == f"##= {BREWING}\n##= type=test\n##% {BREW}"
 
@@ -286,8 +288,8 @@ def test_a_suggestion_mends_everything_at_once(desk: Desk) -> None:
 @pytest.mark.parametrize(
     "citation", ["//= zzz#x", "//= specs/coffee.md", f"//= {BREWING}\n//# Something entirely different"]
 )
-def test_where_nothing_comes_near_nothing_is_suggested(citation: str, desk: Desk) -> None:
-    assert "suggestion" not in validity(desk, citation)
+def test_where_nothing_comes_near_nothing_is_suggested(citation: str, duvet_host: DuvetHost) -> None:
+    assert "suggestion" not in validity(duvet_host, citation)
 
 
 _targets = st.sampled_from(
@@ -315,15 +317,15 @@ _fields = st.lists(
 def test_validation_and_project_agree_about_any_citation(parts: list[tuple[str, str, list[str]]]) -> None:
     folder = Path(tempfile.mkdtemp(prefix="agree-"))
     try:
-        desk = Desk(folder)
+        duvet_host = DuvetHost(folder)
         texts = [cite(target, quote, *fields) for target, quote, fields in parts]
         for number, text in enumerate(texts):
-            desk.project.write(f"src/c{number}.rs", text)
-        bad = {item["file_path"] for item in invalid_items(desk)}
+            duvet_host.project.write(f"src/c{number}.rs", text)
+        bad = {item["file_path"] for item in invalid_items(duvet_host)}
         for number, text in enumerate(texts):
-            data = validity(desk, text)
+            data = validity(duvet_host, text)
             assert data["valid"] is (f"src/c{number}.rs" not in bad), (text, data)
             if "suggestion" in data:
-                assert validity(desk, data["suggestion"])["valid"] is True, (text, data)
+                assert validity(duvet_host, data["suggestion"])["valid"] is True, (text, data)
     finally:
         shutil.rmtree(folder)

@@ -18,7 +18,7 @@ from contextive.search.index import Index
 from contextive.server.host import Host
 from tests.ingest.test_notes_service import write
 from tests.models.service import KEY, Service, model_service, refusal
-from tests.wires import Answer, Web, serving_http
+from tests.raw_clients import HttpClient, HttpResponse, serving_http
 
 SECRET = "ghp_" + "a1B2" * 9
 FILES = {
@@ -60,7 +60,7 @@ def opened(root: Path) -> Host:
 
 
 @pytest.fixture(scope="module")
-def web(project: Path, service: Service) -> Iterator[Web]:
+def web(project: Path, service: Service) -> Iterator[HttpClient]:
     provider = {"kind": "openai-compatible", "baseUrl": f"{service.url}/v1", "apiKey": KEY, "defaultModel": "small"}
     config = project.parent / "given.json"
     config.write_text(json.dumps({"providers": {"here": provider}}), encoding="utf-8")
@@ -69,16 +69,16 @@ def web(project: Path, service: Service) -> Iterator[Web]:
 
 
 @pytest.fixture
-def asked(web: Web, service: Service) -> Any:
+def asked(web: HttpClient, service: Service) -> Any:
     service.script, service.text = [], "So it is [1]."
     service.seen.clear()
     return lambda question: web.post("/api/mcp", {"tool": "ask", "input": {"question": question}})
 
 
-##= docs/spec/notes.md#answers-from-the-notes
-##% Sources MUST be found by words and by meaning, notes before all else.
+##= docs/spec/notes.md#ask
+##% Sources MUST be found by words and by meaning, with notes first.
 def test_a_question_in_other_words_finds_its_note(asked: Any, service: Service) -> None:
-    answer: Answer = asked("Why does the ocean rise and fall?")
+    answer: HttpResponse = asked("Why does the ocean rise and fall?")
     assert answer.status == 200
     assert answer.json["result"]["sources"] == [
         {"number": 1, "slug": "tides", "title": "Tides", "path": "notes/tides.md", "lines": [4, 4]}
@@ -86,9 +86,9 @@ def test_a_question_in_other_words_finds_its_note(asked: Any, service: Service) 
     assert "The moon pulls the sea" in service.prompts[0]
 
 
-##= docs/spec/notes.md#answers-from-the-notes
-##% Where nothing relevant is found, the answer MUST be `No relevant information found in the knowledge base.`, and no
-##% model is asked.
+##= docs/spec/notes.md#ask
+##% If nothing relevant is found, the answer MUST be `No relevant information found in the knowledge base.`, and no
+##% model is called.
 @pytest.mark.parametrize(
     "question", ["Where do zebras sleep?", "Who won the 1954 world cup?", "How do I knit a sweater?"]
 )
@@ -99,18 +99,18 @@ def test_what_the_project_does_not_speak_of_is_said_without_a_model(
     assert service.seen == []
 
 
-##= docs/spec/notes.md#answers-from-the-notes
-##% Each source MUST have its number, title, path and lines, and the slug where it is a note.
+##= docs/spec/notes.md#ask
+##% Each source MUST have its number, title, path and lines, and also the slug if it is a note.
 def test_other_documents_are_sources_too_behind_the_notes_and_without_a_slug(asked: Any) -> None:
     (source,) = asked("What is the rate limit of the gateway?").json["result"]["sources"]
     assert source["path"] == "docs/gateway.md"
     assert "slug" not in source
 
 
-##= docs/spec/notes.md#what-leaves-the-machine
-##% A note that git or `.contextiveignore` ignores MUST NOT be given to a model.
-##= docs/spec/notes.md#what-leaves-the-machine
-##% A line that holds a secret of a known shape MUST NOT be given to a model.
+##= docs/spec/notes.md#data-sent-to-models
+##% A note that git or `.contextiveignore` ignores MUST NOT be sent to a model.
+##= docs/spec/notes.md#data-sent-to-models
+##% A line that contains a secret in a known format MUST NOT be sent to a model.
 def test_what_is_ignored_and_what_is_secret_does_not_leave(asked: Any, service: Service) -> None:
     service.text = "Daily [1][2][3][4][5]."
     answer = asked("When do tokens expire?").json["result"]
@@ -121,8 +121,8 @@ def test_what_is_ignored_and_what_is_secret_does_not_leave(asked: Any, service: 
     assert SECRET not in prompt
 
 
-##= docs/spec/notes.md#answers-from-the-notes
-##% A note that was saved before the question MUST be found as it is now.
+##= docs/spec/notes.md#ask
+##% A note saved before the question MUST be found with its current content.
 def test_a_note_that_was_saved_before_the_question_is_a_source(asked: Any, project: Path, service: Service) -> None:
     write(project, "notes/otters.md", "Otters hold hands while they float.\n")
     assert asked("Do otters hold hands?").json["result"]["sources"][0]["slug"] == "otters"
@@ -132,16 +132,16 @@ def test_a_note_that_was_saved_before_the_question_is_a_source(asked: Any, proje
     assert "hold hands" not in service.prompts[-1]
 
 
-##= docs/spec/notes.md#answers-from-the-notes
-##% A model that fails MUST be an internal error without any of its words.
+##= docs/spec/notes.md#ask
+##% A model failure MUST be reported as an internal error without any text from the model.
 def test_a_provider_that_fails_is_a_500_without_details(asked: Any, service: Service) -> None:
     service.script = [refusal(401, f"bad key {KEY}")]
     answer = asked("When do tokens expire?")
     assert (answer.status, answer.json) == (500, {"error": "Internal server error"})
 
 
-##= docs/spec/notes.md#answers-from-the-notes
-##% Before there is an index, sources MUST be found by the keywords of the question.
+##= docs/spec/notes.md#ask
+##% Until an index exists, sources MUST be found by the keywords of the question.
 def test_before_there_is_an_index_keywords_find_notes(tmp_path: Path) -> None:
     write(tmp_path, "notes/tides.md", FILES["notes/tides.md"])
     host = opened(tmp_path)

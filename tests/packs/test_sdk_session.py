@@ -16,9 +16,9 @@ from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult, ResourceTemplateReference, TextContent, TextResourceContents
 
 from tests.ingest.projects import BREW, MILK, WARM, Project, cite, configured
-from tests.packs.promised import BREWING
+from tests.packs.duvet_host import BREWING
 from tests.packs.test_acceptance import NAMES
-from tests.running import clean_environment
+from tests.processes import clean_environment
 
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 SESSION_SECONDS = 60
@@ -83,7 +83,7 @@ def test_a_session_goes_from_the_specification_to_the_code(mode: str, project: P
 
 
 ##= docs/spec/host.md#tool-calls
-##% A successful result MUST carry its data as structured content and the same data as text.
+##% A successful result MUST contain its data as structured content and the same data as text.
 @ERAS
 def test_every_tool_answers_what_its_schema_says(mode: str, project: Project) -> None:
     """The SDK's client checks structured results against the published schemas by itself."""
@@ -189,8 +189,8 @@ def test_a_broken_configuration_is_an_error_of_the_call_and_mending_it_helps(pro
 
 ##= docs/spec/host.md#resources-and-prompts
 ##= type=test
-##% Resources that cannot be listed MUST NOT keep the others from being listed; the result says that they are
-##% missing, and why.
+##% Resources that cannot be listed MUST NOT prevent the others from being listed; the result reports what is
+##% missing and why.
 def test_a_broken_configuration_costs_the_list_of_resources_what_comes_from_it_alone(project: Project) -> None:
     async def run() -> None:
         async with session(project, "auto") as client:

@@ -17,7 +17,7 @@ from contextive.packs.knowledge_recipes import declare
 from contextive.registry import OWNER_AS_MAINTAINER, OWNER_AS_READER, Caller, Pack, Scope, ToolResult
 from contextive.server.host import Host
 from tests.models.service import Service, model_service, refusal
-from tests.wires import Pipe
+from tests.raw_clients import StdioClient
 
 WITHOUT_KNOWLEDGE = {"knowledge": {"enabled": False}}
 """That pack has `km-recipe-run` too; here it is declared in a pack of the test's own."""
@@ -82,7 +82,7 @@ def configured(service: Service, **more: Any) -> dict[str, Any]:
 ##= docs/spec/host.md#sections
 ##% The section `workflows` MUST hold workflows that chain tools.
 ##= docs/spec/models-and-recipes.md#workflow-tools
-##% A workflow of the configuration MUST be offered as one tool.
+##% Each configured workflow MUST be offered as one tool.
 def test_a_workflow_is_a_tool_with_typed_arguments(project: Path, service: Service) -> None:
     host = loaded_host(project, configured(service))
     tool = host.surface(host.profile, Scope.READER).tools["workflow.project_audit"]
@@ -101,7 +101,7 @@ def test_a_workflow_is_a_tool_with_typed_arguments(project: Path, service: Servi
 
 
 ##= docs/spec/models-and-recipes.md#workflow-tools
-##% The steps of a workflow MUST run in their order.
+##% The steps of a workflow MUST run in order.
 def test_a_workflow_runs_its_steps_and_gives_what_the_last_one_gave(project: Path, service: Service) -> None:
     service.text = "The pump."
     host = loaded_host(project, configured(service))
@@ -141,7 +141,7 @@ def test_a_workflow_cannot_run_workflows(project: Path, service: Service) -> Non
 
 
 ##= docs/spec/models-and-recipes.md#workflow-tools
-##% A workflow MUST NOT do what its caller's scope does not allow.
+##% A workflow MUST NOT do anything that its caller's scope does not allow.
 def test_a_workflow_with_a_tool_for_maintainers_is_offered_to_maintainers(project: Path) -> None:
     keys = Pack("keys", title="K", description="K")
     declare(keys)
@@ -154,7 +154,8 @@ def test_a_workflow_with_a_tool_for_maintainers_is_offered_to_maintainers(projec
 
 
 ##= docs/spec/models-and-recipes.md#workflow-tools
-##% A workflow whose templates name what no step and no variable gives at that point MUST stop the start.
+##% A workflow with a template that refers to a value that no earlier step and no variable provides MUST prevent the
+##% server from starting.
 @pytest.mark.parametrize(
     ("step", "complaint"),
     [
@@ -182,7 +183,7 @@ def test_without_workflows_there_is_no_pack_of_them(project: Path) -> None:
 def test_a_changed_configuration_changes_workflows_and_models(project: Path, service: Service) -> None:
     host = loaded_host(project, {})
     newer = loaded_host(project, configured(service)).loaded
-    asyncio.run(host.adopt(newer))
+    asyncio.run(host.apply_config(newer))
     assert call(host, "workflow.project_audit", level="MUST").data["status"] == "success"
 
 
@@ -213,7 +214,8 @@ def kitchen(project: Path) -> Host:
 ##= docs/spec/models-and-recipes.md#km-recipe-run
 ##% The tool `km-recipe-run` MUST take `recipe`, and optionally `vars` and `dry_run`.
 ##= docs/spec/models-and-recipes.md#km-recipe-run
-##% The answer of a run MUST have `status`, `outputs` and `steps`, of which each tells one step and how it ended.
+##% The result of a run MUST have `status`, `outputs` and `steps`, with one entry for each step that says how the step
+##% ended.
 def test_a_recipe_runs_and_answers_as_the_seed_says(kitchen: Host) -> None:
     data = call(kitchen, "km-recipe-run", OWNER_AS_MAINTAINER, recipe="spec-audit", vars={"limit": 5}).data
     assert data["status"] == "success"
@@ -224,7 +226,7 @@ def test_a_recipe_runs_and_answers_as_the_seed_says(kitchen: Host) -> None:
 
 
 ##= docs/spec/models-and-recipes.md#km-recipe-run
-##% The tool `km-recipe-run` MUST need the maintainer scope.
+##% The tool `km-recipe-run` MUST require the maintainer scope.
 def test_a_recipe_is_for_maintainers(kitchen: Host) -> None:
     assert "km-recipe-run" not in kitchen.surface(kitchen.profile, Scope.READER).tools
 
@@ -236,11 +238,11 @@ def test_a_dry_run_lists_the_steps(kitchen: Host) -> None:
 
 
 ##= docs/spec/models-and-recipes.md#km-recipe-run
-##% A recipe that is not there MUST be refused with `recipe_not_found`.
+##% An unknown recipe MUST be refused with `recipe_not_found`.
 ##= docs/spec/models-and-recipes.md#km-recipe-run
 ##% A tool or model that fails MUST end the run with `tool_failed`.
 ##= docs/spec/models-and-recipes.md#km-recipe-run
-##% A result that is not what the recipe says MUST end the run with `assert_failed`.
+##% A result that fails an assertion of the recipe MUST end the run with `assert_failed`.
 @pytest.mark.parametrize(
     ("recipe", "code", "status"),
     [
@@ -279,7 +281,9 @@ def test_a_workflow_over_stdio_tells_progress_and_answers_with_structure(project
     service.text = "The pump."
     file = project / "given.json"
     file.write_text(json.dumps(configured(service)), encoding="utf-8")
-    with Pipe("serve", "--stdio", "--config", str(file), cwd=project, env={"XDG_CONFIG_HOME": str(project)}) as pipe:
+    with StdioClient(
+        "serve", "--stdio", "--config", str(file), cwd=project, env={"XDG_CONFIG_HOME": str(project)}
+    ) as pipe:
         pipe.initialize()
         params = {
             "name": "workflow.project_audit",

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.plugins.packages import install, install_odd_pack, python_path, write_config
-from tests.running import clean_environment
-from tests.wires import PROGRAM, Pipe, serving_http
+from tests.processes import clean_environment
+from tests.raw_clients import PROGRAM, StdioClient, serving_http
 
 PACK = "from contextive.registry import Context, NoInput, Pack, ToolOutput\npack = Pack({name!r}, title='T', description='D')\n"
 TOOL = """
@@ -94,9 +94,9 @@ def names(tools: Sequence[dict[str, Any]]) -> set[str]:
 
 
 ##= docs/spec/host.md#broken-plugins
-##% A plugin that raises, ends the process, prints, or hangs while it loads MUST be left out.
+##% A plugin that raises an exception, ends the process, prints, or hangs while it loads MUST be left out.
 ##= docs/spec/host.md#broken-plugins
-##% A plugin that takes a name which is already in use MUST be left out.
+##% A plugin that declares a name already in use MUST be left out.
 ##= docs/spec/host.md#broken-plugins
 ##% A plugin that two installed packages claim MUST be left out.
 def test_every_fault_is_reported_with_its_reason_and_costs_no_other_plugin(project: Path, site: Path) -> None:
@@ -115,7 +115,7 @@ def test_every_fault_is_reported_with_its_reason_and_costs_no_other_plugin(proje
 
 
 ##= docs/spec/host.md#broken-plugins
-##% A plugin that is left out MUST be reported by the log, by `check` and by the health of the server.
+##% A plugin that is left out MUST be reported in the log, by `check` and in the health of the server.
 def test_check_says_it_in_words_too(project: Path, site: Path) -> None:
     done = run(project, site, "check", "--config", str(config_of(project, {"raises": {}})))
     assert done.returncode == 1
@@ -124,13 +124,13 @@ def test_check_says_it_in_words_too(project: Path, site: Path) -> None:
 
 
 ##= docs/spec/host.md#broken-plugins
-##% A plugin that is left out MUST NOT keep the rest of the server from working.
+##% A plugin that is left out MUST NOT prevent the rest of the server from working.
 ##= docs/spec/host.md#health
-##% The server MUST tell whether it is healthy, degraded or unhealthy, and why.
+##% The server MUST report whether it is healthy, degraded or unhealthy, and why.
 def test_the_server_runs_with_faulty_plugins_and_says_that_it_is_degraded(project: Path, site: Path) -> None:
     packs: dict[str, Any] = {name: {} for name in ("raises", "prints", "exits", "takes-tool", "absent", "fine")}
     arguments = ("serve", "--stdio", "--config", str(config_of(project, packs)))
-    with Pipe(*arguments, cwd=project, env=python_path(site)) as pipe:
+    with StdioClient(*arguments, cwd=project, env=python_path(site)) as pipe:
         pipe.initialize()
         assert pipe.call("fine_tool")["structuredContent"] == {"ok": True}
         health = pipe.call("contextive_health")["structuredContent"]
@@ -154,7 +154,7 @@ def test_a_degraded_server_says_so_at_its_health_path(project: Path, site: Path)
 
 def test_a_plugin_that_hangs_does_not_keep_the_server_from_starting_nor_from_ending(project: Path, site: Path) -> None:
     arguments = ("serve", "--stdio", "--config", str(config_of(project, {"hangs": {}, "fine": {}})))
-    with Pipe(*arguments, cwd=project, env=python_path(site)) as pipe:
+    with StdioClient(*arguments, cwd=project, env=python_path(site)) as pipe:
         pipe.initialize()
         assert pipe.call("fine_tool")["structuredContent"] == {"ok": True}
         pipe.close_stdin()
@@ -162,10 +162,10 @@ def test_a_plugin_that_hangs_does_not_keep_the_server_from_starting_nor_from_end
 
 
 ##= docs/spec/host.md#standard-output
-##% What a tool, a plugin or a library prints MUST go to standard error.
+##% Output printed by a tool, a plugin or a library MUST go to standard error.
 def test_a_plugin_that_writes_to_descriptor_1_while_it_loads_does_not_reach_the_wire(project: Path, site: Path) -> None:
     config = str(config_of(project, {"writes": {}}))
-    with Pipe("serve", "--stdio", "--config", config, cwd=project, env=python_path(site)) as pipe:
+    with StdioClient("serve", "--stdio", "--config", config, cwd=project, env=python_path(site)) as pipe:
         pipe.initialize()
         assert pipe.call("writes_tool")["structuredContent"] == {"ok": True}
     called = run(project, site, "call", "--config", config, "writes_tool")
@@ -184,7 +184,7 @@ def test_a_plugin_is_loaded_only_when_it_is_named(project: Path, site: Path) -> 
 
 
 ##= docs/spec/host.md#trust
-##% An untrusted file MUST NOT switch on a plugin.
+##% An untrusted file MUST NOT enable a plugin.
 def test_a_file_of_the_project_cannot_load_a_plugin_until_it_is_trusted(project: Path, site: Path) -> None:
     write_config(project / "contextive.config.json", {"toolPacks": {"fine": {}}})
     environment = clean_environment({**python_path(site), "XDG_CONFIG_HOME": str(project / "xdg")})
@@ -202,13 +202,13 @@ def test_a_file_of_the_project_cannot_load_a_plugin_until_it_is_trusted(project:
 
 
 ##= docs/spec/host.md#sections
-##% The section `toolPacks` MUST switch packs on and off and hold the settings of each pack.
+##% The section `toolPacks` MUST enable and disable packs and hold the settings of each pack.
 ##= docs/spec/host.md#discovery
 ##% A tool in `blockedTools` MUST NOT be offered.
 ##= docs/spec/host.md#discovery
-##% Where `allowedTools` is set, a tool that it does not name MUST NOT be offered.
+##% If `allowedTools` is set, a tool that it does not name MUST NOT be offered.
 ##= docs/spec/host.md#discovery
-##% In a pack whose mode is read-only, a tool that changes something MUST NOT be offered.
+##% In a read-only pack, a tool that changes something MUST NOT be offered.
 ##= docs/spec/host.md#discovery
 ##% A plugin without a mode MUST be read-only.
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.packages import python_path, write_config
-from tests.running import clean_environment
-from tests.wires import PROGRAM, Pipe
+from tests.processes import clean_environment
+from tests.raw_clients import PROGRAM, StdioClient
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "third-party-pack"
 CHANGELOG = """\
@@ -59,9 +59,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def pipe(site: Path, project: Path) -> Iterator[Pipe]:
+def pipe(site: Path, project: Path) -> Iterator[StdioClient]:
     arguments = ("serve", "--stdio", "--config", str(project / "given.json"))
-    with Pipe(*arguments, cwd=project, env=python_path(site)) as running:
+    with StdioClient(*arguments, cwd=project, env=python_path(site)) as running:
         running.initialize()
         yield running
 
@@ -77,13 +77,13 @@ def call(site: Path, project: Path, *arguments: str) -> subprocess.CompletedProc
     )
 
 
-##= docs/spec/host.md#start
-##% Every start MUST register the packs, resources and prompts that the configuration switches on.
+##= docs/spec/host.md#startup
+##% At every start, the server MUST register the packs, resources and prompts that the configuration enables.
 ##= docs/spec/host.md#discovery
-##% Packs of installed packages MUST be found by entry points of the group `contextive.packs`.
+##% Packs of installed packages MUST be found through entry points in the group `contextive.packs`.
 ##= docs/spec/host.md#discovery
-##% Every pack that is switched on MUST be registered with the MCP server.
-def test_the_tool_of_the_pack_is_offered_and_answers_over_the_pipe(pipe: Pipe) -> None:
+##% Every enabled pack MUST be registered with the MCP server.
+def test_the_tool_of_the_pack_is_offered_and_answers_over_the_pipe(pipe: StdioClient) -> None:
     assert "release_notes" in [tool["name"] for tool in pipe.result("tools/list")["tools"]]
     answer = pipe.call("release_notes", {"version": "1.2.0"})["structuredContent"]
     assert answer == {
@@ -94,7 +94,7 @@ def test_the_tool_of_the_pack_is_offered_and_answers_over_the_pipe(pipe: Pipe) -
     }
 
 
-def test_its_resource_is_listed_read_and_completed(pipe: Pipe) -> None:
+def test_its_resource_is_listed_read_and_completed(pipe: StdioClient) -> None:
     uris = [resource["uri"] for resource in pipe.result("resources/list")["resources"]]
     assert "release-notes:///1.1.0" in uris
     (content,) = pipe.result("resources/read", {"uri": "/1.1.0"})["contents"]
@@ -105,13 +105,13 @@ def test_its_resource_is_listed_read_and_completed(pipe: Pipe) -> None:
     assert pipe.result("completion/complete", params)["completion"]["values"] == ["1.2.0", "1.1.0"]
 
 
-def test_its_prompt_quotes_the_release(pipe: Pipe) -> None:
+def test_its_prompt_quotes_the_release(pipe: StdioClient) -> None:
     params = {"name": "announce_release", "arguments": {"version": "1.2.0"}}
     (message,) = pipe.result("prompts/get", params)["messages"]
     assert "> - What was broken." in message["content"]["text"]
 
 
-def test_its_errors_reach_the_caller_as_it_wrote_them(pipe: Pipe) -> None:
+def test_its_errors_reach_the_caller_as_it_wrote_them(pipe: StdioClient) -> None:
     result = pipe.call("release_notes", {"version": "9.9.9"})
     error = json.loads(result["content"][0]["text"])["error"]
     assert error["code"] == "not_found"
@@ -119,7 +119,7 @@ def test_its_errors_reach_the_caller_as_it_wrote_them(pipe: Pipe) -> None:
 
 
 ##= docs/spec/host.md#declaration
-##% A tool MUST be declared once and be offered by every door from that declaration.
+##% A tool MUST be declared once, and every transport offers it from that declaration.
 def test_the_command_line_calls_it_in_its_own_process(site: Path, project: Path) -> None:
     done = call(site, project, "--version", "1.1.0")
     assert done.returncode == 0

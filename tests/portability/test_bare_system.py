@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.house.tree import ROOT, source_modules
-from tests.running import clean_environment
-from tests.wires import Pipe, handshake
+from tests.conventions.source_tree import ROOT, source_modules
+from tests.processes import clean_environment
+from tests.raw_clients import StdioClient, handshake
 
 BARE = {"PYTHONPATH": str(Path(__file__).with_name("bare"))}
 WRITERS = {"create_page", "update_page", "rename_page", "delete_page"}
@@ -49,13 +49,13 @@ def test_every_module_is_imported() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def call(server: Pipe, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def call(server: StdioClient, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     result: dict[str, Any] = server.result("tools/call", {"name": name, "arguments": arguments})
     return result
 
 
 def test_the_reader_tools_of_the_default_profile_work_and_no_link_leads_out(project: Path) -> None:
-    with Pipe("serve", "--stdio", "--project", str(project), cwd=project, env=BARE) as server:
+    with StdioClient("serve", "--stdio", "--project", str(project), cwd=project, env=BARE) as server:
         server.result("initialize", handshake())
         server.notify("notifications/initialized")
         offered = {tool["name"]: tool for tool in server.result("tools/list")["tools"]}
@@ -87,7 +87,7 @@ def test_the_reader_tools_of_the_default_profile_work_and_no_link_leads_out(proj
 
 def test_writing_is_refused_with_a_reason(project: Path) -> None:
     environment = {**BARE, "KM_ADMIN_TOKEN": "w4-9Xk2-mQ7z-Tt51-pL"}
-    with Pipe("serve", "--stdio", "--project", str(project), cwd=project, env=environment) as server:
+    with StdioClient("serve", "--stdio", "--project", str(project), cwd=project, env=environment) as server:
         server.result("initialize", handshake())
         server.notify("notifications/initialized")
         answer = call(server, "create_page", {"title": "New", "content": "x"})

@@ -27,7 +27,7 @@ from contextive.recipes.schema import parse_recipe
 
 
 @dataclass
-class Bench:
+class EngineHarness:
     """Tools and models that answer from lists; a last answer is given again and again."""
 
     answers: dict[str, list[Any]] = field(default_factory=dict)
@@ -90,10 +90,10 @@ CHAIN = recipe(
 )
 
 
-##= docs/spec/models-and-recipes.md#how-steps-run
-##% Steps MUST run in their order, and the first that fails ends the run.
+##= docs/spec/models-and-recipes.md#step-execution
+##% Steps MUST run in order, and the first step that fails ends the run.
 def test_steps_run_in_order_and_hand_on_what_they_found() -> None:
-    bench = Bench({"search": [{"hits": [{"id": 42}]}], "get": [{"body": "a body"}]})
+    bench = EngineHarness({"search": [{"hits": [{"id": 42}]}], "get": [{"body": "a body"}]})
     record = bench.run(CHAIN, {"topic": "tides"})
     assert bench.calls == [("search", {"query": "tides"}), ("get", {"id": 42, "n": 5})]
     assert bench.prompts == [("small", "Sum up a body of tides")]
@@ -108,18 +108,19 @@ def test_steps_run_in_order_and_hand_on_what_they_found() -> None:
 
 
 ##= docs/spec/models-and-recipes.md#km-recipe-run
-##% The answer of a run MUST have `status`, `outputs` and `steps`, of which each tells one step and how it ended.
+##% The result of a run MUST have `status`, `outputs` and `steps`, with one entry for each step that says how the step
+##% ended.
 def test_a_run_is_told_in_the_words_of_the_contract() -> None:
-    bench = Bench({"search": [{"hits": [{"id": 1}]}], "get": [{"body": "b"}]})
+    bench = EngineHarness({"search": [{"hits": [{"id": 1}]}], "get": [{"body": "b"}]})
     shown = bench.run(CHAIN, {"topic": "t"}).as_dict()
     assert {"recipe", "started_at", "finished_at", "duration_seconds", "success", "steps", "outputs"} <= shown.keys()
     assert {"id", "status", "duration_seconds", "message", "result"} == shown["steps"][0].keys()
 
 
-##= docs/spec/models-and-recipes.md#how-steps-run
+##= docs/spec/models-and-recipes.md#step-execution
 ##% A dry run MUST call nothing and write nothing.
 def test_a_dry_run_calls_nothing_and_skips_every_step() -> None:
-    bench = Bench()
+    bench = EngineHarness()
     record = bench.run(CHAIN, {"topic": "t"}, dry_run=True)
     assert bench.calls == []
     assert bench.prompts == []
@@ -135,15 +136,15 @@ def test_a_dry_run_calls_nothing_and_skips_every_step() -> None:
 
 def test_a_dry_run_still_checks_the_variables() -> None:
     with pytest.raises(InvalidRequest, match="needs the variable topic"):
-        Bench().run(CHAIN, {}, dry_run=True)
+        EngineHarness().run(CHAIN, {}, dry_run=True)
 
 
 ##= docs/spec/models-and-recipes.md#km-recipe-run
 ##% A tool or model that fails MUST end the run with `tool_failed`.
-##= docs/spec/models-and-recipes.md#how-steps-run
-##% Outputs MUST be given only where every step went well.
+##= docs/spec/models-and-recipes.md#step-execution
+##% A run MUST return outputs only if every step succeeded.
 def test_a_failing_tool_stops_the_run() -> None:
-    bench = Bench({"search": [NotFound("No such thing.", hint="Look elsewhere.")]})
+    bench = EngineHarness({"search": [NotFound("No such thing.", hint="Look elsewhere.")]})
     error = bench.failure(CHAIN, {"topic": "t"})
     assert isinstance(error, ToolFailed)
     assert error.message == "The step find failed: search: No such thing."
@@ -156,12 +157,12 @@ def test_a_failing_tool_stops_the_run() -> None:
 
 
 def test_a_failing_model_is_a_failed_step() -> None:
-    error = Bench().failure(recipe("{id: a, model: gone, prompt: x}"))
+    error = EngineHarness().failure(recipe("{id: a, model: gone, prompt: x}"))
     assert (error.code, error.message) == ("tool_failed", "The step a failed: model gone: The model gone is not known.")
 
 
 ##= docs/spec/models-and-recipes.md#km-recipe-run
-##% A result that is not what the recipe says MUST end the run with `assert_failed`.
+##% A result that fails an assertion of the recipe MUST end the run with `assert_failed`.
 @pytest.mark.parametrize(
     ("condition", "result", "passes"),
     [
@@ -185,7 +186,7 @@ def test_a_failing_model_is_a_failed_step() -> None:
 )
 def test_a_condition_says_what_must_be_true(condition: str, result: Any, passes: bool) -> None:
     checked = recipe(f"{{id: s, tool: t, assert: [{condition}]}}", rest="variables: {want: 7}\n")
-    bench = Bench({"t": [result]})
+    bench = EngineHarness({"t": [result]})
     if passes:
         assert bench.run(checked).success
     else:
@@ -197,8 +198,8 @@ def test_a_condition_says_what_must_be_true(condition: str, result: Any, passes:
 
 def test_expect_compares_values_at_paths() -> None:
     checked = recipe("{id: s, tool: t, expect: {result.status: ok, total: 2}}")
-    assert Bench({"t": [{"status": "ok", "total": 2}]}).run(checked).success
-    error = Bench({"t": [{"status": "ok", "total": 3}]}).failure(checked)
+    assert EngineHarness({"t": [{"status": "ok", "total": 2}]}).run(checked).success
+    error = EngineHarness({"t": [{"status": "ok", "total": 3}]}).failure(checked)
     assert (error.code, error.message) == ("assert_failed", "The step s wants total to be 2; it is 3.")
 
 
@@ -212,20 +213,20 @@ def test_expect_compares_values_at_paths() -> None:
     ],
 )
 def test_a_result_that_lacks_what_the_recipe_relies_on_is_a_failed_assertion(broken: Recipe) -> None:
-    error = Bench().failure(broken)
+    error = EngineHarness().failure(broken)
     assert isinstance(error, AssertFailed)
     assert "nope" in error.message
 
 
-##= docs/spec/models-and-recipes.md#how-steps-run
-##% A wait MUST call its tool until the condition holds or its time is over.
+##= docs/spec/models-and-recipes.md#step-execution
+##% A wait MUST call its tool until the condition is true or its time limit is reached.
 def test_a_wait_asks_until_its_condition_holds() -> None:
     waiting = recipe(
         "{id: w, capture: [{name: n, path: n}], "
         "wait: {tool: status, until: {path: result.state, equals: done}, interval_seconds: 2}}",
         rest="outputs: {n: '${captures.n}'}\n",
     )
-    bench = Bench({"status": [{}, {"state": "busy"}, {"state": "done", "n": 3}]})
+    bench = EngineHarness({"status": [{}, {"state": "busy"}, {"state": "done", "n": 3}]})
     assert bench.run(waiting).outputs == {"n": 3}
     assert bench.pauses == [2, 2]
     assert len(bench.calls) == 3
@@ -235,7 +236,7 @@ def test_a_wait_ends_with_its_time() -> None:
     waiting = recipe(
         "{id: w, wait: {tool: status, until: {path: state, equals: done}, interval_seconds: 4, timeout_seconds: 10}}"
     )
-    bench = Bench({"status": [{"state": "busy"}]})
+    bench = EngineHarness({"status": [{"state": "busy"}]})
     error = bench.failure(waiting)
     assert isinstance(error, TimedOut)
     assert error.message == "The step w waited 10 seconds for status: state to be 'done'."
@@ -245,7 +246,7 @@ def test_a_wait_ends_with_its_time() -> None:
 
 def test_a_tool_that_fails_ends_its_wait() -> None:
     waiting = recipe("{id: w, wait: {tool: status, until: {path: state, equals: done}}}")
-    bench = Bench({"status": [NotFound("gone")]})
+    bench = EngineHarness({"status": [NotFound("gone")]})
     assert bench.failure(waiting).code == "tool_failed"
     assert len(bench.calls) == 1
 
@@ -253,7 +254,7 @@ def test_a_tool_that_fails_ends_its_wait() -> None:
 ##= docs/spec/models-and-recipes.md#km-recipe-run
 ##% A step, a wait or a run that takes too long MUST end the run with `timeout`.
 def test_a_step_has_a_time_limit_and_so_has_the_recipe() -> None:
-    slow = Bench({"t": ["hang"]})
+    slow = EngineHarness({"t": ["hang"]})
     one = recipe("{id: a, tool: t, timeout_seconds: 1}", "{id: b, tool: u}")
     error = slow.failure(one)
     assert (error.code, error.message) == ("timeout", "The step a took longer than 1 seconds.")
@@ -266,18 +267,20 @@ def test_a_step_has_a_time_limit_and_so_has_the_recipe() -> None:
 
 
 def test_a_tool_that_runs_out_of_its_own_time_is_a_timeout() -> None:
-    error = Bench({"t": [TimedOut("The tool t took longer than 60 seconds.")]}).failure(recipe("{id: a, tool: t}"))
+    error = EngineHarness({"t": [TimedOut("The tool t took longer than 60 seconds.")]}).failure(
+        recipe("{id: a, tool: t}")
+    )
     assert error.code == "timeout"
 
 
-##= docs/spec/models-and-recipes.md#how-steps-run
-##% A step that fails MUST be replaced by its fallback where it has one.
+##= docs/spec/models-and-recipes.md#step-execution
+##% A step that fails MUST be replaced by its fallback if it has one.
 def test_a_fallback_stands_in_for_a_step_that_failed() -> None:
     guarded = recipe(
         "{id: a, tool: broken, fallback: [{id: spare, tool: other}, {tool: last, params: {x: '${steps.spare.v}'}}]}",
         "{id: b, tool: t, params: {x: '${steps.a.v}'}}",
     )
-    bench = Bench({"broken": [NotFound("no")], "other": [{"v": 1}], "last": [{"v": 2}]})
+    bench = EngineHarness({"broken": [NotFound("no")], "other": [{"v": 1}], "last": [{"v": 2}]})
     record = bench.run(guarded)
     assert record.success
     assert [(step.id, step.status) for step in record.steps] == [
@@ -291,14 +294,14 @@ def test_a_fallback_stands_in_for_a_step_that_failed() -> None:
 
 def test_a_fallback_is_not_run_without_need_and_may_fail_itself() -> None:
     guarded = recipe("{id: a, tool: t, expect: {status: ok}, fallback: [{id: f, tool: other}]}")
-    fine = Bench()
+    fine = EngineHarness()
     fine.run(guarded)
     assert [tool for tool, _ in fine.calls] == ["t"]
-    bad = Bench({"t": [{"status": "bad"}], "other": [NotFound("neither")]})
+    bad = EngineHarness({"t": [{"status": "bad"}], "other": [NotFound("neither")]})
     assert bad.failure(guarded).message == "The step f failed: other: neither"
 
 
-##= docs/spec/models-and-recipes.md#how-steps-run
+##= docs/spec/models-and-recipes.md#step-execution
 ##% A variable that is missing, unknown or of the wrong type MUST be refused before anything runs.
 @pytest.mark.parametrize(
     ("values", "complaint"),
@@ -311,7 +314,7 @@ def test_a_fallback_is_not_run_without_need_and_may_fail_itself() -> None:
     ],
 )
 def test_variables_are_checked_before_anything_runs(values: dict[str, Any], complaint: str) -> None:
-    bench = Bench()
+    bench = EngineHarness()
     error = bench.failure(CHAIN, values)
     assert (error.code, error.message) == ("invalid_request", complaint)
     assert bench.calls == []
@@ -319,7 +322,7 @@ def test_variables_are_checked_before_anything_runs(values: dict[str, Any], comp
 
 
 def test_each_run_leaves_one_audit_record_without_results_but_with_captures() -> None:
-    bench = Bench({"search": [{"hits": [{"id": 42}]}], "get": [NotFound("no")]})
+    bench = EngineHarness({"search": [{"hits": [{"id": 42}]}], "get": [NotFound("no")]})
     bench.failure(CHAIN, {"topic": "t"})
     (record,) = bench.audits
     line = record.audit_line()
@@ -329,7 +332,7 @@ def test_each_run_leaves_one_audit_record_without_results_but_with_captures() ->
 
 
 def test_a_run_that_is_cancelled_leaves_an_audit_record_too() -> None:
-    bench = Bench({"t": ["hang"]})
+    bench = EngineHarness({"t": ["hang"]})
     engine = RecipeEngine(bench, bench, audit=bench.audits.append)
 
     async def cancelled() -> None:
@@ -344,7 +347,7 @@ def test_a_run_that_is_cancelled_leaves_an_audit_record_too() -> None:
 
 
 def test_a_long_result_is_left_out_of_the_transcript_and_its_size_said() -> None:
-    bench = Bench({"t": [{"text": "x" * LARGEST_SHOWN_RESULT}]})
+    bench = EngineHarness({"t": [{"text": "x" * LARGEST_SHOWN_RESULT}]})
     shown = bench.run(recipe("{id: a, tool: t}", rest="outputs: {t: '${steps.a.text}'}\n")).as_dict()
     assert "result" not in shown["steps"][0]
     assert shown["steps"][0]["result_bytes"] > LARGEST_SHOWN_RESULT
@@ -354,7 +357,7 @@ def test_a_long_result_is_left_out_of_the_transcript_and_its_size_said() -> None
 @given(st.lists(st.booleans(), min_size=1, max_size=6))
 def test_a_run_calls_exactly_the_steps_up_to_the_first_failure(outcomes: list[bool]) -> None:
     tools = [f"t{number}" for number in range(len(outcomes))]
-    bench = Bench(
+    bench = EngineHarness(
         {tool: [{"ok": True} if fine else NotFound("no")] for tool, fine in zip(tools, outcomes, strict=True)}
     )
     chain = recipe(*(f"{{id: {tool}, tool: {tool}}}" for tool in tools), rest="outputs: {o: done}\n")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contextive.errors import SchemaInvalid
-from contextive.recipes.recipe import Condition, ModelCall, Recipe, ToolCall, Wait
+from contextive.recipes.recipe import ModelCall, Recipe, ResultCondition, ToolCall, Wait
 from contextive.recipes.schema import MAX_BYTES, parse_recipe
 
 FULL = """\
@@ -85,17 +85,17 @@ def test_everything_that_a_recipe_can_say_is_read() -> None:
     }
     assert first.action == ToolCall("a-tool", {"query": "${topic} of ${vars.profile}", "limit": "${count}"})
     assert first.asserts == (
-        Condition(("result", "status"), "equals", "ok"),
-        Condition(("result", "items", 0), "exists", True),
-        Condition(("error",), "exists", False),
-        Condition(("total",), "not_equals", 0),
+        ResultCondition(("result", "status"), "equals", "ok"),
+        ResultCondition(("result", "items", 0), "exists", True),
+        ResultCondition(("error",), "exists", False),
+        ResultCondition(("total",), "not_equals", 0),
     )
     assert [(c.name, c.path) for c in first.captures] == [("item", ("result", "items", 0, "id")), ("all", None)]
     assert [step.id for step in first.fallback] == ["first-fallback-1"]
     assert second.action == Wait(
         "status",
         {"of": "${captures.item}"},
-        Condition(("result", "state"), "equals", "${vars.profile}"),
+        ResultCondition(("result", "state"), "equals", "${vars.profile}"),
         0.5,
         60,
     )
@@ -103,10 +103,10 @@ def test_everything_that_a_recipe_can_say_is_read() -> None:
     assert recipe.tools == ("a-tool", "another-tool", "status")
 
 
-##= docs/spec/models-and-recipes.md#where-recipes-come-from
-##% A recipe that is not written as recipes are MUST be refused with its line before anything runs.
-##= docs/spec/models-and-recipes.md#where-recipes-come-from
-##% A template that names something unknown or later MUST be refused before anything runs.
+##= docs/spec/models-and-recipes.md#recipe-sources
+##% A recipe that does not match the schema MUST be refused with the line number before anything runs.
+##= docs/spec/models-and-recipes.md#recipe-sources
+##% A template that refers to something unknown, or to something defined later, MUST be refused before anything runs.
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [

@@ -16,7 +16,7 @@ from contextive.packs import BUILTIN
 from contextive.registry import OWNER_AS_MAINTAINER, OWNER_AS_READER, Caller
 from contextive.server.host import Host
 from tests.ingest.test_notes_service import write
-from tests.wires import Pipe, Web, serving_http
+from tests.raw_clients import HttpClient, StdioClient, serving_http
 
 ADMIN = "admin-token-fedcba9876543210"
 READER = "reader-token-0123456789abcdef"
@@ -59,7 +59,7 @@ def test_before_a_release_the_index_is_made_looked_at_and_kept(host: Host) -> No
     assert (host.loaded.project / ".contextive" / outputs["backup"]).is_file()
 
 
-##= docs/spec/models-and-recipes.md#where-recipes-come-from
+##= docs/spec/models-and-recipes.md#recipe-sources
 ##% The recipes `daily-health`, `release-prep`, `stale-audit`, `subsystem-freshness`, `post-restore-verify`,
 ##% `authoring-loop`, `feedback-triage` and `spec-audit` MUST ship.
 def test_the_other_recipes_run_on_a_made_index(host: Host) -> None:
@@ -87,8 +87,8 @@ def test_a_project_that_was_never_indexed_is_not_healthy(host: Host) -> None:
         run(host, "daily-health")
 
 
-##= docs/spec/models-and-recipes.md#how-steps-run
-##% Each run MUST leave one line in the audit log of recipes.
+##= docs/spec/models-and-recipes.md#step-execution
+##% Each run MUST add one line to the recipe audit log.
 def test_each_run_leaves_one_line_in_the_audit(host: Host) -> None:
     run(host, "spec-audit")
     with pytest.raises(RecipeNotFound):
@@ -101,7 +101,7 @@ def test_each_run_leaves_one_line_in_the_audit(host: Host) -> None:
 
 
 ##= docs/spec/models-and-recipes.md#km-recipe-run
-##% The tool `km-recipe-run` MUST need the maintainer scope.
+##% The tool `km-recipe-run` MUST require the maintainer scope.
 def test_a_reader_gets_no_recipe_and_no_tool_through_one(host: Host) -> None:
     with pytest.raises((NotFound, Forbidden)):
         run(host, "release-prep", OWNER_AS_READER)
@@ -109,7 +109,7 @@ def test_a_reader_gets_no_recipe_and_no_tool_through_one(host: Host) -> None:
 
 def test_recipes_over_real_mcp_tell_progress_and_give_the_seeds_codes(tmp_path: Path) -> None:
     root = make_project(tmp_path)
-    with Pipe("serve", "--stdio", cwd=root, env=SETTINGS) as pipe:
+    with StdioClient("serve", "--stdio", cwd=root, env=SETTINGS) as pipe:
         pipe.initialize()
         params = {"name": "km-recipe-run", "arguments": {"recipe": "release-prep"}, "_meta": {"progressToken": "p"}}
         result = pipe.result("tools/call", params)["structuredContent"]
@@ -125,17 +125,17 @@ def test_recipes_over_real_mcp_tell_progress_and_give_the_seeds_codes(tmp_path: 
         assert json.loads(missing["content"][0]["text"])["error"]["code"] == "recipe_not_found"
 
 
-##= docs/spec/models-and-recipes.md#how-steps-run
-##% A recipe MUST NOT do what its caller may not do.
+##= docs/spec/models-and-recipes.md#step-execution
+##% A recipe MUST NOT do anything that its caller may not do.
 ##= docs/spec/models-and-recipes.md#workflow-tools
-##% A workflow MUST NOT do what its caller's scope does not allow.
+##% A workflow MUST NOT do anything that its caller's scope does not allow.
 def test_a_reader_over_http_cannot_run_a_maintainers_tool_by_a_workflow_or_a_recipe(tmp_path: Path) -> None:
     root = make_project(tmp_path)
     config = root / "given.json"
     workflows = {"chores": {"steps": [{"tool": "km-ingest-trigger"}]}}
     config.write_text(json.dumps({"workflows": workflows}), encoding="utf-8")
     with serving_http("--config", str(config), cwd=root, env=SETTINGS) as running:
-        web: Web = running.web
+        web: HttpClient = running.web
         for tool in ("km-recipe-run", "workflow.chores", "km-ingest-trigger"):
             body = {"recipe": "release-prep"} if tool == "km-recipe-run" else {}
             refused = web.post(f"/api/v1/tools/{tool}", body, {"Authorization": f"Bearer {READER}"})

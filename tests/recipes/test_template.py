@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from contextive.recipes.template import (
     MAX_RENDERED,
-    Missing,
-    Names,
+    MissingValue,
     TemplateError,
+    TemplateValues,
     as_text,
     format_path,
     parse_path,
@@ -31,18 +31,18 @@ PLAIN = st.text(max_size=20).filter(lambda text: "${" not in text and not text.e
 RESERVED = ("vars", "steps", "captures", "result")
 
 
-##= docs/spec/models-and-recipes.md#how-steps-run
-##% A string that is one template MUST keep the type of its value.
+##= docs/spec/models-and-recipes.md#step-execution
+##% A string that consists of one template MUST keep the type of the template's value.
 @given(JSON)
 def test_a_string_that_is_one_template_keeps_the_type_of_its_value(value: Any) -> None:
-    names = Names({"x": value}, {"s": {"deep": [value]}}, {"c": value})
+    names = TemplateValues({"x": value}, {"s": {"deep": [value]}}, {"c": value})
     for template in ("${x}", "${ x }", "${vars.x}", "${captures.c}", "${steps.s.deep[0]}", "${steps.s.result.deep[0]}"):
         assert render(template, names) == value
 
 
 @given(PLAIN, JSON, PLAIN)
 def test_a_template_inside_a_text_becomes_text(before: str, value: Any, after: str) -> None:
-    rendered = render(f"{before}${{x}}{after}!", Names({"x": value}))
+    rendered = render(f"{before}${{x}}{after}!", TemplateValues({"x": value}))
     assert rendered == f"{before}{as_text(value)}{after}!"
     assert as_text(value) == value if isinstance(value, str) else json.loads(as_text(value)) == value
 
@@ -50,7 +50,7 @@ def test_a_template_inside_a_text_becomes_text(before: str, value: Any, after: s
 @given(JSON)
 def test_a_value_without_templates_stays_what_it_is(value: Any) -> None:
     if not list(paths_in_safely(value)) and "$${" not in json.dumps(value):
-        assert render(value, Names()) == value
+        assert render(value, TemplateValues()) == value
 
 
 def paths_in_safely(value: Any) -> list[object]:
@@ -60,13 +60,13 @@ def paths_in_safely(value: Any) -> list[object]:
         return ["bad"]
 
 
-##= docs/spec/models-and-recipes.md#how-steps-run
-##% What a template put in MUST NOT be looked at again, and the environment cannot be named.
+##= docs/spec/models-and-recipes.md#step-execution
+##% Text that a template inserted MUST NOT be expanded again, and a template cannot refer to the environment.
 @given(st.text(max_size=30))
 def test_what_was_inserted_is_not_looked_at_again(text: str) -> None:
     hostile = "${secret}" + text
-    assert render("${x}", Names({"x": hostile, "secret": 1})) == hostile
-    assert render("a ${x}", Names({"x": hostile, "secret": 1})) == f"a {hostile}"
+    assert render("${x}", TemplateValues({"x": hostile, "secret": 1})) == hostile
+    assert render("a ${x}", TemplateValues({"x": hostile, "secret": 1})) == f"a {hostile}"
 
 
 @given(st.lists(KEYS | st.integers(0, 99) | st.text(alphabet="ab .", min_size=1, max_size=4), max_size=4), KEYS)
@@ -78,14 +78,14 @@ def test_a_path_is_read_back_as_it_was_written(rest: list[str | int], first: str
 @given(KEYS.filter(lambda key: key not in RESERVED), JSON)
 def test_lists_and_objects_are_rendered_through_and_their_keys_are_left_alone(name: str, value: Any) -> None:
     given_ = {"${" + name + "}": ["${" + name + "}", {"deep": "${vars." + name + "}"}], "n": 1}
-    rendered = render(given_, Names({name: value}))
+    rendered = render(given_, TemplateValues({name: value}))
     assert rendered == {"${" + name + "}": [value, {"deep": value}], "n": 1}
 
 
 def test_two_dollars_stand_for_one() -> None:
-    assert render("$${x} costs ${x}", Names({"x": 5})) == "${x} costs 5"
-    assert render("$${x}", Names()) == "${x}"
-    assert render("$5 and $x", Names()) == "$5 and $x"
+    assert render("$${x} costs ${x}", TemplateValues({"x": 5})) == "${x} costs 5"
+    assert render("$${x}", TemplateValues()) == "${x}"
+    assert render("$5 and $x", TemplateValues()) == "$5 and $x"
 
 
 @pytest.mark.parametrize(
@@ -101,25 +101,25 @@ def test_what_is_no_path_is_refused(text: str) -> None:
     "path", ["HOME", "vars.nope", "steps.nope", "captures.nope", "result.x", "steps.s.a.b", "l[9]"]
 )
 def test_what_is_not_there_is_missing_by_its_name(path: str) -> None:
-    with pytest.raises(Missing) as caught:
-        render("${" + path + "}", Names({"l": [1]}, {"s": {"a": 1}}))
+    with pytest.raises(MissingValue) as caught:
+        render("${" + path + "}", TemplateValues({"l": [1]}, {"s": {"a": 1}}))
     assert str(caught.value) == path
 
 
 def test_the_environment_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_THING", "x")
-    with pytest.raises(Missing):
-        render("${SECRET_THING}", Names())
+    with pytest.raises(MissingValue):
+        render("${SECRET_THING}", TemplateValues())
 
 
 def test_a_result_with_a_key_called_result_is_taken_at_its_word() -> None:
-    names = Names(steps={"s": {"result": {"a": 1}}, "t": {"a": 2}})
+    names = TemplateValues(steps={"s": {"result": {"a": 1}}, "t": {"a": 2}})
     assert render("${steps.s.result.a}", names) == 1
     assert render("${steps.t.result.a}", names) == 2
 
 
 def test_a_path_of_a_condition_is_written_from_the_result() -> None:
-    names = Names({"v": 7}, {"s": 8}, {"c": 9})
+    names = TemplateValues({"v": 7}, {"s": 8}, {"c": 9})
     result = {"status": "ok", "results": [{"id": 1}], "steps": 3}
 
     def look(text: str) -> Any:
@@ -135,4 +135,4 @@ def test_a_path_of_a_condition_is_written_from_the_result() -> None:
 
 def test_a_text_cannot_grow_without_bound() -> None:
     with pytest.raises(TemplateError, match="grows beyond"):
-        render("${x}" * 20 + "!", Names({"x": "y" * (MAX_RENDERED // 10)}))
+        render("${x}" * 20 + "!", TemplateValues({"x": "y" * (MAX_RENDERED // 10)}))

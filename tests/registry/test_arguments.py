@@ -10,7 +10,7 @@ from pydantic import Field
 from contextive.errors import InvalidRequest
 from contextive.registry import Context, Pack, Reply, ToolInput
 from contextive.registry.dispatch import parse_arguments
-from tests.registry.laws import law
+from tests.registry.property_tests import property_test
 
 pack = Pack("sample", title="Sample", description="Sample.")
 
@@ -51,7 +51,7 @@ def problem(arguments: dict[str, Any]) -> InvalidRequest:
 
 
 ##= docs/spec/host.md#tool-calls
-##% Arguments MUST be accepted exactly as the published input schema says.
+##% Arguments MUST be accepted exactly as the published input schema defines them.
 ##= docs/spec/host.md#tool-calls
 ##% An error about arguments MUST name each argument at fault and what is allowed.
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ JSON = st.recursive(
 )
 
 
-@law
+@property_test
 @given(st.dictionaries(st.sampled_from(["name", "limit", "kind", "inner", "tags", "x", "\n", "\ud800"]), JSON))
 def test_any_arguments_are_parsed_or_refused_in_printable_words(arguments: dict[str, Any]) -> None:
     said = ""

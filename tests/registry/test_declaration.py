@@ -78,7 +78,7 @@ async def plain_result(_given: Given, _ctx: Context) -> dict[str, Any]: ...  # t
 
 
 ##= docs/spec/host.md#declaration
-##% A tool MUST have a handler that takes the input and a context and gives the output.
+##% A tool MUST have a handler that takes the input and a context and returns the output.
 @pytest.mark.parametrize("handler", [one_parameter, no_model, open_model, no_result, plain_result])
 def test_a_handler_that_does_not_say_its_models_is_refused_when_it_is_declared(handler: Callable[..., Any]) -> None:
     with pytest.raises(TypeError, match=handler.__name__):
@@ -86,7 +86,7 @@ def test_a_handler_that_does_not_say_its_models_is_refused_when_it_is_declared(h
 
 
 ##= docs/spec/host.md#declaration
-##% The schemas of a tool MUST be made from the types of its handler.
+##% The schemas of a tool MUST be generated from the types of its handler.
 def test_a_declared_tool_carries_its_models_and_runs_where_it_should() -> None:
     pack = Pack("p", title="P", description="P")
 

@@ -30,8 +30,8 @@ from contextive.registry import (
     Services,
 )
 from contextive.registry.dispatch import well_formed
-from contextive.registry.threads import run_beside_handlers, run_in_thread
-from tests.registry.laws import law
+from contextive.registry.threads import run_in_service_thread, run_in_thread
+from tests.registry.property_tests import property_test
 
 
 def context(**changes: Any) -> Context:
@@ -61,7 +61,7 @@ def listing_pack(sizes: list[int | None]) -> Pack:
     return pack
 
 
-@law
+@property_test
 @given(st.lists(st.none() | st.integers(0, 12), max_size=6), st.integers(1, 15))
 def test_the_pages_of_resources_are_the_whole_list_for_any_page_size(sizes: list[int | None], page_size: int) -> None:
     registry = Registry([listing_pack(sizes)])
@@ -230,8 +230,8 @@ def test_a_caller_who_cancels_is_obeyed_and_recorded() -> None:
     assert [record.error for record in records] == ["cancelled"]
 
 
-##= docs/spec/host.md#what-a-scope-allows
-##% The scope MUST be checked behind every door, in one place.
+##= docs/spec/host.md#permissions
+##% The scope MUST be checked in one place for all transports.
 def test_a_tool_in_a_surface_above_its_caller_is_refused_a_second_time() -> None:
     async def handler(_given: NoInput, _ctx: Context) -> Reply:
         return Reply(data={})
@@ -247,7 +247,7 @@ def test_an_unknown_name_is_recorded_as_unknown_and_not_as_itself() -> None:
     assert (record.tool, record.known) == ("unknown", False)
 
 
-@law
+@property_test
 @given(st.text(alphabet=st.characters(exclude_categories=[]), max_size=50))
 def test_every_text_can_be_made_fit_for_a_wire(text: str) -> None:
     clean = well_formed(text)
@@ -272,7 +272,7 @@ def test_what_looks_after_the_server_waits_for_no_handler() -> None:
         handlers = [asyncio.create_task(run_in_thread(goes_on.wait)) for _ in range(300)]
         await asyncio.sleep(0)
         try:
-            return await asyncio.wait_for(run_beside_handlers(lambda: "well"), 5)
+            return await asyncio.wait_for(run_in_service_thread(lambda: "well"), 5)
         finally:
             goes_on.set()
             await asyncio.gather(*handlers)

@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 
 from contextive.errors import InvalidCursor
 from contextive.registry.paging import decode_cursor, encode_cursor, offset_of, page_of
-from tests.registry.laws import law
+from tests.registry.property_tests import property_test
 
 KINDS = st.sampled_from(["tools", "resources", "prompts", "templates"])
 POSITIONS = st.text(alphabet=st.characters(codec="utf-8"), max_size=60)
 
 
-@law
+@property_test
 @given(KINDS, POSITIONS)
 def test_a_cursor_gives_back_the_position_that_it_was_made_of(kind: str, position: str) -> None:
     cursor = encode_cursor(kind, position)
@@ -21,7 +21,7 @@ def test_a_cursor_gives_back_the_position_that_it_was_made_of(kind: str, positio
         assert decode_cursor(kind, cursor) == position
 
 
-@law
+@property_test
 @given(KINDS, st.integers(0, 10**6), st.data())
 def test_a_cursor_with_any_one_character_changed_is_refused(kind: str, offset: int, data: st.DataObject) -> None:
     cursor = encode_cursor(kind, str(offset))
@@ -31,7 +31,7 @@ def test_a_cursor_with_any_one_character_changed_is_refused(kind: str, offset: i
         offset_of(kind, cursor[:place] + letter + cursor[place + 1 :])
 
 
-@law
+@property_test
 @given(KINDS, KINDS, st.integers(0, 10**6))
 def test_a_cursor_of_one_list_is_refused_by_every_other(kind: str, other: str, offset: int) -> None:
     cursor = encode_cursor(kind, str(offset))
@@ -42,7 +42,7 @@ def test_a_cursor_of_one_list_is_refused_by_every_other(kind: str, other: str, o
             offset_of(other, cursor)
 
 
-@law
+@property_test
 @given(KINDS, st.text(max_size=400))
 def test_text_that_nobody_gave_out_is_refused_and_never_an_accident(kind: str, text: str) -> None:
     with pytest.raises(InvalidCursor):
@@ -55,7 +55,7 @@ def test_a_position_that_is_no_offset_is_refused_by_a_plain_list(position: str) 
         offset_of("tools", encode_cursor("tools", position))
 
 
-@law
+@property_test
 @given(st.lists(st.integers(), max_size=60), st.integers(1, 70))
 def test_the_pages_together_are_the_list(items: list[int], size: int) -> None:
     found: list[int] = []

@@ -18,7 +18,7 @@ from contextive.registry import (
     Scope,
     Services,
 )
-from contextive.registry.registry import conflicts, shown
+from contextive.registry.registry import conflicts, safe_repr
 
 
 def make_pack(
@@ -77,9 +77,9 @@ def test_the_packs_come_in_the_order_that_is_asked_for_and_unknown_ones_are_pass
 ##= docs/spec/host.md#discovery
 ##% A tool in `blockedTools` MUST NOT be offered.
 ##= docs/spec/host.md#discovery
-##% Where `allowedTools` is set, a tool that it does not name MUST NOT be offered.
+##% If `allowedTools` is set, a tool that it does not name MUST NOT be offered.
 ##= docs/spec/host.md#discovery
-##% In a pack whose mode is read-only, a tool that changes something MUST NOT be offered.
+##% In a read-only pack, a tool that changes something MUST NOT be offered.
 @pytest.mark.parametrize(
     ("rules", "names"),
     [
@@ -163,8 +163,8 @@ def test_two_packs_cannot_take_one_name() -> None:
     [("plain", "'plain'"), ("a\nb", r"'a\u000ab'"), ("\u202e", r"'\u202e'"), ("\ud800", r"'\ud800'")],
 )
 def test_a_callers_word_is_shown_without_tricks(text: str, said: str) -> None:
-    assert shown(text) == said
-    assert len(shown("x" * 10_000)) < 130
+    assert safe_repr(text) == said
+    assert len(safe_repr("x" * 10_000)) < 130
 
 
 def test_a_service_is_found_by_its_type_and_missed_by_name() -> None:
@@ -191,7 +191,7 @@ def test_a_service_that_is_provided_by_the_name_of_its_type_is_built_once_and_wh
     assert built == [1]
 
 
-##= docs/spec/gateway.md#scopes-of-the-tools
+##= docs/spec/gateway.md#tool-scopes
 ##% A maintainer MUST be able to do what a reader can.
 def test_a_maintainer_may_do_what_a_reader_may_and_not_the_reverse() -> None:
     assert Scope.MAINTAINER.covers(Scope.READER)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contextive.registry.uri import UriTemplate, bare_path_candidates
-from tests.registry.laws import law
+from tests.registry.property_tests import property_test
 
 SEGMENT = st.text(min_size=1, max_size=30).filter(lambda text: not any("\ud800" <= c <= "\udfff" for c in text))
 
@@ -44,7 +44,7 @@ def test_a_template_knows_the_names_of_its_blanks() -> None:
     assert UriTemplate("a:///{one}/x/{+two_2}").names == ("one", "two_2")
 
 
-@law
+@property_test
 @given(SEGMENT, SEGMENT)
 def test_what_is_filled_in_is_what_is_matched_again(one: str, two: str) -> None:
     template = UriTemplate("a:///{one}/x/{two}")
@@ -53,7 +53,7 @@ def test_what_is_filled_in_is_what_is_matched_again(one: str, two: str) -> None:
     assert all(c in string.printable for c in uri)
 
 
-@law
+@property_test
 @given(st.lists(SEGMENT.filter(lambda s: "/" not in s), min_size=1, max_size=4))
 def test_a_path_that_is_filled_in_is_matched_again(parts: list[str]) -> None:
     template = UriTemplate("a:///{+path}")
@@ -61,7 +61,7 @@ def test_a_path_that_is_filled_in_is_matched_again(parts: list[str]) -> None:
     assert template.match(template.fill({"path": path})) == {"path": path}
 
 
-@law
+@property_test
 @given(st.text(max_size=2000))
 def test_no_uri_makes_a_template_fail(uri: str) -> None:
     for template in ("a:///{one}/{two}/{+rest}", "a:///{+one}/x/{+two}"):

@@ -7,11 +7,11 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from contextive.knowledge.artifact import GitFacts
-from contextive.knowledge.assembly import Surroundings, parse_artifact
-from contextive.knowledge.layers import artifact_layer, project_layer
+from contextive.knowledge.artifact import LastCommit
+from contextive.knowledge.artifact_layers import artifact_layer, project_layer
+from contextive.knowledge.artifact_parser import ParseContext, parse_artifact
 from contextive.knowledge.subsystems import parse_catalog, source_prefixes
-from contextive.search.embedding.dummy import Dummy
+from contextive.search.embedding.dummy import DummyEmbedder
 from contextive.search.embedding.protocol import Embedder
 from contextive.search.embedding_worker import embed_pending
 from contextive.store import open_store
@@ -56,12 +56,12 @@ WRITTEN = 1_700_000_000.0
 def fill(store: Store, files: Mapping[str, str] = FILES, *, without_git: frozenset[str] = frozenset()) -> None:
     """Index files under one catalog, each with a time of its last commit unless it is named as one without."""
     catalog = parse_catalog(CATALOG, "docs/subsystems.json")
-    around = Surroundings(catalog, source_prefixes(files))
+    around = ParseContext(catalog, source_prefixes(files))
     artifacts = []
     with store.transaction() as writer:
         for path, text in files.items():
             data = text.encode()
-            git = None if path in without_git else GitFacts("c0ffee", WRITTEN)
+            git = None if path in without_git else LastCommit("c0ffee", WRITTEN)
             parsed = parse_artifact(path, data, text, around, git)
             entry = LedgerEntry(path, hashlib.sha256(data).hexdigest(), len(data), 1, 1, 1, "test")
             writer.put_artifact(parsed, entry, artifact_layer(parsed))
@@ -73,5 +73,5 @@ def open_shop(directory: Path, embedder: Embedder | None = None) -> Store:
     """The store of the small shop, with vectors."""
     store = open_store(directory)
     fill(store)
-    embed_pending(store, embedder or Dummy(), threading.Event())
+    embed_pending(store, embedder or DummyEmbedder(), threading.Event())
     return store

@@ -15,7 +15,7 @@ _PART = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\0
 _PATHS = st.lists(_PART.filter(lambda part: part not in (".", "..")), min_size=1, max_size=4).map("/".join)
 
 
-##= docs/spec/knowledge.md#answers-of-km-search
+##= docs/spec/knowledge.md#km-search-answers
 ##% The path in an `editor_uri` MUST be percent-encoded, except for its slashes.
 @given(_PATHS)
 def test_the_path_comes_back_from_the_link(path: str) -> None:

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 from contextive.errors import ConfigError, Unavailable
 from contextive.search.embedding import BackgroundEmbedder, Embedder, open_embedder
 from contextive.search.embedding import minilm as minilm_module
-from contextive.search.embedding.dummy import Dummy
-from contextive.search.embedding.minilm import MAX_PIECES, MiniLm, batches_by_length
+from contextive.search.embedding.dummy import DummyEmbedder
+from contextive.search.embedding.minilm import MAX_PIECES, MiniLmEmbedder, batches_by_length
 from contextive.search.embedding.wordpiece import WordPiece, split_words
 
 
 @pytest.fixture(scope="module")
-def minilm() -> MiniLm:
-    return MiniLm(threads=1)
+def minilm() -> MiniLmEmbedder:
+    return MiniLmEmbedder(threads=1)
 
 
-def test_near_in_meaning_is_near_in_space(minilm: MiniLm) -> None:
+def test_near_in_meaning_is_near_in_space(minilm: MiniLmEmbedder) -> None:
     rows = minilm.embed(["load the settings from disk", "read the configuration file", "a cat sleeps in the sun"])
     assert rows.shape == (3, 384)
     assert rows.dtype == np.float32
@@ -30,18 +30,18 @@ def test_near_in_meaning_is_near_in_space(minilm: MiniLm) -> None:
     assert rows[0] @ rows[1] > 0.4 > 0.15 > rows[0] @ rows[2]
 
 
-def test_a_text_has_the_same_vector_alone_and_among_others(minilm: MiniLm) -> None:
+def test_a_text_has_the_same_vector_alone_and_among_others(minilm: MiniLmEmbedder) -> None:
     texts = ["short", "a sentence of a few more words", "def f(x):\n    return x + 1\n" * 30, "", "東京"]
     together = minilm.embed(texts)
     for text, row in zip(texts, together, strict=True):
         assert row @ minilm.embed_query(text) > 0.9999
 
 
-def test_nothing_gives_no_vectors(minilm: MiniLm) -> None:
+def test_nothing_gives_no_vectors(minilm: MiniLmEmbedder) -> None:
     assert minilm.embed([]).shape == (0, 384)
 
 
-def test_the_name_of_the_model_says_what_made_its_vectors(minilm: MiniLm) -> None:
+def test_the_name_of_the_model_says_what_made_its_vectors(minilm: MiniLmEmbedder) -> None:
     assert minilm.model.name == "all-MiniLM-L6-v2-int8@8199be6f/128"
     assert minilm.model.dimensions == 384
 
@@ -78,17 +78,17 @@ def test_batches_hold_every_text_once_within_the_budget(lengths: list[int], budg
 def test_weights_that_were_changed_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minilm_module, "WEIGHTS_SHA256", "0" * 64)
     with pytest.raises(Unavailable, match="not those that were expected"):
-        MiniLm()
+        MiniLmEmbedder()
     monkeypatch.setattr(minilm_module, "WEIGHTS_PACKAGE", "no_such_package_of_weights")
     with pytest.raises(Unavailable, match="not installed"):
-        MiniLm()
+        MiniLmEmbedder()
     monkeypatch.setattr(minilm_module, "VOCABULARY_SHA256", "0" * 64)
     with pytest.raises(Unavailable, match="vocabulary"):
-        MiniLm()
+        MiniLmEmbedder()
 
 
 def test_the_dummy_is_the_same_everywhere_and_knows_shared_words() -> None:
-    rows = Dummy().embed(["open the door", "doors open", "count goods", ""])
+    rows = DummyEmbedder().embed(["open the door", "doors open", "count goods", ""])
     assert np.allclose(np.linalg.norm(rows, axis=1), 1)
     assert rows[0] @ rows[1] > rows[0] @ rows[2]
     assert np.array_equal(rows, open_embedder("dummy").embed(["open the door", "doors open", "count goods", ""]))
@@ -111,7 +111,7 @@ def test_a_model_loads_in_the_background() -> None:
 
     def load() -> Embedder:
         assert release.wait(10)
-        return Dummy()
+        return DummyEmbedder()
 
     embedder = BackgroundEmbedder(load)
     with pytest.raises(Unavailable, match="still loading"):
@@ -133,7 +133,7 @@ def test_a_model_that_failed_to_load_says_why_each_time() -> None:
 
 def test_importing_the_room_loads_no_heavy_package() -> None:
     code = (
-        "import sys, contextive.search.embedding, contextive.knowledge.tokens\n"
+        "import sys, contextive.search.embedding, contextive.knowledge.tokeniser\n"
         "assert not {'numpy', 'onnxruntime', 'httpx'} & sys.modules.keys(), sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

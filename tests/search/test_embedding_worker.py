@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contextive.search.embedding.dummy import Dummy
+from contextive.search.embedding.dummy import DummyEmbedder
 from contextive.search.embedding_worker import BATCH_CHUNKS, embed_pending
 from contextive.store import open_store
 from contextive.store.values import VectorModel
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FILES = {f"docs/page{number}.md": f"# Page {number}\n\nText of page {number}.\n" for number in range(BATCH_CHUNKS + 20)}
 
 
-class Counting(Dummy):
+class Counting(DummyEmbedder):
     """The dummy, which remembers what it was asked."""
 
     def __init__(self, name: str = "dummy", stop_after: threading.Event | None = None) -> None:
@@ -33,8 +33,8 @@ class Counting(Dummy):
         return super().embed(texts)
 
 
-##= docs/spec/knowledge.md#keeping-in-step
-##% A file that did not change SHOULD NOT be parsed or embedded again.
+##= docs/spec/knowledge.md#index-updates
+##% An unchanged file SHOULD NOT be parsed or embedded again.
 def test_every_chunk_is_embedded_once_and_never_again(state_dir: Path) -> None:
     store = open_store(state_dir)
     fill(store, FILES)
@@ -66,10 +66,10 @@ def test_a_stopped_run_goes_on_where_it_was(state_dir: Path) -> None:
         heard.append(done)
         stop.set()
 
-    assert embed_pending(store, Dummy(), stop, hear) == BATCH_CHUNKS
+    assert embed_pending(store, DummyEmbedder(), stop, hear) == BATCH_CHUNKS
     store.close()
     store = open_store(state_dir)
-    assert embed_pending(store, Dummy(), threading.Event()) == len(FILES) - BATCH_CHUNKS
+    assert embed_pending(store, DummyEmbedder(), threading.Event()) == len(FILES) - BATCH_CHUNKS
     store.close()
 
 

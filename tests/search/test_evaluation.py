@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contextive.errors import InvalidRequest
-from contextive.search.embedding.dummy import Dummy
+from contextive.search.embedding.dummy import DummyEmbedder
 from contextive.search.evaluation import bootstrap, evaluate, parse_judgements, score_ranking
 from contextive.search.service import SearchService
 from contextive.store.protocol import Store
@@ -44,8 +44,8 @@ def test_the_interval_holds_the_mean_and_is_the_same_each_time(values: list[floa
     assert found == bootstrap(values, resamples=100)
 
 
-##= docs/spec/care.md#eval
-##% The command `eval` MUST measure search by judgements of a file, or by the votes that were given.
+##= docs/spec/commands.md#eval
+##% The command `eval` MUST measure search quality with the judgements in a file or with the recorded votes.
 def test_judgements_are_read_with_their_grades() -> None:
     text = '{"query": "a", "relevant": ["x.md"]}\n\n{"query": "b", "relevant": ["y"], "grades": {"y": 3, "z": 0}}\n'
     first, second = parse_judgements(text)
@@ -75,8 +75,8 @@ def test_the_shipped_sets_hold_sixty_questions_or_more(name: str) -> None:
     assert len({judgement.query for judgement in judgements}) == len(judgements)
 
 
-##= docs/spec/care.md#eval
-##% An evaluation MUST set both halves of search beside their sum.
+##= docs/spec/commands.md#eval
+##% An evaluation MUST compare lexical, semantic and hybrid search.
 def test_an_evaluation_compares_both_halves_with_their_sum(shop: Store) -> None:
     judgements = parse_judgements(
         '{"query": "take money from a card", "relevant": ["src/shop/payment/gateway.py::PaymentGateway.charge_card"]}\n'
@@ -85,7 +85,7 @@ def test_an_evaluation_compares_both_halves_with_their_sum(shop: Store) -> None:
     )
     heard: list[tuple[int, int]] = []
     found = evaluate(
-        SearchService(shop, Dummy),
+        SearchService(shop, DummyEmbedder),
         judgements,
         sweep=(0.0, 0.5, 1.0),
         progress=lambda done, all_: heard.append((done, all_)),

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextive.search.feedback import REDACTED, VotedResult, export_rows, judgements_of, own_judgements, read_votes
+from contextive.search.feedback import (
+    REDACTED,
+    VotedResult,
+    export_rows,
+    judgements_from_store,
+    judgements_from_votes,
+    read_votes,
+)
 from contextive.store import open_store
 from contextive.store.values import SearchEvent, Vote
 
@@ -42,8 +49,8 @@ def test_votes_are_joined_with_their_search_by_request_and_chunk(tmp_path: Path)
     assert found[("r3", "a.md::0")] is None
 
 
-##= docs/spec/care.md#feedback-export
-##% The searches that were voted on MUST stay when others leave the log.
+##= docs/spec/commands.md#feedback-export
+##% Searches that have votes MUST stay in the log when older searches are dropped.
 def test_a_search_that_was_voted_on_stays_in_the_log_when_others_leave_it(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     with store.transaction() as writer:
@@ -51,7 +58,7 @@ def test_a_search_that_was_voted_on_stays_in_the_log_when_others_leave_it(tmp_pa
         writer.put_vote(vote("old", "a.md::0", 1))
         assert writer.put_events([event(f"new-{n}", "c.md::0") for n in range(5)], 3) == 3
     kept = [each.request_id for each in store.records.events()]
-    own = own_judgements(store)
+    own = judgements_from_store(store)
     store.close()
     assert kept == ["old", "new-2", "new-3", "new-4"]
     assert [(one.query, dict(one.grades)) for one in own.judgements] == [("when is high tide", {"a.md": 1.0})]
@@ -59,7 +66,7 @@ def test_a_search_that_was_voted_on_stays_in_the_log_when_others_leave_it(tmp_pa
 
 def test_the_grade_of_an_answer_is_the_mean_of_its_votes_and_what_is_voted_down_is_none() -> None:
     known = {"a.md::0", "a.md::1", "b.md::0"}
-    own = judgements_of(
+    own = judgements_from_votes(
         [
             voted("r1", "a.md::0", 1.0, "High  tide"),
             voted("r2", "a.md::0", 0.5, "high tide", "token:leo"),
@@ -102,8 +109,8 @@ def test_a_vote_that_came_with_a_search_is_a_row_for_each_of_its_results() -> No
     assert "mine" not in json.dumps(row)
 
 
-##= docs/spec/care.md#feedback-export
-##% The command `feedback export` MUST write one row for each vote, without notes, names of voters and secrets.
+##= docs/spec/commands.md#feedback-export
+##% The command `feedback export` MUST write one row for each vote, without notes, voter names or secrets.
 @given(
     before=st.text(max_size=20).filter(lambda text: not text or not (text[-1].isalnum() or text[-1] == "_")),
     after=st.text(max_size=20),

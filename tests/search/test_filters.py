@@ -18,8 +18,9 @@ def test_no_filters_let_everything_through() -> None:
         assert parsed.applied == {}
 
 
-##= docs/spec/knowledge.md#requests-of-km-search
-##% The arguments `symbol`, `kind` and `lang` MUST add to the filters, as a word, several with commas, or a list.
+##= docs/spec/knowledge.md#km-search-requests
+##% The arguments `symbol`, `kind` and `lang` MUST add to the filters, as one value, several values separated by
+##% commas, or a list.
 def test_shortcuts_stand_behind_the_filters_and_repeat_nothing() -> None:
     parsed = parse_filters(
         {"symbols": ["a.b"], "symbol_kinds": ["class"]},
@@ -42,8 +43,8 @@ def test_the_later_of_both_moments_counts() -> None:
     assert late.applied == {"updated_after": "2024-05-31T23:00:00+00:00", "max_age_days": 30}
 
 
-##= docs/spec/knowledge.md#requests-of-km-search
-##% A filter that cannot be understood MUST be refused with `invalid_request`.
+##= docs/spec/knowledge.md#km-search-requests
+##% An invalid filter MUST be refused with `invalid_request`.
 @pytest.mark.parametrize(
     "raw",
     [

@@ -15,7 +15,7 @@ cosines = st.dictionaries(st.integers(0, 30), st.floats(-1, 1, allow_nan=False),
 
 
 ##= docs/spec/knowledge.md#ranking
-##% A search MUST join a search by words and one by meaning, each brought between 0 and 1.
+##% A search MUST combine lexical and semantic scores, each scaled to the range 0 to 1.
 @given(scores, cosines, st.floats(0, 1), st.floats(0, 1))
 def test_fusion_is_a_permutation_of_the_union(
     lexical: dict[int, float], near: dict[int, float], lexical_weight: float, vector_weight: float

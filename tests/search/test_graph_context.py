@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from contextive.knowledge.graph import Edge, Layer
-from contextive.search.graph_context import MAX_RELATIONSHIPS, ContextReader
+from contextive.search.graph_context import MAX_RELATIONSHIPS, GraphContextReader
 from contextive.store import open_store
 from contextive.store.protocol import Store
 from contextive.store.values import ChunkRow
@@ -18,7 +18,7 @@ def first_rows(store: Store, *paths: str) -> list[ChunkRow]:
 def test_a_context_is_read_anew_once_the_index_changed(state_dir: Path) -> None:
     store = open_store(state_dir)
     fill(store)
-    reader = ContextReader(store)
+    reader = GraphContextReader(store)
     rows = first_rows(store, "src/shop/stock/shelf.py")
     before = reader.read(rows, store.as_of(), budget_ms=1000).by_number[rows[0].number]
     assert reader.read(rows, store.as_of(), budget_ms=1000).by_number[rows[0].number] is before
@@ -39,8 +39,8 @@ def test_a_context_does_not_depend_on_what_is_looked_up_beside_it(state_dir: Pat
         edges = tuple(Edge(f"SourceFile:{path}", "IMPORTS", f"SourceFile:{hub}") for path in others)
         writer.put_layer("@more", Layer((), edges))
     rows = first_rows(store, *many)
-    alone = ContextReader(store).read(rows[:1], store.as_of(), budget_ms=1000).by_number
-    together = ContextReader(store).read([rows[0], *rows[-9:]], store.as_of(), budget_ms=1000).by_number
+    alone = GraphContextReader(store).read(rows[:1], store.as_of(), budget_ms=1000).by_number
+    together = GraphContextReader(store).read([rows[0], *rows[-9:]], store.as_of(), budget_ms=1000).by_number
     assert together[rows[0].number] == alone[rows[0].number]
     assert len(alone[rows[0].number].relationships) == MAX_RELATIONSHIPS
     store.close()
@@ -51,7 +51,7 @@ def test_time_that_runs_out_leaves_the_first_group(state_dir: Path) -> None:
     many = {f"src/shop/part{number:02}.py": f"value = {number}\n" for number in range(15)}
     fill(store, many)
     rows = first_rows(store, *many)
-    contexts = ContextReader(store).read(rows, store.as_of(), budget_ms=0)
+    contexts = GraphContextReader(store).read(rows, store.as_of(), budget_ms=0)
     assert contexts.ran_out_of_time
     assert len(contexts.by_number) == 10
     store.close()

@@ -10,7 +10,7 @@ import pytest
 from contextive.errors import NotFound
 from contextive.knowledge.graph import Edge, EdgeType, Label, Layer, Node
 from contextive.search import graph_query
-from contextive.search.graph_query import Condition, GraphQuery, Hop, run_query
+from contextive.search.graph_query import GraphQuery, Hop, PropertyCondition, run_query
 from contextive.store import open_store
 from contextive.store.protocol import Store
 
@@ -46,7 +46,7 @@ def ends(store: Store, query: GraphQuery) -> list[str]:
 
 def where(name: str, operator: graph_query.Operator, value: object = None) -> GraphQuery:
     label: Label = "SourceFile" if name in ("git_timestamp", "path") else "Subsystem"
-    return GraphQuery(label, where=(Condition(name, operator, value),))
+    return GraphQuery(label, where=(PropertyCondition(name, operator, value),))
 
 
 def test_nodes_of_a_label_come_by_key(store: Store) -> None:
@@ -105,16 +105,16 @@ def test_ends_are_told_once_where_that_is_wanted(store: Store) -> None:
     assert ends(store, GraphQuery("SourceFile", hops=hops, distinct_ends=True)) == ["Subsystem:Gauge"]
 
 
-##= docs/spec/knowledge.md#more-questions
-##% The tool `km-graph-query` MUST read only, and be bounded in time, nodes, paths and rows.
+##= docs/spec/knowledge.md#other-query-tools
+##% The tool `km-graph-query` MUST be read-only and limited in time, nodes, paths and rows.
 def test_bounds_end_a_query_and_say_so(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_query(store, GraphQuery("Subsystem", limit=1)).stopped_by == "limit"
     assert run_query(store, GraphQuery("Subsystem", limit=2)).stopped_by is None
     ticks = iter(range(0, 1000, 10))
     assert run_query(store, GraphQuery("Subsystem"), clock=lambda: float(next(ticks))).stopped_by == "time"
-    monkeypatch.setattr(graph_query, "MAX_LOOKED_AT", 1)
+    monkeypatch.setattr(graph_query, "MAX_VISITED_NODES", 1)
     assert run_query(store, GraphQuery("Subsystem")).stopped_by == "nodes"
-    monkeypatch.setattr(graph_query, "MAX_LOOKED_AT", 100)
+    monkeypatch.setattr(graph_query, "MAX_VISITED_NODES", 100)
     monkeypatch.setattr(graph_query, "MAX_PATHS", 1)
     assert run_query(store, GraphQuery("Subsystem", "Gauge", hops=(Hop((), "both"),))).stopped_by == "paths"
 

@@ -100,7 +100,7 @@ def test_a_failing_endpoint_is_an_upstream_error_without_secrets(
     endpoint.answers = [status(code)] * 10
     with pytest.raises(UpstreamError, match=f"status {code}") as caught:
         embedder.embed_query("a")
-    assert KEY not in caught.value.sentence()
+    assert KEY not in caught.value.full_message()
     assert len(endpoint.requests) == 1 + attempts
 
 

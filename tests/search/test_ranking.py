@@ -9,7 +9,7 @@ from contextive.knowledge.chunk import Chunk
 from contextive.knowledge.graph import Node
 from contextive.knowledge.symbol import Symbol
 from contextive.search.graph_context import GraphContext, RelatedArtifact
-from contextive.search.ranking import Rules, apply_rules, is_trial, read_question
+from contextive.search.ranking import RankingRules, apply_rules, is_test_or_example, query_features
 from contextive.search.signals import criticality_score, graph_gain, read_signals, subsystem_affinity
 from contextive.search.weights import PROFILES
 from contextive.store.values import ChunkRow
@@ -25,8 +25,10 @@ def row(
     return ChunkRow(number, chunk, Artifact(path, kind, "", 4, path, "src"), found)
 
 
-def order(query: str, *rows: ChunkRow, rules: Rules | None = None) -> list[int]:
-    return [one.number for one in apply_rules(read_question(query), [(one, 0.5) for one in rows], rules or Rules())]
+def order(query: str, *rows: ChunkRow, rules: RankingRules | None = None) -> list[int]:
+    return [
+        one.number for one in apply_rules(query_features(query), [(one, 0.5) for one in rows], rules or RankingRules())
+    ]
 
 
 ##= docs/spec/knowledge.md#ranking
@@ -53,7 +55,7 @@ def test_a_file_with_several_good_chunks_comes_before_one_with_a_single_one() ->
 
 def test_equal_ones_stand_by_path_and_place() -> None:
     rows = [row(3, "src/b.py"), row(2, "src/a.py", sequence=2), row(1, "src/a.py", sequence=1)]
-    assert order("x", *rows, rules=Rules(file=0)) == [1, 2, 3]
+    assert order("x", *rows, rules=RankingRules(file=0)) == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -69,13 +71,13 @@ def test_equal_ones_stand_by_path_and_place() -> None:
     ],
 )
 def test_tests_and_examples_are_known_by_their_path(path: str, kind: ArtifactType, expected: bool) -> None:
-    assert is_trial(row(1, path, kind)) is expected
+    assert is_test_or_example(row(1, path, kind)) is expected
 
 
 @given(st.lists(st.tuples(st.sampled_from(["src/a.py", "tests/t.py", "docs/d.md"]), st.floats(0, 1)), max_size=20))
 def test_the_rules_only_reorder(found: list[tuple[str, float]]) -> None:
     rows = [(row(number, path, sequence=number), score) for number, (path, score) in enumerate(found)]
-    ruled = apply_rules(read_question("open the door"), rows, Rules())
+    ruled = apply_rules(query_features("open the door"), rows, RankingRules())
     assert sorted(one.number for one in ruled) == list(range(len(found)))
     assert [one.score for one in ruled] == sorted((one.score for one in ruled), reverse=True)
 

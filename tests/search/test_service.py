@@ -12,15 +12,15 @@ import pytest
 
 from contextive.errors import InvalidRequest, Unavailable
 from contextive.search.answer import SearchRequest, SearchResponse
-from contextive.search.balance import SHARED
 from contextive.search.editor_links import EditorLinks
-from contextive.search.embedding.dummy import Dummy
+from contextive.search.embedding.dummy import DummyEmbedder
 from contextive.search.embedding.protocol import Embedder
 from contextive.search.embedding_worker import embed_pending
+from contextive.search.events import IndexEvent, SearchCompleted
 from contextive.search.filters import parse_filters
-from contextive.search.happenings import Happening, Searched
-from contextive.search.ranking import Rules
-from contextive.search.service import AT_ONCE, SearchService, SearchSettings
+from contextive.search.ranking import RankingRules
+from contextive.search.semantic_weight import WEIGHT_ALL_TERMS_FOUND
+from contextive.search.service import MAX_CONCURRENT_SEARCHES, SearchService, SearchSettings
 from contextive.search.weights import resolve_weights
 from contextive.store import open_store
 from contextive.store.protocol import Store
@@ -34,7 +34,7 @@ NOW = WRITTEN + 10 * 86_400
 
 
 def service(store: Store, **settings: object) -> SearchService:
-    return SearchService(store, Dummy, SearchSettings(**settings), clock=lambda: NOW)  # type: ignore[arg-type]
+    return SearchService(store, DummyEmbedder, SearchSettings(**settings), clock=lambda: NOW)  # type: ignore[arg-type]
 
 
 def paths(response: SearchResponse) -> list[str]:
@@ -54,7 +54,7 @@ def test_a_question_in_words_finds_the_code_that_answers_it(shop: Store) -> None
 
 
 ##= docs/spec/knowledge.md#ranking
-##% An identifier MUST be found whole and by its words, however it is written.
+##% An identifier MUST be found as a whole and by its words, in any naming style.
 @pytest.mark.parametrize("query", ["gatherAll", "gather_all", "gatherall", "where is gatherAll defined"])
 def test_an_identifier_is_found_however_it_is_written(shop: Store, query: str) -> None:
     assert paths(service(shop).search(SearchRequest(query)))[0] == "src/shop/stock/shelf.py"
@@ -70,8 +70,8 @@ def test_the_same_query_gives_the_same_answer(shop: Store) -> None:
     assert service(shop).search(replace(request, request_id=None)).metadata.request_id not in ("", "r1")
 
 
-##= docs/spec/knowledge.md#answers-of-km-search
-##% With `explain` the parts of a score MUST add up to it.
+##= docs/spec/knowledge.md#km-search-answers
+##% With `explain`, the parts of a score MUST add up to the score.
 def test_the_parts_of_a_score_add_up_to_it(shop: Store) -> None:
     for result in service(shop).search(SearchRequest("refund a card payment", explain=True)).results:
         explained = result.explain
@@ -94,7 +94,7 @@ def test_results_are_ordered_by_adjusted_score_or_by_vector_when_asked(shop: Sto
 
 
 ##= docs/spec/knowledge.md#ranking
-##% Tests and examples SHOULD stand behind what they are about, unless the query asks for them.
+##% Tests and examples SHOULD rank below what they cover, unless the query asks for them.
 def test_the_test_of_a_thing_stands_behind_it_unless_the_query_asks_for_tests(shop: Store) -> None:
     request = SearchRequest("PaymentGateway charge_card money bank", include_graph=False)
     found = paths(service(shop).search(request))
@@ -104,8 +104,8 @@ def test_the_test_of_a_thing_stands_behind_it_unless_the_query_asks_for_tests(sh
         assert all("trial" not in (result.explain or {})["rules"] for result in response.results)
 
 
-##= docs/spec/knowledge.md#requests-of-km-search
-##% Filters MUST narrow what is searched and not what was found.
+##= docs/spec/knowledge.md#km-search-requests
+##% Filters MUST restrict what is searched, not the results of a search.
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [
@@ -181,7 +181,7 @@ def test_graph_context_is_limited_and_the_answer_says_so(shop: Store) -> None:
 def test_graph_context_that_takes_too_long_is_left_out_and_the_answer_and_who_counts_are_told(state_dir: Path) -> None:
     store = open_store(state_dir)
     fill(store, {f"src/shop/part{number:02}.py": f"tide = {number}\n" for number in range(15)})
-    told: list[Happening] = []
+    told: list[IndexEvent] = []
     settings = SearchSettings(graph_time_budget_ms=0)
     response = SearchService(store, None, settings, observer=told.append).search(SearchRequest("tide", limit=15))
     store.close()
@@ -189,7 +189,7 @@ def test_graph_context_that_takes_too_long_is_left_out_and_the_answer_and_who_co
     without = sum(result.graph_context is None for result in response.results)
     assert without == 5
     [counted] = told
-    assert isinstance(counted, Searched)
+    assert isinstance(counted, SearchCompleted)
     assert (counted.skipped_by_time, counted.skipped_by_limit, counted.contexts_read) == (5, 0, 10)
 
 
@@ -208,7 +208,7 @@ def test_one_chunk_is_found_with_and_without_a_vector(state_dir: Path) -> None:
     assert paths(without) == ["docs/one.md"]
     assert without.results[0].scoring.vector_score is None
     assert any("by words alone" in warning for warning in without.metadata.warnings)
-    embed_pending(store, Dummy(), threading.Event())
+    embed_pending(store, DummyEmbedder(), threading.Event())
     found = service(store).search(SearchRequest("only sentence"))
     assert paths(found) == ["docs/one.md"]
     assert (found.results[0].scoring.vector_score or 0) > 0
@@ -217,7 +217,7 @@ def test_one_chunk_is_found_with_and_without_a_vector(state_dir: Path) -> None:
 
 
 ##= docs/spec/knowledge.md#ranking
-##% Without vectors a search MUST go on by words, with a warning where there should be some.
+##% Without embeddings, a search MUST fall back to lexical search, with a warning if embeddings were expected.
 def test_a_model_that_cannot_be_used_leaves_the_words_and_a_warning(shop: Store) -> None:
     response = SearchService(shop, unavailable).search(SearchRequest("refund receipt"))
     assert "docs/payment.md" in paths(response)
@@ -262,8 +262,8 @@ def test_signs_of_query_languages_mean_nothing(shop: Store, query: str) -> None:
     service(shop).search(SearchRequest(query))
 
 
-##= docs/spec/knowledge.md#requests-of-km-search
-##% The limit MUST be 10 unless said, and a number outside of 1 to 25 is brought inside.
+##= docs/spec/knowledge.md#km-search-requests
+##% The limit MUST default to 10, and a number outside 1 to 25 is clamped to that range.
 def test_a_limit_out_of_bounds_is_brought_back(shop: Store) -> None:
     assert len(service(shop).search(SearchRequest("card", limit=0)).results) == 1
     assert len(service(shop).search(SearchRequest("card", limit=1000)).results) <= 25
@@ -288,8 +288,8 @@ def test_the_snippet_is_where_the_words_are(shop: Store) -> None:
     assert chunk.line_start <= chunk.snippet.line_start <= chunk.snippet.line_end <= chunk.line_end
 
 
-##= docs/spec/knowledge.md#answers-of-km-search
-##% A chunk MUST list its symbols with id, qualified name and lines, while `knowledge.symbols` is true.
+##= docs/spec/knowledge.md#km-search-answers
+##% A chunk MUST list its symbols with id, qualified name and lines if `knowledge.symbols` is true.
 def test_symbols_carry_links_that_open_an_editor(shop: Store) -> None:
     links = EditorLinks("vscode://file/{abs_path}:{line_start}", Path("/project"))
     response = SearchService(shop, links=links).search(SearchRequest("PaymentGateway.refund"))
@@ -303,12 +303,14 @@ def test_symbols_carry_links_that_open_an_editor(shop: Store) -> None:
 
 def test_metadata_names_the_weights(shop: Store) -> None:
     weights = resolve_weights("analysis", support=2.0)
-    metadata = service(shop, weights=weights, rules=Rules()).search(SearchRequest("card")).metadata
+    metadata = service(shop, weights=weights, rules=RankingRules()).search(SearchRequest("card")).metadata
     assert metadata.weight_profile == "analysis+overrides"
     assert metadata.weights["weight_support"] == 1.0
     assert metadata.weights["weight_subsystem"] == 0.38
     assert metadata.weights["vector_weight"] == metadata.weights["lexical_weight"] == 0.5
-    assert metadata.hybrid_weights == pytest.approx({"vector": SHARED, "lexical": 1 - SHARED})
+    assert metadata.hybrid_weights == pytest.approx(
+        {"vector": WEIGHT_ALL_TERMS_FOUND, "lexical": 1 - WEIGHT_ALL_TERMS_FOUND}
+    )
     assert metadata.embedding_model == "dummy"
     json.dumps(dict(metadata.weights))
 
@@ -331,7 +333,7 @@ def test_many_threads_search_at_once(shop: Store) -> None:
 
 
 def test_many_searches_at_once_answer_as_one_after_the_other(shop: Store) -> None:
-    embed_pending(shop, Dummy(), threading.Event())
+    embed_pending(shop, DummyEmbedder(), threading.Event())
     searching = service(shop)
     asked = [SearchRequest(query, request_id="same") for query in ("payment card", "gatherAll", "shelf stock", "tests")]
     alone = [searching.search(one) for one in asked]
@@ -343,7 +345,7 @@ def test_many_searches_at_once_answer_as_one_after_the_other(shop: Store) -> Non
 def test_only_some_searches_work_at_once_and_the_others_wait(shop: Store) -> None:
     at_work, most, lock = 0, 0, threading.Lock()
 
-    def observer(_happening: Happening) -> None:
+    def observer(_happening: IndexEvent) -> None:
         nonlocal at_work, most
         with lock:
             at_work += 1
@@ -353,22 +355,25 @@ def test_only_some_searches_work_at_once_and_the_others_wait(shop: Store) -> Non
             at_work -= 1
 
     searching = SearchService(shop, None, observer=observer)
-    with ThreadPoolExecutor(AT_ONCE * 3) as pool:
-        found = list(pool.map(searching.search, [SearchRequest("payment card")] * AT_ONCE * 6))
-    assert 1 < most <= AT_ONCE
+    with ThreadPoolExecutor(MAX_CONCURRENT_SEARCHES * 3) as pool:
+        found = list(pool.map(searching.search, [SearchRequest("payment card")] * MAX_CONCURRENT_SEARCHES * 6))
+    assert 1 < most <= MAX_CONCURRENT_SEARCHES
     assert len({paths(one)[0] for one in found}) == 1
 
 
 def test_a_model_that_is_slow_to_answer_holds_up_no_other_search(shop: Store) -> None:
-    answers, model = threading.Event(), Dummy()
+    answers, model = threading.Event(), DummyEmbedder()
 
     def far_away() -> Embedder:
         assert answers.wait(10)
         return model
 
     searching = SearchService(shop, far_away, clock=lambda: NOW)
-    with ThreadPoolExecutor(AT_ONCE + 1) as pool:
-        waiting = [pool.submit(searching.search, SearchRequest(f"payment {number}")) for number in range(AT_ONCE)]
+    with ThreadPoolExecutor(MAX_CONCURRENT_SEARCHES + 1) as pool:
+        waiting = [
+            pool.submit(searching.search, SearchRequest(f"payment {number}"))
+            for number in range(MAX_CONCURRENT_SEARCHES)
+        ]
         by_words = pool.submit(searching.search, SearchRequest("payment card", mode="lexical"))
         assert by_words.result(5).results
         assert not any(one.done() for one in waiting)
@@ -390,8 +395,8 @@ def test_what_went_between_ranking_and_showing_is_not_shown(shop: Store, monkeyp
     assert left.metadata.result_count == len(left.results)
 
 
-##= docs/spec/knowledge.md#keeping-in-step
-##% A search that does not see the newest changes yet MUST say so, and which state it saw.
+##= docs/spec/knowledge.md#index-updates
+##% A search that does not yet include the newest changes MUST say so, and say which state it used.
 def test_a_search_that_does_not_see_the_newest_changes_says_so(
     state_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contextive.knowledge.chunk import Chunk
-from contextive.knowledge.tokens import query_terms
+from contextive.knowledge.tokeniser import query_terms
 from contextive.search.snippets import SNIPPET_CHARACTERS, best_lines, trim_text
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.plugins.packages import install_odd_pack, python_path, write_config
-from tests.wires import Pipe, WebServer, serving_http
+from tests.raw_clients import StdioClient, WebServer, serving_http
 
 _numbers = itertools.count()
 
@@ -19,7 +19,7 @@ ADMIN = "admin-token-fedcba9876543210"
 
 
 @dataclass(frozen=True)
-class Workshop:
+class ServerFactory:
     """A place with the odd plugin installed, where tests start servers of their own configuration."""
 
     folder: Path
@@ -32,12 +32,12 @@ class Workshop:
 
     def pipe(
         self, values: Mapping[str, Any] | None = None, *arguments: str, env: Mapping[str, str] | None = None
-    ) -> Pipe:
+    ) -> StdioClient:
         return self.pipe_with(self.config(values), *arguments, env=env)
 
-    def pipe_with(self, config: Path, *arguments: str, env: Mapping[str, str] | None = None) -> Pipe:
+    def pipe_with(self, config: Path, *arguments: str, env: Mapping[str, str] | None = None) -> StdioClient:
         environment = {**python_path(self.site), **(env or {})}
-        return Pipe("serve", "--stdio", "--config", str(config), *arguments, cwd=self.folder, env=environment)
+        return StdioClient("serve", "--stdio", "--config", str(config), *arguments, cwd=self.folder, env=environment)
 
     def http(
         self, values: Mapping[str, Any] | None = None, *arguments: str, env: Mapping[str, str] | None = None
@@ -59,23 +59,23 @@ def odd_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def new_workshop(odd_site: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Workshop]:
-    return lambda: Workshop(tmp_path_factory.mktemp("workshop"), odd_site)
+def new_server_factory(odd_site: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], ServerFactory]:
+    return lambda: ServerFactory(tmp_path_factory.mktemp("server_factory"), odd_site)
 
 
 @pytest.fixture
-def workshop(new_workshop: Callable[[], Workshop]) -> Workshop:
-    return new_workshop()
+def server_factory(new_server_factory: Callable[[], ServerFactory]) -> ServerFactory:
+    return new_server_factory()
 
 
 @pytest.fixture(scope="module")
-def shared_workshop(new_workshop: Callable[[], Workshop]) -> Workshop:
-    return new_workshop()
+def shared_server_factory(new_server_factory: Callable[[], ServerFactory]) -> ServerFactory:
+    return new_server_factory()
 
 
 @pytest.fixture(scope="module")
-def pipe(shared_workshop: Workshop) -> Iterator[Pipe]:
+def pipe(shared_server_factory: ServerFactory) -> Iterator[StdioClient]:
     """A server on a pipe with the odd pack, greeted, for all tests of a module."""
-    with shared_workshop.pipe({"limits": {"toolTimeoutSeconds": 1.0, "maxBodyBytes": 200_000}}) as running:
+    with shared_server_factory.pipe({"limits": {"toolTimeoutSeconds": 1.0, "maxBodyBytes": 200_000}}) as running:
         running.initialize()
         yield running

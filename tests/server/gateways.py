@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.knowledge_tools.repository import write_repository
-from tests.running import clean_environment
+from tests.packs.knowledge.repository import write_repository
+from tests.processes import clean_environment
+from tests.raw_clients import PROGRAM, HttpClient, WebServer, serving_http, wait_until
 from tests.server.conftest import ADMIN, READER
-from tests.wires import PROGRAM, Web, WebServer, serving_http, wait_until
 
 TOKENS = {"KM_READER_TOKEN": READER, "KM_ADMIN_TOKEN": ADMIN}
 MODEL = {"CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL": "dummy"}
@@ -21,14 +21,14 @@ UNLIMITED = {"CONTEXTIVE_LIMITS__RATE_REQUESTS": "0", "CONTEXTIVE_LIMITS__AUTH_F
 
 
 @dataclass(frozen=True)
-class Station:
+class ExampleProject:
     """The repository of the tide station, and the folder of the user who works there."""
 
     root: Path
     user: Path
 
     @classmethod
-    def at(cls, folder: Path) -> Station:
+    def at(cls, folder: Path) -> ExampleProject:
         return cls(write_repository(folder / "station"), folder / "user")
 
     def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -60,15 +60,15 @@ class Station:
 
 
 @contextlib.contextmanager
-def indexed_gateway(folder: Path, env: Mapping[str, str] | None = None) -> Iterator[tuple[Station, WebServer]]:
+def indexed_gateway(folder: Path, env: Mapping[str, str] | None = None) -> Iterator[tuple[ExampleProject, WebServer]]:
     """A gateway that has made its first run and its vectors."""
-    station = Station.at(folder)
+    station = ExampleProject.at(folder)
     station.run("ingest", "--name", "first")
     with station.serve(env={**TOKENS, **UNLIMITED, **(env or {})}) as server:
         yield station, server
 
 
-def wait_for_run(web: Web) -> None:
+def wait_for_run(web: HttpClient) -> None:
     wait_until(lambda: web.get("/api/v1/coverage").status == 200, "the first run", 40.0)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from contextive.server.client_address import TrustedProxies
 from contextive.server.headers import RequestHeaders
-from tests.registry.laws import law
+from tests.registry.property_tests import property_test
 
 PROXIES = TrustedProxies.of(["10.0.0.0/8", "192.0.2.1", "2001:db8:1::/48"])
 CLIENT = "203.0.113.9"
@@ -23,8 +23,8 @@ def key(*lines: tuple[str, str], peer: str = "10.0.0.1", proxies: TrustedProxies
 
 
 ##= docs/spec/host.md#client-addresses
-##% The address of a client MUST be that of its connection, unless that is one of `server.trustedProxies`.
-@law
+##% The client address MUST be the address of the connection, unless that is one of `server.trustedProxies`.
+@property_test
 @given(st.lists(st.tuples(st.sampled_from(["Forwarded", "X-Forwarded-For"]), TEXTS), max_size=3))
 def test_without_a_trusted_proxy_no_header_changes_the_address(lines: list[tuple[str, str]]) -> None:
     assert key(*lines, proxies=TrustedProxies()) == "10.0.0.1"
@@ -32,7 +32,7 @@ def test_without_a_trusted_proxy_no_header_changes_the_address(lines: list[tuple
 
 
 ##= docs/spec/host.md#client-addresses
-##% Behind trusted proxies the address of a client MUST be the rightmost forwarded one that is not a trusted proxy.
+##% Behind trusted proxies, the client address MUST be the rightmost forwarded address that is not a trusted proxy.
 @pytest.mark.parametrize(
     "value",
     [
@@ -71,7 +71,7 @@ def test_several_lines_of_a_header_are_one_list() -> None:
 
 
 ##= docs/spec/host.md#client-addresses
-##% A forwarded address that cannot be read MUST end the search at the proxy that reported it.
+##% If a forwarded address cannot be parsed, the search MUST end at the proxy that reported it.
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -118,7 +118,7 @@ def test_a_forwarded_element_that_cannot_be_read_ends_at_the_proxy(element: str)
 
 
 ##= docs/spec/host.md#client-addresses
-##% Where `Forwarded` and `X-Forwarded-For` name different clients, neither MUST be believed.
+##% If `Forwarded` and `X-Forwarded-For` name different clients, both MUST be ignored.
 def test_two_headers_are_believed_where_they_name_one_client() -> None:
     assert key(("Forwarded", f"for={CLIENT}"), ("X-Forwarded-For", f"1.1.1.1, {CLIENT}")) == CLIENT
     assert key(("Forwarded", "for=1.1.1.1"), ("X-Forwarded-For", CLIENT)) == "10.0.0.1"
@@ -142,7 +142,7 @@ def test_a_peer_without_an_address_counts_under_its_own_name() -> None:
     assert key(("X-Forwarded-For", CLIENT), peer="unknown") == "unknown"
 
 
-@law
+@property_test
 @given(TEXTS, TEXTS)
 def test_a_client_cannot_choose_its_address_through_a_proxy_that_appends(forwarded: str, listed: str) -> None:
     """Whatever the client wrote before it, the address that the proxy appends is the one that counts."""

@@ -12,8 +12,8 @@ from starlette.types import Message, Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from contextive.server import connections
-from contextive.server.connections import COMPLETE_KEY, ImpatientProtocol
-from tests.loops import in_loop
+from contextive.server.connections import BODY_ARRIVED_KEY, TimeoutProtocol
+from tests.async_tests import run_async
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n"
 WRITE_SECONDS = 0.2
@@ -56,10 +56,10 @@ class Wire(asyncio.Transport):
     def resume_reading(self) -> None: ...
 
 
-def connect(app: App) -> tuple[ImpatientProtocol, Wire]:
+def connect(app: App) -> tuple[TimeoutProtocol, Wire]:
     config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False, date_header=False, ws="none")
     config.load()
-    protocol, wire = ImpatientProtocol(config, ServerState(), {}, write_seconds=lambda: WRITE_SECONDS), Wire()
+    protocol, wire = TimeoutProtocol(config, ServerState(), {}, write_seconds=lambda: WRITE_SECONDS), Wire()
     protocol.connection_made(wire)
     return protocol, wire
 
@@ -84,7 +84,7 @@ async def turns(count: int = 10) -> None:
         await asyncio.sleep(0)
 
 
-@in_loop
+@run_async
 async def test_an_answer_leaves_in_one_piece() -> None:
     protocol, wire = connect(echo)
     for number in range(3):
@@ -95,7 +95,7 @@ async def test_an_answer_leaves_in_one_piece() -> None:
         assert wire.pieces[-1].endswith(b"\r\n\r\nbody")
 
 
-@in_loop
+@run_async
 async def test_requests_that_come_together_are_answered_in_their_order() -> None:
     protocol, wire = connect(echo)
     protocol.data_received(HEAD + b"one!" + HEAD + b"two!" + HEAD + b"last")
@@ -103,7 +103,7 @@ async def test_requests_that_come_together_are_answered_in_their_order() -> None
     assert [piece[-4:] for piece in wire.pieces] == [b"one!", b"two!", b"last"]
 
 
-@in_loop
+@run_async
 async def test_the_head_of_a_stream_does_not_wait_for_its_first_word() -> None:
     speak = asyncio.Event()
 
@@ -125,7 +125,7 @@ async def test_the_head_of_a_stream_does_not_wait_for_its_first_word() -> None:
     assert b"".join(wire.pieces[1:]) == b"4\r\nword\r\n0\r\n\r\n"
 
 
-@in_loop
+@run_async
 async def test_who_writes_much_in_one_turn_does_not_pile_it_up() -> None:
     seen: list[int] = []
 
@@ -144,7 +144,7 @@ async def test_who_writes_much_in_one_turn_does_not_pile_it_up() -> None:
     assert b"".join(wire.pieces).count(b"x") == 1_000_000
 
 
-@in_loop
+@run_async
 async def test_a_closed_connection_has_sent_what_was_written() -> None:
     protocol, wire = connect(echo)
     protocol.data_received(b"nonsense\r\n\r\n")
@@ -153,7 +153,7 @@ async def test_a_closed_connection_has_sent_what_was_written() -> None:
 
 
 @pytest.mark.parametrize("body", [b"body", b"bo"])
-@in_loop
+@run_async
 async def test_the_application_is_told_that_a_body_is_there_only_where_it_is(body: bytes) -> None:
     scopes: list[dict[str, Any]] = []
 
@@ -165,11 +165,11 @@ async def test_the_application_is_told_that_a_body_is_there_only_where_it_is(bod
     protocol.data_received(HEAD + body)
     await turns()
     protocol.data_received(HEAD[:10])  # of the next one, or more of this one; nothing that is waited for
-    assert [COMPLETE_KEY in scope for scope in scopes] == [body == b"body"]
+    assert [BODY_ARRIVED_KEY in scope for scope in scopes] == [body == b"body"]
     protocol.connection_lost(None)
 
 
-@in_loop
+@run_async
 async def test_who_says_nothing_is_closed_and_who_is_answered_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "_HEAD_SECONDS", 0.2)
     go_on = asyncio.Event()
@@ -191,7 +191,7 @@ async def test_who_says_nothing_is_closed_and_who_is_answered_is_not(monkeypatch
     assert busy.is_closed
 
 
-@in_loop
+@run_async
 async def test_every_request_on_a_connection_has_the_whole_time_for_its_head(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "_HEAD_SECONDS", 1.0)
     protocol, wire = connect(echo)
@@ -204,7 +204,7 @@ async def test_every_request_on_a_connection_has_the_whole_time_for_its_head(mon
     protocol.connection_lost(None)
 
 
-@in_loop
+@run_async
 async def test_a_lost_connection_leaves_no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "_HEAD_SECONDS", 0.05)
     protocol, wire = connect(echo)
@@ -214,8 +214,8 @@ async def test_a_lost_connection_leaves_no_timer(monkeypatch: pytest.MonkeyPatch
 
 
 ##= docs/spec/host.md#requests
-##% An answer that waits for its client MUST be cut when nothing of it is read for `limits.writeSeconds`.
-@in_loop
+##% A response that waits for its client MUST be aborted when the client reads none of it for `limits.writeSeconds`.
+@run_async
 async def test_an_answer_that_nobody_reads_is_cut_and_one_that_is_read_slowly_is_not() -> None:
     protocol, wire = connect(echo)
     wire.unread = 30
@@ -229,8 +229,8 @@ async def test_an_answer_that_nobody_reads_is_cut_and_one_that_is_read_slowly_is
 
 
 ##= docs/spec/host.md#requests
-##% An open event stream MUST NOT be cut while its heartbeats find room.
-@in_loop
+##% An open event stream MUST NOT be aborted while its heartbeats still fit into the send buffer.
+@run_async
 async def test_an_open_stream_is_cut_only_when_there_is_no_room_for_more() -> None:
     end = asyncio.Event()
 
@@ -261,7 +261,7 @@ async def test_an_open_stream_is_cut_only_when_there_is_no_room_for_more() -> No
         ([b"CONTENT-LENGTH: 4, 4", b"Content-Length: 4"], [b"4", b"4", b"4"]),
     ],
 )
-@in_loop
+@run_async
 async def test_the_application_sees_every_length_of_a_request(lengths: list[bytes], found: list[bytes]) -> None:
     seen: list[list[bytes]] = []
 

@@ -11,9 +11,9 @@ import pytest
 
 from contextive.ingest.schedule import JobState, write_state
 from contextive.store import open_store
+from tests.raw_clients import HttpClient, wait_until
 from tests.server.conftest import ADMIN
-from tests.server.gateways import TOKENS, UNLIMITED, Station
-from tests.wires import Web, wait_until
+from tests.server.gateways import TOKENS, UNLIMITED, ExampleProject
 
 ENVIRONMENT = {**TOKENS, **UNLIMITED, "KM_SCHEDULER_ENABLED": "true", "CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL": "none"}
 
@@ -26,14 +26,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def web(folder: Path) -> Iterator[Web]:
+def web(folder: Path) -> Iterator[HttpClient]:
     """A server whose state directory cannot be made, because a file has its name."""
     (folder / ".contextive").write_text("in the way", encoding="utf-8")
-    with Station(folder, folder.parent / "user").serve(env=ENVIRONMENT) as server:
+    with ExampleProject(folder, folder.parent / "user").serve(env=ENVIRONMENT) as server:
         yield server.web
 
 
-def test_without_an_index_a_server_is_up_and_not_ready(web: Web, folder: Path) -> None:
+def test_without_an_index_a_server_is_up_and_not_ready(web: HttpClient, folder: Path) -> None:
     answer = web.get("/readyz")
     assert (answer.status, answer.json["status"]) == (503, "degraded")
     assert answer.json["dependencies"]["index"]["ok"] is False
@@ -48,7 +48,7 @@ def test_without_an_index_a_server_is_up_and_not_ready(web: Web, folder: Path) -
     assert str(folder) not in refused.text
 
 
-def test_it_is_ready_as_soon_as_the_index_can_be_opened(web: Web, folder: Path) -> None:
+def test_it_is_ready_as_soon_as_the_index_can_be_opened(web: HttpClient, folder: Path) -> None:
     (folder / ".contextive").unlink()
     wait_until(lambda: web.get("/readyz").status == 200, "the index to be opened", 10.0)
     wait_until(lambda: web.get("/readyz").json["status"] == "ready", "the first run", 30.0)
@@ -61,7 +61,7 @@ def test_it_is_ready_as_soon_as_the_index_can_be_opened(web: Web, folder: Path) 
     assert 0 <= age.total_seconds() < 60
 
 
-def test_a_job_that_failed_makes_it_degraded_and_still_ready(web: Web, folder: Path) -> None:
+def test_a_job_that_failed_makes_it_degraded_and_still_ready(web: HttpClient, folder: Path) -> None:
     store = open_store(folder / ".contextive")
     write_state(store, "ingest", JobState(time.time(), "failure", "upstream_error"))
     wait_until(lambda: web.get("/healthz").json["status"] == "degraded", "the failure to be told", 10.0)
@@ -73,7 +73,7 @@ def test_a_job_that_failed_makes_it_degraded_and_still_ready(web: Web, folder: P
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-def test_anybody_may_ask_and_a_wrong_token_changes_nothing(web: Web, path: str) -> None:
+def test_anybody_may_ask_and_a_wrong_token_changes_nothing(web: HttpClient, path: str) -> None:
     answers = [web.as_bearer(token).get(path) for token in (None, "wrong-token-0123456789", ADMIN)]
     assert len({answer.status for answer in answers}) == 1
     assert answers[0].status in (200, 503)

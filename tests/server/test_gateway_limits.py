@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from contextive.packs.knowledge.operations import operations
-from contextive.packs.knowledge.routes import ROUTES, SLOW, WEIGHTS
+from contextive.packs.knowledge.gateway_tools import gateway_pack
+from contextive.packs.knowledge.routes import ROUTES, SLOW_PER_MINUTE, WEIGHTS_PER_MINUTE
+from tests.raw_clients import HttpClient, WebServer
 from tests.server.conftest import ADMIN, READER
-from tests.server.gateways import TOKENS, UNLIMITED, Station, indexed_gateway
-from tests.wires import Web, WebServer
+from tests.server.gateways import TOKENS, UNLIMITED, ExampleProject, indexed_gateway
 
 Labels = tuple[tuple[str, str], ...]
 
 
-def scrape(web: Web) -> dict[tuple[str, Labels], float]:
+def scrape(web: HttpClient) -> dict[tuple[str, Labels], float]:
     answer = web.get("/metrics")
     assert answer.status == 200
     return {
@@ -37,18 +37,18 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
         yield running
 
 
-##= docs/spec/gateway.md#metrics-of-calls
-##% The metrics MUST hold `km_mcp_requests_total` by tool and result.
-##= docs/spec/gateway.md#metrics-of-calls
-##% The metrics MUST hold `km_mcp_request_seconds` with buckets by tool.
+##= docs/spec/gateway.md#call-metrics-and-logs
+##% The metrics MUST include `km_mcp_requests_total` by tool and result.
+##= docs/spec/gateway.md#call-metrics-and-logs
+##% The metrics MUST include `km_mcp_request_seconds` with buckets by tool.
 def test_every_tool_and_operation_has_its_series_from_the_start(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
-    station = Station(tmp_path / "project", tmp_path / "user")
+    station = ExampleProject(tmp_path / "project", tmp_path / "user")
     with station.serve(env={**TOKENS, **UNLIMITED}) as running:
         admin = running.web.as_bearer(ADMIN)
         found = scrape(admin)
         names = [tool["name"] for tool in admin.get("/api/v1/tools").json["tools"]]
-        for name in [*names, *(tool.name for tool in operations.tools), "unknown"]:
+        for name in [*names, *(tool.name for tool in gateway_pack.tools), "unknown"]:
             for result in ("success", "error"):
                 assert value(found, "km_mcp_requests_total", tool=name, result=result) == 0
             assert value(found, "km_mcp_request_seconds_count", tool=name) == 0
@@ -62,10 +62,10 @@ def test_every_tool_and_operation_has_its_series_from_the_start(tmp_path: Path) 
 
 
 ##= docs/spec/gateway.md#routes
-##% Each route of the API MUST call the tool behind it, with the scope, the checks, the limits, the log line and the
-##% metrics of that tool.
-##= docs/spec/gateway.md#metrics-of-calls
-##% The metrics MUST hold `km_mcp_failures_total` by tool and error.
+##% Each API route MUST call its tool, with the scope, the checks, the limits, the log line and the metrics of that
+##% tool.
+##= docs/spec/gateway.md#call-metrics-and-logs
+##% The metrics MUST include `km_mcp_failures_total` by tool and error.
 def test_a_route_counts_as_its_tool(server: WebServer) -> None:
     reader = server.web.as_bearer(READER)
     before = scrape(reader)
@@ -88,37 +88,39 @@ def test_a_route_counts_as_its_tool(server: WebServer) -> None:
 
 
 ##= docs/spec/gateway.md#routes
-##% Routes with large answers MUST have a limit of their own for each caller.
+##% Routes with large responses MUST have a separate rate limit for each caller.
 def test_routes_with_large_answers_are_limited_for_each_caller(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
-    station = Station(tmp_path / "project", tmp_path / "user")
+    station = ExampleProject(tmp_path / "project", tmp_path / "user")
     with station.serve(env=TOKENS) as running:
         admin = running.web.as_bearer(ADMIN)
-        for _ in range(SLOW):
+        for _ in range(SLOW_PER_MINUTE):
             assert admin.get("/api/v1/audit/history").status == 200
         refused = admin.get("/api/v1/audit/history")
         assert (refused.status, refused.json["error"]["code"]) == (429, "rate_limited")
         assert refused.json["detail"] == "Rate limit exceeded"
         assert 1 <= int(refused.headers["retry-after"]) <= 60
         assert admin.get("/api/v1/lifecycle/history").status == 200  # each route has its own count
-        for _ in range(WEIGHTS):
+        for _ in range(WEIGHTS_PER_MINUTE):
             assert admin.get("/api/v1/search/weights").status == 200
         assert admin.get("/api/v1/search/weights").status == 429
         reader = running.web.as_bearer(READER)
-        assert [reader.get("/api/v1/coverage").status for _ in range(SLOW + 1)] == [404] * SLOW + [429]
+        assert [reader.get("/api/v1/coverage").status for _ in range(SLOW_PER_MINUTE + 1)] == [
+            404
+        ] * SLOW_PER_MINUTE + [429]
         assert admin.get("/api/v1/coverage").status == 404, "another token at the same address is another caller"
 
 
 def test_the_general_limit_holds_for_the_gateway_too(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
-    station = Station(tmp_path / "project", tmp_path / "user")
+    station = ExampleProject(tmp_path / "project", tmp_path / "user")
     with station.serve(env={**TOKENS, "KM_RATE_LIMIT_REQUESTS": "5", "KM_RATE_LIMIT_WINDOW": "60"}) as running:
         statuses = [running.web.as_bearer(READER).get("/api/v1/graph/search?q=a").status for _ in range(6)]
         assert statuses == [200, 200, 200, 200, 200, 429]
 
 
 def test_the_limits_are_those_of_the_interface() -> None:
-    limited = {route.shown_path: route.per_minute for route in ROUTES if route.per_minute is not None}
+    limited = {route.openapi_path: route.per_minute for route in ROUTES if route.per_minute is not None}
     assert limited == {
         "/api/v1/search/weights": 60,
         "/api/v1/graph/cypher": 30,

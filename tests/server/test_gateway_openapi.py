@@ -16,9 +16,9 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from contextive.packs.knowledge.routes import ROUTES
+from tests.raw_clients import WebServer
 from tests.server.conftest import ADMIN, READER
 from tests.server.gateways import indexed_gateway
-from tests.wires import WebServer
 
 _CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 _SKIPPED = (
@@ -54,10 +54,10 @@ def api(server: WebServer, document: dict[str, Any]) -> Any:
 
 
 ##= docs/spec/gateway.md#routes
-##% The path `/api/v1/openapi.json` MUST describe the API, as far as the caller may use it.
+##% The path `/api/v1/openapi.json` MUST describe the part of the API that the caller may use.
 def test_the_document_names_every_route_and_every_tool(server: WebServer, document: dict[str, Any]) -> None:
     paths = document["paths"]
-    assert {route.shown_path for route in ROUTES} <= set(paths)
+    assert {route.openapi_path for route in ROUTES} <= set(paths)
     tools = server.web.as_bearer(ADMIN).get("/api/v1/tools").json["tools"]
     assert {f"/api/v1/tools/{tool['name']}" for tool in tools} <= set(paths)
     assert {"/healthz", "/readyz", "/metrics", "/api/v1/tools", "/api/v1/openapi.json"} <= set(paths)
@@ -86,11 +86,11 @@ def test_a_reader_is_shown_what_a_reader_may_use(server: WebServer, document: di
     assert "maintainer" not in scopes
 
 
-GATEWAY = [(route.method, route.shown_path) for route in ROUTES] + [("GET", "/healthz"), ("GET", "/readyz")]
+GATEWAY = [(route.method, route.openapi_path) for route in ROUTES] + [("GET", "/healthz"), ("GET", "/readyz")]
 
 
 ##= docs/spec/gateway.md#routes
-##% What the API answers MUST fit the schemas of its document.
+##% The responses of the API MUST match the schemas in its OpenAPI document.
 @pytest.mark.parametrize(("method", "path"), GATEWAY, ids=lambda value: str(value))
 def test_a_route_answers_as_the_document_says(api: Any, method: str, path: str) -> None:
     _check(api, method, path, examples=25)

@@ -11,43 +11,43 @@ from urllib.parse import quote
 import pytest
 
 from contextive.store import open_store
+from tests.raw_clients import HttpClient, HttpResponse, WebServer, serving_http, wait_until
 from tests.server.conftest import ADMIN, READER
-from tests.server.gateways import MODEL, TOKENS, Station, indexed_gateway
-from tests.wires import Answer, Web, WebServer, serving_http, wait_until
+from tests.server.gateways import MODEL, TOKENS, ExampleProject, indexed_gateway
 
 READER_FILE = "src/tidewatch/gauge/reader.py"
 
 
 @pytest.fixture(scope="module")
-def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Station, WebServer]]:
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ExampleProject, WebServer]]:
     with indexed_gateway(tmp_path_factory.mktemp("gateway"), {"KM_AUDIT_HISTORY_MAX_LIMIT": "3"}) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def server(gateway: tuple[Station, WebServer]) -> WebServer:
+def server(gateway: tuple[ExampleProject, WebServer]) -> WebServer:
     return gateway[1]
 
 
 @pytest.fixture(scope="module")
-def reader(server: WebServer) -> Web:
+def reader(server: WebServer) -> HttpClient:
     return server.web.as_bearer(READER)
 
 
 @pytest.fixture(scope="module")
-def admin(server: WebServer) -> Web:
+def admin(server: WebServer) -> HttpClient:
     return server.web.as_bearer(ADMIN)
 
 
 @pytest.fixture(scope="module")
-def empty_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
+def empty_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpClient]:
     folder = tmp_path_factory.mktemp("empty")
     environment = {**TOKENS, **MODEL, "CONTEXTIVE_KNOWLEDGE__AUTO_INGEST": "false"}
     with serving_http(cwd=folder, env=environment) as running:
         yield running.web.as_bearer(ADMIN)
 
 
-def refused(answer: Answer, status: int, code: str) -> dict[str, Any]:
+def refused(answer: HttpResponse, status: int, code: str) -> dict[str, Any]:
     """The body of a refusal, which has the one shape."""
     assert (answer.status, answer.json["error"]["code"]) == (status, code)
     assert set(answer.json) == {"status", "error", "detail", "request_id"}
@@ -61,8 +61,8 @@ def refused(answer: Answer, status: int, code: str) -> dict[str, Any]:
 
 
 ##= docs/spec/gateway.md#routes
-##% The path `/api/v1/search` MUST take the arguments of `km-search`, and refuse a search that makes no sense with 422.
-def test_a_search_has_query_results_and_metadata(reader: Web) -> None:
+##% The path `/api/v1/search` MUST accept the arguments of `km-search` and refuse an invalid search with 422.
+def test_a_search_has_query_results_and_metadata(reader: HttpClient) -> None:
     answer = reader.post("/api/v1/search", {"query": "calibrate the sensor", "limit": 3}, {"X-Request-ID": "mine-1"})
     assert answer.status == 200
     body = answer.json
@@ -73,13 +73,13 @@ def test_a_search_has_query_results_and_metadata(reader: Web) -> None:
     assert body["metadata"]["feedback_prompt"]
 
 
-def test_a_search_without_an_id_of_its_own_gets_one(reader: Web) -> None:
+def test_a_search_without_an_id_of_its_own_gets_one(reader: HttpClient) -> None:
     answer = reader.post("/api/v1/search", {"query": "siren"})
     assert answer.json["metadata"]["request_id"] == answer.headers["x-request-id"]
 
 
 @pytest.mark.parametrize("limit", [-5, 0, 1000])
-def test_the_limit_of_a_search_is_clamped(reader: Web, limit: int) -> None:
+def test_the_limit_of_a_search_is_clamped(reader: HttpClient, limit: int) -> None:
     answer = reader.post("/api/v1/search", {"query": "level", "limit": limit})
     assert answer.status == 200
     assert 1 <= len(answer.json["results"]) <= 25
@@ -106,16 +106,16 @@ def test_the_limit_of_a_search_is_clamped(reader: Web, limit: int) -> None:
     ],
     ids=json.dumps,
 )
-def test_a_bad_search_is_unprocessable(reader: Web, body: dict[str, Any]) -> None:
+def test_a_bad_search_is_unprocessable(reader: HttpClient, body: dict[str, Any]) -> None:
     refused(reader.post("/api/v1/search", body), 422, "invalid_request")
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b'"a"', b"\xff"])
-def test_a_body_that_is_no_object_is_unprocessable(reader: Web, body: bytes) -> None:
+def test_a_body_that_is_no_object_is_unprocessable(reader: HttpClient, body: bytes) -> None:
     refused(reader.post("/api/v1/search", body), 422, "invalid_request")
 
 
-def test_filters_that_nobody_knows_and_nulls_are_left_out(reader: Web) -> None:
+def test_filters_that_nobody_knows_and_nulls_are_left_out(reader: HttpClient) -> None:
     filters = {"artifact_types": ["doc"], "colour": "blue", "tags": None}
     answer = reader.post("/api/v1/search", {"query": "siren", "filters": filters, "sort_by_vector": None})
     assert answer.status == 200
@@ -124,7 +124,7 @@ def test_filters_that_nobody_knows_and_nulls_are_left_out(reader: Web) -> None:
 
 
 def test_a_vote_in_a_search_is_kept_with_its_results_and_silences_the_request_for_one(
-    reader: Web, gateway: tuple[Station, WebServer]
+    reader: HttpClient, gateway: tuple[ExampleProject, WebServer]
 ) -> None:
     body = {"query": "siren", "limit": 3, "feedback": {"vote": 1, "note": "good"}, "context": {"task": "demo"}}
     answer = reader.post("/api/v1/search", body, {"X-Request-ID": "voted-1"})
@@ -140,7 +140,7 @@ def test_a_vote_in_a_search_is_kept_with_its_results_and_silences_the_request_fo
         assert row.body["context"] == {"task": "demo", "feedback": {"vote": 1, "note": "good"}}
 
 
-def test_the_weights_of_search(admin: Web) -> None:
+def test_the_weights_of_search(admin: HttpClient) -> None:
     body = admin.get("/api/v1/search/weights").json
     assert body["profile"] == "default"
     assert {"weight_subsystem", "weight_support", "vector_weight", "lexical_weight"} <= set(body["weights"])
@@ -151,9 +151,9 @@ def test_the_weights_of_search(admin: Web) -> None:
 
 
 ##= docs/spec/gateway.md#routes
-##% An id in a path MUST be understood with plain and with encoded slashes.
+##% An id in a path MUST be accepted with plain and with encoded slashes.
 @pytest.mark.parametrize("written", [f"SourceFile:{READER_FILE}", quote(f"Code:{READER_FILE}", safe="")])
-def test_a_node_by_an_id_with_slashes(reader: Web, written: str) -> None:
+def test_a_node_by_an_id_with_slashes(reader: HttpClient, written: str) -> None:
     body = reader.get(f"/api/v1/graph/nodes/{written}?relationships=all&limit=2").json
     assert body["node"]["id"] == f"SourceFile:{READER_FILE}"
     assert body["node"]["labels"] == ["SourceFile"]
@@ -186,11 +186,11 @@ def test_a_node_by_an_id_with_slashes(reader: Web, written: str) -> None:
         ("symbols/nowhere.py::x/tests", 404, "not_found"),
     ],
 )
-def test_bad_questions_about_the_graph(reader: Web, path: str, status: int, code: str) -> None:
+def test_bad_questions_about_the_graph(reader: HttpClient, path: str, status: int, code: str) -> None:
     refused(reader.get(f"/api/v1/graph/{path}"), status, code)
 
 
-def test_a_subsystem_pages_by_cursor(reader: Web) -> None:
+def test_a_subsystem_pages_by_cursor(reader: HttpClient) -> None:
     seen: list[str] = []
     cursor: str | None = ""
     while cursor is not None:
@@ -203,7 +203,7 @@ def test_a_subsystem_pages_by_cursor(reader: Web) -> None:
     assert reader.get("/api/v1/graph/subsystems/Gauge?include_artifacts=false").json["artifacts"] == []
 
 
-def test_the_graph_around_a_subsystem_holds_together(reader: Web) -> None:
+def test_the_graph_around_a_subsystem_holds_together(reader: HttpClient) -> None:
     body = reader.get("/api/v1/graph/subsystems/Gauge/graph").json
     ids = {node["id"] for node in body["nodes"]}
     assert body["subsystem"]["id"] in ids
@@ -212,7 +212,7 @@ def test_the_graph_around_a_subsystem_holds_together(reader: Web) -> None:
     assert f"SourceFile:{READER_FILE}" in {node["id"] for node in body["artifacts"]}
 
 
-def test_the_graph_is_searched_by_a_part_of_a_name(reader: Web) -> None:
+def test_the_graph_is_searched_by_a_part_of_a_name(reader: HttpClient) -> None:
     found = reader.get("/api/v1/graph/search?q=gauge&limit=5").json["results"]
     assert found[0]["id"] == "Subsystem:Gauge"
     assert {"id", "label", "score", "snippet"} == set(found[0])
@@ -221,7 +221,7 @@ def test_the_graph_is_searched_by_a_part_of_a_name(reader: Web) -> None:
     assert body["error"]["message"] == "/api/v1/graph/search needs the parameter 'q'."
 
 
-def test_orphans_are_paged_over_all_labels(reader: Web) -> None:
+def test_orphans_are_paged_over_all_labels(reader: HttpClient) -> None:
     seen: list[str] = []
     cursor: str | None = ""
     while cursor is not None:
@@ -233,7 +233,7 @@ def test_orphans_are_paged_over_all_labels(reader: Web) -> None:
     assert {node["id"] for node in one} == {name for name in seen if name.startswith("SourceFile:")}
 
 
-def test_the_tests_of_a_symbol(reader: Web) -> None:
+def test_the_tests_of_a_symbol(reader: HttpClient) -> None:
     body = reader.get(f"/api/v1/graph/symbols/{READER_FILE}::calibrate_sensor/tests").json
     assert body["symbol"]["id"] == f"Symbol:{READER_FILE}::calibrate_sensor"
     assert [test["properties"]["path"] for test in body["tests"]] == ["tests/gauge/test_reader.py"]
@@ -241,8 +241,8 @@ def test_the_tests_of_a_symbol(reader: Web) -> None:
 
 
 ##= docs/spec/gateway.md#routes
-##% A query in Cypher MUST be refused with `unsupported_operation` and the name of what can be used instead.
-def test_cypher_is_not_spoken_and_the_answer_says_what_is(admin: Web) -> None:
+##% A Cypher query MUST be refused with `unsupported_operation` and the name of the alternative.
+def test_cypher_is_not_spoken_and_the_answer_says_what_is(admin: HttpClient) -> None:
     body = refused(
         admin.post("/api/v1/graph/cypher", {"query": "MATCH (n) RETURN n LIMIT 1"}), 400, "unsupported_operation"
     )
@@ -253,16 +253,16 @@ def test_cypher_is_not_spoken_and_the_answer_says_what_is(admin: Web) -> None:
 
 
 ##= docs/spec/gateway.md#routes
-##% The path `/api/v1/coverage` MUST answer as `km-coverage-summary` does, and `/api/v1/lifecycle` as
+##% The path `/api/v1/coverage` MUST return the same as `km-coverage-summary`, and `/api/v1/lifecycle` the same as
 ##% `km-lifecycle-report`.
-def test_coverage_is_for_readers(reader: Web) -> None:
+def test_coverage_is_for_readers(reader: HttpClient) -> None:
     body = reader.get("/api/v1/coverage").json
     assert body["summary"]["artifact_total"] > 10
     assert body["run"]["run_id"]
     assert {"generated_at", "generated_at_iso", "artifacts", "missing_artifacts", "removed_artifacts"} <= set(body)
 
 
-def test_the_lifecycle_report_and_its_history(admin: Web) -> None:
+def test_the_lifecycle_report_and_its_history(admin: HttpClient) -> None:
     report = admin.get("/api/v1/lifecycle").json
     assert {"isolated", "stale_docs", "missing_tests", "summary", "thresholds"} <= set(report)
     history = admin.get("/api/v1/lifecycle/history?limit=1000").json["history"]
@@ -272,16 +272,16 @@ def test_the_lifecycle_report_and_its_history(admin: Web) -> None:
 
 
 ##= docs/spec/gateway.md#routes
-##% A report before the first run MUST be answered with 404.
+##% A request for a report before the first run MUST be answered with 404.
 @pytest.mark.parametrize("report", ["Coverage", "Lifecycle"])
-def test_reports_that_were_never_made_are_not_found(empty_gateway: Web, report: str) -> None:
+def test_reports_that_were_never_made_are_not_found(empty_gateway: HttpClient, report: str) -> None:
     body = refused(empty_gateway.get(f"/api/v1/{report.lower()}"), 404, "not_found")
     assert body["detail"] == f"{report} report not found"
     assert empty_gateway.get("/api/v1/audit/history").json == []
 
 
 def test_without_the_pack_its_routes_say_so_and_are_not_described(tmp_path: Path) -> None:
-    station = Station.at(tmp_path)
+    station = ExampleProject.at(tmp_path)
     with station.serve(env={**TOKENS, "CONTEXTIVE_TOOL_PACKS__KNOWLEDGE__ENABLED": "false"}) as running:
         admin = running.web.as_bearer(ADMIN)
         refused(admin.get("/api/v1/coverage"), 503, "unavailable")
@@ -290,11 +290,13 @@ def test_without_the_pack_its_routes_say_so_and_are_not_described(tmp_path: Path
 
 
 ##= docs/spec/gateway.md#routes
-##% A limit that was clamped MUST be told in a header.
+##% A clamped limit MUST be reported in a header.
 @pytest.mark.parametrize(
     ("query", "limit", "warned"), [("", 3, True), ("?limit=2", 2, False), ("?limit=0", 1, True), ("?limit=99", 3, True)]
 )
-def test_the_audit_history_says_how_its_limit_was_clamped(admin: Web, query: str, limit: int, warned: bool) -> None:
+def test_the_audit_history_says_how_its_limit_was_clamped(
+    admin: HttpClient, query: str, limit: int, warned: bool
+) -> None:
     answer = admin.get(f"/api/v1/audit/history{query}")
     assert answer.status == 200
     assert answer.headers["x-km-audit-limit"] == str(limit)
@@ -309,7 +311,7 @@ def test_the_audit_history_says_how_its_limit_was_clamped(admin: Web, query: str
     assert [row["started_at"] for row in rows] == sorted((row["started_at"] for row in rows), reverse=True)
 
 
-def test_a_limit_that_is_no_number_is_refused(admin: Web) -> None:
+def test_a_limit_that_is_no_number_is_refused(admin: HttpClient) -> None:
     refused(admin.get("/api/v1/audit/history?limit=all"), 400, "invalid_request")
 
 

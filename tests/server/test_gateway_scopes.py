@@ -14,21 +14,21 @@ from starlette.routing import Route
 
 from contextive.config import ConfigRequest, load_config
 from contextive.packs import BUILTIN, load_builtin
-from contextive.packs.knowledge.operations import operations
+from contextive.packs.knowledge.gateway_tools import gateway_pack
 from contextive.packs.knowledge.routes import ROUTES, GatewayRoute
 from contextive.registry import Scope
-from contextive.server.guard import OuterWall
+from contextive.server.guard import RequestGuard
 from contextive.server.host import Host
 from contextive.server.http import HttpServer
 from contextive.server.profiles import PROFILES
 from contextive.server.tokens import TokenFile
-from tests.running import forbids
+from tests.processes import is_forbidden
+from tests.raw_clients import LATEST_HANDSHAKE, HttpClient, HttpResponse, WebServer, rpc
 from tests.server.conftest import ADMIN, READER
 from tests.server.gateways import indexed_gateway
-from tests.wires import LATEST_HANDSHAKE, Answer, Web, WebServer, rpc
 
 DECLARED = {tool.name: tool for name in BUILTIN for tool in load_builtin(name).tools}
-BEHIND = {**DECLARED, **{tool.name: tool for tool in operations.tools}}
+BEHIND = {**DECLARED, **{tool.name: tool for tool in gateway_pack.tools}}
 TOOLS = sorted(DECLARED)
 OPEN_PATHS = ("/healthz", "/readyz")
 """What anybody may ask. Every other path of the server needs a token."""
@@ -40,7 +40,7 @@ WRONG = {"no-such-argument": True}
 
 
 @dataclass(frozen=True)
-class Keys:
+class TokenSet:
     """One token of each kind."""
 
     reader: str
@@ -52,22 +52,22 @@ class Keys:
 
 
 @dataclass(frozen=True)
-class Gate:
+class ScopedGateway:
     server: WebServer
-    keys: Keys
+    keys: TokenSet
     tokens: TokenFile
     config: Path
 
     @property
-    def web(self) -> Web:
+    def web(self) -> HttpClient:
         return self.server.web
 
 
 @pytest.fixture(scope="module")
-def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
+def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScopedGateway]:
     with indexed_gateway(tmp_path_factory.mktemp("scopes")) as (station, server):
         tokens = TokenFile(station.root / ".contextive", station.user / "contextive" / "token.key")
-        keys = Keys(
+        keys = TokenSet(
             reader=station.create_token("plain"),
             maintainer=tokens.issue("keeper", Scope.MAINTAINER),
             revoked=tokens.issue("former", Scope.MAINTAINER),
@@ -76,20 +76,22 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
             limited_reader=tokens.issue("narrower", Scope.READER, tools=ALLOWED),
         )
         tokens.revoke("former")
-        yield Gate(server, keys, tokens, station.root / "contextive.config.json")
+        yield ScopedGateway(server, keys, tokens, station.root / "contextive.config.json")
 
 
-def call(web: Web, tool: str) -> Answer:
+def call(web: HttpClient, tool: str) -> HttpResponse:
     return web.post(f"/api/v1/tools/{tool}", WRONG)
 
 
-def ask(web: Web, route: GatewayRoute) -> Answer:
+def ask(web: HttpClient, route: GatewayRoute) -> HttpResponse:
     """A request that passes every check but that of its arguments, or does only a little."""
-    path = route.shown_path.replace("{node_id}", "Nothing").replace("{name}", "Nowhere").replace("{symbol_id}", "x::y")
+    path = (
+        route.openapi_path.replace("{node_id}", "Nothing").replace("{name}", "Nowhere").replace("{symbol_id}", "x::y")
+    )
     return web.post(path, {"query": 5}) if route.method == "POST" else web.get(path)
 
 
-def verdict(answer: Answer) -> str:
+def verdict(answer: HttpResponse) -> str:
     match answer.status:
         case 401:
             assert answer.json["error"]["code"] == "unauthorized"
@@ -102,13 +104,13 @@ def verdict(answer: Answer) -> str:
             return "yes"
 
 
-##= docs/spec/gateway.md#scopes-of-the-tools
-##% A reader MUST be able to search, to ask the graph and to see coverage with the token in `KM_READER_TOKEN`.
-##= docs/spec/gateway.md#scopes-of-the-tools
-##% Feedback, backups, documents, recipes and the control of ingest MUST need the maintainer scope, as the token in
-##% `KM_ADMIN_TOKEN` has it.
+##= docs/spec/gateway.md#tool-scopes
+##% A reader MUST be able to search, to read the graph and to see coverage with the token in `KM_READER_TOKEN`.
+##= docs/spec/gateway.md#tool-scopes
+##% Feedback, backups, documents, recipes and ingest control MUST require the maintainer scope, which the token in
+##% `KM_ADMIN_TOKEN` has.
 @pytest.mark.parametrize("tool", TOOLS)
-def test_who_may_call_a_tool(gate: Gate, tool: str) -> None:
+def test_who_may_call_a_tool(gate: ScopedGateway, tool: str) -> None:
     needs_maintainer = DECLARED[tool].scope is Scope.MAINTAINER
     for token in (None, "wrong-token-0123456789", gate.keys.revoked, gate.keys.expired):
         assert verdict(call(gate.web.as_bearer(token), tool)) == "who are you"
@@ -122,10 +124,10 @@ def test_who_may_call_a_tool(gate: Gate, tool: str) -> None:
 
 
 ##= docs/spec/gateway.md#routes
-##% Each route of the API MUST call the tool behind it, with the scope, the checks, the limits, the log line and the
-##% metrics of that tool.
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.shown_path}")
-def test_who_may_use_a_route(gate: Gate, route: GatewayRoute) -> None:
+##% Each API route MUST call its tool, with the scope, the checks, the limits, the log line and the metrics of that
+##% tool.
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.openapi_path}")
+def test_who_may_use_a_route(gate: ScopedGateway, route: GatewayRoute) -> None:
     needs_maintainer = BEHIND[route.tool].scope is Scope.MAINTAINER
     for token in (None, "wrong-token-0123456789", gate.keys.revoked, gate.keys.expired):
         assert verdict(ask(gate.web.as_bearer(token), route)) == "who are you"
@@ -137,7 +139,7 @@ def test_who_may_use_a_route(gate: Gate, route: GatewayRoute) -> None:
 
 
 def test_the_scopes_of_the_routes_are_those_of_the_interface() -> None:
-    maintained = {route.shown_path for route in ROUTES if BEHIND[route.tool].scope is Scope.MAINTAINER}
+    maintained = {route.openapi_path for route in ROUTES if BEHIND[route.tool].scope is Scope.MAINTAINER}
     assert maintained == {
         "/api/v1/search/weights",
         "/api/v1/graph/cypher",
@@ -151,7 +153,7 @@ def every_path(folder: Path) -> list[tuple[str, str]]:
     """Method and path of all that is served, from the application itself, so that nothing new escapes."""
     request = ConfigRequest(project=folder, builtin_packs=frozenset(BUILTIN), environ={})
     http = HttpServer(Host(load_config(request), mode="http"), "127.0.0.1")
-    assert isinstance(http.app, OuterWall)
+    assert isinstance(http.app, RequestGuard)
     assert isinstance(http.app._app, Starlette)
     found = []
     for route in http.app._app.routes:
@@ -161,7 +163,7 @@ def every_path(folder: Path) -> list[tuple[str, str]]:
     return found
 
 
-def test_no_path_is_open_but_those_that_say_how_the_server_is(gate: Gate, tmp_path: Path) -> None:
+def test_no_path_is_open_but_those_that_say_how_the_server_is(gate: ScopedGateway, tmp_path: Path) -> None:
     paths = every_path(tmp_path)
     assert {"/mcp", "/mcp/duskmantle", "/api/mcp", "/metrics", "/api/v1/tools/km-search"} <= {path for _, path in paths}
     for method, path in paths:
@@ -175,7 +177,7 @@ def test_no_path_is_open_but_those_that_say_how_the_server_is(gate: Gate, tmp_pa
 
 
 @pytest.mark.parametrize("profile", [name for name, one in PROFILES.items() if one.packs])
-def test_every_face_lists_and_calls_by_scope(gate: Gate, profile: str) -> None:
+def test_every_face_lists_and_calls_by_scope(gate: ScopedGateway, profile: str) -> None:
     shown = {name: tool for name, tool in DECLARED.items() if tool.pack in PROFILES[profile].packs}
     for token, scope in ((READER, Scope.READER), (gate.keys.reader, Scope.READER), (ADMIN, Scope.MAINTAINER)):
         version = PROFILES[profile].pinned_version or LATEST_HANDSHAKE
@@ -187,14 +189,14 @@ def test_every_face_lists_and_calls_by_scope(gate: Gate, profile: str) -> None:
             if name in allowed:
                 assert "invalid_request" in answer["result"]["content"][0]["text"], name
             else:
-                assert forbids(answer["result"]), name
+                assert is_forbidden(answer["result"]), name
 
 
 ##= docs/spec/gateway.md#issued-tokens
-##% A token MAY have an end and a list of tools.
+##% A token MAY have an expiry time and a list of tools.
 ##= docs/spec/gateway.md#issued-tokens
-##% A token with a list of tools MUST be offered these tools and nothing else.
-def test_a_limited_token_is_offered_its_tools_and_nothing_else(gate: Gate) -> None:
+##% A caller whose token has a list of tools MUST be offered these tools and nothing else.
+def test_a_limited_token_is_offered_its_tools_and_nothing_else(gate: ScopedGateway) -> None:
     web = gate.web.as_bearer(gate.keys.limited)
     listed = [tool["name"] for tool in web.get("/api/v1/tools").json["tools"]]
     session = web.open_session()
@@ -202,7 +204,7 @@ def test_a_limited_token_is_offered_its_tools_and_nothing_else(gate: Gate) -> No
     assert sorted(t["name"] for t in session.ask("tools/list")["result"]["tools"]) == sorted(ALLOWED)
     assert session.ask("resources/list")["result"]["resources"] == []
     assert session.ask("prompts/list")["result"]["prompts"] == []
-    assert forbids(session.ask("tools/call", {"name": "km-help"})["result"])
+    assert is_forbidden(session.ask("tools/call", {"name": "km-help"})["result"])
     assert "error" in session.ask("resources/read", {"uri": "contextive:///tools/km-help"})
     paths = web.get("/api/v1/openapi.json").json["paths"]
     assert "/api/v1/search" in paths
@@ -210,8 +212,8 @@ def test_a_limited_token_is_offered_its_tools_and_nothing_else(gate: Gate) -> No
 
 
 ##= docs/spec/gateway.md#issued-tokens
-##% A session and its streams MUST end with the token that opened them.
-def test_a_session_ends_with_its_token(gate: Gate) -> None:
+##% A session and its streams MUST end when the token that opened them stops working.
+def test_a_session_ends_with_its_token(gate: ScopedGateway) -> None:
     web = gate.web.as_bearer(gate.tokens.issue("brief", Scope.READER))
     session = web.open_session()
     assert session.ask("ping")["result"] == {}
@@ -220,15 +222,15 @@ def test_a_session_ends_with_its_token(gate: Gate) -> None:
 
 
 ##= docs/spec/gateway.md#issued-tokens
-##% The log MUST show the name of a token and never the token.
-def test_the_name_of_a_token_stands_in_the_log_and_the_token_does_not(gate: Gate) -> None:
+##% The log MUST show the name of a token and never the token itself.
+def test_the_name_of_a_token_stands_in_the_log_and_the_token_does_not(gate: ScopedGateway) -> None:
     gate.web.as_bearer(gate.keys.maintainer).post("/api/v1/tools/km-help", {}, {"X-Request-ID": "issued-1"})
     line = gate.server.process.wait_for_log(lambda found: found.get("requestId") == "issued-1")
     assert line["caller"] == "token:keeper"
     assert gate.keys.maintainer not in gate.server.process.log_text
 
 
-def test_a_stream_ends_with_its_token_before_the_next_word_on_it(gate: Gate) -> None:
+def test_a_stream_ends_with_its_token_before_the_next_word_on_it(gate: ScopedGateway) -> None:
     web = gate.web.as_bearer(gate.tokens.issue("listener", Scope.READER))
     session = web.open_session()
     with session.listen() as stream:

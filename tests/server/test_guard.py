@@ -16,14 +16,14 @@ from starlette.types import Message, Receive, Scope, Send
 
 from contextive.config import Config
 from contextive.server import guard
-from contextive.server.auth import TokenBook
-from contextive.server.connections import COMPLETE_KEY
-from contextive.server.guard import DoorPolicy, OuterWall
+from contextive.server.auth import Authenticator
+from contextive.server.connections import BODY_ARRIVED_KEY
+from contextive.server.guard import RequestGuard, RequestPolicy
 from contextive.server.headers import RequestHeaders
-from contextive.server.limits import CallerLimits
 from contextive.server.logs import FIELDS
-from tests.loops import in_loop
-from tests.registry.laws import law
+from contextive.server.rate_limits import CallerLimits
+from tests.async_tests import run_async
+from tests.registry.property_tests import property_test
 
 NAMES = st.sampled_from([b"host", b"origin", b"accept", b"authorization"])
 JSON = (b"content-type", b"application/json")
@@ -31,18 +31,18 @@ FRIEND = "https://friend.example"
 NAVIGATION = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
 
 
-@law
+@property_test
 @given(st.lists(st.tuples(NAMES, st.binary(max_size=3)), max_size=6))
 def test_headers_are_those_that_the_framework_would_find(raw: list[tuple[bytes, bytes]]) -> None:
     ours, theirs = RequestHeaders({"headers": raw}), Headers(raw=raw)
     for name in (b"host", b"origin", b"accept", b"authorization", b"cookie"):
         word = name.decode()
         assert ours.get(name) == theirs.get(word)
-        assert ours.every(name) == theirs.getlist(word)
+        assert ours.get_all(name) == theirs.getlist(word)
         assert (name in ours) == (word in theirs)
 
 
-@law
+@property_test
 @example("[::1]:80")
 @example("localhost:²")
 @example("a:80:")
@@ -63,9 +63,9 @@ class Exchange:
         method: str = "POST",
         path: str = "/mcp",
     ) -> None:
-        policy = DoorPolicy("127.0.0.1", frozenset(), frozenset({FRIEND}), 10, frozenset({"/page"}))
+        policy = RequestPolicy("127.0.0.1", frozenset(), frozenset({FRIEND}), 10, frozenset({"/page"}))
         limits = CallerLimits.of(Config())
-        self._wall = OuterWall(app, policy=policy, book=TokenBook, limits=lambda: limits)
+        self._guard = RequestGuard(app, policy=policy, authenticator=Authenticator, limits=lambda: limits)
         self._parts = list(parts)
         self.answer: list[Message] = []
         self.scope: Scope = {
@@ -76,7 +76,7 @@ class Exchange:
             "headers": [(b"host", b"localhost"), JSON, *headers],
         }
         if is_complete:
-            self.scope[COMPLETE_KEY] = True
+            self.scope[BODY_ARRIVED_KEY] = True
 
     async def receive(self) -> Message:
         if not self._parts:
@@ -88,7 +88,7 @@ class Exchange:
         self.answer.append(message)
 
     async def run(self) -> tuple[int, Any]:
-        await self._wall(self.scope, self.receive, self.send)
+        await self._guard(self.scope, self.receive, self.send)
         head, body = self.answer[0], b"".join(message.get("body", b"") for message in self.answer[1:])
         return head["status"], json.loads(body) if body else None
 
@@ -104,7 +104,7 @@ HEADERS = [(b"content-type", b"application/json")]
 
 ##= docs/spec/host.md#requests
 ##% A body that does not arrive in time MUST be refused.
-@in_loop
+@run_async
 async def test_a_body_that_stops_half_way_is_refused_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "_BODY_SECONDS", 0.1)
     for parts in ((), (b"half",)):
@@ -113,13 +113,13 @@ async def test_a_body_that_stops_half_way_is_refused_in_time(monkeypatch: pytest
         assert (status, body["error"]["message"]) == (400, "The body did not arrive in time.")
 
 
-@in_loop
+@run_async
 async def test_a_body_is_read_whole_whether_it_was_there_or_came_in_parts() -> None:
     assert await Exchange(told, b"all.", is_complete=True).run() == (200, "all.")
     assert await Exchange(told, b"a", b"ll", b".").run() == (200, "all.")
 
 
-@in_loop
+@run_async
 @pytest.mark.parametrize("parts", [(b"01234567890.",), (b"0123456789", b"0.")])
 async def test_a_body_over_the_limit_is_refused_either_way(parts: tuple[bytes, ...]) -> None:
     for is_complete in (False, True):
@@ -128,8 +128,8 @@ async def test_a_body_over_the_limit_is_refused_either_way(parts: tuple[bytes, .
 
 
 ##= docs/spec/host.md#requests
-##% Every answer MUST carry a request id.
-@in_loop
+##% Every response MUST include a request id.
+@run_async
 @pytest.mark.parametrize(("given", "kept"), [(b"mine-1", True), (b"", False), (b"a b", False), (b"x" * 65, False)])
 async def test_an_id_is_added_to_the_headers_and_not_to_the_list_they_came_in(given: bytes, kept: bool) -> None:
     exchange = Exchange(told, b".", headers=((b"x-request-id", given),))
@@ -140,7 +140,7 @@ async def test_an_id_is_added_to_the_headers_and_not_to_the_list_they_came_in(gi
     assert HEADERS == [JSON]
 
 
-@in_loop
+@run_async
 async def test_a_fault_behind_the_wall_is_told_without_its_words_and_logged_with_its_id(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -156,8 +156,8 @@ async def test_a_fault_behind_the_wall_is_told_without_its_words_and_logged_with
 
 
 ##= docs/spec/host.md#requests
-##% A link from another site MUST be able to open a page for people, and nothing else.
-@in_loop
+##% A link from another site MUST be able to open a web page of the server, and nothing else.
+@run_async
 @pytest.mark.parametrize(
     ("method", "path", "changed", "status"),
     [

@@ -10,24 +10,24 @@ from typing import Any
 import pytest
 
 from tests.plugins.odd_pack import SECRET
-from tests.server.conftest import Workshop
-from tests.wires import Pipe, Web, WebServer, envelope, rpc, wait_until
+from tests.raw_clients import HttpClient, StdioClient, WebServer, envelope, rpc, wait_until
+from tests.server.conftest import ServerFactory
 
 ERAS = pytest.mark.parametrize("era", ["handshake", "stateless"])
 
 
 @pytest.fixture(scope="module")
-def server(shared_workshop: Workshop) -> Iterator[WebServer]:
-    with shared_workshop.http({"limits": {"toolTimeoutSeconds": 1.0}}) as running:
+def server(shared_server_factory: ServerFactory) -> Iterator[WebServer]:
+    with shared_server_factory.http({"limits": {"toolTimeoutSeconds": 1.0}}) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def web(server: WebServer) -> Web:
+def web(server: WebServer) -> HttpClient:
     return server.web
 
 
-def call(pipe: Pipe, era: str, tool: str, arguments: dict[str, Any] | None = None) -> Any:
+def call(pipe: StdioClient, era: str, tool: str, arguments: dict[str, Any] | None = None) -> Any:
     params = {"name": tool, "arguments": arguments or {}}
     return pipe.result("tools/call", params if era == "handshake" else envelope(params))
 
@@ -65,7 +65,7 @@ FAULTS = [
 ##% An error MUST NOT show a stack trace, a secret, the text of an unexpected exception, or a path outside the project.
 @ERAS
 @pytest.mark.parametrize("tool", FAULTS)
-def test_a_handler_that_fails_is_an_internal_error_that_shows_nothing(pipe: Pipe, era: str, tool: str) -> None:
+def test_a_handler_that_fails_is_an_internal_error_that_shows_nothing(pipe: StdioClient, era: str, tool: str) -> None:
     result = call(pipe, era, tool)
     assert failure(result)["code"] == "internal_error"
     assert_no_secret(result)
@@ -73,9 +73,9 @@ def test_a_handler_that_fails_is_an_internal_error_that_shows_nothing(pipe: Pipe
 
 
 ##= docs/spec/host.md#limits
-##% A fault in one call MUST NOT harm another call.
+##% A failure in one call MUST NOT affect another call.
 @pytest.mark.parametrize("tool", FAULTS)
-def test_a_handler_that_fails_over_http_costs_neither_session_nor_server(web: Web, tool: str) -> None:
+def test_a_handler_that_fails_over_http_costs_neither_session_nor_server(web: HttpClient, tool: str) -> None:
     session = web.open_session()
     first = session.ask("tools/call", {"name": tool, "arguments": {}})["result"]
     modern = web.modern("tools/call", {"name": tool, "arguments": {}}).message["result"]
@@ -105,7 +105,7 @@ def test_what_the_client_is_not_told_stands_in_the_log_under_the_request(server:
 )
 @ERAS
 def test_a_resource_or_prompt_that_fails_is_an_internal_error_that_shows_nothing(
-    pipe: Pipe, era: str, method: str, params: dict[str, Any]
+    pipe: StdioClient, era: str, method: str, params: dict[str, Any]
 ) -> None:
     error = pipe.error(method, params if era == "handshake" else envelope(params))
     assert error["code"] == -32603
@@ -117,53 +117,53 @@ def test_a_resource_or_prompt_that_fails_is_an_internal_error_that_shows_nothing
 ##% A call that runs longer than `limits.toolTimeoutSeconds` MUST end with the code `timeout`.
 @ERAS
 @pytest.mark.parametrize("tool", ["odd_slow", "odd_block"])
-def test_a_handler_over_its_time_is_a_timeout(pipe: Pipe, era: str, tool: str) -> None:
+def test_a_handler_over_its_time_is_a_timeout(pipe: StdioClient, era: str, tool: str) -> None:
     error = failure(call(pipe, era, tool, {"seconds": 3.0}))
     assert error["code"] == "timeout"
     assert "1 seconds" in error["message"]
     assert "toolTimeoutSeconds" in error["hint"]
 
 
-def test_a_handler_over_its_time_is_a_gateway_timeout_to_a_plain_client(web: Web) -> None:
+def test_a_handler_over_its_time_is_a_gateway_timeout_to_a_plain_client(web: HttpClient) -> None:
     answer = web.post("/api/v1/tools/odd_slow", {"seconds": 5.0})
     assert (answer.status, answer.json["error"]["code"]) == (504, "timeout")
 
 
 ##= docs/spec/host.md#limits
-##% An answer over `limits.maxResultBytes` MUST be refused with the code `too_large`.
+##% A result over `limits.maxResultBytes` MUST be refused with the code `too_large`.
 @ERAS
 @pytest.mark.parametrize("tool", ["odd_big", "odd_big_image", "odd_big_data"])
-def test_an_answer_over_the_size_limit_is_refused_with_its_size(pipe: Pipe, era: str, tool: str) -> None:
+def test_an_answer_over_the_size_limit_is_refused_with_its_size(pipe: StdioClient, era: str, tool: str) -> None:
     error = failure(call(pipe, era, tool, {"size": 1_000_001}))
     assert error["code"] == "too_large"
     assert "1000000 are allowed" in error["message"]
 
 
-def test_a_resource_is_measured_in_bytes_not_characters(pipe: Pipe) -> None:
+def test_a_resource_is_measured_in_bytes_not_characters(pipe: StdioClient) -> None:
     error = pipe.error("resources/read", {"uri": "odd:///huge"})
     assert error["data"]["code"] == "too_large"
     assert "1400000 bytes" in error["message"]
 
 
 @ERAS
-def test_text_that_no_wire_can_carry_is_replaced(pipe: Pipe, era: str) -> None:
+def test_text_that_no_wire_can_carry_is_replaced(pipe: StdioClient, era: str) -> None:
     result = call(pipe, era, "odd_surrogate")
     assert result["structuredContent"] == {"name": "a\ufffdb"}
     assert json.loads(result["content"][0]["text"]) == {"name": "a\ufffdb"}
 
 
-def test_text_that_no_wire_can_carry_is_replaced_over_http(web: Web) -> None:
+def test_text_that_no_wire_can_carry_is_replaced_over_http(web: HttpClient) -> None:
     session = web.open_session()
     assert session.ask("tools/call", {"name": "odd_surrogate"})["result"]["structuredContent"] == {"name": "a\ufffdb"}
     assert web.post("/api/v1/tools/odd_surrogate", {}).json["result"] == {"name": "a\ufffdb"}
 
 
 ##= docs/spec/host.md#standard-output
-##% Standard output MUST carry protocol messages only while stdio is served.
+##% While stdio is served, standard output MUST carry only protocol messages.
 ##= docs/spec/host.md#standard-output
-##% What a tool, a plugin or a library prints MUST go to standard error.
+##% Output printed by a tool, a plugin or a library MUST go to standard error.
 @ERAS
-def test_what_a_handler_prints_never_reaches_the_wire(pipe: Pipe, era: str) -> None:
+def test_what_a_handler_prints_never_reaches_the_wire(pipe: StdioClient, era: str) -> None:
     for _ in range(3):
         assert call(pipe, era, "odd_print")["structuredContent"] == {"done": True}
     wait_until(lambda: "echoed by a child" in pipe.log_text, "the output is on standard error")
@@ -171,12 +171,12 @@ def test_what_a_handler_prints_never_reaches_the_wire(pipe: Pipe, era: str) -> N
         assert said in pipe.log_text
 
 
-def test_a_handler_that_reads_standard_input_finds_nothing_there(pipe: Pipe) -> None:
+def test_a_handler_that_reads_standard_input_finds_nothing_there(pipe: StdioClient) -> None:
     assert pipe.call("odd_read_input")["structuredContent"] == {"done": True}
 
 
 ##= docs/spec/host.md#tool-calls
-##% A failed call MUST be a result with `isError`, a code, a message and, where something can be done, a hint.
+##% A failed call MUST return a result with `isError`, a code, a message and, if there is a remedy, a hint.
 @ERAS
 @pytest.mark.parametrize(
     ("arguments", "said"),
@@ -196,7 +196,7 @@ def test_a_handler_that_reads_standard_input_finds_nothing_there(pipe: Pipe) -> 
     ],
 )
 def test_arguments_that_do_not_fit_are_named_with_what_is_allowed(
-    pipe: Pipe, era: str, arguments: dict[str, Any], said: str
+    pipe: StdioClient, era: str, arguments: dict[str, Any], said: str
 ) -> None:
     error = failure(call(pipe, era, "odd_echo", arguments))
     assert error["code"] == "invalid_request"
@@ -205,7 +205,7 @@ def test_arguments_that_do_not_fit_are_named_with_what_is_allowed(
     assert '"red"|"green"' in error["hint"]
 
 
-def test_a_number_too_large_for_a_float_is_refused(pipe: Pipe) -> None:
+def test_a_number_too_large_for_a_float_is_refused(pipe: StdioClient) -> None:
     pipe.send_bytes(
         b'{"jsonrpc":"2.0","id":"inf","method":"tools/call",'
         b'"params":{"name":"odd_echo","arguments":{"text":"a","ratio":1e400}}}\n'
@@ -213,7 +213,7 @@ def test_a_number_too_large_for_a_float_is_refused(pipe: Pipe) -> None:
     assert failure(pipe.reply_to("inf")["result"])["code"] == "invalid_request"
 
 
-def test_an_argument_name_cannot_smuggle_control_characters_into_the_answer(pipe: Pipe) -> None:
+def test_an_argument_name_cannot_smuggle_control_characters_into_the_answer(pipe: StdioClient) -> None:
     error = failure(call(pipe, "handshake", "odd_echo", {"text": "a", "x\n\u202e\u0007" + "y" * 500: 1}))
     assert "\n" not in error["message"]
     assert "\u202e" not in error["message"]
@@ -221,9 +221,9 @@ def test_an_argument_name_cannot_smuggle_control_characters_into_the_answer(pipe
 
 
 ##= docs/spec/host.md#tool-calls
-##% A call of a tool that does not exist MUST be a protocol error.
+##% A call to a tool that does not exist MUST be a protocol error.
 @ERAS
-def test_an_unknown_tool_is_a_protocol_error_with_the_nearest_name(pipe: Pipe, era: str) -> None:
+def test_an_unknown_tool_is_a_protocol_error_with_the_nearest_name(pipe: StdioClient, era: str) -> None:
     params = {"name": "odd_ecko"}
     error = pipe.error("tools/call", params if era == "handshake" else envelope(params))
     assert error["code"] == -32602
@@ -231,7 +231,7 @@ def test_an_unknown_tool_is_a_protocol_error_with_the_nearest_name(pipe: Pipe, e
 
 
 @ERAS
-def test_progress_reaches_the_client_that_asked_for_it(pipe: Pipe, era: str) -> None:
+def test_progress_reaches_the_client_that_asked_for_it(pipe: StdioClient, era: str) -> None:
     meta = {"progressToken": "tok"}
     params = {"name": "odd_progress", "arguments": {}}
     pipe.notifications.clear()
@@ -245,7 +245,7 @@ def test_progress_reaches_the_client_that_asked_for_it(pipe: Pipe, era: str) -> 
 
 
 @ERAS
-def test_progress_is_silent_where_nobody_asked(pipe: Pipe, era: str) -> None:
+def test_progress_is_silent_where_nobody_asked(pipe: StdioClient, era: str) -> None:
     pipe.notifications.clear()
     call(pipe, era, "odd_progress")
     assert pipe.notifications == []
@@ -254,18 +254,18 @@ def test_progress_is_silent_where_nobody_asked(pipe: Pipe, era: str) -> None:
 @pytest.mark.parametrize(
     ("level", "heard"), [("debug", ["debug", "info", "error"]), ("info", ["info", "error"]), ("critical", [])]
 )
-def test_set_level_decides_which_log_entries_the_client_hears(pipe: Pipe, level: str, heard: list[str]) -> None:
+def test_set_level_decides_which_log_entries_the_client_hears(pipe: StdioClient, level: str, heard: list[str]) -> None:
     assert pipe.result("logging/setLevel", {"level": level}) == {}
     pipe.notifications.clear()
     pipe.call("odd_log")
     assert [n["params"]["level"] for n in pipe.notifications if n["method"] == "notifications/message"] == heard
 
 
-def test_an_unknown_log_level_is_refused(pipe: Pipe) -> None:
+def test_an_unknown_log_level_is_refused(pipe: StdioClient) -> None:
     assert pipe.error("logging/setLevel", {"level": "loud"})["code"] == -32602
 
 
-def test_a_stateless_client_names_its_log_level_in_the_request(pipe: Pipe) -> None:
+def test_a_stateless_client_names_its_log_level_in_the_request(pipe: StdioClient) -> None:
     params = {"name": "odd_log", "arguments": {}}
     pipe.notifications.clear()
     pipe.result("tools/call", envelope(params, meta={"io.modelcontextprotocol/logLevel": "error"}))
@@ -276,10 +276,12 @@ def test_a_stateless_client_names_its_log_level_in_the_request(pipe: Pipe) -> No
 
 
 ##= docs/spec/host.md#tool-calls
-##% A client that cancels a call MUST get no answer to it.
-def test_a_cancelled_call_is_not_answered_and_its_handler_really_stops(workshop: Workshop, tmp_path: Path) -> None:
+##% A client that cancels a call MUST get no response to it.
+def test_a_cancelled_call_is_not_answered_and_its_handler_really_stops(
+    server_factory: ServerFactory, tmp_path: Path
+) -> None:
     marker = tmp_path / "marker"
-    with workshop.pipe() as pipe:
+    with server_factory.pipe() as pipe:
         pipe.initialize()
         pipe.send(rpc("tools/call", {"name": "odd_slow", "arguments": {"marker": str(marker)}}, "doomed"))
         wait_until(marker.exists, "the handler runs")
@@ -294,14 +296,14 @@ def test_a_cancelled_call_is_not_answered_and_its_handler_really_stops(workshop:
         assert pipe.rest() == []
 
 
-def test_cancelling_what_is_done_or_never_was_changes_nothing(pipe: Pipe) -> None:
+def test_cancelling_what_is_done_or_never_was_changes_nothing(pipe: StdioClient) -> None:
     unknown: tuple[object, ...] = ("never", 12345, None, {})
     for request_id in unknown:
         pipe.notify("notifications/cancelled", {"requestId": request_id})
     assert pipe.result("ping") == {}
 
 
-def test_a_handshake_client_is_asked_in_the_middle_of_the_call(pipe: Pipe) -> None:
+def test_a_handshake_client_is_asked_in_the_middle_of_the_call(pipe: StdioClient) -> None:
     pipe.initialize(capabilities={"elicitation": {}})
     pipe.send(rpc("tools/call", {"name": "odd_ask"}, "asking"))
     question = pipe.receive()
@@ -310,7 +312,7 @@ def test_a_handshake_client_is_asked_in_the_middle_of_the_call(pipe: Pipe) -> No
     assert pipe.reply_to("asking")["result"]["structuredContent"] == {"name": "Ada"}
 
 
-def test_a_client_that_refuses_to_answer_is_an_upstream_error(pipe: Pipe) -> None:
+def test_a_client_that_refuses_to_answer_is_an_upstream_error(pipe: StdioClient) -> None:
     pipe.initialize(capabilities={"elicitation": {}})
     pipe.send(rpc("tools/call", {"name": "odd_ask"}, "asking"))
     question = pipe.receive()
@@ -320,7 +322,7 @@ def test_a_client_that_refuses_to_answer_is_an_upstream_error(pipe: Pipe) -> Non
     assert_no_secret(result)
 
 
-def test_a_client_that_cannot_be_asked_is_told_what_the_call_needs(pipe: Pipe) -> None:
+def test_a_client_that_cannot_be_asked_is_told_what_the_call_needs(pipe: StdioClient) -> None:
     pipe.initialize(capabilities={})
     assert failure(pipe.call("odd_ask"))["code"] == "missing_client_capability"
     error = pipe.modern("tools/call", {"name": "odd_ask"})["error"]
@@ -328,14 +330,14 @@ def test_a_client_that_cannot_be_asked_is_told_what_the_call_needs(pipe: Pipe) -
     assert error["data"]["requiredCapabilities"] == {"elicitation": {}}
 
 
-def first_round(pipe: Pipe) -> Any:
+def first_round(pipe: StdioClient) -> Any:
     asked = pipe.modern("tools/call", {"name": "odd_ask"}, capabilities={"elicitation": {}})["result"]
     assert asked["resultType"] == "input_required"
     assert asked["inputRequests"]["who"]["method"] == "elicitation/create"
     return asked["requestState"]
 
 
-def second_round(pipe: Pipe, state: object, tool: str = "odd_ask") -> dict[str, Any]:
+def second_round(pipe: StdioClient, state: object, tool: str = "odd_ask") -> dict[str, Any]:
     params = {
         "name": tool,
         "inputResponses": {"who": {"action": "accept", "content": {"name": "Ada"}}},
@@ -344,12 +346,12 @@ def second_round(pipe: Pipe, state: object, tool: str = "odd_ask") -> dict[str, 
     return pipe.modern("tools/call", params, capabilities={"elicitation": {}})
 
 
-def test_a_stateless_client_is_asked_by_a_second_round(pipe: Pipe) -> None:
+def test_a_stateless_client_is_asked_by_a_second_round(pipe: StdioClient) -> None:
     assert second_round(pipe, first_round(pipe))["result"]["structuredContent"] == {"name": "Ada"}
 
 
 @pytest.mark.parametrize("tampering", ["flipped", "cut", "foreign", "empty", "number"])
-def test_a_request_state_that_was_tampered_with_is_refused(pipe: Pipe, tampering: str) -> None:
+def test_a_request_state_that_was_tampered_with_is_refused(pipe: StdioClient, tampering: str) -> None:
     state = first_round(pipe)
     middle = len(state) // 2
     tampered: object = {
@@ -363,12 +365,12 @@ def test_a_request_state_that_was_tampered_with_is_refused(pipe: Pipe, tampering
     assert answer["error"]["code"] == -32602
 
 
-def test_a_request_state_of_another_call_is_refused(pipe: Pipe) -> None:
+def test_a_request_state_of_another_call_is_refused(pipe: StdioClient) -> None:
     answer = second_round(pipe, first_round(pipe), tool="odd_echo")
     assert answer["error"]["code"] == -32602
 
 
-def test_many_blocked_handlers_leave_room_for_others(pipe: Pipe, tmp_path: Path) -> None:
+def test_many_blocked_handlers_leave_room_for_others(pipe: StdioClient, tmp_path: Path) -> None:
     for number in range(20):
         arguments = {"seconds": 5.0, "marker": str(tmp_path / str(number))}
         pipe.send(rpc("tools/call", {"name": "odd_block", "arguments": arguments}, number))
@@ -380,8 +382,8 @@ def test_many_blocked_handlers_leave_room_for_others(pipe: Pipe, tmp_path: Path)
 
 
 ##= docs/spec/host.md#tool-calls
-##% A result MUST say how fresh it is.
-def test_every_answer_says_how_fresh_it_is(pipe: Pipe) -> None:
+##% A result MUST report the freshness of its data.
+def test_every_answer_says_how_fresh_it_is(pipe: StdioClient) -> None:
     meta = pipe.call("contextive_server_info")["_meta"]["contextive/as_of"]
     assert meta["generation"] == 1
     assert meta["time"].endswith("+00:00")

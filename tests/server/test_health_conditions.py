@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from tests.running import clean_environment
+from tests.processes import clean_environment
+from tests.raw_clients import PROGRAM, WebServer, serving_http, wait_until
 from tests.server.conftest import ADMIN
-from tests.server.gateways import TOKENS, UNLIMITED, Station
-from tests.wires import PROGRAM, WebServer, serving_http, wait_until
+from tests.server.gateways import TOKENS, UNLIMITED, ExampleProject
 
 Steps = Callable[[Path, contextlib.ExitStack], None]
 
@@ -109,15 +109,15 @@ CONDITIONS = {
 
 
 @pytest.fixture(scope="module")
-def indexed(tmp_path_factory: pytest.TempPathFactory) -> Station:
-    station = Station.at(tmp_path_factory.mktemp("health"))
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> ExampleProject:
+    station = ExampleProject.at(tmp_path_factory.mktemp("health"))
     station.run("ingest", "--name", "first")
     return station
 
 
 @contextlib.contextmanager
-def degraded(indexed: Station, folder: Path, condition: Condition) -> Iterator[tuple[Station, WebServer]]:
-    station = Station(shutil.copytree(indexed.root, folder / "project"), folder / "user")
+def degraded(indexed: ExampleProject, folder: Path, condition: Condition) -> Iterator[tuple[ExampleProject, WebServer]]:
+    station = ExampleProject(shutil.copytree(indexed.root, folder / "project"), folder / "user")
     if condition.command and subprocess.run([*condition.command, "true"], capture_output=True, check=False).returncode:
         pytest.skip("user namespaces are not allowed here")
     env = station.environment({**TOKENS, **UNLIMITED, **condition.env})
@@ -129,7 +129,7 @@ def degraded(indexed: Station, folder: Path, condition: Condition) -> Iterator[t
         yield station, server
 
 
-def read_everywhere(station: Station, server: WebServer, condition: Condition) -> dict[str, tuple[str, str]]:
+def read_everywhere(station: ExampleProject, server: WebServer, condition: Condition) -> dict[str, tuple[str, str]]:
     """The verdict and the reason for the condition's check, by who reports it."""
     admin = server.web.as_bearer(ADMIN)
     found: dict[str, tuple[str, str]] = {}
@@ -153,7 +153,7 @@ def reason_in(entries: list[dict[str, Any]], key: str, name: str) -> str:
     return next(str(entry["detail"]) for entry in entries if entry[key] == name)
 
 
-def printed(station: Station, condition: Condition, command: str) -> Any:
+def printed(station: ExampleProject, condition: Condition, command: str) -> Any:
     done = subprocess.run(
         [*PROGRAM, command, "--json"],
         cwd=station.root,
@@ -171,7 +171,9 @@ def printed(station: Station, condition: Condition, command: str) -> Any:
 ##= type=test
 ##% Every place that reports health MUST report the same reasons.
 @pytest.mark.parametrize("name", CONDITIONS)
-def test_a_condition_is_reported_everywhere_with_the_same_reason(name: str, indexed: Station, tmp_path: Path) -> None:
+def test_a_condition_is_reported_everywhere_with_the_same_reason(
+    name: str, indexed: ExampleProject, tmp_path: Path
+) -> None:
     condition = CONDITIONS[name]
 
     with degraded(indexed, tmp_path, condition) as (station, server):
@@ -190,7 +192,7 @@ def test_a_condition_is_reported_everywhere_with_the_same_reason(name: str, inde
     assert f'contextive_check_ok{{check="{condition.check}"}} 0.0' in metrics
 
 
-def test_a_server_that_has_indexed_everything_is_ok_everywhere(indexed: Station) -> None:
+def test_a_server_that_has_indexed_everything_is_ok_everywhere(indexed: ExampleProject) -> None:
     with indexed.serve(env={**TOKENS, **UNLIMITED}) as server:
         wait_until(lambda: server.web.get("/healthz").json["status"] == "ok", "the first run", 30.0)
         assert server.web.get("/readyz").json["status"] == "ready"

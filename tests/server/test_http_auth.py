@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from contextive.errors import ConfigError
-from contextive.server.auth import TokenBook, refuse_open_bind
+from contextive.server.auth import Authenticator, refuse_open_bind
 from tests.plugins import odd_pack
 from tests.plugins.packages import write_config
-from tests.running import clean_environment, forbids
-from tests.server.conftest import ADMIN, READER, Workshop
-from tests.wires import PROGRAM, Web, WebServer, rpc, wait_until
+from tests.processes import clean_environment, is_forbidden
+from tests.raw_clients import PROGRAM, HttpClient, WebServer, rpc, wait_until
+from tests.server.conftest import ADMIN, READER, ServerFactory
 
 TOKENS = {"KM_READER_TOKEN": READER, "KM_ADMIN_TOKEN": ADMIN}
 NAMED = "third-token-00112233445566"
@@ -26,25 +26,25 @@ MAINTAINER_TOOLS = [tool.name for tool in odd_pack.pack.tools if tool.scope == "
 
 
 @pytest.fixture(scope="module")
-def server(shared_workshop: Workshop) -> Iterator[WebServer]:
+def server(shared_server_factory: ServerFactory) -> Iterator[WebServer]:
     named = {"name": "ci", "scope": "reader", "sha256": hashlib.sha256(NAMED.encode()).hexdigest()}
     config = {"limits": {"authFailures": 100_000, "rateRequests": 0}, "auth": {"tokens": [named]}}
-    with shared_workshop.http(config, env=TOKENS) as running:
+    with shared_server_factory.http(config, env=TOKENS) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def reader(server: WebServer) -> Web:
+def reader(server: WebServer) -> HttpClient:
     return server.web.as_bearer(READER)
 
 
 @pytest.fixture(scope="module")
-def admin(server: WebServer) -> Web:
+def admin(server: WebServer) -> HttpClient:
     return server.web.as_bearer(ADMIN)
 
 
-##= docs/spec/host.md#plain-doors
-##% The path `/metrics` MUST need a token when tokens are set.
+##= docs/spec/host.md#endpoints
+##% The path `/metrics` MUST require a token when tokens are set.
 ##= docs/spec/host.md#tokens
 ##% When tokens are set, a request without a known token MUST be refused with 401.
 @pytest.mark.parametrize("path", GUARDED)
@@ -59,7 +59,7 @@ def test_without_a_token_every_door_asks_for_one(server: WebServer, path: str) -
         assert answer.json["detail"] == "Missing credentials"
 
 
-##= docs/spec/host.md#plain-doors
+##= docs/spec/host.md#endpoints
 ##% The paths `/healthz` and `/readyz` MUST answer without a token.
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 def test_health_needs_no_token(server: WebServer, path: str) -> None:
@@ -102,7 +102,7 @@ def test_the_scheme_is_read_whatever_its_case(server: WebServer, scheme: str) ->
 
 
 ##= docs/spec/host.md#requests
-##% Headers of proxies MUST NOT change the caller or its scope.
+##% Proxy headers MUST NOT change the caller or its scope.
 @pytest.mark.parametrize(
     "headers",
     [
@@ -118,7 +118,7 @@ def test_what_a_proxy_would_say_changes_nothing(server: WebServer, headers: dict
     assert server.web.get("/api/v1/tools", headers).status == 401
 
 
-def tool_names(web: Web) -> dict[str, set[str]]:
+def tool_names(web: HttpClient) -> dict[str, set[str]]:
     """The tools that each door lists."""
     return {
         "rest": {tool["name"] for tool in web.get("/api/v1/tools").json["tools"]},
@@ -127,9 +127,9 @@ def tool_names(web: Web) -> dict[str, set[str]]:
     }
 
 
-##= docs/spec/host.md#what-a-scope-allows
-##% A tool that needs the maintainer scope MUST NOT be listed for a reader.
-def test_the_list_of_tools_depends_on_the_scope_and_on_nothing_else(reader: Web, admin: Web) -> None:
+##= docs/spec/host.md#permissions
+##% A tool that requires the maintainer scope MUST NOT be listed for a reader.
+def test_the_list_of_tools_depends_on_the_scope_and_on_nothing_else(reader: HttpClient, admin: HttpClient) -> None:
     for_reader, for_admin = tool_names(reader), tool_names(admin)
     assert for_reader["rest"] == for_reader["handshake"] == for_reader["stateless"]
     assert for_admin["rest"] == for_admin["handshake"] == for_admin["stateless"]
@@ -139,11 +139,11 @@ def test_the_list_of_tools_depends_on_the_scope_and_on_nothing_else(reader: Web,
     assert for_reader["rest"] < for_admin["rest"]
 
 
-##= docs/spec/host.md#what-a-scope-allows
-##% A tool that needs the maintainer scope MUST NOT be callable by a reader through any door.
-##= docs/spec/host.md#what-a-scope-allows
-##% A call of a tool that the caller may not use, and others may, MUST fail with the code `forbidden`.
-def test_a_reader_is_kept_from_every_maintainer_tool_on_every_door(reader: Web, admin: Web) -> None:
+##= docs/spec/host.md#permissions
+##% A tool that requires the maintainer scope MUST NOT be callable by a reader through any transport.
+##= docs/spec/host.md#permissions
+##% A call to a tool that other callers may use but this caller may not MUST fail with the code `forbidden`.
+def test_a_reader_is_kept_from_every_maintainer_tool_on_every_door(reader: HttpClient, admin: HttpClient) -> None:
     """Driven by the list of all tools, so that a new one cannot escape."""
     everything = admin.get("/api/v1/tools").json["tools"]
     kept = [tool["name"] for tool in everything if tool["scope"] == "maintainer"]
@@ -154,22 +154,22 @@ def test_a_reader_is_kept_from_every_maintainer_tool_on_every_door(reader: Web, 
         assert (rest.status, rest.json["error"]["code"]) == (403, "forbidden")
         assert 'error="insufficient_scope"' in rest.headers["www-authenticate"]
         assert 'scope="maintainer"' in rest.headers["www-authenticate"]
-        assert forbids(session.ask("tools/call", {"name": name})["result"])
-        assert forbids(reader.modern("tools/call", {"name": name}).json["result"])
+        assert is_forbidden(session.ask("tools/call", {"name": name})["result"])
+        assert is_forbidden(reader.modern("tools/call", {"name": name}).json["result"])
         assert reader.post("/api/mcp", {"tool": name, "input": {}}).status == 400
         uri = f"contextive:///tools/{name}"
         assert session.ask("resources/read", {"uri": uri})["error"]["code"] == -32002
 
 
 ##= docs/spec/host.md#declaration
-##% A tool MUST be declared once and be offered by every door from that declaration.
-def test_a_maintainer_may_call_what_a_reader_may_not(admin: Web) -> None:
+##% A tool MUST be declared once, and every transport offers it from that declaration.
+def test_a_maintainer_may_call_what_a_reader_may_not(admin: HttpClient) -> None:
     for name in MAINTAINER_TOOLS:
         assert admin.post(f"/api/v1/tools/{name}", {}).json["result"] == {"done": True}
     assert admin.open_session().ask("resources/read", {"uri": "odd:///sealed"})["result"]["contents"]
 
 
-def test_a_reader_finds_no_side_door(reader: Web) -> None:
+def test_a_reader_finds_no_side_door(reader: HttpClient) -> None:
     session = reader.open_session()
     assert session.ask("resources/read", {"uri": "odd:///sealed"})["error"]["code"] == -32002
     assert session.ask("prompts/get", {"name": "odd_sealed"})["error"]["code"] == -32602
@@ -184,7 +184,9 @@ def test_a_reader_finds_no_side_door(reader: Web) -> None:
 
 ##= docs/spec/host.md#tokens
 ##% A session MUST be usable only with the credential that opened it.
-def test_a_session_belongs_to_the_credential_that_opened_it(reader: Web, admin: Web, server: WebServer) -> None:
+def test_a_session_belongs_to_the_credential_that_opened_it(
+    reader: HttpClient, admin: HttpClient, server: WebServer
+) -> None:
     session = reader.open_session()
     for other in (admin, server.web.as_bearer(NAMED)):
         assert other.mcp(rpc("tools/list"), session.headers).status == 404
@@ -203,7 +205,7 @@ def test_a_token_known_by_its_hash_has_a_name_in_the_log(server: WebServer) -> N
 
 ##= docs/spec/host.md#logs
 ##% A secret of the configuration MUST NOT be logged.
-def test_tokens_are_nowhere_to_be_found(server: WebServer, reader: Web, admin: Web) -> None:
+def test_tokens_are_nowhere_to_be_found(server: WebServer, reader: HttpClient, admin: HttpClient) -> None:
     for web in (reader, admin, server.web.as_bearer(READER + "x")):
         for path in GUARDED:
             answer = web.get(path)
@@ -217,8 +219,8 @@ def test_tokens_are_nowhere_to_be_found(server: WebServer, reader: Web, admin: W
     assert READER.encode() not in commandline
 
 
-def test_without_tokens_this_machine_may_read_and_no_more(workshop: Workshop) -> None:
-    with workshop.http() as running:
+def test_without_tokens_this_machine_may_read_and_no_more(server_factory: ServerFactory) -> None:
+    with server_factory.http() as running:
         info = running.web.post("/api/v1/tools/contextive_server_info", {}).json["result"]
         assert info["scope"] == "reader"
         assert info["mode"] == "http"
@@ -228,11 +230,11 @@ def test_without_tokens_this_machine_may_read_and_no_more(workshop: Workshop) ->
         assert not set(MAINTAINER_TOOLS) & {t["name"] for t in session.ask("tools/list")["result"]["tools"]}
 
 
-def start_and_fail(workshop: Workshop, *arguments: str, env: dict[str, str] | None = None) -> str:
+def start_and_fail(server_factory: ServerFactory, *arguments: str, env: dict[str, str] | None = None) -> str:
     """Standard error of a server that refuses to start."""
     done = subprocess.run(
         [*PROGRAM, "serve", "--http", "--port", "0", *arguments],
-        cwd=workshop.folder,
+        cwd=server_factory.folder,
         env=clean_environment(env),
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -247,43 +249,45 @@ def start_and_fail(workshop: Workshop, *arguments: str, env: dict[str, str] | No
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "[::1]", "localhost", "LOCALHOST"])
 def test_an_address_of_this_machine_alone_needs_no_tokens(host: str) -> None:
-    refuse_open_bind(host, TokenBook(()))
+    refuse_open_bind(host, Authenticator(()))
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "[::]", "192.168.1.1", "example.org", "localhost.evil.com", ""])
 def test_every_other_address_needs_tokens(host: str) -> None:
     with pytest.raises(ConfigError, match="without tokens"):
-        refuse_open_bind(host, TokenBook(()))
+        refuse_open_bind(host, Authenticator(()))
 
 
-##= docs/spec/host.md#start
-##% A start on an address that is not loopback MUST be refused while there are no tokens.
-def test_an_open_bind_without_tokens_refuses_to_start(workshop: Workshop) -> None:
-    said = start_and_fail(workshop, "--host", "0.0.0.0")
+##= docs/spec/host.md#startup
+##% The server MUST refuse to start on a non-loopback address while there are no tokens.
+def test_an_open_bind_without_tokens_refuses_to_start(server_factory: ServerFactory) -> None:
+    said = start_and_fail(server_factory, "--host", "0.0.0.0")
     assert "Refusing to listen on 0.0.0.0 without tokens" in said
     assert "KM_READER_TOKEN" in said
     assert len(said.strip().splitlines()) == 1
 
 
 ##= docs/spec/host.md#tokens
-##% A token that is short, easy to guess, or used for both scopes MUST be refused at start.
+##% A token that is short, easy to guess, or used for both scopes MUST be refused at startup.
 @pytest.mark.parametrize(
     ("token", "word"), [("short", "16"), ("changeme-changeme-changeme", "guess"), ("aaaaaaaaaaaaaaaaaaaa", "guess")]
 )
-def test_a_token_that_is_short_or_guessable_refuses_to_start(workshop: Workshop, token: str, word: str) -> None:
-    said = start_and_fail(workshop, env={"KM_READER_TOKEN": token})
+def test_a_token_that_is_short_or_guessable_refuses_to_start(
+    server_factory: ServerFactory, token: str, word: str
+) -> None:
+    said = start_and_fail(server_factory, env={"KM_READER_TOKEN": token})
     assert word in said
     assert token not in said
 
 
-def test_one_token_for_both_roles_refuses_to_start(workshop: Workshop) -> None:
-    said = start_and_fail(workshop, env={"KM_READER_TOKEN": READER, "KM_ADMIN_TOKEN": READER})
+def test_one_token_for_both_roles_refuses_to_start(server_factory: ServerFactory) -> None:
+    said = start_and_fail(server_factory, env={"KM_READER_TOKEN": READER, "KM_ADMIN_TOKEN": READER})
     assert "differ" in said
     assert READER not in said
 
 
-def test_an_open_bind_with_tokens_serves_addresses_but_no_foreign_names(workshop: Workshop) -> None:
-    with workshop.http(None, "--host", "0.0.0.0", env=TOKENS) as running:
+def test_an_open_bind_with_tokens_serves_addresses_but_no_foreign_names(server_factory: ServerFactory) -> None:
+    with server_factory.http(None, "--host", "0.0.0.0", env=TOKENS) as running:
         web = running.web.as_bearer(READER)
         assert web.get("/api/v1/tools", {"Host": "192.168.1.7:8787"}).status == 200
         assert web.get("/api/v1/tools", {"Host": "evil.com"}).status == 421
@@ -291,11 +295,12 @@ def test_an_open_bind_with_tokens_serves_addresses_but_no_foreign_names(workshop
 
 
 ##= docs/spec/host.md#tokens
-##% An address that sends too many wrong tokens MUST be refused with 429 until it sends a valid one, or the window ends.
+##% An address that sends too many wrong tokens MUST be refused with 429 until it sends a valid one or the window
+##% ends.
 ##= docs/spec/host.md#tokens
-##% A request with a valid token MUST be served, whatever else came from its address.
-def test_guessing_is_stopped_and_a_valid_token_is_always_served(workshop: Workshop) -> None:
-    with workshop.http({"limits": {"authFailures": 3, "rateWindowSeconds": 600}}, env=TOKENS) as running:
+##% A request with a valid token MUST be served, regardless of other requests from its address.
+def test_guessing_is_stopped_and_a_valid_token_is_always_served(server_factory: ServerFactory) -> None:
+    with server_factory.http({"limits": {"authFailures": 3, "rateWindowSeconds": 600}}, env=TOKENS) as running:
         web = running.web
         assert [web.get("/api/v1/tools").status for _ in range(5)] == [401] * 5, "asking without a token is no guess"
         guesses = [f"Bearer wrong-token-{number}-0123456789" for number in range(5)]
@@ -317,13 +322,13 @@ def test_guessing_is_stopped_and_a_valid_token_is_always_served(workshop: Worksh
 
 
 ##= docs/spec/host.md#client-addresses
-##% Behind trusted proxies the address of a client MUST be the rightmost forwarded one that is not a trusted proxy.
-def test_behind_a_trusted_proxy_only_the_guesser_has_to_wait(workshop: Workshop) -> None:
+##% Behind trusted proxies, the client address MUST be the rightmost forwarded address that is not a trusted proxy.
+def test_behind_a_trusted_proxy_only_the_guesser_has_to_wait(server_factory: ServerFactory) -> None:
     config = {
         "limits": {"authFailures": 2, "rateWindowSeconds": 600},
         "server": {"trustedProxies": ["127.0.0.1", "10.0.0.0/8"]},
     }
-    with workshop.http(config, env=TOKENS) as running:
+    with server_factory.http(config, env=TOKENS) as running:
         proxy, stranger = running.web, replace(running.web, address="127.0.0.2")
         guess = {"Authorization": "Bearer wrong-token-0123456789"}
         sent = [{"X-Forwarded-For": f"198.51.100.{number}, 203.0.113.1, 10.1.1.1"} for number in range(4)]
@@ -339,14 +344,14 @@ def test_behind_a_trusted_proxy_only_the_guesser_has_to_wait(workshop: Workshop)
 
 
 ##= docs/spec/host.md#limits
-##% A caller that sends more requests than `limits.rateRequests` in a window MUST be refused with 429 and the seconds to
+##% A caller that exceeds `limits.rateRequests` in a window MUST be refused with 429 and the number of seconds to
 ##% wait.
 ##= docs/spec/host.md#limits
-##% Requests MUST be counted per token, and per address only for callers without one.
+##% Requests MUST be counted per token, and per address only for callers without a token.
 ##= docs/spec/host.md#limits
-##% The paths `/healthz`, `/readyz` and `/metrics` MUST be counted apart from all others.
-def test_requests_are_counted_for_each_token_and_for_each_address_without_one(workshop: Workshop) -> None:
-    with workshop.http({"limits": {"rateRequests": 6, "rateWindowSeconds": 600}}, env=TOKENS) as running:
+##% Requests to `/healthz`, `/readyz` and `/metrics` MUST be counted separately from all others.
+def test_requests_are_counted_for_each_token_and_for_each_address_without_one(server_factory: ServerFactory) -> None:
+    with server_factory.http({"limits": {"rateRequests": 6, "rateWindowSeconds": 600}}, env=TOKENS) as running:
         here, there = running.web, replace(running.web, address="127.0.0.2")
         statuses = [here.get("/api/v1/tools", {"X-Forwarded-For": f"10.0.0.{n}"}).status for n in range(7)]
         assert statuses == [401] * 6 + [429], "the address has used up its window"
@@ -365,8 +370,10 @@ def test_requests_are_counted_for_each_token_and_for_each_address_without_one(wo
         assert here.as_bearer(ADMIN).get("/api/v1/tools").status == 200
 
 
-def test_a_flood_of_health_checks_leaves_the_tools_alone_where_there_are_no_tokens(workshop: Workshop) -> None:
-    with workshop.http({"limits": {"rateRequests": 3, "rateWindowSeconds": 600}}) as running:
+def test_a_flood_of_health_checks_leaves_the_tools_alone_where_there_are_no_tokens(
+    server_factory: ServerFactory,
+) -> None:
+    with server_factory.http({"limits": {"rateRequests": 3, "rateWindowSeconds": 600}}) as running:
         web = running.web
         assert [web.get("/healthz").status for _ in range(4)] == [200, 200, 200, 429]
         assert [web.get("/api/v1/tools").status for _ in range(4)] == [200, 200, 200, 429]
@@ -375,7 +382,7 @@ def test_a_flood_of_health_checks_leaves_the_tools_alone_where_there_are_no_toke
 
 ##= docs/spec/host.md#tokens
 ##% A token that is removed from the configuration MUST stop working without a restart.
-def test_a_token_that_is_taken_back_is_refused_in_the_middle_of_a_session(workshop: Workshop) -> None:
+def test_a_token_that_is_taken_back_is_refused_in_the_middle_of_a_session(server_factory: ServerFactory) -> None:
     def tokens(*names: str) -> dict[str, object]:
         listed = [
             {"name": name, "scope": "reader", "sha256": hashlib.sha256(f"{name}-0123456789abcdef".encode()).hexdigest()}
@@ -383,8 +390,8 @@ def test_a_token_that_is_taken_back_is_refused_in_the_middle_of_a_session(worksh
         ]
         return {"auth": {"tokens": listed}}
 
-    file = workshop.config(tokens("stays", "goes"))
-    with workshop.http_with(file) as running:
+    file = server_factory.config(tokens("stays", "goes"))
+    with server_factory.http_with(file) as running:
         leaving = running.web.as_bearer("goes-0123456789abcdef").open_session()
         staying = running.web.as_bearer("stays-0123456789abcdef").open_session()
         write_config(file, tokens("stays"))

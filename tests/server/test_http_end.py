@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from tests.plugins.packages import write_config
-from tests.running import clean_environment, open_descriptors
-from tests.server.conftest import Workshop
-from tests.wires import (
+from tests.processes import clean_environment, open_descriptors
+from tests.raw_clients import (
     PROGRAM,
     EventStream,
     WebServer,
@@ -25,6 +24,7 @@ from tests.wires import (
     rpc,
     wait_until,
 )
+from tests.server.conftest import ServerFactory
 
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
 LISTEN = {"notifications": {"toolsListChanged": True, "resourceSubscriptions": ["/server"]}}
@@ -40,12 +40,14 @@ def listen_body() -> bytes:
 
 
 ##= docs/spec/host.md#shutdown
-##% Before the process ends, the server MUST close the connections and streams that it holds open.
+##% Before it exits, the server MUST close its open connections and streams.
 ##= docs/spec/host.md#shutdown
-##% An open event stream MUST be ended with its final frame at shutdown.
+##% At shutdown, the server MUST end every open event stream with its final frame.
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_open_streams_end_with_the_server_soon_and_cleanly(workshop: Workshop, number: signal.Signals) -> None:
-    with workshop.http() as running:
+def test_open_streams_end_with_the_server_soon_and_cleanly(
+    server_factory: ServerFactory, number: signal.Signals
+) -> None:
+    with server_factory.http() as running:
         session = running.web.open_session()
         post = running.web.stream("POST", "/mcp", listen_body(), listen_headers())
         with session.listen() as standing, post as listening:
@@ -60,9 +62,9 @@ def test_open_streams_end_with_the_server_soon_and_cleanly(workshop: Workshop, n
         assert "Traceback" not in running.process.log_text
 
 
-def test_a_slow_call_does_not_keep_the_server_longer_than_configured(workshop: Workshop) -> None:
+def test_a_slow_call_does_not_keep_the_server_longer_than_configured(server_factory: ServerFactory) -> None:
     with (
-        workshop.http({"server": {"shutdownSeconds": 1}}) as running,
+        server_factory.http({"server": {"shutdownSeconds": 1}}) as running,
         socket.create_connection(("127.0.0.1", running.web.port)) as connection,
     ):
         body = b'{"seconds": 60.0}'
@@ -77,10 +79,10 @@ def test_a_slow_call_does_not_keep_the_server_longer_than_configured(workshop: W
 
 
 ##= docs/spec/host.md#reload
-##% When a reload changes a list that clients see, the server MUST notify every client whose list it is.
-def test_changes_reach_the_streams_of_both_eras(workshop: Workshop) -> None:
-    file = workshop.config({"toolPacks": {"odd": {}}})
-    with workshop.http_with(file) as running:
+##% When a reload changes a list that clients see, the server MUST notify every client whose list changed.
+def test_changes_reach_the_streams_of_both_eras(server_factory: ServerFactory) -> None:
+    file = server_factory.config({"toolPacks": {"odd": {}}})
+    with server_factory.http_with(file) as running:
         session = running.web.open_session()
         assert session.ask("resources/subscribe", {"uri": "contextive:///server"})["result"] == {}
         post = running.web.stream("POST", "/mcp", listen_body(), listen_headers())
@@ -116,8 +118,8 @@ def open_sockets(pid: int) -> int:
     return found
 
 
-def test_a_thousand_clients_that_vanish_leave_no_descriptor_behind(workshop: Workshop) -> None:
-    with workshop.http({"limits": {"rateRequests": 0}}) as running:
+def test_a_thousand_clients_that_vanish_leave_no_descriptor_behind(server_factory: ServerFactory) -> None:
+    with server_factory.http({"limits": {"rateRequests": 0}}) as running:
         session = running.web.open_session()
         pid = running.process.process.pid
         before = open_sockets(pid)
@@ -146,14 +148,14 @@ def vanish(running: WebServer, headers: dict[str, str], times: int) -> None:
             connection.sendall(kinds[number % len(kinds)])
 
 
-def test_a_port_that_is_taken_is_said_in_one_sentence(workshop: Workshop) -> None:
+def test_a_port_that_is_taken_is_said_in_one_sentence(server_factory: ServerFactory) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
         done = subprocess.run(
             [*PROGRAM, "serve", "--http", "--port", str(port)],
-            cwd=workshop.folder,
+            cwd=server_factory.folder,
             env=clean_environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,

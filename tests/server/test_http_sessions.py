@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.conftest import Workshop
-from tests.wires import (
+from tests.raw_clients import (
     LATEST_HANDSHAKE,
     MODERN,
-    Answer,
-    Web,
+    HttpClient,
+    HttpResponse,
     WebServer,
     envelope,
     handshake,
@@ -22,22 +21,23 @@ from tests.wires import (
     rpc,
     wait_until,
 )
+from tests.server.conftest import ServerFactory
 
 BOTH = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 
 @pytest.fixture(scope="module")
-def server(shared_workshop: Workshop) -> Iterator[WebServer]:
-    with shared_workshop.http({"limits": {"rateRequests": 0, "pageSize": 3}}) as running:
+def server(shared_server_factory: ServerFactory) -> Iterator[WebServer]:
+    with shared_server_factory.http({"limits": {"rateRequests": 0, "pageSize": 3}}) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def web(server: WebServer) -> Web:
+def web(server: WebServer) -> HttpClient:
     return server.web
 
 
-def test_initialize_opens_a_session_that_delete_ends(web: Web) -> None:
+def test_initialize_opens_a_session_that_delete_ends(web: HttpClient) -> None:
     session = web.open_session()
     assert session.id
     assert session.ask("tools/list")["result"]["tools"]
@@ -46,25 +46,25 @@ def test_initialize_opens_a_session_that_delete_ends(web: Web) -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
-def test_an_unknown_session_is_not_found(web: Web, method: str) -> None:
+def test_an_unknown_session_is_not_found(web: HttpClient, method: str) -> None:
     headers = {**BOTH, "Mcp-Session-Id": "0" * 32}
     body = json.dumps(rpc("ping")).encode() if method == "POST" else None
     assert web.request(method, "/mcp", body, headers).status == 404
 
 
-def test_a_batch_for_an_unknown_session_is_not_found_as_a_whole(web: Web) -> None:
+def test_a_batch_for_an_unknown_session_is_not_found_as_a_whole(web: HttpClient) -> None:
     answer = web.mcp([rpc("ping", None, 1), rpc("ping", None, 2)], {"Mcp-Session-Id": "0" * 32})
     assert answer.status == 404
     assert "error" in answer.json
 
 
-def test_two_sessions_do_not_share_their_requests(web: Web) -> None:
+def test_two_sessions_do_not_share_their_requests(web: HttpClient) -> None:
     first, second = web.open_session(), web.open_session("2025-03-26")
     assert first.id != second.id
     assert first.ask("ping") == second.ask("ping") == {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
-##= docs/spec/host.md#versions-and-eras
+##= docs/spec/host.md#protocol-versions
 ##% The server MUST implement MCP 2025-11-25 over stdio and over HTTP.
 @pytest.mark.parametrize(
     ("asked", "answered"),
@@ -78,17 +78,17 @@ def test_two_sessions_do_not_share_their_requests(web: Web) -> None:
         ("garbage", LATEST_HANDSHAKE),
     ],
 )
-def test_versions_are_negotiated_as_on_the_pipe(web: Web, asked: str, answered: str) -> None:
+def test_versions_are_negotiated_as_on_the_pipe(web: HttpClient, asked: str, answered: str) -> None:
     assert web.open_session(asked).result["protocolVersion"] == answered
 
 
-def test_a_request_without_a_session_is_refused(web: Web) -> None:
+def test_a_request_without_a_session_is_refused(web: HttpClient) -> None:
     assert web.mcp(rpc("tools/list")).status == 400
 
 
-##= docs/spec/host.md#versions-and-eras
+##= docs/spec/host.md#protocol-versions
 ##% The server MUST serve the stateless version 2026-07-28.
-def test_a_stateless_request_needs_no_session(web: Web) -> None:
+def test_a_stateless_request_needs_no_session(web: HttpClient) -> None:
     answer = web.modern("tools/list")
     assert answer.status == 200
     assert "mcp-session-id" not in answer.headers
@@ -108,7 +108,7 @@ def test_a_stateless_request_needs_no_session(web: Web) -> None:
     ],
     ids=["method", "name", "empty"],
 )
-def test_a_header_that_contradicts_the_body_is_refused(web: Web, headers: dict[str, str]) -> None:
+def test_a_header_that_contradicts_the_body_is_refused(web: HttpClient, headers: dict[str, str]) -> None:
     params = {"name": "odd_echo", "arguments": {"text": "a"}}
     method = "tools/call" if "Mcp-Name" in headers else "tools/list"
     answer = web.modern(method, params if method == "tools/call" else None, headers)
@@ -116,14 +116,14 @@ def test_a_header_that_contradicts_the_body_is_refused(web: Web, headers: dict[s
     assert answer.json["error"]["code"] == -32020
 
 
-def test_a_version_header_that_contradicts_the_body_is_refused(web: Web) -> None:
+def test_a_version_header_that_contradicts_the_body_is_refused(web: HttpClient) -> None:
     message = rpc("tools/list", envelope(version=MODERN))
     answer = web.mcp(message, modern_headers("tools/list", version="2099-01-01"))
     assert answer.status == 400
     assert answer.json["error"]["code"] == -32020
 
 
-def test_an_unknown_stateless_version_is_refused_with_what_is_supported(web: Web) -> None:
+def test_an_unknown_stateless_version_is_refused_with_what_is_supported(web: HttpClient) -> None:
     message = rpc("tools/list", envelope(version="2099-01-01"))
     answer = web.mcp(message, modern_headers("tools/list", version="2099-01-01"))
     assert answer.status == 400
@@ -133,18 +133,18 @@ def test_an_unknown_stateless_version_is_refused_with_what_is_supported(web: Web
 
 ##= docs/spec/host.md#commands
 ##% The command `contextive-mcp serve --http` MUST serve many clients over HTTP.
-##= docs/spec/host.md#versions-and-eras
-##% Both eras MUST work on the same pipe and on the same path, in any order.
-def test_both_eras_are_served_at_the_same_time(web: Web) -> None:
+##= docs/spec/host.md#protocol-versions
+##% Handshake and stateless requests MUST work on the same pipe and on the same path, in any order.
+def test_both_eras_are_served_at_the_same_time(web: HttpClient) -> None:
     session = web.open_session()
     for _ in range(3):
         assert session.ask("tools/list")["result"]["tools"] == web.modern("tools/list").message["result"]["tools"]
 
 
-##= docs/spec/host.md#plain-doors
-##% The path `/mcp` MUST serve the configured profile, and `/mcp/{profile}` each profile by its name.
+##= docs/spec/host.md#endpoints
+##% The path `/mcp` MUST serve the configured profile, and `/mcp/{profile}` the profile of that name.
 @pytest.mark.parametrize("profile", ["contextive", "duvet", "spexus", "nexus", "duskmantle"])
-def test_every_profile_has_its_own_path_and_its_own_name(web: Web, profile: str) -> None:
+def test_every_profile_has_its_own_path_and_its_own_name(web: HttpClient, profile: str) -> None:
     result = web.open_session(path=f"/mcp/{profile}").result
     names = {
         "contextive": "contextive-mcp",
@@ -156,14 +156,14 @@ def test_every_profile_has_its_own_path_and_its_own_name(web: Web, profile: str)
     assert result["serverInfo"]["name"] == names[profile]
 
 
-def test_a_session_of_one_profile_is_unknown_to_another(web: Web) -> None:
+def test_a_session_of_one_profile_is_unknown_to_another(web: HttpClient) -> None:
     session = web.open_session(path="/mcp/spexus")
     assert web.mcp(rpc("ping"), session.headers, "/mcp/contextive").status == 404
 
 
 ##= docs/spec/host.md#batches
-##% A session of protocol 2025-03-26 MUST accept a batch and answer it with one array.
-def test_a_batch_of_a_session_that_has_them_is_answered_as_one_array(web: Web) -> None:
+##% A session with protocol version 2025-03-26 MUST accept a batch and answer it with one array.
+def test_a_batch_of_a_session_that_has_them_is_answered_as_one_array(web: HttpClient) -> None:
     session = web.open_session("2025-03-26")
     batch = [
         rpc("ping", None, 1),
@@ -184,29 +184,29 @@ def test_a_batch_of_a_session_that_has_them_is_answered_as_one_array(web: Web) -
     assert len(answer.json) == 5
 
 
-def test_a_batch_of_notifications_is_accepted_without_a_body(web: Web) -> None:
+def test_a_batch_of_notifications_is_accepted_without_a_body(web: HttpClient) -> None:
     session = web.open_session("2025-03-26")
     answer = session.post([{"jsonrpc": "2.0", "method": "notifications/unknown"}] * 2)
     assert (answer.status, answer.body) == (202, b"")
 
 
 ##= docs/spec/host.md#batches
-##% A batch MUST be refused in every other version.
-def test_a_batch_is_refused_by_sessions_that_have_none(web: Web) -> None:
+##% A batch MUST be refused in every other protocol version.
+def test_a_batch_is_refused_by_sessions_that_have_none(web: HttpClient) -> None:
     for answer in (web.open_session().post([rpc("ping")]), web.mcp([rpc("ping")])):
         assert answer.status == 400
         assert answer.json["error"]["code"] == -32600
 
 
-def test_an_answer_can_be_plain_json(workshop: Workshop) -> None:
-    with workshop.http({"server": {"jsonResponse": True}}) as running:
+def test_an_answer_can_be_plain_json(server_factory: ServerFactory) -> None:
+    with server_factory.http({"server": {"jsonResponse": True}}) as running:
         session = running.web.open_session()
         answer = session.post(rpc("tools/call", {"name": "odd_echo", "arguments": {"text": "a"}}))
         assert answer.headers["content-type"].startswith("application/json")
         assert answer.json["result"]["structuredContent"]["text"] == "a"
 
 
-def test_progress_comes_before_the_answer_on_the_same_stream(web: Web) -> None:
+def test_progress_comes_before_the_answer_on_the_same_stream(web: HttpClient) -> None:
     session = web.open_session()
     params = {"name": "odd_progress", "arguments": {}, "_meta": {"progressToken": "tok"}}
     messages = session.post(rpc("tools/call", params)).messages
@@ -214,7 +214,7 @@ def test_progress_comes_before_the_answer_on_the_same_stream(web: Web) -> None:
     assert messages[-1]["result"]["structuredContent"] == {"done": True}
 
 
-def test_the_pages_of_a_list_are_the_same_on_both_transports_and_eras(web: Web) -> None:
+def test_the_pages_of_a_list_are_the_same_on_both_transports_and_eras(web: HttpClient) -> None:
     session = web.open_session()
     names: dict[str, list[str]] = {"handshake": [], "stateless": []}
     for era, found in names.items():
@@ -234,19 +234,19 @@ def test_the_pages_of_a_list_are_the_same_on_both_transports_and_eras(web: Web) 
     assert "odd:///items/24" in names["handshake"]
 
 
-def test_a_missing_resource_has_the_code_of_its_era(web: Web) -> None:
+def test_a_missing_resource_has_the_code_of_its_era(web: HttpClient) -> None:
     session = web.open_session()
     assert session.ask("resources/read", {"uri": "odd:///nothing"})["error"]["code"] == -32002
     assert web.modern("resources/read", {"uri": "odd:///nothing"}).json["error"]["code"] == -32602
 
 
 ##= docs/spec/host.md#malformed-messages
-##% A request with an id that is still in flight MUST be refused.
-def test_an_id_that_is_still_open_is_refused_and_the_first_request_is_answered(web: Web, tmp_path: Path) -> None:
+##% A request that reuses the id of a request in flight MUST be refused.
+def test_an_id_that_is_still_open_is_refused_and_the_first_request_is_answered(web: HttpClient, tmp_path: Path) -> None:
     session = web.open_session()
     marker = tmp_path / "marker"
     slow = rpc("tools/call", {"name": "odd_slow", "arguments": {"seconds": 0.5, "marker": str(marker)}}, 7)
-    answers: list[Answer] = []
+    answers: list[HttpResponse] = []
     thread = threading.Thread(target=lambda: answers.append(session.post(slow)))
     thread.start()
     wait_until(marker.exists, "the first request is being served")

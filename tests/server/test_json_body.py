@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from contextive.server.json_body import count_keys, decode_json, has_repeated_key
 from contextive.server.jsonrpc import Batch, Refusal, parse_line
-from tests.registry.laws import law
+from tests.registry.property_tests import property_test
 
 KEYS = st.text('ab\\"\u00e9', max_size=2)
 VALUES = st.recursive(
@@ -25,7 +25,7 @@ def written(pairs: list[tuple[str, object]], ensure_ascii: bool) -> str:
     return "{" + ", ".join(items) + "}"
 
 
-@law
+@property_test
 @given(PAIRS, st.booleans())
 def test_an_object_has_a_repeated_key_exactly_where_one_was_written_twice(
     pairs: list[tuple[str, object]], ensure_ascii: bool
@@ -34,7 +34,7 @@ def test_an_object_has_a_repeated_key_exactly_where_one_was_written_twice(
     assert has_repeated_key(decode_json(data), count_keys(data)) == (len(dict(pairs)) < len(pairs))
 
 
-@law
+@property_test
 @given(VALUES, st.booleans())
 def test_what_can_be_decoded_can_be_counted(value: object, ensure_ascii: bool) -> None:
     data = json.dumps(value, ensure_ascii=ensure_ascii).encode()

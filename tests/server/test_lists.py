@@ -10,8 +10,8 @@ import pytest
 
 from contextive.registry.paging import encode_cursor
 from tests.plugins.odd_pack import ITEM_COUNT
-from tests.server.conftest import Workshop
-from tests.wires import Pipe, envelope
+from tests.raw_clients import StdioClient, envelope
+from tests.server.conftest import ServerFactory
 
 ERAS = pytest.mark.parametrize("era", ["handshake", "stateless"])
 LISTS = {
@@ -24,8 +24,8 @@ EACH_LIST = pytest.mark.parametrize("method", LISTS)
 
 
 @pytest.fixture(scope="module")
-def paged(shared_workshop: Workshop) -> Iterator[Pipe]:
-    with shared_workshop.pipe({"limits": {"pageSize": 2}}) as running:
+def paged(shared_server_factory: ServerFactory) -> Iterator[StdioClient]:
+    with shared_server_factory.pipe({"limits": {"pageSize": 2}}) as running:
         running.initialize()
         yield running
 
@@ -34,7 +34,7 @@ def in_era(era: str, params: dict[str, Any]) -> dict[str, Any]:
     return params if era == "handshake" else envelope(params)
 
 
-def all_pages(pipe: Pipe, method: str, era: str = "handshake") -> list[list[Any]]:
+def all_pages(pipe: StdioClient, method: str, era: str = "handshake") -> list[list[Any]]:
     pages: list[list[Any]] = []
     cursor = None
     while True:
@@ -45,12 +45,12 @@ def all_pages(pipe: Pipe, method: str, era: str = "handshake") -> list[list[Any]
             return pages
 
 
-##= docs/spec/host.md#lists-and-pages
-##% A list that is longer than a page MUST come with a cursor for the next page.
+##= docs/spec/host.md#lists-and-pagination
+##% A list longer than one page MUST include a cursor for the next page.
 @ERAS
 @EACH_LIST
 def test_the_pages_together_are_the_whole_list_and_none_is_longer_than_its_limit(
-    paged: Pipe, pipe: Pipe, method: str, era: str
+    paged: StdioClient, pipe: StdioClient, method: str, era: str
 ) -> None:
     pages = all_pages(paged, method, era)
     assert len(pages) > 1 or len(pages[0]) <= 2
@@ -61,33 +61,33 @@ def test_the_pages_together_are_the_whole_list_and_none_is_longer_than_its_limit
 
 
 ##= docs/spec/host.md#resources-and-prompts
-##% The server MUST list the resources that can be read and read each of them.
-def test_every_member_of_a_template_is_listed(paged: Pipe) -> None:
+##% The server MUST list the readable resources and be able to read each of them.
+def test_every_member_of_a_template_is_listed(paged: StdioClient) -> None:
     uris = [resource["uri"] for page in all_pages(paged, "resources/list") for resource in page]
     assert len(uris) == len(set(uris))
     assert {f"odd:///items/{number}" for number in range(ITEM_COUNT)} <= set(uris)
 
 
-##= docs/spec/host.md#lists-and-pages
-##% A cursor that the server did not give out for that list MUST be refused.
+##= docs/spec/host.md#lists-and-pagination
+##% A cursor that the server did not issue for that list MUST be refused.
 @ERAS
 @EACH_LIST
 @pytest.mark.parametrize("cursor", ["", "x", "!!!", "5", "AAAA", "x" * 300, "x" * 100_000, "ü"], ids=lambda c: c[:8])
-def test_a_cursor_that_was_never_given_out_is_refused(paged: Pipe, method: str, era: str, cursor: str) -> None:
+def test_a_cursor_that_was_never_given_out_is_refused(paged: StdioClient, method: str, era: str, cursor: str) -> None:
     error = paged.error(method, in_era(era, {"cursor": cursor}))
     assert error["code"] == -32602
     assert error["data"]["code"] == "invalid_cursor"
 
 
 @EACH_LIST
-def test_a_cursor_of_another_list_is_refused(paged: Pipe, method: str) -> None:
+def test_a_cursor_of_another_list_is_refused(paged: StdioClient, method: str) -> None:
     other = "tools/list" if method != "tools/list" else "resources/list"
     foreign = paged.result(other)["nextCursor"]
     assert paged.error(method, {"cursor": foreign})["code"] == -32602
 
 
 @EACH_LIST
-def test_a_cursor_with_one_character_changed_is_refused(paged: Pipe, method: str) -> None:
+def test_a_cursor_with_one_character_changed_is_refused(paged: StdioClient, method: str) -> None:
     cursor = paged.result(method).get("nextCursor") or encode_cursor("prompts", "2")
     for place in range(len(cursor)):
         changed = cursor[:place] + ("A" if cursor[place] != "A" else "B") + cursor[place + 1 :]
@@ -95,38 +95,41 @@ def test_a_cursor_with_one_character_changed_is_refused(paged: Pipe, method: str
 
 
 @pytest.mark.parametrize("position", ["", ":", "a:b", "1", "1:", ":1", "-1:0", "0:-1", "1:1:1", "٣:٣"])
-def test_a_forged_cursor_of_the_resource_list_is_refused_and_not_an_internal_error(paged: Pipe, position: str) -> None:
+def test_a_forged_cursor_of_the_resource_list_is_refused_and_not_an_internal_error(
+    paged: StdioClient, position: str
+) -> None:
     error = paged.error("resources/list", {"cursor": encode_cursor("resources", position)})
     assert error["code"] == -32602
 
 
-def test_a_cursor_past_the_end_gives_an_empty_last_page(paged: Pipe) -> None:
+def test_a_cursor_past_the_end_gives_an_empty_last_page(paged: StdioClient) -> None:
     assert paged.result("resources/list", {"cursor": encode_cursor("resources", "999:0")}) == {"resources": []}
     beyond = {"cursor": encode_cursor("tools", "9" * 100)}
     assert paged.result("tools/list", beyond) == {"tools": []}
 
 
-def test_a_padded_spelling_of_a_cursor_is_refused(paged: Pipe) -> None:
+def test_a_padded_spelling_of_a_cursor_is_refused(paged: StdioClient) -> None:
     cursor = paged.result("tools/list")["nextCursor"]
     padded = cursor + "=" * (-len(cursor) % 4 or 4)
     assert base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
     assert paged.error("tools/list", {"cursor": padded})["code"] == -32602
 
 
-##= docs/spec/host.md#lists-and-pages
+##= docs/spec/host.md#lists-and-pagination
 ##% A list MUST be in the same order for the same configuration and caller.
 @ERAS
-def test_the_order_of_tools_never_changes(pipe: Pipe, era: str) -> None:
+def test_the_order_of_tools_never_changes(pipe: StdioClient, era: str) -> None:
     first, second = (pipe.result("tools/list", in_era(era, {}))["tools"] for _ in range(2))
     assert first == second
 
 
-##= docs/spec/host.md#start
-##% Every start MUST register the packs, resources and prompts that the configuration switches on.
+##= docs/spec/host.md#startup
+##% At every start, the server MUST register the packs, resources and prompts that the configuration enables.
 ##= docs/spec/host.md#declaration
-##% A tool MUST say in its annotations whether it only reads, destroys, can be repeated, and reaches outside.
+##% The annotations of a tool MUST say whether it is read-only, destructive and idempotent, and whether it reaches
+##% external systems.
 @ERAS
-def test_every_tool_has_what_a_client_needs_to_know(pipe: Pipe, era: str) -> None:
+def test_every_tool_has_what_a_client_needs_to_know(pipe: StdioClient, era: str) -> None:
     for tool in pipe.result("tools/list", in_era(era, {}))["tools"]:
         assert tool["title"]
         assert tool["description"]
@@ -136,22 +139,25 @@ def test_every_tool_has_what_a_client_needs_to_know(pipe: Pipe, era: str) -> Non
 
 
 ##= docs/spec/host.md#resources-and-prompts
-##% The method `resources/get` MUST be understood as `resources/read`.
+##% The method `resources/get` MUST be accepted as an alias of `resources/read`.
 ##= docs/spec/host.md#resources-and-prompts
-##% A path without scheme MUST be understood where a resource's URI has no authority.
+##% A path without a scheme MUST be accepted for a resource whose URI has no authority.
 @ERAS
 @pytest.mark.parametrize("method", ["resources/read", "resources/get"])
 @pytest.mark.parametrize("uri", ["odd:///text", "/text"])
-def test_a_resource_is_read_by_either_name_and_by_uri_or_bare_path(pipe: Pipe, era: str, method: str, uri: str) -> None:
+def test_a_resource_is_read_by_either_name_and_by_uri_or_bare_path(
+    pipe: StdioClient, era: str, method: str, uri: str
+) -> None:
     result = pipe.result(method, in_era(era, {"uri": uri}))
     assert result["contents"] == [{"uri": "odd:///text", "mimeType": "text/plain", "text": "plain text"}]
     assert ("ttlMs" in result) == (era == "stateless")
 
 
 ##= docs/spec/host.md#resources-and-prompts
-##% A parameter `path` MUST be understood as `uri`, and in a tool call a parameter `tool` as `name`.
+##% A parameter `path` MUST be accepted as an alias of `uri`, and in a tool call a parameter `tool` as an alias of
+##% `name`.
 @ERAS
-def test_the_words_of_other_documents_are_understood(pipe: Pipe, era: str) -> None:
+def test_the_words_of_other_documents_are_understood(pipe: StdioClient, era: str) -> None:
     (content,) = pipe.result("resources/get", in_era(era, {"path": "/text"}))["contents"]
     assert content["text"] == "plain text"
     called = pipe.result("tools/call", in_era(era, {"tool": "contextive_health", "arguments": {}}))
@@ -175,7 +181,7 @@ def test_the_words_of_other_documents_are_understood(pipe: Pipe, era: str) -> No
     ],
 )
 def test_a_parameter_at_fault_is_named_with_what_belongs_there(
-    pipe: Pipe, era: str, method: str, params: dict[str, Any], message: str, hint: str
+    pipe: StdioClient, era: str, method: str, params: dict[str, Any], message: str, hint: str
 ) -> None:
     error = pipe.error(method, in_era(era, params))
     assert (error["code"], error["data"]["code"]) == (-32602, "invalid_request")
@@ -184,7 +190,7 @@ def test_a_parameter_at_fault_is_named_with_what_belongs_there(
 
 
 @ERAS
-def test_bytes_are_read_as_base64(pipe: Pipe, era: str) -> None:
+def test_bytes_are_read_as_base64(pipe: StdioClient, era: str) -> None:
     (content,) = pipe.result("resources/read", in_era(era, {"uri": "odd:///bytes"}))["contents"]
     assert base64.b64decode(content["blob"]) == b"\x00\xff"
 
@@ -199,7 +205,9 @@ def test_bytes_are_read_as_base64(pipe: Pipe, era: str) -> None:
         ("odd:///files/../../etc/passwd", {"path": "../../etc/passwd"}),
     ],
 )
-def test_a_template_gives_its_handler_the_decoded_blanks(pipe: Pipe, uri: str, variables: dict[str, str]) -> None:
+def test_a_template_gives_its_handler_the_decoded_blanks(
+    pipe: StdioClient, uri: str, variables: dict[str, str]
+) -> None:
     import json
 
     (content,) = pipe.result("resources/read", {"uri": uri})["contents"]
@@ -221,7 +229,9 @@ def test_a_template_gives_its_handler_the_decoded_blanks(pipe: Pipe, uri: str, v
         "odd:///sealed",
     ],
 )
-def test_a_resource_that_is_not_there_has_the_code_of_its_era(pipe: Pipe, era: str, method: str, uri: str) -> None:
+def test_a_resource_that_is_not_there_has_the_code_of_its_era(
+    pipe: StdioClient, era: str, method: str, uri: str
+) -> None:
     error = pipe.error(method, in_era(era, {"uri": uri}))
     assert error["code"] == (-32002 if era == "handshake" else -32602)
     assert error["data"]["code"] == "resource_not_found"
@@ -229,9 +239,9 @@ def test_a_resource_that_is_not_there_has_the_code_of_its_era(pipe: Pipe, era: s
 
 
 ##= docs/spec/host.md#resources-and-prompts
-##% The server MUST list resource templates and propose values for their blanks.
+##% The server MUST list resource templates and suggest values for their parameters.
 @ERAS
-def test_a_blank_of_a_template_is_completed(pipe: Pipe, era: str) -> None:
+def test_a_blank_of_a_template_is_completed(pipe: StdioClient, era: str) -> None:
     params = {
         "ref": {"type": "ref/resource", "uri": "odd:///items/{number}"},
         "argument": {"name": "number", "value": "2"},
@@ -241,14 +251,14 @@ def test_a_blank_of_a_template_is_completed(pipe: Pipe, era: str) -> None:
 
 
 @ERAS
-def test_the_tools_of_the_server_are_completed_in_its_own_template(pipe: Pipe, era: str) -> None:
+def test_the_tools_of_the_server_are_completed_in_its_own_template(pipe: StdioClient, era: str) -> None:
     ref = {"type": "ref/resource", "uri": "contextive:///tools/{name}"}
     params = {"ref": ref, "argument": {"name": "name", "value": "contextive_h"}}
     assert pipe.result("completion/complete", in_era(era, params))["completion"]["values"] == ["contextive_health"]
 
 
 @ERAS
-def test_an_argument_of_a_prompt_is_completed_with_the_others_in_view(pipe: Pipe, era: str) -> None:
+def test_an_argument_of_a_prompt_is_completed_with_the_others_in_view(pipe: StdioClient, era: str) -> None:
     params: dict[str, Any] = {
         "ref": {"type": "ref/prompt", "name": "odd_greeting"},
         "argument": {"name": "tone", "value": "k"},
@@ -268,21 +278,21 @@ def test_an_argument_of_a_prompt_is_completed_with_the_others_in_view(pipe: Pipe
     ],
 )
 def test_a_completion_for_what_is_not_there_is_refused(
-    pipe: Pipe, ref: dict[str, str], argument: str, code: int
+    pipe: StdioClient, ref: dict[str, str], argument: str, code: int
 ) -> None:
     error = pipe.error("completion/complete", {"ref": ref, "argument": {"name": argument, "value": ""}})
     assert error["code"] == code
 
 
-def test_a_blank_without_proposals_is_completed_with_none(pipe: Pipe) -> None:
+def test_a_blank_without_proposals_is_completed_with_none(pipe: StdioClient) -> None:
     params = {"ref": {"type": "ref/prompt", "name": "odd_greeting"}, "argument": {"name": "subject", "value": "A"}}
     assert pipe.result("completion/complete", params)["completion"]["values"] == []
 
 
 ##= docs/spec/host.md#resources-and-prompts
-##% The server MUST offer prompt templates as prompts of the protocol.
+##% The server MUST offer prompt templates as MCP prompts.
 @ERAS
-def test_a_prompt_is_rendered_with_its_arguments(pipe: Pipe, era: str) -> None:
+def test_a_prompt_is_rendered_with_its_arguments(pipe: StdioClient, era: str) -> None:
     result = pipe.result("prompts/get", in_era(era, {"name": "odd_greeting", "arguments": {"subject": "Ada"}}))
     assert result["messages"] == [{"role": "user", "content": {"type": "text", "text": "Greet Ada."}}]
 
@@ -300,14 +310,16 @@ def test_a_prompt_is_rendered_with_its_arguments(pipe: Pipe, era: str) -> None:
         ({"name": "odd_sealed"}, "Unknown prompt"),
     ],
 )
-def test_a_prompt_that_cannot_be_rendered_says_why(pipe: Pipe, era: str, params: dict[str, Any], said: str) -> None:
+def test_a_prompt_that_cannot_be_rendered_says_why(
+    pipe: StdioClient, era: str, params: dict[str, Any], said: str
+) -> None:
     error = pipe.error("prompts/get", in_era(era, params))
     assert error["code"] == -32602
     assert said in error["message"]
     assert error["data"]["hint"]
 
 
-def test_the_server_describes_each_of_its_tools_as_a_resource(pipe: Pipe) -> None:
+def test_the_server_describes_each_of_its_tools_as_a_resource(pipe: StdioClient) -> None:
     import json
 
     (content,) = pipe.result("resources/read", {"uri": "contextive:///tools/contextive_health"})["contents"]

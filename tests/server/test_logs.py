@@ -14,29 +14,29 @@ import pytest
 from contextive.registry import CallRecord
 from contextive.server.logs import FIELDS, LogPipeline
 from contextive.server.telemetry import log_call, summarise
-from tests.server.conftest import Workshop
-from tests.wires import Pipe, WebServer
+from tests.raw_clients import StdioClient, WebServer
+from tests.server.conftest import ServerFactory
 
 FORGERY = 'x\n{"event": "call", "tool": "forged", "status": "success"}\r\n\u2028\x1b[31m'
 
 
 @pytest.fixture(scope="module")
-def server(shared_workshop: Workshop) -> Iterator[WebServer]:
-    with shared_workshop.http() as running:
+def server(shared_server_factory: ServerFactory) -> Iterator[WebServer]:
+    with shared_server_factory.http() as running:
         yield running
 
 
-def call_line(process: Pipe, request_id: str) -> dict[str, Any]:
+def call_line(process: StdioClient, request_id: str) -> dict[str, Any]:
     return process.wait_for_log(lambda line: line["event"] == "call" and line["requestId"] == request_id)
 
 
 ##= docs/spec/host.md#logs
-##% A finished call MUST leave one log line with time, request id, tool, caller, door, duration and outcome.
+##% A finished call MUST produce one log line with time, request id, tool, caller, transport, duration and outcome.
 ##= docs/spec/host.md#logs
 ##% The values of arguments MUST NOT be logged.
-##= docs/spec/gateway.md#metrics-of-calls
-##% The log line of a call MUST tell the tool, a summary of its parameters without values, the duration, and how many
-##% warnings its answer has.
+##= docs/spec/gateway.md#call-metrics-and-logs
+##% The log line of a call MUST contain the tool, a summary of its parameters without values, the duration, and the
+##% number of warnings in the result.
 def test_a_call_leaves_one_line_with_every_field(server: WebServer) -> None:
     arguments = {"text": "private words", "words": ["a", "b"], "number": 3, "maybe": None, "flag": True}
     server.web.post("/api/v1/tools/odd_echo", arguments, {"X-Request-ID": "complete"})
@@ -64,7 +64,7 @@ def test_a_call_leaves_one_line_with_every_field(server: WebServer) -> None:
 
 
 ##= docs/spec/host.md#tool-calls
-##% A result MUST be checked against the tool's output schema before it leaves.
+##% A result MUST be checked against the tool's output schema before it is sent.
 @pytest.mark.parametrize(
     ("tool", "arguments", "status"),
     [
@@ -100,7 +100,7 @@ def test_a_request_that_the_wall_refuses_leaves_a_line_too(
 
 
 ##= docs/spec/host.md#logs
-##% Text from a caller MUST NOT be able to make a log line of its own.
+##% Text from a caller MUST NOT be able to forge a log line.
 def test_nothing_that_a_caller_sends_can_forge_a_line(server: WebServer) -> None:
     server.web.post("/api/v1/tools/odd_echo", {FORGERY: FORGERY, "text": FORGERY}, {"X-Request-ID": "forger"})
     server.web.open_session().ask("tools/call", {"name": FORGERY, "arguments": {FORGERY: 1}})
@@ -114,8 +114,8 @@ def test_nothing_that_a_caller_sends_can_forge_a_line(server: WebServer) -> None
 
 
 ##= docs/spec/host.md#logs
-##% Logs MUST be JSON, one object a line, on standard error.
-def test_a_call_over_the_pipe_is_logged_on_standard_error_only(pipe: Pipe) -> None:
+##% Logs MUST be written to standard error as JSON, one object per line.
+def test_a_call_over_the_pipe_is_logged_on_standard_error_only(pipe: StdioClient) -> None:
     pipe.call("odd_echo", {"text": "hello"})
     line = pipe.wait_for_log(lambda found: found.get("tool") == "odd_echo")
     assert line["door"] == "mcp-stdio"
@@ -123,8 +123,8 @@ def test_a_call_over_the_pipe_is_logged_on_standard_error_only(pipe: Pipe) -> No
     assert line["requestId"]
 
 
-def test_the_log_level_decides_what_is_written(workshop: Workshop) -> None:
-    with workshop.pipe({"server": {"logLevel": "error"}}) as quiet:
+def test_the_log_level_decides_what_is_written(server_factory: ServerFactory) -> None:
+    with server_factory.pipe({"server": {"logLevel": "error"}}) as quiet:
         quiet.initialize()
         quiet.call("odd_echo", {"text": "hello"})
         quiet.call("odd_raise")

@@ -11,9 +11,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from contextive.ingest.schedule import JobState, write_state
 from contextive.store import open_store
+from tests.raw_clients import HttpClient, WebServer, wait_until
 from tests.server.conftest import ADMIN, READER
-from tests.server.gateways import TOKENS, UNLIMITED, Station
-from tests.wires import Web, WebServer, wait_until
+from tests.server.gateways import TOKENS, UNLIMITED, ExampleProject
 
 SMALL = {"CONTEXTIVE_SEARCH__LOG_EVENTS": "5", "KM_BACKUP_RETENTION_LIMIT": "1"}
 
@@ -71,7 +71,7 @@ FROM_THE_START = [
 Series = dict[str, float]
 
 
-def scrape(web: Web) -> Series:
+def scrape(web: HttpClient) -> Series:
     """Every sample by its name and labels, as the parser of Prometheus reads them."""
     answer = web.as_bearer(READER).get("/metrics")
     assert answer.status == 200
@@ -84,25 +84,25 @@ def scrape(web: Web) -> Series:
 
 
 @pytest.fixture(scope="module")
-def station(tmp_path_factory: pytest.TempPathFactory) -> Station:
-    return Station.at(tmp_path_factory.mktemp("metrics"))
+def station(tmp_path_factory: pytest.TempPathFactory) -> ExampleProject:
+    return ExampleProject.at(tmp_path_factory.mktemp("metrics"))
 
 
 @pytest.fixture(scope="module")
-def server(station: Station) -> Iterator[WebServer]:
+def server(station: ExampleProject) -> Iterator[WebServer]:
     with station.serve(env={**TOKENS, **UNLIMITED, **SMALL}) as running:
         wait_until(lambda: scrape(running.web)["km_watch_runs_total{result=success}"] >= 1, "the first run", 40.0)
         yield running
 
 
 @pytest.fixture(scope="module")
-def admin(server: WebServer) -> Web:
+def admin(server: WebServer) -> HttpClient:
     return server.web.as_bearer(ADMIN)
 
 
 def test_every_series_is_there_before_anything_happens(tmp_path: Path) -> None:
     env = {**TOKENS, "CONTEXTIVE_KNOWLEDGE__AUTO_INGEST": "false"}
-    with Station(tmp_path, tmp_path / "user").serve(env=env) as running:
+    with ExampleProject(tmp_path, tmp_path / "user").serve(env=env) as running:
         found = scrape(running.web)
     assert [name for name in FROM_THE_START if name not in found] == []
     assert {name: found[name] for name in FROM_THE_START if found[name]} == {}
@@ -122,7 +122,7 @@ def test_the_first_run_of_the_watcher_is_counted_with_what_it_indexed(server: We
     assert found["km_lifecycle_isolated_nodes_total"] >= 1
 
 
-def test_a_file_that_goes_is_counted_as_resolved(server: WebServer, station: Station) -> None:
+def test_a_file_that_goes_is_counted_as_resolved(server: WebServer, station: ExampleProject) -> None:
     (station.root / "docs" / "passing.md").write_text("# Passing\n\nSoon gone.\n", encoding="utf-8")
     before = scrape(server.web)["km_ingest_stale_resolved_total{profile=auto}"]
     web = server.web.as_bearer(READER)
@@ -134,7 +134,7 @@ def test_a_file_that_goes_is_counted_as_resolved(server: WebServer, station: Sta
     )
 
 
-def test_a_triggered_run_is_counted_under_its_profile(admin: Web) -> None:
+def test_a_triggered_run_is_counted_under_its_profile(admin: HttpClient) -> None:
     assert admin.post("/api/v1/tools/km-ingest-trigger", {"profile": "release"}).json["result"]["status"] == "success"
     found = scrape(admin)
     assert found["km_ingest_duration_seconds_count{profile=release,status=success}"] == 1
@@ -142,7 +142,7 @@ def test_a_triggered_run_is_counted_under_its_profile(admin: Web) -> None:
     assert found["km_ingest_skips_total{reason=unchanged}"] >= 1
 
 
-def test_profiles_that_callers_invent_do_not_become_series_without_end(admin: Web) -> None:
+def test_profiles_that_callers_invent_do_not_become_series_without_end(admin: HttpClient) -> None:
     for number in range(20):
         admin.post("/api/v1/tools/km-ingest-trigger", {"profile": f"invented-{number}"})
     found = scrape(admin)
@@ -191,7 +191,7 @@ def test_each_call_is_counted_by_how_it_ended(server: WebServer) -> None:
     assert gained("km_mcp_request_seconds_count{tool=km-graph-node}") == 3
 
 
-def test_backups_are_counted_and_so_are_those_that_had_to_go(admin: Web) -> None:
+def test_backups_are_counted_and_so_are_those_that_had_to_go(admin: HttpClient) -> None:
     before = time.time()
     for _ in range(2):
         assert admin.post("/api/v1/tools/km-backup-trigger", {}).status == 200
@@ -207,7 +207,7 @@ def test_backups_are_counted_and_so_are_those_that_had_to_go(admin: Web) -> None
     assert found["km_backup_last_success_timestamp"] >= before
 
 
-def test_what_another_process_did_is_in_the_gauges(server: WebServer, station: Station) -> None:
+def test_what_another_process_did_is_in_the_gauges(server: WebServer, station: ExampleProject) -> None:
     before = time.time()
     station.run("backup")
     station.run("ingest", "--name", "scheduled", "--no-vectors")
@@ -221,12 +221,12 @@ def test_what_another_process_did_is_in_the_gauges(server: WebServer, station: S
     assert found["km_scheduler_last_success_timestamp{job=backup}"] == pytest.approx(before)
 
 
-def test_a_query_in_cypher_is_counted_as_refused(admin: Web) -> None:
+def test_a_query_in_cypher_is_counted_as_refused(admin: HttpClient) -> None:
     assert admin.post("/api/v1/graph/cypher", {"query": "MATCH (n) RETURN n LIMIT 1"}).status == 400
     assert scrape(admin)["km_graph_cypher_denied_total"] == 1
 
 
-def test_a_run_that_fails_leaves_its_mark_until_one_succeeds(admin: Web, station: Station) -> None:
+def test_a_run_that_fails_leaves_its_mark_until_one_succeeds(admin: HttpClient, station: ExampleProject) -> None:
     store = open_store(station.root / ".contextive")
     lease = store.acquire_lease("backup", "somebody")
     assert lease is not None

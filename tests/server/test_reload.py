@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.plugins.packages import install, python_path, write_config
-from tests.server.conftest import Workshop
-from tests.wires import Pipe, envelope, rpc, wait_until
+from tests.raw_clients import StdioClient, envelope, rpc, wait_until
+from tests.server.conftest import ServerFactory
 
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
 WITH_ODD: dict[str, Any] = {"toolPacks": {"odd": {}}}
@@ -26,9 +26,9 @@ class Live:
     It does not watch its file, so that each test says by a signal when the new one counts.
     """
 
-    def __init__(self, workshop: Workshop) -> None:
-        self.file = workshop.config({**WITH_ODD, "server": {"reload": False}})
-        self.pipe = workshop.pipe_with(self.file)
+    def __init__(self, server_factory: ServerFactory) -> None:
+        self.file = server_factory.config({**WITH_ODD, "server": {"reload": False}})
+        self.pipe = server_factory.pipe_with(self.file)
 
     def rewrite(self, values: dict[str, Any]) -> None:
         """Have the server adopt a configuration; what it announced is in `pipe.notifications` when this returns.
@@ -54,8 +54,8 @@ class Live:
 
 
 @pytest.fixture(scope="module")
-def served(shared_workshop: Workshop) -> Iterator[Live]:
-    live = Live(shared_workshop)
+def served(shared_server_factory: ServerFactory) -> Iterator[Live]:
+    live = Live(shared_server_factory)
     with live.pipe:
         yield live
 
@@ -70,9 +70,9 @@ def live(served: Live) -> Live:
 
 
 ##= docs/spec/host.md#reload
-##% On SIGHUP the server MUST read its configuration again.
+##% On SIGHUP, the server MUST read its configuration again.
 ##= docs/spec/host.md#discovery
-##% A pack that is switched off MUST offer nothing.
+##% A disabled pack MUST offer nothing.
 def test_a_rewritten_file_is_adopted_and_the_client_is_told_what_changed(live: Live) -> None:
     live.rewrite(WITHOUT_ODD)
     for kind in ("tools", "resources", "prompts"):
@@ -86,7 +86,7 @@ def test_a_rewritten_file_is_adopted_and_the_client_is_told_what_changed(live: L
 
 
 ##= docs/spec/host.md#reload
-##% When a reload changes a list that clients see, the server MUST notify every client whose list it is.
+##% When a reload changes a list that clients see, the server MUST notify every client whose list changed.
 def test_only_the_lists_that_changed_are_announced(live: Live) -> None:
     live.rewrite({**WITH_ODD, "server": {"logLevel": "debug"}})
     assert [n["method"] for n in live.pipe.notifications if n["method"].endswith("list_changed")] == []
@@ -96,10 +96,10 @@ def test_only_the_lists_that_changed_are_announced(live: Live) -> None:
     assert "notifications/prompts/list_changed" not in changed
 
 
-##= docs/spec/host.md#discovery-of-capabilities
-##% The instructions MUST be written from what the caller is offered at that moment.
+##= docs/spec/host.md#capabilities
+##% The instructions MUST be generated from what the caller is offered at that moment.
 ##= docs/spec/spexus.md#instructions
-##% The instructions MUST change when what the server offers changes.
+##% The instructions MUST change when the server changes what it offers.
 def test_the_instructions_follow_the_registry(live: Live) -> None:
     assert "odd_echo" in live.pipe.initialize()["instructions"]
     assert "odd:///items/{number}" in live.pipe.modern("server/discover")["result"]["instructions"]
@@ -108,8 +108,8 @@ def test_the_instructions_follow_the_registry(live: Live) -> None:
     assert "odd" not in live.pipe.modern("server/discover")["result"]["instructions"]
 
 
-##= docs/spec/host.md#discovery-of-capabilities
-##% A handshake client that has subscribed to a resource MUST be told when that resource changes.
+##= docs/spec/host.md#capabilities
+##% A handshake client that has subscribed to a resource MUST be notified when that resource changes.
 @pytest.mark.parametrize("spelling", ["contextive:///server", "/server"])
 def test_a_subscriber_hears_of_its_resource_under_its_own_spelling(live: Live, spelling: str) -> None:
     assert live.pipe.result("resources/subscribe", {"uri": spelling}) == {}
@@ -125,8 +125,8 @@ def test_nobody_can_subscribe_to_what_is_not_there(live: Live) -> None:
     assert live.pipe.error("resources/subscribe", {"uri": "odd:///nothing"})["code"] == -32002
 
 
-##= docs/spec/host.md#discovery-of-capabilities
-##% A stateless client MUST be able to hear of changes through `subscriptions/listen`.
+##= docs/spec/host.md#capabilities
+##% A stateless client MUST be able to receive change notifications through `subscriptions/listen`.
 def test_a_stateless_client_listens_on_one_request_with_tagged_frames(live: Live) -> None:
     wanted = {"toolsListChanged": True, "resourceSubscriptions": ["contextive:///server"]}
     live.pipe.send(rpc("subscriptions/listen", envelope({"notifications": wanted}), "ear"))
@@ -145,7 +145,7 @@ def test_a_stateless_client_listens_on_one_request_with_tagged_frames(live: Live
 
 
 ##= docs/spec/host.md#reload
-##% A changed configuration that is not valid MUST be refused, and the old one stays in force.
+##% When a changed configuration is invalid, the server MUST refuse it and keep the old one.
 @pytest.mark.parametrize(
     "bad",
     [
@@ -168,11 +168,11 @@ def test_a_bad_new_configuration_is_refused_and_the_old_one_stays(live: Live, ba
 
 
 ##= docs/spec/host.md#reload
-##% When the configuration file changes, the server MUST take the change over without a restart, unless `server.reload`
-##% is false.
-def test_a_file_that_was_named_is_watched(workshop: Workshop) -> None:
-    file = workshop.config(WITH_ODD)
-    with workshop.pipe_with(file) as pipe:
+##% When the configuration file changes, the server MUST apply the change without a restart, unless `server.reload` is
+##% false.
+def test_a_file_that_was_named_is_watched(server_factory: ServerFactory) -> None:
+    file = server_factory.config(WITH_ODD)
+    with server_factory.pipe_with(file) as pipe:
         pipe.initialize()
         write_config(file, WITHOUT_ODD)
         pipe.notification("notifications/tools/list_changed")
@@ -187,11 +187,11 @@ def test_a_file_that_was_named_is_watched(workshop: Workshop) -> None:
         assert "odd_echo" in [tool["name"] for tool in pipe.result("tools/list")["tools"]]
 
 
-def test_a_project_file_that_appears_and_goes_is_noticed(workshop: Workshop) -> None:
-    with Pipe("serve", "--stdio", cwd=workshop.folder) as pipe:
+def test_a_project_file_that_appears_and_goes_is_noticed(server_factory: ServerFactory) -> None:
+    with StdioClient("serve", "--stdio", cwd=server_factory.folder) as pipe:
         pipe.initialize()
         blocked = {"toolPacks": {"introspect": {"blockedTools": ["contextive_health"]}}}
-        file = write_config(workshop.folder / "contextive.config.json", blocked)
+        file = write_config(server_factory.folder / "contextive.config.json", blocked)
         pipe.notification("notifications/tools/list_changed")
         assert "contextive_health" not in [tool["name"] for tool in pipe.result("tools/list")["tools"]]
         file.unlink()
@@ -199,10 +199,12 @@ def test_a_project_file_that_appears_and_goes_is_noticed(workshop: Workshop) -> 
         assert "contextive_health" in [tool["name"] for tool in pipe.result("tools/list")["tools"]]
 
 
-def test_a_plugin_that_hangs_in_the_new_configuration_holds_up_no_call(workshop: Workshop, tmp_path: Path) -> None:
+def test_a_plugin_that_hangs_in_the_new_configuration_holds_up_no_call(
+    server_factory: ServerFactory, tmp_path: Path
+) -> None:
     install(tmp_path / "site", "sleeper", "import time\ntime.sleep(60)\n")
-    file = workshop.config({"toolPacks": {}, "limits": {"pluginLoadSeconds": 2.5}})
-    with workshop.pipe_with(file, env=python_path(tmp_path / "site")) as pipe:
+    file = server_factory.config({"toolPacks": {}, "limits": {"pluginLoadSeconds": 2.5}})
+    with server_factory.pipe_with(file, env=python_path(tmp_path / "site")) as pipe:
         pipe.initialize()
         write_config(file, {"toolPacks": {"sleeper": {}}, "limits": {"pluginLoadSeconds": 2.5}})
         slowest = 0.0

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from contextive.errors import ContextiveError, Forbidden, TimedOut, Unauthorized, UpstreamError
-from contextive.packs import REMOTE, load_builtin
+from contextive.packs import REMOTE_PACKS, load_builtin
 from contextive.registry import Reply, Tool
-from contextive.registry.gateway_client import Gateway, GatewaySettings
+from contextive.registry.gateway_client import GatewayClient, GatewaySettings
 from contextive.registry.remote_pack import remote_pack
-from tests.running import answering
+from tests.processes import serving_in_thread
+from tests.raw_clients import StdioClient, WebServer, envelope
 from tests.server.conftest import ADMIN, READER
-from tests.server.gateways import TOKENS, Station, indexed_gateway
-from tests.wires import Pipe, WebServer, envelope
+from tests.server.gateways import TOKENS, ExampleProject, indexed_gateway
 
 TOOLS = {tool.name: tool for tool in load_builtin("knowledge").tools}
 
@@ -50,7 +50,7 @@ Asked = Callable[..., dict[str, Any]]
 @contextmanager
 def serving(laptop: Path, url: str, **environment: str) -> Iterator[Asked]:
     """A stdio server in remote mode, and a way to call its tools."""
-    with Pipe("serve", cwd=laptop, env={"KM_GATEWAY_URL": url, **environment}) as pipe:
+    with StdioClient("serve", cwd=laptop, env={"KM_GATEWAY_URL": url, **environment}) as pipe:
 
         def call(tool: str, **arguments: Any) -> dict[str, Any]:
             answer = pipe.ask("tools/call", envelope({"name": tool, "arguments": arguments}), 40.0)
@@ -73,8 +73,8 @@ def error(result: dict[str, Any]) -> dict[str, Any]:
 
 
 ##= docs/spec/gateway.md#remote-mode
-##% With `KM_GATEWAY_URL` set, the tools of the pack `knowledge` MUST be answered by that gateway, and all others
-##% locally.
+##% With `KM_GATEWAY_URL` set, calls to the tools of the pack `knowledge` MUST be sent to that gateway, and all other
+##% calls are handled locally.
 def test_the_knowledge_tools_answer_from_the_gateway_and_the_others_from_here(laptop: Path, gateway: WebServer) -> None:
     with serving(laptop, url_of(gateway), **TOKENS) as call:
         found = data(call("km-search", query="calibrate_sensor"))
@@ -98,7 +98,7 @@ def test_the_knowledge_tools_answer_from_the_gateway_and_the_others_from_here(la
 
 
 ##= docs/spec/gateway.md#remote-mode
-##% An error that the caller can mend MUST come back in the words of the gateway.
+##% An error that the caller can fix MUST be returned with the gateway's message.
 def test_errors_of_the_caller_come_back_in_the_gateways_words(laptop: Path, gateway: WebServer) -> None:
     with serving(laptop, url_of(gateway), **TOKENS) as call:
         assert error(call("km-graph-node", node_id="SourceFile:nowhere.py"))["code"] == "not_found"
@@ -107,7 +107,7 @@ def test_errors_of_the_caller_come_back_in_the_gateways_words(laptop: Path, gate
 
 
 ##= docs/spec/gateway.md#remote-mode
-##% A call MUST carry the token of its scope as a bearer token.
+##% A call MUST send the token for its scope as a bearer token.
 def test_the_right_token_goes_with_each_tool(laptop: Path, gateway: WebServer) -> None:
     wrong = "not-the-token-of-this-gateway"
     with serving(laptop, url_of(gateway), KM_READER_TOKEN=READER, KM_ADMIN_TOKEN=wrong) as call:
@@ -130,7 +130,7 @@ def test_a_gateway_that_is_not_there_is_an_upstream_error_without_secrets(laptop
 
 
 def test_commands_that_need_a_local_index_say_that_there_is_none(tmp_path: Path) -> None:
-    station = Station(tmp_path, tmp_path / "user")
+    station = ExampleProject(tmp_path, tmp_path / "user")
     said = station.run("ingest", code=1, env={"KM_GATEWAY_URL": "http://127.0.0.1:9"})
     assert "There is no local index here" in said
 
@@ -167,13 +167,13 @@ class Misbehaving:
 
         with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
             server.daemon_threads = True
-            with answering(server) as url:
+            with serving_in_thread(server) as url:
                 yield url
 
 
 def outcome(fake: Misbehaving, tool: Tool = TOOLS["km-search"], **settings: Any) -> Reply | ContextiveError:
     with fake.serve() as url:
-        gateway = Gateway(GatewaySettings(url, READER, ADMIN, **settings), sleep=lambda _: None)
+        gateway = GatewayClient(GatewaySettings(url, READER, ADMIN, **settings), sleep=lambda _: None)
         try:
             return gateway.call(tool, {"query": "a"}, "request-1")
         except ContextiveError as failure:
@@ -186,7 +186,7 @@ GOOD = (200, b'{"status": "success", "result": {"status": "success"}}')
 
 
 ##= docs/spec/gateway.md#remote-mode
-##% What only reads SHOULD be tried again where that may help.
+##% A read-only call SHOULD be retried if a retry may help.
 def test_what_may_be_asked_twice_is_asked_again() -> None:
     fake = Misbehaving((503, b"{}"), (0, b""), GOOD)
     assert isinstance(outcome(fake), Reply)
@@ -196,7 +196,7 @@ def test_what_may_be_asked_twice_is_asked_again() -> None:
 
 
 ##= docs/spec/gateway.md#remote-mode
-##% What changes something MUST NOT be sent twice.
+##% A call that changes something MUST NOT be sent twice.
 @pytest.mark.parametrize("tool", ["km-ingest-trigger", "km-feedback-submit"])
 @pytest.mark.parametrize("answer", [(503, b"{}"), (0, b"")])
 def test_what_changes_something_is_asked_once(tool: str, answer: tuple[int, bytes]) -> None:
@@ -207,7 +207,7 @@ def test_what_changes_something_is_asked_once(tool: str, answer: tuple[int, byte
 
 
 ##= docs/spec/gateway.md#remote-mode
-##% Every other failure MUST be told without the address, the token and the words of the other side.
+##% Every other failure MUST be reported without the token, and without the address and the message of the gateway.
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [
@@ -225,26 +225,26 @@ def test_what_changes_something_is_asked_once(tool: str, answer: tuple[int, byte
 def test_what_cannot_be_used_is_told_without_its_text(answer: tuple[int, bytes], kind: type[ContextiveError]) -> None:
     failure = outcome(Misbehaving(answer), max_bytes=4000)
     assert isinstance(failure, kind)
-    assert not [word for word in (READER, "oops", "html", "stranger", "127.0.0.1") if word in failure.sentence()]
+    assert not [word for word in (READER, "oops", "html", "stranger", "127.0.0.1") if word in failure.full_message()]
 
 
 ##= docs/spec/gateway.md#remote-mode
-##% A call MUST end within its time, with all its attempts.
+##% A call MUST end within its time limit, including all retries.
 def test_a_gateway_that_hangs_is_given_up_in_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         settings = GatewaySettings(f"http://127.0.0.1:{silent.getsockname()[1]}", READER, timeout_seconds=0.3)
-        gateway = Gateway(settings)
+        gateway = GatewayClient(settings)
         with pytest.raises(TimedOut):
             gateway.call(TOOLS["km-search"], {"query": "a"}, "r")
         gateway.close()
 
 
 ##= docs/spec/gateway.md#remote-mode
-##% Without a maintainer token a maintainer tool MUST fail before anything is sent.
+##% Without a maintainer token, a maintainer tool MUST fail before anything is sent.
 def test_without_a_maintainer_token_no_request_is_made() -> None:
     fake = Misbehaving(GOOD)
     with fake.serve() as url:
-        gateway = Gateway(GatewaySettings(url, READER))
+        gateway = GatewayClient(GatewaySettings(url, READER))
         with pytest.raises(Forbidden, match="maintainer token"):
             gateway.call(TOOLS["km-ingest-trigger"], {}, "r")
     assert fake.requests == []
@@ -254,7 +254,7 @@ def test_without_a_maintainer_token_no_request_is_made() -> None:
 ##% The names, arguments and scopes of the tools MUST be the same as without a gateway.
 def test_every_tool_of_the_pack_is_forwarded_under_its_own_declaration() -> None:
     pack = load_builtin("knowledge")
-    forwarding = remote_pack(pack, Gateway(GatewaySettings("http://127.0.0.1:9")), REMOTE["knowledge"])
+    forwarding = remote_pack(pack, GatewayClient(GatewaySettings("http://127.0.0.1:9")), REMOTE_PACKS["knowledge"])
     assert [tool.name for tool in forwarding.tools] == [tool.name for tool in pack.tools]
     for mine, theirs in zip(forwarding.tools, pack.tools, strict=True):
         assert (mine.input_schema, mine.scope) == (theirs.input_schema, theirs.scope)
@@ -262,10 +262,10 @@ def test_every_tool_of_the_pack_is_forwarded_under_its_own_declaration() -> None
 
 
 ##= docs/spec/gateway.md#remote-mode
-##% Tokens that would travel to another machine without TLS MUST be warned of.
+##% The server MUST warn if tokens would be sent to another machine without TLS.
 @pytest.mark.parametrize(
     ("url", "openly"), [("http://team.example", True), ("https://team.example", False), ("http://127.0.0.1:1", False)]
 )
 def test_tokens_that_would_travel_openly_are_noticed(url: str, openly: bool) -> None:
-    assert GatewaySettings(url, READER).sends_tokens_openly is openly
-    assert not GatewaySettings(url).sends_tokens_openly
+    assert GatewaySettings(url, READER).sends_tokens_unencrypted is openly
+    assert not GatewaySettings(url).sends_tokens_unencrypted

@@ -18,10 +18,10 @@ from contextive.search.index import Index
 from contextive.server.host import Host
 from contextive.server.scheduler import Scheduler
 from contextive.store import open_store
-from tests.knowledge_tools.repository import commit_all, write_repository
+from tests.packs.knowledge.repository import commit_all, write_repository
+from tests.raw_clients import wait_until
 from tests.server.conftest import ADMIN, READER
-from tests.server.gateways import Station
-from tests.wires import wait_until
+from tests.server.gateways import ExampleProject
 
 HOURLY = {"KM_SCHEDULER_ENABLED": "true", "KM_SCHEDULER_INTERVAL_MINUTES": "60", "KM_ADMIN_TOKEN": ADMIN}
 
@@ -70,68 +70,68 @@ def state_of(host: Host, job: Any = "ingest") -> JobState:
     return read_state(host.services.get(Index).store, job)
 
 
-def look(scheduler: Scheduler) -> None:
-    asyncio.run(scheduler.look())
+def run_due_jobs(scheduler: Scheduler) -> None:
+    asyncio.run(scheduler.run_due_jobs())
 
 
 ##= docs/spec/gateway.md#schedule
-##% Nothing MUST be done by the clock unless the configuration asks for it.
+##% Jobs MUST run on a schedule only if the configuration asks for it.
 def test_nothing_is_done_by_the_clock_unless_it_is_asked_for(open_host: OpenHost) -> None:
     host, clock = open_host(), Clock()
     scheduler = Scheduler(host, clock)
     clock.now += 1_000_000
-    look(scheduler)
+    run_due_jobs(scheduler)
     assert profiles(host) == []
     assert host.services.get(Index).store.lease_holder("scheduler") is None
 
 
 ##= docs/spec/gateway.md#schedule
-##% A job MUST run after each interval, or at the times of `cron` where that is given.
+##% A job MUST run after each interval, or at the times of `cron` if that is set.
 def test_an_ingest_runs_after_each_interval_in_which_head_moved(open_host: OpenHost, repository: Path) -> None:
     host, clock = open_host(**HOURLY), Clock()
     scheduler = Scheduler(host, clock)
-    look(scheduler)
+    run_due_jobs(scheduler)
     assert profiles(host) == []
     clock.now += 3600
-    look(scheduler)
+    run_due_jobs(scheduler)
     assert profiles(host) == ["scheduled"]
     assert state_of(host).result == "success"
     clock.now += 3600
-    look(scheduler)
+    run_due_jobs(scheduler)
     assert (state_of(host).result, state_of(host).detail, state_of(host).skips) == ("skipped", "head", 1)
     commit_all(repository, "Another one")
     clock.now += 1800
-    look(scheduler)
+    run_due_jobs(scheduler)
     assert profiles(host) == ["scheduled"]
     clock.now += 1800
-    look(scheduler)
+    run_due_jobs(scheduler)
     assert profiles(host) == ["scheduled", "scheduled"]
     assert state_of(host).skips == 0
 
 
 ##= docs/spec/gateway.md#schedule
-##% An ingest MUST be skipped while another one runs, and when the git HEAD did not move.
+##% A scheduled ingest MUST be skipped while another ingest runs, and when the git HEAD has not changed.
 def test_an_ingest_is_skipped_while_another_one_runs(open_host: OpenHost) -> None:
     host, clock = open_host(**HOURLY), Clock()
     scheduler = Scheduler(host, clock)
     lease = host.services.get(Index).store.acquire_lease("ingest", "somebody")
     assert lease is not None
     clock.now += 3601
-    look(scheduler)
+    run_due_jobs(scheduler)
     assert (state_of(host).result, state_of(host).detail) == ("skipped", "lock")
     lease.release()
     clock.now += 3601
-    look(scheduler)
+    run_due_jobs(scheduler)
     assert state_of(host).result == "success"
 
 
 ##= docs/spec/gateway.md#schedule
-##% With tokens and none of the maintainer scope, no job MUST change anything.
+##% If there are tokens but none has the maintainer scope, jobs MUST change nothing.
 def test_with_tokens_and_no_maintainer_nothing_is_changed(open_host: OpenHost) -> None:
     host, clock = open_host(**{**HOURLY, "KM_ADMIN_TOKEN": "", "KM_READER_TOKEN": READER}), Clock()
     scheduler = Scheduler(host, clock)
     clock.now += 3601
-    look(scheduler)
+    run_due_jobs(scheduler)
     assert (state_of(host).detail, profiles(host)) == ("auth", [])
 
 
@@ -139,7 +139,7 @@ def test_a_cron_wins_over_the_interval(open_host: OpenHost) -> None:
     host, clock = open_host(**HOURLY, KM_SCHEDULER_CRON="*/10 * * * *"), Clock()
     scheduler = Scheduler(host, clock)
     clock.now += 601
-    look(scheduler)
+    run_due_jobs(scheduler)
     assert profiles(host) == ["scheduled"]
 
 
@@ -148,33 +148,33 @@ def test_a_backup_is_made_by_the_tool_that_makes_backups(open_host: OpenHost, re
     clock = Clock()
     scheduler = Scheduler(host, clock)
     clock.now += 301
-    look(scheduler)
+    run_due_jobs(scheduler)
     assert state_of(host, "backup").result == "success"
     assert list((repository / ".contextive").glob("backups/**/km-backup-*.tgz"))
 
 
 ##= docs/spec/gateway.md#schedule
-##% Of all servers of a project one MUST run the jobs, and another one goes on when it ends.
+##% Exactly one server of a project MUST run the jobs, and another one takes over when it ends.
 def test_one_of_several_schedulers_leads_and_another_takes_over(open_host: OpenHost) -> None:
     first, second, clock = open_host(**HOURLY), open_host(**HOURLY), Clock()
     leader, follower = Scheduler(first, clock), Scheduler(second, clock)
-    look(leader)
-    look(follower)
+    run_due_jobs(leader)
+    run_due_jobs(follower)
     clock.now += 3601
-    look(follower)
+    run_due_jobs(follower)
     assert profiles(first) == []
     leader._release()
-    look(follower)
+    run_due_jobs(follower)
     assert profiles(first) == ["scheduled"]
 
 
 ##= docs/spec/gateway.md#schedule
-##% The tool `km-scheduler-status` MUST tell the last and the next turn of each job.
+##% The tool `km-scheduler-status` MUST report the last and the next execution of each job.
 def test_the_status_tells_when_and_who(open_host: OpenHost) -> None:
     host, clock = open_host(**HOURLY), Clock()
     scheduler = Scheduler(host, clock)
     clock.now += 3601
-    look(scheduler)
+    run_due_jobs(scheduler)
     status = call_tool(host, "km-scheduler-status", {})
     assert status["enabled"] is True
     assert status["leader"] == host.holder
@@ -185,9 +185,9 @@ def test_the_status_tells_when_and_who(open_host: OpenHost) -> None:
 
 
 ##= docs/spec/knowledge.md#km-health-summary
-##% The tool `km-health-summary` MUST say `ok` or `degraded`, and why, part by part.
+##% The tool `km-health-summary` MUST report `ok` or `degraded`, with the reason for each part.
 ##= docs/spec/gateway.md#schedule
-##% A job that failed or is late MUST make the health degraded.
+##% A failed or late job MUST set the health to degraded.
 def test_a_failed_job_makes_the_server_degraded(open_host: OpenHost) -> None:
     host = open_host(**HOURLY)
     assert call_tool(host, "km-ingest-trigger", {})["status"] == "success"
@@ -198,7 +198,8 @@ def test_a_failed_job_makes_the_server_degraded(open_host: OpenHost) -> None:
 
 
 ##= docs/spec/knowledge.md#km-health-summary
-##% An index that nothing follows MUST count as stale after a day, or after twice the interval of a scheduled ingest.
+##% An index that no server maintains MUST count as stale after a day, or after twice the interval of a scheduled
+##% ingest.
 def test_an_index_that_nobody_keeps_grows_stale(open_host: OpenHost) -> None:
     from contextive.ingest.schedule import SchedulePlan
     from contextive.packs.knowledge.health import index_checks
@@ -207,20 +208,20 @@ def test_an_index_that_nobody_keeps_grows_stale(open_host: OpenHost) -> None:
     call_tool(host, "km-ingest-trigger", {})
     index = host.services.get(Index)
 
-    def coverage(hours: float, plan: SchedulePlan, *, is_kept: bool = False) -> bool:
-        found = index_checks(index, plan, is_kept=is_kept, now=time.time() + hours * 3600)
+    def coverage(hours: float, plan: SchedulePlan, *, is_watched: bool = False) -> bool:
+        found = index_checks(index, plan, is_watched=is_watched, now=time.time() + hours * 3600)
         return next(check.ok for check in found if check.name == "coverage")
 
     hourly = SchedulePlan((JobPlan("ingest", True, 60),))
     assert coverage(23, SchedulePlan())
     assert not coverage(25, SchedulePlan())
-    assert coverage(25, SchedulePlan(), is_kept=True)
+    assert coverage(25, SchedulePlan(), is_watched=True)
     assert coverage(1.9, hourly)
     assert not coverage(2.1, hourly)
 
 
 def test_a_real_server_keeps_its_schedule(tmp_path: Path) -> None:
-    station = Station.at(tmp_path)
+    station = ExampleProject.at(tmp_path)
     store = open_store(station.root / ".contextive")
     try:
         write_state(store, "ingest", JobState(time.time() - 7200, "success"))

@@ -8,15 +8,15 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from tests.wires import Pipe, WebServer, handshake, rpc, serving_http
+from tests.raw_clients import StdioClient, WebServer, handshake, rpc, serving_http
 
 Ask: TypeAlias = Callable[[Any], Any]
 """Sends one raw message and gives the one answer to it."""
 
 
 @pytest.fixture(scope="module")
-def pipe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipe]:
-    with Pipe("serve", "--stdio", "--profile", "spexus", cwd=tmp_path_factory.mktemp("spexus")) as running:
+def pipe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StdioClient]:
+    with StdioClient("serve", "--stdio", "--profile", "spexus", cwd=tmp_path_factory.mktemp("spexus")) as running:
         yield running
 
 
@@ -27,7 +27,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
 
 
 @pytest.fixture(params=["pipe", "http"])
-def ask(request: pytest.FixtureRequest, pipe: Pipe, server: WebServer) -> Ask:
+def ask(request: pytest.FixtureRequest, pipe: StdioClient, server: WebServer) -> Ask:
     """The opening message of a client, on each transport."""
 
     def over_pipe(message: Any) -> Any:
@@ -76,16 +76,16 @@ def test_initialize_answers_with_every_promised_field_and_value(ask: Ask) -> Non
     assert {"protocolVersion", "capabilities", "serverInfo", "instructions"} <= set(result)
 
 
-##= docs/spec/host.md#discovery-of-capabilities
+##= docs/spec/host.md#capabilities
 ##% The server MUST declare the capabilities tools, resources and prompts.
-##= docs/spec/host.md#discovery-of-capabilities
+##= docs/spec/host.md#capabilities
 ##% The server MUST declare `listChanged` for tools, resources and prompts.
 ##= docs/spec/spexus.md#capabilities
 ##% The result MUST have a `capabilities` object with the sections prompts, resources and tools.
 ##= docs/spec/spexus.md#capabilities
 ##% The property `listChanged` MUST be true for prompts, resources and tools.
 ##= docs/spec/spexus.md#capabilities
-##% The resources section MAY declare `subscribe`, and then it is true.
+##% The resources section MAY declare `subscribe`, in which case its value is true.
 def test_the_capabilities_are_declared_true_and_nothing_else_of_them(ask: Ask) -> None:
     capabilities = ask(initialize())["result"]["capabilities"]
     assert capabilities["prompts"] == {"listChanged": True}
@@ -97,9 +97,9 @@ def test_the_capabilities_are_declared_true_and_nothing_else_of_them(ask: Ask) -
 ##= docs/spec/spexus.md#instructions
 ##% The instructions MUST say what the system is for.
 ##= docs/spec/spexus.md#instructions
-##% The instructions MUST say which tools there are and when to use them.
+##% The instructions MUST say which tools are available and when to use them.
 ##= docs/spec/spexus.md#instructions
-##% The instructions MUST say how resources are reached.
+##% The instructions MUST say how to access resources.
 def test_the_instructions_guide_to_the_tools_and_the_resources(ask: Ask) -> None:
     text = ask(initialize())["result"]["instructions"]
     assert len(text) > 500
@@ -112,7 +112,7 @@ def test_the_instructions_guide_to_the_tools_and_the_resources(ask: Ask) -> None
 
 
 ##= docs/spec/spexus.md#protocol-version
-##% The result MUST have the `protocolVersion` 2025-03-26, whichever version was asked for.
+##% The result MUST have the `protocolVersion` 2025-03-26, regardless of the requested version.
 @pytest.mark.parametrize(
     "asked", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28", "2099-12-31", "0000-00-00"]
 )
@@ -121,9 +121,9 @@ def test_every_well_formed_version_is_answered_with_the_pinned_one(ask: Ask, ask
 
 
 ##= docs/spec/spexus.md#malformed-requests
-##% A protocol version that is not of the form YYYY-MM-DD MUST be refused with -32600.
+##% A protocol version that is not in the format YYYY-MM-DD MUST be refused with -32600.
 ##= docs/spec/spexus.md#malformed-requests
-##% The refusal of an `initialize` MUST say the supported versions, the version that was received, and the expected
+##% The error for a refused `initialize` MUST name the supported versions, the received version, and the expected
 ##% format.
 @pytest.mark.parametrize(
     "version",
@@ -148,11 +148,11 @@ def test_a_version_that_is_no_date_is_refused_with_what_is_expected(ask: Ask, ve
 
 
 ##= docs/spec/spexus.md#response-envelope
-##% A failed `initialize` MUST be answered with a JSON-RPC 2.0 error in place of a result.
+##% A failed `initialize` MUST be answered with a JSON-RPC 2.0 error instead of a result.
 ##= docs/spec/spexus.md#malformed-requests
-##% An `initialize` without an object of parameters MUST be refused with -32600.
+##% An `initialize` without a parameters object MUST be refused with -32600.
 ##= docs/spec/spexus.md#malformed-requests
-##% An `initialize` without a client name and a client version that are not empty MUST be refused with -32600.
+##% An `initialize` without a non-empty client name and a non-empty client version MUST be refused with -32600.
 @pytest.mark.parametrize(
     "message",
     [
@@ -190,14 +190,14 @@ def test_a_malformed_initialize_is_refused_with_the_whole_data(ask: Ask, message
 
 
 ##= docs/spec/spexus.md#malformed-requests
-##% Missing or malformed client capabilities MUST be taken as none.
+##% Missing or malformed client capabilities MUST be treated as no capabilities.
 @pytest.mark.parametrize("capabilities", [..., None, "none", [], {}, {"roots": {}}, {"roots": 5}], ids=str)
 def test_the_capabilities_of_a_client_are_optional(ask: Ask, capabilities: object) -> None:
     assert ask(initialize(capabilities=capabilities))["result"]["protocolVersion"] == "2025-03-26"
 
 
 ##= docs/spec/spexus.md#response-envelope
-##% The response to `initialize` MUST have the id of its request, of the same type.
+##% The response to `initialize` MUST have the same id as its request, of the same type.
 @pytest.mark.parametrize("request_id", [0, 1, -5, "1", "abc", ""], ids=repr)
 def test_the_id_of_the_answer_is_the_id_of_the_request(ask: Ask, request_id: object) -> None:
     answer = ask({**initialize(), "id": request_id})
@@ -205,15 +205,15 @@ def test_the_id_of_the_answer_is_the_id_of_the_request(ask: Ask, request_id: obj
     assert type(answer["id"]) is type(request_id)
 
 
-def test_bad_json_is_a_parse_error_without_an_id(pipe: Pipe, server: WebServer) -> None:
+def test_bad_json_is_a_parse_error_without_an_id(pipe: StdioClient, server: WebServer) -> None:
     pipe.send_bytes(b'{"jsonrpc":\n')
     answers = [pipe.receive(), server.web.mcp(b'{"jsonrpc":', path="/mcp/spexus").json]
     assert [(answer["id"], answer["error"]["code"]) for answer in answers] == [(None, -32700)] * 2
 
 
 ##= docs/spec/spexus.md#protocol-version
-##% A session MUST go on in the version that its `initialize` was answered with.
-def test_after_asking_for_a_newer_version_the_pipe_speaks_the_pinned_one(pipe: Pipe) -> None:
+##% A session MUST continue in the version that was returned for its `initialize`.
+def test_after_asking_for_a_newer_version_the_pipe_speaks_the_pinned_one(pipe: StdioClient) -> None:
     pipe.initialize("2025-11-25")
     pipe.send([rpc("ping", None, 1), rpc("prompts/list", None, 2)])
     answers = pipe.receive()
@@ -226,19 +226,19 @@ def test_after_asking_for_a_newer_version_the_session_speaks_the_pinned_one(serv
     assert {message["id"] for message in answer.json} == {1, 2}
 
 
-##= docs/spec/host.md#discovery-of-capabilities
-##% A capability that is declared MUST be served.
+##= docs/spec/host.md#capabilities
+##% Every declared capability MUST be served.
 ##= docs/spec/host.md#resources-and-prompts
-##% The server MUST list the resources that can be read and read each of them.
+##% The server MUST list the readable resources and be able to read each of them.
 ##= docs/spec/spexus.md#capabilities
-##% The declared capabilities MUST be those that the profile really serves.
+##% The declared capabilities MUST be those that the profile actually serves.
 ##= docs/spec/spexus.md#capabilities
 ##% Every feature that the profile offers MUST be declared.
-##= docs/spec/spexus.md#requirements-work
+##= docs/spec/spexus.md#prompts
 ##% The profile MUST offer prompts for writing, reviewing and breaking down requirements.
-##= docs/spec/spexus.md#requirements-work
-##% Text that a caller gives to a prompt MUST be set apart as quoted material.
-def test_every_declared_feature_is_there(pipe: Pipe) -> None:
+##= docs/spec/spexus.md#prompts
+##% Text that a caller passes to a prompt MUST be marked as quoted text.
+def test_every_declared_feature_is_there(pipe: StdioClient) -> None:
     pipe.initialize("2025-03-26")
     prompts = {prompt["name"]: prompt for prompt in pipe.result("prompts/list")["prompts"]}
     assert {"write_requirement", "review_requirements", "break_down_story"} <= set(prompts)
@@ -258,7 +258,7 @@ def test_every_declared_feature_is_there(pipe: Pipe) -> None:
     assert pipe.result("completion/complete", level)["completion"]["values"] == ["SHOULD"]
 
 
-def test_a_prompt_takes_its_level_only_from_the_three_that_exist(pipe: Pipe) -> None:
+def test_a_prompt_takes_its_level_only_from_the_three_that_exist(pipe: StdioClient) -> None:
     pipe.initialize("2025-03-26")
     for level, shown in (("should", "SHOULD"), ("whenever", "MUST"), ("", "MUST")):
         arguments = {"intention": "be fast", "level": level}
@@ -266,6 +266,6 @@ def test_a_prompt_takes_its_level_only_from_the_three_that_exist(pipe: Pipe) -> 
         assert f"one {shown} " in message["content"]["text"]
 
 
-def test_the_stateless_era_is_served_under_the_same_identity(pipe: Pipe) -> None:
+def test_the_stateless_era_is_served_under_the_same_identity(pipe: StdioClient) -> None:
     result = pipe.modern("server/discover")["result"]
     assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "spexus mcp"

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import clean_environment
-from tests.server.conftest import Workshop
-from tests.wires import PROGRAM, Pipe, handshake, rpc, wait_until
+from tests.processes import clean_environment
+from tests.raw_clients import PROGRAM, StdioClient, handshake, rpc, wait_until
+from tests.server.conftest import ServerFactory
 
 
 ##= docs/spec/host.md#shutdown
-##% Calls in flight SHOULD get a short time to finish before the server ends.
-def test_the_end_of_input_ends_the_server_with_open_calls_answered(workshop: Workshop) -> None:
-    with workshop.pipe() as pipe:
+##% Calls in flight SHOULD get a short time to finish before the server exits.
+def test_the_end_of_input_ends_the_server_with_open_calls_answered(server_factory: ServerFactory) -> None:
+    with server_factory.pipe() as pipe:
         pipe.initialize()
         pipe.send(rpc("tools/call", {"name": "odd_slow", "arguments": {"seconds": 0.3}}, "last"))
         pipe.close_stdin()
@@ -27,9 +27,9 @@ def test_the_end_of_input_ends_the_server_with_open_calls_answered(workshop: Wor
 
 
 ##= docs/spec/host.md#shutdown
-##% When the client closes standard input, the server MUST end within two seconds.
-def test_the_end_of_input_does_not_wait_for_calls_without_end(workshop: Workshop, tmp_path: Path) -> None:
-    with workshop.pipe() as pipe:
+##% When the client closes standard input, the server MUST exit within two seconds.
+def test_the_end_of_input_does_not_wait_for_calls_without_end(server_factory: ServerFactory, tmp_path: Path) -> None:
+    with server_factory.pipe() as pipe:
         pipe.initialize()
         for tool in ("odd_slow", "odd_block"):
             pipe.send(rpc("tools/call", {"name": tool, "arguments": {"marker": str(tmp_path / tool)}}, tool))
@@ -39,18 +39,18 @@ def test_the_end_of_input_does_not_wait_for_calls_without_end(workshop: Workshop
 
 
 ##= docs/spec/host.md#shutdown
-##% On SIGINT and on SIGTERM the server MUST end with the exit code 0.
+##% On SIGINT and on SIGTERM, the server MUST exit with code 0.
 ##= docs/spec/host.md#shutdown
-##% Before the process ends, the server MUST write out every log line that is waiting.
+##% Before it exits, the server MUST write all pending log lines.
 @pytest.mark.parametrize(
     ("number", "tool"),
     [(signal.SIGINT, None), (signal.SIGTERM, None), (signal.SIGINT, "odd_slow"), (signal.SIGTERM, "odd_block")],
 )
 def test_a_signal_ends_the_server_within_a_second_with_its_log_flushed(
-    workshop: Workshop, tmp_path: Path, number: signal.Signals, tool: str | None
+    server_factory: ServerFactory, tmp_path: Path, number: signal.Signals, tool: str | None
 ) -> None:
     marker = tmp_path / "marker"
-    with workshop.pipe() as pipe:
+    with server_factory.pipe() as pipe:
         pipe.initialize()
         if tool:
             pipe.send(rpc("tools/call", {"name": tool, "arguments": {"marker": str(marker)}}, "endless"))
@@ -65,8 +65,8 @@ def test_a_signal_ends_the_server_within_a_second_with_its_log_flushed(
             assert marker.read_text(encoding="utf-8") == "cancelled", "the handler could clean up"
 
 
-def test_a_client_that_stops_reading_and_leaves_does_not_keep_the_server(workshop: Workshop) -> None:
-    with workshop.pipe() as pipe:
+def test_a_client_that_stops_reading_and_leaves_does_not_keep_the_server(server_factory: ServerFactory) -> None:
+    with server_factory.pipe() as pipe:
         pipe.initialize()
         assert pipe.process.stdout is not None
         for number in range(50):
@@ -102,14 +102,14 @@ def test_a_session_can_be_read_from_a_file_and_written_to_one(tmp_path: Path) ->
 
 
 def test_a_last_line_without_its_newline_is_served(tmp_path: Path) -> None:
-    with Pipe("serve", "--stdio", cwd=tmp_path) as pipe:
+    with StdioClient("serve", "--stdio", cwd=tmp_path) as pipe:
         pipe.send_bytes(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')
         pipe.close_stdin()
         assert pipe.rest() == [{"jsonrpc": "2.0", "id": "last", "result": {}}]
 
 
-def test_a_last_line_over_the_limit_is_refused_too(workshop: Workshop) -> None:
-    with workshop.pipe({"limits": {"maxBodyBytes": 2048}}) as pipe:
+def test_a_last_line_over_the_limit_is_refused_too(server_factory: ServerFactory) -> None:
+    with server_factory.pipe({"limits": {"maxBodyBytes": 2048}}) as pipe:
         pipe.send_bytes(b"x" * 5000)
         pipe.close_stdin()
         assert [answer["error"]["code"] for answer in pipe.rest()] == [-32600]

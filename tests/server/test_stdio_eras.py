@@ -8,26 +8,26 @@ from pathlib import Path
 import pytest
 
 from contextive.server.description import PROTOCOL_VERSIONS
-from tests.wires import MODERN, Pipe, envelope, handshake, rpc
+from tests.raw_clients import MODERN, StdioClient, envelope, handshake, rpc
 
 
 @pytest.fixture(scope="module")
-def raw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipe]:
+def raw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StdioClient]:
     """The product as it ships, not greeted yet."""
-    with Pipe("serve", "--stdio", cwd=tmp_path_factory.mktemp("empty")) as running:
+    with StdioClient("serve", "--stdio", cwd=tmp_path_factory.mktemp("empty")) as running:
         yield running
 
 
 ##= docs/spec/host.md#malformed-messages
 ##% A request before `initialize` MUST be refused with a message that says what to send first.
-def test_a_request_before_initialize_is_told_to_initialize(raw: Pipe) -> None:
+def test_a_request_before_initialize_is_told_to_initialize(raw: StdioClient) -> None:
     error = raw.error("tools/list")
     assert error["code"] == -32600
     assert error["message"] == "Send initialize first."
     assert raw.result("ping") == {}
 
 
-def test_a_probe_with_server_discover_does_not_lock_the_pipe(raw: Pipe) -> None:
+def test_a_probe_with_server_discover_does_not_lock_the_pipe(raw: StdioClient) -> None:
     discovered = raw.modern("server/discover")["result"]
     assert discovered["supportedVersions"] == [MODERN]
     assert raw.result("initialize", handshake())["protocolVersion"] == "2025-11-25"
@@ -35,11 +35,11 @@ def test_a_probe_with_server_discover_does_not_lock_the_pipe(raw: Pipe) -> None:
     assert raw.result("tools/list")["tools"]
 
 
-##= docs/spec/host.md#versions-and-eras
+##= docs/spec/host.md#protocol-versions
 ##% The server MUST serve the stateless version 2026-07-28.
-##= docs/spec/host.md#versions-and-eras
-##% Both eras MUST work on the same pipe and on the same path, in any order.
-def test_requests_of_both_eras_are_served_in_any_order(raw: Pipe) -> None:
+##= docs/spec/host.md#protocol-versions
+##% Handshake and stateless requests MUST work on the same pipe and on the same path, in any order.
+def test_requests_of_both_eras_are_served_in_any_order(raw: StdioClient) -> None:
     raw.initialize()
     for number in range(4):
         raw.send(rpc("tools/list", None, f"old {number}"))
@@ -51,14 +51,14 @@ def test_requests_of_both_eras_are_served_in_any_order(raw: Pipe) -> None:
         assert [tool["name"] for tool in result["tools"]][:1] == ["contextive_server_info"]
 
 
-##= docs/spec/host.md#versions-and-eras
+##= docs/spec/host.md#protocol-versions
 ##% The server MUST implement MCP 2025-11-25 over stdio and over HTTP.
-##= docs/spec/host.md#versions-and-eras
+##= docs/spec/host.md#protocol-versions
 ##% The server MUST serve every handshake version from 2024-11-05 to 2025-11-25.
-##= docs/spec/host.md#versions-and-eras
-##% A client that asks for a handshake version which the server knows MUST get that version.
-##= docs/spec/host.md#versions-and-eras
-##% A client that asks `initialize` for another version MUST be offered 2025-11-25.
+##= docs/spec/host.md#protocol-versions
+##% A client that requests a supported handshake version MUST get that version.
+##= docs/spec/host.md#protocol-versions
+##% A client that requests any other version in `initialize` MUST be offered 2025-11-25.
 @pytest.mark.parametrize(
     ("asked", "answered"),
     [
@@ -73,7 +73,7 @@ def test_requests_of_both_eras_are_served_in_any_order(raw: Pipe) -> None:
     ],
 )
 def test_initialize_echoes_a_version_it_knows_and_offers_its_newest_otherwise(
-    raw: Pipe, asked: str, answered: str
+    raw: StdioClient, asked: str, answered: str
 ) -> None:
     result = raw.initialize(asked)
     assert result["protocolVersion"] == answered
@@ -94,26 +94,28 @@ def test_initialize_echoes_a_version_it_knows_and_offers_its_newest_otherwise(
         ({"protocolVersion": "2025-11-25", "clientInfo": {"version": "1"}}, "name"),
     ],
 )
-def test_a_malformed_initialize_is_told_what_is_missing(raw: Pipe, params: dict[str, object] | None, word: str) -> None:
+def test_a_malformed_initialize_is_told_what_is_missing(
+    raw: StdioClient, params: dict[str, object] | None, word: str
+) -> None:
     error = raw.error("initialize", params)
     assert error["code"] == -32600
     assert word in error["message"]
     assert error["data"]["supported_versions"] == [v for v in PROTOCOL_VERSIONS if v != MODERN]
 
 
-def test_an_unknown_stateless_version_is_refused_with_what_is_supported(raw: Pipe) -> None:
+def test_an_unknown_stateless_version_is_refused_with_what_is_supported(raw: StdioClient) -> None:
     answer = raw.modern("tools/list", version="2099-01-01")
     assert answer["error"]["code"] == -32022
     assert answer["error"]["data"] == {"supported": [MODERN], "requested": "2099-01-01"}
 
 
-def test_a_stateless_request_without_client_capabilities_is_refused(raw: Pipe) -> None:
+def test_a_stateless_request_without_client_capabilities_is_refused(raw: StdioClient) -> None:
     error = raw.error("tools/list", {"_meta": {"io.modelcontextprotocol/protocolVersion": MODERN}})
     assert error["code"] == -32602
 
 
 @pytest.mark.parametrize("method", ["ping", "logging/setLevel", "resources/subscribe"])
-def test_what_the_stateless_era_dropped_is_unknown_there(raw: Pipe, method: str) -> None:
+def test_what_the_stateless_era_dropped_is_unknown_there(raw: StdioClient, method: str) -> None:
     assert raw.modern(method, {"level": "info", "uri": "x"})["error"]["code"] == -32601
 
 
@@ -124,8 +126,8 @@ def test_the_described_versions_are_those_that_the_sdk_serves() -> None:
 
 
 ##= docs/spec/host.md#batches
-##% A session of protocol 2025-03-26 MUST accept a batch and answer it with one array.
-def test_a_batch_of_the_version_that_has_them_is_answered_as_one_array(raw: Pipe) -> None:
+##% A session with protocol version 2025-03-26 MUST accept a batch and answer it with one array.
+def test_a_batch_of_the_version_that_has_them_is_answered_as_one_array(raw: StdioClient) -> None:
     raw.initialize("2025-03-26")
     raw.send(
         [
@@ -149,7 +151,7 @@ def test_a_batch_of_the_version_that_has_them_is_answered_as_one_array(raw: Pipe
     assert len(answers) == 6
 
 
-def test_a_batch_of_notifications_is_not_answered(raw: Pipe) -> None:
+def test_a_batch_of_notifications_is_not_answered(raw: StdioClient) -> None:
     raw.initialize("2025-03-26")
     raw.send([{"jsonrpc": "2.0", "method": "notifications/unknown"}] * 3)
     assert raw.result("ping") == {}
@@ -157,7 +159,7 @@ def test_a_batch_of_notifications_is_not_answered(raw: Pipe) -> None:
 
 ##= docs/spec/host.md#batches
 ##% A batch of more than 100 messages MUST be refused.
-def test_an_empty_batch_and_one_of_over_a_hundred_are_refused_as_one(raw: Pipe) -> None:
+def test_an_empty_batch_and_one_of_over_a_hundred_are_refused_as_one(raw: StdioClient) -> None:
     raw.initialize("2025-03-26")
     for batch in ([], [rpc("ping", None, number) for number in range(101)]):
         raw.send(batch)
@@ -166,7 +168,7 @@ def test_an_empty_batch_and_one_of_over_a_hundred_are_refused_as_one(raw: Pipe) 
         assert answer["error"]["code"] == -32600
 
 
-def test_an_id_used_twice_in_a_batch_is_refused_inside_that_batch(raw: Pipe) -> None:
+def test_an_id_used_twice_in_a_batch_is_refused_inside_that_batch(raw: StdioClient) -> None:
     raw.initialize("2025-03-26")
     raw.send([rpc("ping", None, 1), rpc("ping", None, 1)])
     answers = raw.receive()
@@ -174,9 +176,9 @@ def test_an_id_used_twice_in_a_batch_is_refused_inside_that_batch(raw: Pipe) -> 
 
 
 ##= docs/spec/host.md#batches
-##% A batch MUST be refused in every other version.
+##% A batch MUST be refused in every other protocol version.
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-06-18", "2025-11-25"])
-def test_a_batch_is_refused_by_the_versions_that_have_none(raw: Pipe, version: str) -> None:
+def test_a_batch_is_refused_by_the_versions_that_have_none(raw: StdioClient, version: str) -> None:
     raw.initialize(version)
     raw.send([rpc("ping", None, 1)])
     answer = raw.receive()
@@ -185,7 +187,7 @@ def test_a_batch_is_refused_by_the_versions_that_have_none(raw: Pipe, version: s
 
 
 def test_a_batch_before_initialize_is_refused(tmp_path: Path) -> None:
-    with Pipe("serve", "--stdio", cwd=tmp_path) as fresh:
+    with StdioClient("serve", "--stdio", cwd=tmp_path) as fresh:
         fresh.send([rpc("ping", None, 1)])
         assert fresh.receive()["error"]["code"] == -32600
 
@@ -193,7 +195,7 @@ def test_a_batch_before_initialize_is_refused(tmp_path: Path) -> None:
 def test_a_batch_right_behind_initialize_in_one_write_is_served(tmp_path: Path) -> None:
     import json
 
-    with Pipe("serve", "--stdio", cwd=tmp_path) as fresh:
+    with StdioClient("serve", "--stdio", cwd=tmp_path) as fresh:
         lines = [rpc("initialize", handshake("2025-03-26"), 0), [rpc("tools/list", None, 1), rpc("ping", None, 2)]]
         fresh.send_bytes(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
         assert fresh.reply_to(0)["result"]["protocolVersion"] == "2025-03-26"

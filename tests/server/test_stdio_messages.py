@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.wires import Pipe, envelope, rpc
+from tests.raw_clients import StdioClient, envelope, rpc
 
 
-def answer_to(pipe: Pipe, line: bytes) -> Any:
+def answer_to(pipe: StdioClient, line: bytes) -> Any:
     """The answer to a raw line, with proof that the pipe still works."""
     pipe.send_bytes(line + b"\n")
     answer = pipe.receive()
@@ -36,7 +36,7 @@ def answer_to(pipe: Pipe, line: bytes) -> Any:
     ],
     ids=["garbage", "truncated", "trailing", "NaN", "Infinity", "UTF-8", "surrogate", "BOM", "NUL", "huge integer"],
 )
-def test_a_line_that_is_not_json_is_a_parse_error_without_an_id(pipe: Pipe, line: bytes) -> None:
+def test_a_line_that_is_not_json_is_a_parse_error_without_an_id(pipe: StdioClient, line: bytes) -> None:
     answer = answer_to(pipe, line)
     assert answer["id"] is None
     assert answer["error"]["code"] == -32700
@@ -49,12 +49,12 @@ def test_a_line_that_is_not_json_is_a_parse_error_without_an_id(pipe: Pipe, line
     [b"[" * 100_000, b"[" * 100_000 + b"]" * 100_000, b'{"a":' * 39_000],
     ids=["open arrays", "arrays", "objects"],
 )
-def test_json_nested_tens_of_thousands_deep_is_a_parse_error(pipe: Pipe, line: bytes) -> None:
+def test_json_nested_tens_of_thousands_deep_is_a_parse_error(pipe: StdioClient, line: bytes) -> None:
     assert answer_to(pipe, line)["error"]["code"] == -32700
 
 
 ##= docs/spec/host.md#malformed-messages
-##% A key that occurs twice at the top level of a request MUST be refused.
+##% A request with a duplicate key at its top level MUST be refused.
 @pytest.mark.parametrize(
     "line",
     [
@@ -65,13 +65,13 @@ def test_json_nested_tens_of_thousands_deep_is_a_parse_error(pipe: Pipe, line: b
         b'{"jsonrpc":"2.0","jsonrpc":"2.0","method":"notifications/initialized"}',
     ],
 )
-def test_a_message_with_a_key_twice_is_refused(pipe: Pipe, line: bytes) -> None:
+def test_a_message_with_a_key_twice_is_refused(pipe: StdioClient, line: bytes) -> None:
     answer = answer_to(pipe, line)
     assert (answer["id"], answer["error"]["code"]) == (None, -32600)
     assert "the same key twice" in answer["error"]["message"]
 
 
-def test_a_key_may_occur_again_further_down(pipe: Pipe) -> None:
+def test_a_key_may_occur_again_further_down(pipe: StdioClient) -> None:
     line = b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"id":1,"method":"x","_meta":{"a":1,"a":2}}}'
     assert answer_to(pipe, line) == {"jsonrpc": "2.0", "id": 7, "result": {}}
 
@@ -101,19 +101,19 @@ def test_a_key_may_occur_again_further_down(pipe: Pipe) -> None:
         (b'{"jsonrpc":"2.0","id":1,"result":5}', 1),
     ],
 )
-def test_json_that_is_no_message_is_an_invalid_request(pipe: Pipe, line: bytes, request_id: object) -> None:
+def test_json_that_is_no_message_is_an_invalid_request(pipe: StdioClient, line: bytes, request_id: object) -> None:
     answer = answer_to(pipe, line)
     assert answer["error"]["code"] == -32600
     assert answer["id"] == request_id
 
 
 @pytest.mark.parametrize("request_id", [7, "7", 0, -1, "", "a b ü \u2028", 2**63], ids=repr)
-def test_an_id_comes_back_with_its_value_and_its_type(pipe: Pipe, request_id: object) -> None:
+def test_an_id_comes_back_with_its_value_and_its_type(pipe: StdioClient, request_id: object) -> None:
     pipe.send(rpc("ping", None, request_id))
     assert pipe.reply_to(request_id)["result"] == {}
 
 
-def test_the_number_seven_and_the_text_seven_are_two_requests_at_the_same_time(pipe: Pipe) -> None:
+def test_the_number_seven_and_the_text_seven_are_two_requests_at_the_same_time(pipe: StdioClient) -> None:
     slow = {"name": "odd_slow", "arguments": {"seconds": 0.2}}
     pipe.send(rpc("tools/call", slow, 7))
     pipe.send(rpc("tools/call", slow, "7"))
@@ -122,8 +122,8 @@ def test_the_number_seven_and_the_text_seven_are_two_requests_at_the_same_time(p
 
 
 ##= docs/spec/host.md#malformed-messages
-##% A request with an id that is still in flight MUST be refused.
-def test_an_id_that_is_still_open_is_refused_and_free_again_afterwards(pipe: Pipe) -> None:
+##% A request that reuses the id of a request in flight MUST be refused.
+def test_an_id_that_is_still_open_is_refused_and_free_again_afterwards(pipe: StdioClient) -> None:
     pipe.send(rpc("tools/call", {"name": "odd_slow", "arguments": {"seconds": 0.2}}, "same"))
     pipe.send(rpc("ping", None, "same"))
     refused, served = pipe.receive(), pipe.receive()
@@ -134,33 +134,33 @@ def test_an_id_that_is_still_open_is_refused_and_free_again_afterwards(pipe: Pip
     assert pipe.reply_to("same")["result"] == {}
 
 
-def test_blank_lines_and_carriage_returns_are_no_messages(pipe: Pipe) -> None:
+def test_blank_lines_and_carriage_returns_are_no_messages(pipe: StdioClient) -> None:
     pipe.send_bytes(b'\n   \n\r\n{"jsonrpc":"2.0","id":"crlf","method":"ping"}\r\n')
     assert pipe.reply_to("crlf")["result"] == {}
 
 
-def test_a_message_that_arrives_byte_by_byte_is_served(pipe: Pipe) -> None:
+def test_a_message_that_arrives_byte_by_byte_is_served(pipe: StdioClient) -> None:
     for byte in b'{"jsonrpc":"2.0","id":"slow","method":"ping"}\n':
         pipe.send_bytes(bytes([byte]))
     assert pipe.reply_to("slow")["result"] == {}
 
 
-def test_many_messages_in_one_write_are_all_served(pipe: Pipe) -> None:
+def test_many_messages_in_one_write_are_all_served(pipe: StdioClient) -> None:
     lines = [json.dumps(rpc("ping", None, number)).encode() for number in range(600)]
     pipe.send_bytes(b"\n".join(lines) + b"\n")
     assert {pipe.receive()["id"] for _ in lines} == set(range(600))
 
 
 ##= docs/spec/host.md#malformed-messages
-##% A message over the size limit MUST be refused without ending the connection.
-def test_a_line_over_the_size_limit_is_refused_and_the_next_one_served(pipe: Pipe) -> None:
+##% A message over the size limit MUST be refused without closing the connection.
+def test_a_line_over_the_size_limit_is_refused_and_the_next_one_served(pipe: StdioClient) -> None:
     answer = answer_to(pipe, json.dumps(rpc("ping", {"filler": "x" * 300_000})).encode())
     assert answer["id"] is None
     assert answer["error"]["code"] == -32600
     assert "size limit" in answer["error"]["message"]
 
 
-def test_a_line_of_just_the_allowed_size_is_served(pipe: Pipe) -> None:
+def test_a_line_of_just_the_allowed_size_is_served(pipe: StdioClient) -> None:
     line = json.dumps(rpc("ping", {"filler": ""}, "full")).encode()
     line = line.replace(b'""', b'"' + b"x" * (200_000 - len(line)) + b'"')
     assert len(line) == 200_000
@@ -171,7 +171,7 @@ def test_a_line_of_just_the_allowed_size_is_served(pipe: Pipe) -> None:
 ##= docs/spec/host.md#malformed-messages
 ##% An unknown method MUST be answered with -32601.
 @pytest.mark.parametrize("params", [None, envelope()], ids=["handshake", "stateless"])
-def test_an_unknown_method_is_said_to_be_unknown(pipe: Pipe, params: dict[str, Any] | None) -> None:
+def test_an_unknown_method_is_said_to_be_unknown(pipe: StdioClient, params: dict[str, Any] | None) -> None:
     assert pipe.error("no/such/method", params)["code"] == -32601
 
 
@@ -191,7 +191,7 @@ def test_an_unknown_method_is_said_to_be_unknown(pipe: Pipe, params: dict[str, A
 )
 @pytest.mark.parametrize("era", ["handshake", "stateless"])
 def test_parameters_of_the_wrong_form_are_named(
-    pipe: Pipe, method: str, params: dict[str, Any], named: str, era: str
+    pipe: StdioClient, method: str, params: dict[str, Any], named: str, era: str
 ) -> None:
     error = pipe.error(method, params if era == "handshake" else envelope(params))
     assert error["code"] == -32602
@@ -199,14 +199,14 @@ def test_parameters_of_the_wrong_form_are_named(
     assert "pydantic" not in str(error)
 
 
-def test_notifications_of_every_kind_are_swallowed(pipe: Pipe) -> None:
+def test_notifications_of_every_kind_are_swallowed(pipe: StdioClient) -> None:
     for method in ("notifications/unknown", "tools/call", "notifications/cancelled", "notifications/progress"):
         pipe.notify(method, {"requestId": "never seen", "name": "odd_echo"})
         pipe.notify(method)
     assert pipe.result("ping") == {}
 
 
-def test_answers_to_questions_never_asked_are_swallowed(pipe: Pipe) -> None:
+def test_answers_to_questions_never_asked_are_swallowed(pipe: StdioClient) -> None:
     pipe.send({"jsonrpc": "2.0", "id": 99, "result": {}})
     pipe.send({"jsonrpc": "2.0", "id": None, "error": {"code": -1, "message": "x"}})
     assert pipe.result("ping") == {}

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from contextive.cli.tokens import expiry
+from contextive.cli.tokens import parse_expiry
 from contextive.errors import Conflict, NotFound, Unavailable, UsageError
 from contextive.registry import Scope
-from contextive.server.auth import InvalidToken, TokenBook, fingerprint
+from contextive.server.auth import Authenticator, InvalidToken, fingerprint
 from contextive.server.tokens import TokenFile
-from tests.running import clean_environment
+from tests.processes import clean_environment
+from tests.raw_clients import wait_until
 from tests.server.conftest import ADMIN
-from tests.server.gateways import Station
-from tests.wires import wait_until
+from tests.server.gateways import ExampleProject
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_not_mine_is_none_and_mine_but_bad_raises(tokens: TokenFile) -> None:
 
 
 ##= docs/spec/gateway.md#issued-tokens
-##% A token MAY have an end and a list of tools.
+##% A token MAY have an expiry time and a list of tools.
 def test_a_token_ends_at_its_moment(tmp_path: Path) -> None:
     now = [1000.0]
     tokens = TokenFile(tmp_path / "state", tmp_path / "key", clock=lambda: now[0])
@@ -60,7 +60,7 @@ def test_a_token_ends_at_its_moment(tmp_path: Path) -> None:
 
 
 ##= docs/spec/host.md#tokens
-##% A token MUST be kept as a fingerprint only.
+##% A token MUST be stored only as a fingerprint.
 def test_the_file_holds_hashes_and_only_its_owner_may_read_it(tokens: TokenFile, tmp_path: Path) -> None:
     token = tokens.issue("ci", Scope.READER)
     file = tmp_path / "state" / "tokens.json"
@@ -80,17 +80,17 @@ def test_another_process_sees_a_change_at_once(tokens: TokenFile, tmp_path: Path
 
 
 ##= docs/spec/gateway.md#issued-tokens
-##% Taking away the last token MUST NOT open the server.
+##% Removing the last token MUST NOT open the server to callers without a token.
 def test_taking_away_the_last_token_does_not_open_the_door(tokens: TokenFile, tmp_path: Path) -> None:
     tokens.issue("ci", Scope.READER)
     tokens.revoke("ci")
-    assert TokenBook([tokens])
+    assert Authenticator([tokens])
     (tmp_path / "state" / "tokens.json").unlink()
-    assert TokenBook([tokens])
+    assert Authenticator([tokens])
 
 
 ##= docs/spec/gateway.md#issued-tokens
-##% A file of tokens that the user's own key did not seal MUST let nobody in.
+##% A token file that was not sealed with the user's key MUST grant no access.
 def test_a_file_that_comes_with_a_project_lets_nobody_in(tokens: TokenFile, tmp_path: Path) -> None:
     theirs = TokenFile(tmp_path / "state", tmp_path / "their" / "token.key")
     token = theirs.issue("friend", Scope.MAINTAINER)
@@ -146,28 +146,28 @@ def test_many_writers_lose_nothing(tmp_path: Path) -> None:
     ("text", "moment"), [("30m", 2800.0), ("2h", 8200.0), ("1d", 87400.0), ("1970-01-02", 86400.0)]
 )
 def test_an_expiry_is_a_time_span_or_a_date(text: str, moment: float) -> None:
-    assert expiry(text, now=1000.0) == moment
+    assert parse_expiry(text, now=1000.0) == moment
 
 
 @pytest.mark.parametrize("text", ["soon", "0d", "-1d", "1969-01-01", "5y", ""])
 def test_an_expiry_that_makes_no_sense_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
-        expiry(text, now=1000.0)
+        parse_expiry(text, now=1000.0)
 
 
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def station(tmp_path: Path) -> Station:
+def station(tmp_path: Path) -> ExampleProject:
     root = tmp_path / "project"
     root.mkdir()
-    return Station(root, tmp_path / "user")
+    return ExampleProject(root, tmp_path / "user")
 
 
 ##= docs/spec/gateway.md#issued-tokens
-##% The command `token create` MUST show a token once and keep its hash only.
-def test_a_token_is_shown_once(station: Station) -> None:
+##% The command `token create` MUST show a token once and store only its hash.
+def test_a_token_is_shown_once(station: ExampleProject) -> None:
     token = station.run("token", "create", "ci", "--scope", "maintainer", "--expires", "30d").splitlines()[0]
     listed = station.run("token", "list")
     assert token.startswith("ctx_")
@@ -176,7 +176,7 @@ def test_a_token_is_shown_once(station: Station) -> None:
     assert "sha256" not in station.run("token", "list", "--json")
 
 
-def test_the_command_lists_and_revokes(station: Station) -> None:
+def test_the_command_lists_and_revokes(station: ExampleProject) -> None:
     assert "No tokens" in station.run("token", "list")
     station.create_token("ci", "--tool", "km-search", "--tool", "km-help")
     [entry] = json.loads(station.run("token", "list", "--json"))
@@ -199,13 +199,13 @@ def test_the_command_lists_and_revokes(station: Station) -> None:
         (["revoke", "x", "--scope", "reader"], 2, "belong to token create"),
     ],
 )
-def test_the_command_says_what_is_wrong(station: Station, arguments: list[str], code: int, words: str) -> None:
+def test_the_command_says_what_is_wrong(station: ExampleProject, arguments: list[str], code: int, words: str) -> None:
     assert words in station.run("token", *arguments, code=code)
 
 
 ##= docs/spec/gateway.md#issued-tokens
-##% A new token MUST work at once, and a revoked or expired one stop at once.
-def test_a_running_server_follows_the_command(station: Station) -> None:
+##% A new token MUST work immediately, and a revoked or expired token stops working immediately.
+def test_a_running_server_follows_the_command(station: ExampleProject) -> None:
     with station.serve() as server:
         assert server.web.get("/api/v1/tools").status == 200  # no tokens yet: this machine may read
         token = station.create_token("ci")
@@ -216,7 +216,9 @@ def test_a_running_server_follows_the_command(station: Station) -> None:
         assert (answer.status, answer.json["detail"]) == (401, "The token was revoked")
 
 
-def test_issued_tokens_are_enough_to_serve_other_machines_and_losing_them_closes_the_door(station: Station) -> None:
+def test_issued_tokens_are_enough_to_serve_other_machines_and_losing_them_closes_the_door(
+    station: ExampleProject,
+) -> None:
     token = station.create_token("ci")
     with station.serve("--host", "0.0.0.0") as server:
         assert server.web.as_bearer(token).get("/api/v1/tools").status == 200
@@ -225,14 +227,14 @@ def test_issued_tokens_are_enough_to_serve_other_machines_and_losing_them_closes
         assert server.web.as_bearer(token).get("/api/v1/tools").status == 401
 
 
-def test_issued_tokens_stand_beside_those_of_the_environment(station: Station) -> None:
+def test_issued_tokens_stand_beside_those_of_the_environment(station: ExampleProject) -> None:
     token = station.create_token("ci")
     with station.serve(env={"KM_ADMIN_TOKEN": ADMIN}) as server:
         assert server.web.as_bearer(ADMIN).get("/api/v1/tools").status == 200
         assert server.web.as_bearer(token).get("/api/v1/tools").status == 200
 
 
-def test_a_token_that_is_revoked_while_requests_run_is_refused_soon_after(station: Station) -> None:
+def test_a_token_that_is_revoked_while_requests_run_is_refused_soon_after(station: ExampleProject) -> None:
     token = station.create_token("ci")
     with station.serve() as server:
         web = server.web.as_bearer(token)

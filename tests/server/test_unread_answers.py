@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.server.conftest import Workshop
-from tests.wires import Web, WebServer, envelope, modern_headers, rpc, wait_until
+from tests.raw_clients import HttpClient, WebServer, envelope, modern_headers, rpc, wait_until
+from tests.server.conftest import ServerFactory
 
 SIZE = 16_000_000
 WRITE_SECONDS = 2.0
@@ -19,14 +19,14 @@ CUT = "closed a connection whose client did not read the answer"
 
 
 @pytest.fixture(scope="module")
-def server(shared_workshop: Workshop) -> Iterator[WebServer]:
+def server(shared_server_factory: ServerFactory) -> Iterator[WebServer]:
     limits = {"writeSeconds": WRITE_SECONDS, "maxResultBytes": 2 * SIZE, "rateRequests": 0}
-    with shared_workshop.http({"limits": limits}) as running:
+    with shared_server_factory.http({"limits": limits}) as running:
         yield running
 
 
 @contextlib.contextmanager
-def slow_client(web: Web, request: bytes) -> Iterator[socket.socket]:
+def slow_client(web: HttpClient, request: bytes) -> Iterator[socket.socket]:
     """A connection with a small receive buffer that has sent a request and read nothing."""
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -68,7 +68,7 @@ LARGE = {
 
 
 ##= docs/spec/host.md#requests
-##% An answer that waits for its client MUST be cut when nothing of it is read for `limits.writeSeconds`.
+##% A response that waits for its client MUST be aborted when the client reads none of it for `limits.writeSeconds`.
 @pytest.mark.parametrize("case", LARGE)
 def test_an_answer_that_nobody_reads_is_cut(server: WebServer, case: str) -> None:
     before = cuts(server)
@@ -106,7 +106,7 @@ def test_an_answer_that_is_read_slowly_arrives_whole(server: WebServer) -> None:
 
 
 ##= docs/spec/host.md#requests
-##% An open event stream MUST NOT be cut while its heartbeats find room.
+##% An open event stream MUST NOT be aborted while its heartbeats still fit into the send buffer.
 def test_an_event_stream_that_is_not_read_for_a_while_goes_on(server: WebServer) -> None:
     session = server.web.open_session()
     before = cuts(server)

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.durability.crowd import WORDS, Server
-from tests.knowledge_tools.repository import write_repository
-from tests.running import open_descriptors
+from tests.durability.concurrent_load import WORDS, Server
+from tests.packs.knowledge.repository import write_repository
+from tests.processes import open_descriptors
 
 from .slopes import ALLOWANCES, Allowance, Slope, slope_of
 

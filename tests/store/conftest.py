@@ -15,7 +15,7 @@ import pytest
 from contextive.store import open_store
 from contextive.store.protocol import Store
 
-from .backed_up import Place, fill
+from .backup_project import BackupProject, fill
 
 StoreFactory = Callable[[], Store]
 """Opens the one index of the test once more, as another process would."""
@@ -41,21 +41,21 @@ def store(store_factory: StoreFactory) -> Store:
 
 
 @pytest.fixture
-def make_place(tmp_path: Path) -> Iterator[Callable[..., Place]]:
-    made: list[Place] = []
+def make_backup_project(tmp_path: Path) -> Iterator[Callable[..., BackupProject]]:
+    made: list[BackupProject] = []
 
-    def make(name: str = "project", **settings: Any) -> Place:
+    def make(name: str = "project", **settings: Any) -> BackupProject:
         (tmp_path / name).mkdir(exist_ok=True)
-        made.append(Place(tmp_path / name, **settings))
+        made.append(BackupProject(tmp_path / name, **settings))
         return made[-1]
 
     yield make
-    for place in made:
-        place.close()
+    for project in made:
+        project.close()
 
 
 @pytest.fixture
-def place(make_place: Callable[..., Place]) -> Place:
-    place = make_place()
-    fill(place.store())
-    return place
+def backup_project(make_backup_project: Callable[..., BackupProject]) -> BackupProject:
+    project = make_backup_project()
+    fill(project.store())
+    return project

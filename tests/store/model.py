@@ -7,7 +7,7 @@ from typing import Any
 
 from contextive.knowledge.artifact import ParsedArtifact
 from contextive.knowledge.graph import Edge, Layer
-from contextive.knowledge.tokens import tokenise
+from contextive.knowledge.tokeniser import tokenise
 from contextive.store.values import LedgerEntry
 
 Owner = tuple[int, str]

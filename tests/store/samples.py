@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contextive.knowledge.artifact import Artifact, GitFacts, ParsedArtifact
+from contextive.knowledge.artifact import Artifact, LastCommit, ParsedArtifact
 from contextive.knowledge.chunk import Chunk
 from contextive.knowledge.graph import Edge, Layer, Node
 from contextive.knowledge.symbol import Reference, Symbol
-from contextive.knowledge.tokens import identifiers, query_terms
+from contextive.knowledge.tokeniser import query_identifiers, query_terms
 from contextive.store.protocol import Store
 from contextive.store.values import ChunkFilter, LedgerEntry, LexicalQuery, VectorModel
 
@@ -113,7 +113,7 @@ def remove(store: Store, *paths: str) -> None:
 
 def found_ids(store: Store, words: str, k: int = 50, where: ChunkFilter = EVERYTHING) -> list[str]:
     """Chunk ids for words, best first."""
-    hits = store.search.lexical(LexicalQuery(query_terms(words), identifiers(words)), k, where).hits
+    hits = store.search.lexical(LexicalQuery(query_terms(words), query_identifiers(words)), k, where).hits
     rows = store.files.chunks([hit.number for hit in hits])
     return [rows[hit.number].chunk.chunk_id for hit in hits]
 
@@ -138,5 +138,5 @@ def embed(store: Store, limit: int = 10_000) -> None:
         writer.put_vectors(MODEL, [(item.number, item.digest, vector_of(item.text)) for item in pending])
 
 
-def git(timestamp: float, commit: str = "c0ffee") -> GitFacts:
-    return GitFacts(commit, timestamp)
+def git(timestamp: float, commit: str = "c0ffee") -> LastCommit:
+    return LastCommit(commit, timestamp)

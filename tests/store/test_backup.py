@@ -20,72 +20,76 @@ from contextive.store import open_store
 from contextive.store.archive import check_archive, read_manifest, unpack_archive
 from contextive.store.backup import Backups
 from contextive.store.restore import restore_backup, restore_elsewhere
-from contextive.store.sqlite.copying import prepare_database
+from contextive.store.sqlite.database_copy import prepare_database
 from contextive.store.sqlite.directory import StateDirectory
 from contextive.store.values import AuditEntry
-from tests.running import clean_environment
+from tests.processes import clean_environment
 
-from .backed_up import START, Place
+from .backup_project import START, BackupProject
 from .samples import found_ids, parsed, put
 
 
-def test_an_archive_is_named_by_its_time_and_lies_with_the_backups(place: Place) -> None:
-    made = place.backups.create()
-    assert made.shown == "backups/archives/km-backup-20251009T085321.tgz"
-    assert made.path == place.state / made.shown
+def test_an_archive_is_named_by_its_time_and_lies_with_the_backups(backup_project: BackupProject) -> None:
+    made = backup_project.backups.create()
+    assert made.display_path == "backups/archives/km-backup-20251009T085321.tgz"
+    assert made.path == backup_project.state / made.display_path
     assert made.path.stat().st_size == made.size_bytes
     assert hashlib.sha256(made.path.read_bytes()).hexdigest() == made.sha256
     assert made.path.stat().st_mode & 0o077 == 0
     assert made.manifest.counts == {
         "artifact": 2, "chunk": 3, "run": 1, "report": 1, "event": 1, "vote": 1, "audit": 1,
     }  # fmt: skip
-    entry = place.store().records.audit(1)[0]
+    entry = backup_project.store().records.audit(1)[0]
     assert (entry.tool, entry.body["archive"]) == ("km-backup-trigger", made.path.name)
 
 
-##= docs/spec/gateway.md#making-a-backup
-##% An archive MUST NOT hold tokens or the files of the project.
-def test_it_holds_the_database_the_logs_and_the_digests_of_files_and_nothing_else(place: Place) -> None:
-    (place.state / "audit").mkdir()
-    (place.state / "audit" / "recipes.log").write_text("{}\n", encoding="utf-8")
-    (place.state / "tokens.json").write_text("secret", encoding="utf-8")
-    place.backups.create()
-    made = place.backups.create()
+##= docs/spec/gateway.md#creating-a-backup
+##% An archive MUST NOT contain tokens or the files of the project.
+def test_it_holds_the_database_the_logs_and_the_digests_of_files_and_nothing_else(
+    backup_project: BackupProject,
+) -> None:
+    (backup_project.state / "audit").mkdir()
+    (backup_project.state / "audit" / "recipes.log").write_text("{}\n", encoding="utf-8")
+    (backup_project.state / "tokens.json").write_text("secret", encoding="utf-8")
+    backup_project.backups.create()
+    made = backup_project.backups.create()
     with tarfile.open(made.path) as tar:
         assert tar.getnames() == ["manifest.json", "index.db", "content.jsonl", "audit/recipes.log"]
         listing = tar.extractfile("content.jsonl")
         assert listing is not None
         rows = [json.loads(line) for line in listing.read().splitlines()]
-    ledger = place.store().files.ledger()
+    ledger = backup_project.store().files.ledger()
     assert {row["path"]: row["digest"] for row in rows} == {path: entry.digest for path, entry in ledger.items()}
     assert made.manifest.content_files == 2
     assert check_archive(made.path) == read_manifest(made.path) == made.manifest
 
 
-##= docs/spec/gateway.md#making-a-backup
-##% The newest `backup.retention` archives of the project MUST stay, and archives of others be left alone.
-def test_the_newest_stay_and_only_those_of_this_project_go(make_place: Callable[..., Place], tmp_path: Path) -> None:
+##= docs/spec/gateway.md#creating-a-backup
+##% The newest `backup.retention` archives of the project MUST be kept, and archives of other projects left untouched.
+def test_the_newest_stay_and_only_those_of_this_project_go(
+    make_backup_project: Callable[..., BackupProject], tmp_path: Path
+) -> None:
     shared = tmp_path / "shelf"
-    place, other = (make_place(name, destination=str(shared), retention=2) for name in ("one", "two"))
+    backup_project, other = (make_backup_project(name, destination=str(shared), retention=2) for name in ("one", "two"))
     foreign = other.backups.create()
     stranger = shared / "km-backup-20200101T000000.tgz"
     stranger.write_text("not ours", encoding="utf-8")
-    names = [place.backups.create().path.name for _ in range(4)]
-    assert [backup.path.name for backup in place.backups.existing()] == names[:1:-1]
+    names = [backup_project.backups.create().path.name for _ in range(4)]
+    assert [backup.path.name for backup in backup_project.backups.existing()] == names[:1:-1]
     assert foreign.path.exists()
     assert stranger.exists()
-    assert place.backups.create().pruned == (names[2],)
+    assert backup_project.backups.create().pruned == (names[2],)
 
 
-def test_without_a_limit_all_stay(make_place: Callable[..., Place]) -> None:
-    place = make_place(retention=0)
+def test_without_a_limit_all_stay(make_backup_project: Callable[..., BackupProject]) -> None:
+    backup_project = make_backup_project(retention=0)
     for _ in range(9):
-        assert place.backups.create().pruned == ()
-    assert len(place.backups.existing()) == 9
+        assert backup_project.backups.create().pruned == ()
+    assert len(backup_project.backups.existing()) == 9
 
 
-def test_two_in_one_second_have_two_names(place: Place) -> None:
-    backups = Backups(place.backups.settings, place.store, lambda: START)
+def test_two_in_one_second_have_two_names(backup_project: BackupProject) -> None:
+    backups = Backups(backup_project.backups.settings, backup_project.store, lambda: START)
     names = [backups.create().path.name for _ in range(3)]
     stem = "km-backup-20251009T085320"
     assert names == [f"{stem}.tgz", f"{stem}-2.tgz", f"{stem}-3.tgz"]
@@ -101,76 +105,78 @@ def test_two_in_one_second_have_two_names(place: Place) -> None:
         ("  ", "backups/archives/km-backup-20251009T085321.tgz"),
     ],
 )
-def test_a_destination_is_a_directory_below_that_of_backups(place: Place, given: str, shown: str) -> None:
-    assert place.backups.create(given.format(state=place.state)).shown == shown
+def test_a_destination_is_a_directory_below_that_of_backups(
+    backup_project: BackupProject, given: str, shown: str
+) -> None:
+    assert backup_project.backups.create(given.format(state=backup_project.state)).display_path == shown
 
 
-##= docs/spec/gateway.md#making-a-backup
-##% A destination MUST lie below the directory for backups.
+##= docs/spec/gateway.md#creating-a-backup
+##% A destination MUST be below the backup directory.
 @pytest.mark.parametrize(
     "given",
     ["..", "../x", "a/../../x", "/etc", "/tmp", "{state}/x", "{state}/backups/../x", "a\0b", ".hidden", "a b", "~"],
 )
-def test_no_destination_leads_elsewhere(place: Place, given: str) -> None:
+def test_no_destination_leads_elsewhere(backup_project: BackupProject, given: str) -> None:
     with pytest.raises((InvalidRequest, Forbidden)) as raised:
-        place.backups.create(given.format(state=place.state))
-    assert str(place.state) not in raised.value.sentence()
+        backup_project.backups.create(given.format(state=backup_project.state))
+    assert str(backup_project.state) not in raised.value.full_message()
 
 
-def test_a_link_in_place_of_a_directory_is_not_followed(place: Place, tmp_path: Path) -> None:
+def test_a_link_in_place_of_a_directory_is_not_followed(backup_project: BackupProject, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
-    (place.state / "backups").mkdir()
-    (place.state / "backups" / "archives").symlink_to(outside)
+    (backup_project.state / "backups").mkdir()
+    (backup_project.state / "backups" / "archives").symlink_to(outside)
     with pytest.raises(Unavailable):
-        place.backups.create()
-    (place.state / "backups" / "archives").unlink()
-    (place.state / "backups").rmdir()
-    (place.state / "backups").symlink_to(outside)
+        backup_project.backups.create()
+    (backup_project.state / "backups" / "archives").unlink()
+    (backup_project.state / "backups").rmdir()
+    (backup_project.state / "backups").symlink_to(outside)
     with pytest.raises(Unavailable):
-        place.backups.create()
-    inside = Backups(replace(place.backups.settings, destination="shelf"), place.store)
-    (place.project / "shelf").symlink_to(outside)
-    (place.state / "backups").unlink()
+        backup_project.backups.create()
+    inside = Backups(replace(backup_project.backups.settings, destination="shelf"), backup_project.store)
+    (backup_project.project / "shelf").symlink_to(outside)
+    (backup_project.state / "backups").unlink()
     with pytest.raises(Unavailable):
         inside.create()
     assert list(outside.iterdir()) == []
 
 
-def test_one_backup_is_made_at_a_time(place: Place) -> None:
-    lease = place.store().acquire_lease("backup", "somebody")
+def test_one_backup_is_made_at_a_time(backup_project: BackupProject) -> None:
+    lease = backup_project.store().acquire_lease("backup", "somebody")
     assert lease is not None
     with pytest.raises(Unavailable, match="Another backup"):
-        place.backups.create()
+        backup_project.backups.create()
     lease.release()
-    place.backups.create()
+    backup_project.backups.create()
 
 
-##= docs/spec/gateway.md#making-a-backup
-##% A backup that fails MUST leave nothing behind.
-def test_a_failed_backup_leaves_nothing_behind(place: Place) -> None:
-    left = place.state / "backups" / "staging-old"
+##= docs/spec/gateway.md#creating-a-backup
+##% A failed backup MUST leave nothing behind.
+def test_a_failed_backup_leaves_nothing_behind(backup_project: BackupProject) -> None:
+    left = backup_project.state / "backups" / "staging-old"
     left.mkdir(parents=True)
     (left / "index.db").write_text("half", encoding="utf-8")
-    archives = place.state / "backups" / "archives"
+    archives = backup_project.state / "backups" / "archives"
     archives.write_text("in the way", encoding="utf-8")
     with pytest.raises(Unavailable):
-        place.backups.create()
-    assert [path.name for path in (place.state / "backups").iterdir()] == ["archives"]
+        backup_project.backups.create()
+    assert [path.name for path in (backup_project.state / "backups").iterdir()] == ["archives"]
     archives.unlink()
-    place.backups.create()
-    assert [path.name for path in (place.state / "backups").iterdir()] == ["archives"]
+    backup_project.backups.create()
+    assert [path.name for path in (backup_project.state / "backups").iterdir()] == ["archives"]
 
 
-##= docs/spec/gateway.md#making-a-backup
-##% An archive MUST hold the database as of one moment, while others go on writing.
-def test_a_backup_made_while_others_write_is_of_one_moment(place: Place, tmp_path: Path) -> None:
+##= docs/spec/gateway.md#creating-a-backup
+##% An archive MUST contain the database as of a single moment, even while others write to it.
+def test_a_backup_made_while_others_write_is_of_one_moment(backup_project: BackupProject, tmp_path: Path) -> None:
     """Each transaction writes a file with two chunks, an audit entry and a counter: a copy has all of it or none."""
     stop, faults = threading.Event(), []
 
     def write(worker: int) -> None:
         try:
-            store = open_store(place.state)
+            store = open_store(backup_project.state)
             turn = 0
             while not stop.is_set():
                 turn += 1
@@ -185,14 +191,14 @@ def test_a_backup_made_while_others_write_is_of_one_moment(place: Place, tmp_pat
     threads = [threading.Thread(target=write, args=(number,)) for number in range(2)]
     for thread in threads:
         thread.start()
-    made = [place.backups.create() for _ in range(6)]
+    made = [backup_project.backups.create() for _ in range(6)]
     stop.set()
     for thread in threads:
         thread.join(60)
     assert faults == []
     for number, backup in enumerate(made):
         target = tmp_path / f"restored{number}"
-        restore_elsewhere(backup.path, target, place.backups)
+        restore_elsewhere(backup.path, target, backup_project.backups)
         store = open_store(target)
         assert list(store.verify()) == []
         audit = store.records.audit(1_000_000)
@@ -205,15 +211,17 @@ def test_a_backup_made_while_others_write_is_of_one_moment(place: Place, tmp_pat
 
 
 ##= docs/spec/gateway.md#restoring-a-backup
-##% What was restored MUST hold all that was kept.
-def test_a_backup_comes_back_in_an_empty_place_with_all_that_was_kept(place: Place, tmp_path: Path) -> None:
-    (place.state / "audit").mkdir()
-    (place.state / "audit" / "recipes.log").write_text('{"recipe": "x"}\n', encoding="utf-8")
-    made = place.backups.create()
+##% A restore MUST bring back everything that was backed up.
+def test_a_backup_comes_back_in_an_empty_place_with_all_that_was_kept(
+    backup_project: BackupProject, tmp_path: Path
+) -> None:
+    (backup_project.state / "audit").mkdir()
+    (backup_project.state / "audit" / "recipes.log").write_text('{"recipe": "x"}\n', encoding="utf-8")
+    made = backup_project.backups.create()
     target = tmp_path / "new" / "state"
-    restored = restore_elsewhere(made.path, target, place.backups)
+    restored = restore_elsewhere(made.path, target, backup_project.backups)
     assert restored.safety_copy is None
-    before, after = place.store(), open_store(target)
+    before, after = backup_project.store(), open_store(target)
     assert after.records.runs(10) == before.records.runs(10)
     assert after.records.votes() == before.records.votes()
     assert after.records.events() == before.records.events()
@@ -227,37 +235,37 @@ def test_a_backup_comes_back_in_an_empty_place_with_all_that_was_kept(place: Pla
     after.close()
 
 
-def test_a_place_that_is_not_empty_is_left_alone(place: Place, tmp_path: Path) -> None:
-    made = place.backups.create()
+def test_a_place_that_is_not_empty_is_left_alone(backup_project: BackupProject, tmp_path: Path) -> None:
+    made = backup_project.backups.create()
     target = tmp_path / "target"
     target.mkdir()
     (target / "mine.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(Conflict):
-        restore_elsewhere(made.path, target, place.backups)
+        restore_elsewhere(made.path, target, backup_project.backups)
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "nowhere")
     with pytest.raises(Conflict):
-        restore_elsewhere(made.path, link, place.backups)
+        restore_elsewhere(made.path, link, backup_project.backups)
     with pytest.raises(Conflict, match="already"):
-        restore_backup(made.path, place.backups)
+        restore_backup(made.path, backup_project.backups)
 
 
 ##= docs/spec/gateway.md#restoring-a-backup
-##% An index that is there MUST be replaced with `--force` only, and after a copy of it was made.
-def test_in_place_there_is_a_safety_copy_first_and_readers_go_on(place: Place) -> None:
-    made = place.backups.create()
-    reader = open_store(place.state)
+##% An existing index MUST be replaced only with `--force`, and only after a backup of it was made.
+def test_in_place_there_is_a_safety_copy_first_and_readers_go_on(backup_project: BackupProject) -> None:
+    made = backup_project.backups.create()
+    reader = open_store(backup_project.state)
     put(reader, parsed("docs/late.md", ["came after the backup"]))
     assert found_ids(reader, "backup") == ["docs/late.md::0"]
-    restored = restore_backup(made.path, place.backups, force=True)
+    restored = restore_backup(made.path, backup_project.backups, force=True)
     assert restored.safety_copy is not None
     assert reader.files.artifact("docs/late.md") is None
     assert found_ids(reader, "backup") == []
-    assert found_ids(reader, "tide") == found_ids(place.store(), "tide") != []
+    assert found_ids(reader, "tide") == found_ids(backup_project.store(), "tide") != []
     assert list(reader.verify()) == []
     put(reader, parsed("docs/later.md", ["written to what was restored"]))
-    assert place.store().files.artifact("docs/later.md") is not None
-    again = restore_backup(restored.safety_copy.path, place.backups, force=True)
+    assert backup_project.store().files.artifact("docs/later.md") is not None
+    again = restore_backup(restored.safety_copy.path, backup_project.backups, force=True)
     assert again.manifest.counts["artifact"] == 3
     assert reader.files.artifact("docs/late.md") is not None
     assert list(reader.verify()) == []
@@ -265,18 +273,18 @@ def test_in_place_there_is_a_safety_copy_first_and_readers_go_on(place: Place) -
 
 
 ##= docs/spec/gateway.md#restoring-a-backup
-##% An index that a server keeps MUST NOT be replaced.
+##% An index that a server is using MUST NOT be replaced.
 @pytest.mark.parametrize("name", ["keeper", "ingest"])
-def test_an_index_that_a_server_keeps_is_not_replaced(place: Place, name: str) -> None:
-    made = place.backups.create()
-    generation = place.store().generation()
+def test_an_index_that_a_server_keeps_is_not_replaced(backup_project: BackupProject, name: str) -> None:
+    made = backup_project.backups.create()
+    generation = backup_project.store().generation()
     code = (
         "import sys, pathlib; from contextive.store import open_store;"
         f"store = open_store(pathlib.Path(sys.argv[1])); lease = store.acquire_lease({name!r}, 'host:1');"
         "print('held', flush=True); sys.stdin.read()"
     )
     server = subprocess.Popen(
-        [sys.executable, "-c", code, str(place.state)],
+        [sys.executable, "-c", code, str(backup_project.state)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=clean_environment({}),
@@ -286,31 +294,33 @@ def test_an_index_that_a_server_keeps_is_not_replaced(place: Place, name: str) -
     with server:
         assert server.stdout.readline() == b"held\n"
         with pytest.raises(Unavailable, match="in use by host:1"):
-            restore_backup(made.path, place.backups, force=True)
-        assert place.backups.create().manifest.generation == generation
+            restore_backup(made.path, backup_project.backups, force=True)
+        assert backup_project.backups.create().manifest.generation == generation
         server.stdin.close()
         server.wait(20)
-    restore_backup(made.path, place.backups, force=True)
+    restore_backup(made.path, backup_project.backups, force=True)
 
 
-def test_a_damaged_index_is_replaced_and_the_old_file_renamed(place: Place) -> None:
-    made = place.backups.create()
-    place.close()
-    database = place.state / "index.db"
+def test_a_damaged_index_is_replaced_and_the_old_file_renamed(backup_project: BackupProject) -> None:
+    made = backup_project.backups.create()
+    backup_project.close()
+    database = backup_project.state / "index.db"
     database.write_bytes(b"this is not a database" * 1000)
-    for journal in place.state.glob("index.db-*"):
+    for journal in backup_project.state.glob("index.db-*"):
         journal.unlink()
-    restore_backup(made.path, place.backups, force=True)
-    place.close()
-    store = place.store()
+    restore_backup(made.path, backup_project.backups, force=True)
+    backup_project.close()
+    store = backup_project.store()
     assert len(store.records.votes()) == 1
     assert list(store.verify()) == []
-    assert len(list(place.state.glob("index.db.damaged-*"))) == 1
+    assert len(list(backup_project.state.glob("index.db.damaged-*"))) == 1
 
 
-def test_a_disk_that_refuses_does_not_make_a_good_archive_a_bad_one(place: Place, tmp_path: Path) -> None:
-    unpack_archive(place.backups.create().path, tmp_path)
-    directory = StateDirectory(place.state, read_only=False)
+def test_a_disk_that_refuses_does_not_make_a_good_archive_a_bad_one(
+    backup_project: BackupProject, tmp_path: Path
+) -> None:
+    unpack_archive(backup_project.backups.create().path, tmp_path)
+    directory = StateDirectory(backup_project.state, read_only=False)
     journal = tmp_path / "index.db-journal"
     journal.mkdir()  # so that none can be opened
     with pytest.raises(Unavailable, match="cannot be read or written"):

@@ -209,8 +209,8 @@ def test_a_transaction_that_fails_leaves_no_trace(store: Store) -> None:
     assert list(store.verify()) == []
 
 
-##= docs/spec/knowledge.md#the-store
-##% The command `rebuild` MUST start over from the files and keep what only the store holds.
+##= docs/spec/knowledge.md#store
+##% The command `rebuild` MUST start over from the files and preserve the kept rows.
 def test_clearing_forgets_what_files_can_give_again_and_nothing_else(store: Store, store_factory: StoreFactory) -> None:
     from contextive.store.values import AuditEntry
 

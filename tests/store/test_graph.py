@@ -34,7 +34,7 @@ def test_a_layer_takes_the_place_of_the_one_before_and_says_whether_it_differs(s
 
 
 ##= docs/spec/knowledge.md#nodes-and-edges
-##% A node MUST stay as long as somebody states it, and no longer.
+##% A node MUST be kept as long as at least one source defines it, and no longer.
 def test_what_several_owners_state_stays_until_the_last_one_is_gone(store: Store) -> None:
     state(store, "@a", notes("x", "y"), [link("x", "y")])
     state(store, "@b", notes("x", "y"), [link("x", "y")])
@@ -200,7 +200,7 @@ def test_steps_are_the_same_edges_by_number_whoever_states_them(store: Store) ->
         for limit in (3, 100):
             for frontier in (["Note:n00"], ["Note:n01", "Note:n09"]):
                 asked = [number for node_id in frontier if (number := numbers[node_id]) is not None]
-                steps = store.graph.steps(asked, ["LINKS_TO"], limit)
+                steps = store.graph.numbered_edges(asked, ["LINKS_TO"], limit)
                 walked = {(ids[near], steps.types[kind], ids[far]) for near, kind, far in steps.outgoing}
                 walked |= {(ids[far], steps.types[kind], ids[near]) for near, kind, far in steps.incoming}
                 expanded = store.graph.expand(frontier, ["LINKS_TO"], "both", limit)

@@ -21,7 +21,7 @@ from contextive.errors import ContextiveError, InvalidRequest, TooLarge
 from contextive.store.archive import BadArchive, check_archive, read_manifest
 from contextive.store.restore import restore_backup
 
-from .backed_up import Place
+from .backup_project import BackupProject
 
 
 def rewritten(source: Path, target: Path, change: Callable[[list[tuple[tarfile.TarInfo, bytes]]], object]) -> Path:
@@ -113,27 +113,36 @@ HOSTILE: dict[str, Callable[[list[tuple[tarfile.TarInfo, bytes]]], object]] = {
 
 
 ##= docs/spec/gateway.md#restoring-a-backup
-##% An archive that was changed, holds links, grows too large or is none of ours MUST be refused.
+##% An archive that was modified, contains links, becomes too large or was not created by this product MUST be
+##% refused.
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_an_archive_that_was_tampered_with_changes_nothing(place: Place, tmp_path: Path, kind: str) -> None:
-    good = place.backups.create()
+def test_an_archive_that_was_tampered_with_changes_nothing(
+    backup_project: BackupProject, tmp_path: Path, kind: str
+) -> None:
+    good = backup_project.backups.create()
     bad = rewritten(good.path, tmp_path / "bad.tgz", HOSTILE[kind])
-    before = (place.store().generation(), place.store().files.ledger(), sorted(p.name for p in tmp_path.iterdir()))
+    before = (
+        backup_project.store().generation(),
+        backup_project.store().files.ledger(),
+        sorted(p.name for p in tmp_path.iterdir()),
+    )
     with pytest.raises((BadArchive, TooLarge)):
         check_archive(bad)
     with pytest.raises((BadArchive, TooLarge)):
-        restore_backup(bad, place.backups, force=True)
+        restore_backup(bad, backup_project.backups, force=True)
     assert (
-        place.store().generation(),
-        place.store().files.ledger(),
+        backup_project.store().generation(),
+        backup_project.store().files.ledger(),
         sorted(p.name for p in tmp_path.iterdir()),
     ) == before
-    assert [path.name for path in (place.state / "backups").iterdir()] == ["archives"]
+    assert [path.name for path in (backup_project.state / "backups").iterdir()] == ["archives"]
 
 
 @pytest.mark.parametrize("part", [0, 1, 10, 100, 0.3, 0.9, -1, -8, -20])
-def test_an_archive_that_was_cut_short_is_recognised(place: Place, tmp_path: Path, part: float) -> None:
-    data = place.backups.create().path.read_bytes()
+def test_an_archive_that_was_cut_short_is_recognised(
+    backup_project: BackupProject, tmp_path: Path, part: float
+) -> None:
+    data = backup_project.backups.create().path.read_bytes()
     cut = tmp_path / "cut.tgz"
     cut.write_bytes(data[: int(len(data) * part) if isinstance(part, float) else part])
     with pytest.raises(BadArchive):
@@ -141,9 +150,9 @@ def test_an_archive_that_was_cut_short_is_recognised(place: Place, tmp_path: Pat
 
 
 ##= docs/spec/gateway.md#restoring-a-backup
-##% A restore MUST check every byte of an archive before anything is touched.
-def test_every_flipped_byte_is_recognised(place: Place, tmp_path: Path) -> None:
-    data = bytearray(place.backups.create().path.read_bytes())
+##% A restore MUST check every byte of an archive before it changes anything.
+def test_every_flipped_byte_is_recognised(backup_project: BackupProject, tmp_path: Path) -> None:
+    data = bytearray(backup_project.backups.create().path.read_bytes())
     damaged = tmp_path / "damaged.tgz"
     for position in range(10, len(data), max(1, len(data) // 60)):
         damaged.write_bytes(data[:position] + bytes([data[position] ^ 0xFF]) + data[position + 1 :])
@@ -151,9 +160,9 @@ def test_every_flipped_byte_is_recognised(place: Place, tmp_path: Path) -> None:
             check_archive(damaged)
 
 
-def test_a_bomb_of_zeros_is_refused_before_it_is_unpacked(place: Place, tmp_path: Path) -> None:
+def test_a_bomb_of_zeros_is_refused_before_it_is_unpacked(backup_project: BackupProject, tmp_path: Path) -> None:
     """4 GiB of zeros in 4 MiB: more than any index of that size can be."""
-    good = read_manifest(place.backups.create().path)
+    good = read_manifest(backup_project.backups.create().path)
     huge = 1 << 32
     manifest = replace(good, files=(replace(good.files[0], size=huge),))
     bomb = tmp_path / "bomb.tgz"
@@ -171,7 +180,7 @@ def test_a_bomb_of_zeros_is_refused_before_it_is_unpacked(place: Place, tmp_path
     assert time.process_time() - started < 5
 
 
-def test_what_is_no_archive_is_refused(place: Place, tmp_path: Path) -> None:
+def test_what_is_no_archive_is_refused(backup_project: BackupProject, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.tgz")
     (tmp_path / "text.tgz").write_text("hello", encoding="utf-8")
     with gzip.open(tmp_path / "zeros.tgz", "wb") as packed:
@@ -181,9 +190,9 @@ def test_what_is_no_archive_is_refused(place: Place, tmp_path: Path) -> None:
             check_archive(tmp_path / name)
 
 
-def database_with(place: Place, tmp_path: Path, *statements: str) -> bytes:
-    """The database of the place, with some statements run on it by somebody who knows nothing of us."""
-    with tarfile.open(place.backups.create().path) as tar:
+def database_with(backup_project: BackupProject, tmp_path: Path, *statements: str) -> bytes:
+    """The database of the backup_project, with some statements run on it by somebody who knows nothing of us."""
+    with tarfile.open(backup_project.backups.create().path) as tar:
         tar.extract("index.db", tmp_path / "work", filter="data")
     path = tmp_path / "work" / "index.db"
     connection = sqlite3.connect(path, isolation_level=None)
@@ -195,7 +204,7 @@ def database_with(place: Place, tmp_path: Path, *statements: str) -> bytes:
 
 
 ##= docs/spec/gateway.md#restoring-a-backup
-##% A database with tables, views or triggers that are not ours MUST NOT be restored.
+##% A database with unknown tables, views or triggers MUST NOT be restored.
 @pytest.mark.parametrize(
     "statement",
     [
@@ -208,17 +217,19 @@ def database_with(place: Place, tmp_path: Path, *statements: str) -> bytes:
         "PRAGMA user_version = 9999",
     ],
 )
-def test_a_database_that_is_not_ours_is_not_restored(place: Place, tmp_path: Path, statement: str) -> None:
-    content = database_with(place, tmp_path, statement)
-    bad = rewritten(place.backups.create().path, tmp_path / "bad.tgz", replace_database(content))
+def test_a_database_that_is_not_ours_is_not_restored(
+    backup_project: BackupProject, tmp_path: Path, statement: str
+) -> None:
+    content = database_with(backup_project, tmp_path, statement)
+    bad = rewritten(backup_project.backups.create().path, tmp_path / "bad.tgz", replace_database(content))
     check_archive(bad)
     with pytest.raises(ContextiveError):
-        restore_backup(bad, place.backups, force=True)
-    assert len(place.store().records.votes()) == 1
+        restore_backup(bad, backup_project.backups, force=True)
+    assert len(backup_project.store().records.votes()) == 1
 
 
-def test_a_file_that_is_no_database_is_not_restored(place: Place, tmp_path: Path) -> None:
-    bad = rewritten(place.backups.create().path, tmp_path / "bad.tgz", replace_database(b"x" * 10_000))
+def test_a_file_that_is_no_database_is_not_restored(backup_project: BackupProject, tmp_path: Path) -> None:
+    bad = rewritten(backup_project.backups.create().path, tmp_path / "bad.tgz", replace_database(b"x" * 10_000))
     with pytest.raises(InvalidRequest):
-        restore_backup(bad, place.backups, force=True)
-    assert len(place.store().records.votes()) == 1
+        restore_backup(bad, backup_project.backups, force=True)
+    assert len(backup_project.store().records.votes()) == 1

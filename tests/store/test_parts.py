@@ -54,11 +54,11 @@ def test_a_method_that_only_forwards_is_found() -> None:
             self._database.close()
 
         def symbols(self):
-            with self._database.failures_noticed():
+            with self._database.handling_errors():
                 yield from self._files.symbols()
 
         def identity(self):
-            self._database.follow_file()
+            self._database.reopen_if_replaced()
             return self._database.identity()
 
         def node(self, node_id):

@@ -37,8 +37,8 @@ def finish(process: subprocess.Popen[str]) -> str:
     return out
 
 
-##= docs/spec/knowledge.md#the-store
-##% Readers and writers of many processes MUST NOT meet an error about a lock.
+##= docs/spec/knowledge.md#store
+##% Readers and writers in many processes MUST NOT get lock errors.
 @pytest.mark.parametrize("kind", KINDS)
 def test_writers_and_readers_of_many_processes_never_meet_a_lock(kind: str, tmp_path: Path) -> None:
     jobs = [start(kind, tmp_path, "write_files", number) for number in range(4)]
@@ -61,8 +61,8 @@ def test_many_processes_make_one_index_when_they_start_at_once(kind: str, tmp_pa
     assert [finish(job).strip() for job in jobs] == ["0"] * 6
 
 
-##= docs/spec/knowledge.md#keeping-in-step
-##% The lease of a process that died MUST be free for another one within two seconds.
+##= docs/spec/knowledge.md#index-updates
+##% The lease of a dead process MUST be available to another process within two seconds.
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_killed_holder_loses_the_lease_within_two_seconds(kind: str, tmp_path: Path) -> None:
     store = OPENERS[kind](tmp_path)
@@ -87,8 +87,8 @@ def test_a_killed_holder_loses_the_lease_within_two_seconds(kind: str, tmp_path:
         store.close()
 
 
-##= docs/spec/knowledge.md#the-store
-##% What was committed MUST be found after a crash, and a transaction that a crash cut off is not.
+##= docs/spec/knowledge.md#store
+##% Committed transactions MUST survive a crash, and a transaction that a crash interrupts is rolled back.
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_committed_before_a_crash_is_found_after_it(kind: str, tmp_path: Path) -> None:
     process = start(kind, tmp_path, "die_after_commit")

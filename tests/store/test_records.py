@@ -111,7 +111,7 @@ def test_events_leave_the_log_although_the_transaction_before_was_taken_back(sto
 
 
 ##= docs/spec/gateway.md#km-feedback-submit
-##% A later vote of the same caller on the same result MUST replace the first.
+##% A later vote by the same caller on the same result MUST replace the earlier one.
 def test_a_later_vote_of_the_same_caller_replaces_the_earlier(store: Store) -> None:
     first = Vote("q", "a::0", "me", 1.0, "good", {"task": "x"}, 1.0)
     other = Vote("q", "a::0", "you", None, None, {}, 2.0)

@@ -68,8 +68,8 @@ def test_changes_and_removals_are_seen_by_the_next_question(store: Store, store_
     assert found_ids(store, "second") == []
 
 
-##= docs/spec/knowledge.md#keeping-in-step
-##% An answer MUST say which state of the index it was made from.
+##= docs/spec/knowledge.md#index-updates
+##% An answer MUST say which state of the index it is based on.
 def test_an_answer_says_the_generation_that_it_was_found_in(store: Store) -> None:
     put(store, parsed("a", ["text"]))
     embed(store)
@@ -78,7 +78,7 @@ def test_an_answer_says_the_generation_that_it_was_found_in(store: Store) -> Non
 
 
 ##= docs/spec/knowledge.md#ranking
-##% The scan of vectors MUST be exact.
+##% The vector scan MUST be exact.
 def test_vectors_find_the_nearest_chunks_with_their_cosines(store: Store) -> None:
     texts = [f"text {number}" for number in range(40)]
     put(store, parsed("a", texts))
@@ -99,7 +99,7 @@ def test_vectors_find_the_nearest_chunks_with_their_cosines(store: Store) -> Non
 
 
 ##= docs/spec/knowledge.md#ranking
-##% Vectors of two models MUST NOT be compared with each other.
+##% Embeddings of different models MUST NOT be compared with each other.
 def test_models_are_never_compared_with_each_other(store: Store) -> None:
     put(store, parsed("a", ["one", "two"]))
     embed(store)
@@ -164,8 +164,8 @@ _FILES = (
 )
 
 
-##= docs/spec/knowledge.md#requests-of-km-search
-##% All filters MUST hold for a result, and of the values of one filter any.
+##= docs/spec/knowledge.md#km-search-requests
+##% A result MUST match every filter, and at least one value of each filter.
 @pytest.mark.parametrize(
     ("where", "expected"),
     [
@@ -173,8 +173,8 @@ _FILES = (
         ({"artifact_types": ("code", "other")}, "run corex"),
         ({"namespaces": ("CORE",)}, "run"),
         ({"subsystems": ("motor", "other")}, "run"),
-        ({"subsystems": ("motor",), "beside": ("docs/guide.md", "gone.md")}, "run guide"),
-        ({"subsystems": ("motor",), "beside": ("docs/guide.md",), "artifact_types": ("doc",)}, "guide"),
+        ({"subsystems": ("motor",), "extra_paths": ("docs/guide.md", "gone.md")}, "run guide"),
+        ({"subsystems": ("motor",), "extra_paths": ("docs/guide.md",), "artifact_types": ("doc",)}, "guide"),
         ({"tags": ("FAST",)}, "run"),
         ({"tags": ("fast", "SLOW")}, "run guide"),
         ({"symbols": ("engine.START",)}, "run"),
@@ -233,7 +233,7 @@ def test_a_filter_follows_what_changes_around_an_unchanged_chunk(store: Store) -
 
 def test_settling_leaves_nothing_to_do_for_the_next_question(store: Store) -> None:
     put(store, *(parsed(f"f{n}", [f"word{n} common", "text"]) for n in range(1_200)))
-    store.search.settle()
+    store.search.catch_up()
     found = store.search.lexical(LexicalQuery(("common",)), 2_000, EVERYTHING)
     assert len(found.hits) == 1_200
     assert found.generation == store.generation()
@@ -256,11 +256,11 @@ def test_places_are_chunks_without_their_text(store: Store) -> None:
     put(store, named, parsed("b", ["three"]))
     rows = store.files.chunks_by_id(["a::0", "a::1", "b::0"])
     numbers = [row.number for row in rows.values()]
-    places = store.files.places([*numbers, numbers[0], 999_999], with_symbols=True)
+    places = store.files.chunk_headers([*numbers, numbers[0], 999_999], with_symbols=True)
     assert places.keys() == set(numbers)
     for row in rows.values():
         place = places[row.number]
         assert (place.number, place.sequence, place.artifact) == (row.number, row.sequence, row.artifact)
         assert [tuple(one) for one in place.symbols] == [(one.name, one.qualified_name) for one in row.symbols]
     assert places[rows["a::0"].number].symbols
-    assert not any(place.symbols for place in store.files.places(numbers, with_symbols=False).values())
+    assert not any(place.symbols for place in store.files.chunk_headers(numbers, with_symbols=False).values())

@@ -16,11 +16,11 @@ import pytest
 from contextive.errors import ContextiveError, InternalError, Unavailable
 from contextive.store import open_store, replace_unusable_store, store_condition
 from contextive.store.sqlite import schema
-from contextive.store.sqlite.directory import StateDirectory, mounted_kind
+from contextive.store.sqlite.directory import StateDirectory, file_system_type
 from contextive.store.sqlite.salvage import renamed_files, set_aside
 from contextive.store.sqlite.store import SqliteStore
 from contextive.store.values import AuditEntry, StoreCondition, Vote
-from contextive.workspace.handles import identity_of
+from contextive.workspace.directory_handles import identity_of
 
 from .samples import embed, found_ids, near_ids, parsed, put, vector_of
 
@@ -44,8 +44,8 @@ def fill(place: Path, files: int = 3) -> None:
             writer.put_audit(AuditEntry(1.0, "me", "tool", {}))
 
 
-##= docs/spec/knowledge.md#the-store
-##% The state of a project MUST be readable by its user only.
+##= docs/spec/knowledge.md#store
+##% The state directory of a project MUST be readable only by its user.
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
 def test_the_state_is_private_and_ignored_by_git(tmp_path: Path) -> None:
     place = tmp_path / "deep" / "state"
@@ -78,8 +78,8 @@ def test_every_migration_is_written_down(tmp_path: Path) -> None:
     assert [item.version for item in schema.migrations()] == list(range(1, schema.latest_version() + 1))
 
 
-##= docs/spec/knowledge.md#the-store
-##% A database of a newer version MUST be refused and left as it is.
+##= docs/spec/knowledge.md#store
+##% A database with a newer schema MUST be refused and left unchanged.
 def test_an_index_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     fill(tmp_path)
     with contextlib.closing(sqlite3.connect(tmp_path / "index.db")) as connection:
@@ -137,8 +137,8 @@ def _fill_with_noise(file: Path) -> None:
     file.write_bytes(bytes(content))
 
 
-##= docs/spec/knowledge.md#the-store
-##% A damaged database MUST be renamed and rebuilt, with the votes, runs and audit that can still be read.
+##= docs/spec/knowledge.md#store
+##% A damaged database MUST be renamed and rebuilt, with the votes, runs and audit records that can still be read.
 @pytest.mark.parametrize("spoil", [_spoil_header, _cut, _fill_with_noise])
 def test_a_damaged_index_starts_over_and_says_so(tmp_path: Path, spoil: object) -> None:
     fill(tmp_path)
@@ -240,8 +240,8 @@ def test_transactions_do_not_nest(tmp_path: Path) -> None:
         pass
 
 
-##= docs/spec/knowledge.md#the-store
-##% A full disk MUST be told in words, and loses nothing that was kept.
+##= docs/spec/knowledge.md#store
+##% A full disk MUST be reported with a clear message, and no stored data is lost.
 def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
     fill(tmp_path)
     with opened(tmp_path) as store:
@@ -304,7 +304,7 @@ user@host:/x /srv/data/with\\040space fuse.sshfs rw 0 0
     ],
 )
 def test_the_file_system_under_a_directory_is_told(path: str, kind: str) -> None:
-    assert mounted_kind(_MOUNTS, Path(path)) == kind
+    assert file_system_type(_MOUNTS, Path(path)) == kind
 
 
 def test_on_a_network_file_system_there_is_no_shared_log_and_a_warning(
@@ -336,8 +336,9 @@ def test_a_log_that_was_renamed_before_a_kill_stays_with_its_database(tmp_path: 
     assert second.read_bytes() == b"the next one"
 
 
-##= docs/spec/knowledge.md#the-store
-##% Before a database is rebuilt, the old file MUST be renamed to `index.db.damaged-<time>`, of which the newest two stay.
+##= docs/spec/knowledge.md#store
+##% Before a database is rebuilt, the old file MUST be renamed to `index.db.damaged-<time>`, and the newest two such
+##% files are kept.
 def test_the_newest_two_renamed_databases_are_kept(tmp_path: Path) -> None:
     fill(tmp_path)
     contents = [b"no database %d" % number * 100 for number in range(4)]
@@ -379,8 +380,9 @@ def test_a_server_does_not_write_to_an_index_that_a_newer_version_has_migrated_m
         assert not list(tmp_path.glob("index.db.damaged-*"))
 
 
-##= docs/spec/knowledge.md#the-store
-##% Any exception at the database MUST count as damage, unless the system refused or an examination finds the file sound.
+##= docs/spec/knowledge.md#store
+##% Any database exception MUST count as damage, unless the operating system refused the operation or a check finds
+##% the file intact.
 def test_a_mistake_of_ours_does_not_cost_a_sound_index(tmp_path: Path) -> None:
     fill(tmp_path)
     with opened(tmp_path) as store:
@@ -426,7 +428,7 @@ def test_rebuilding_goes_on_after_a_kill_between_renaming_and_building(tmp_path:
     assert set_aside(directory) is not None
     with opened(tmp_path) as store:
         assert len(store.records.votes()) == 40
-    assert not directory.damage_mark.exists()
+    assert not directory.damage_marker.exists()
 
 
 def test_a_note_about_damage_does_not_count_for_another_file(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contextive.store.sqlite import lexical, scanning, tantivy_engine, vectors, writer
+from contextive.store.sqlite import lexical, tantivy_engine, vector_scan, vectors, writer
 from contextive.store.sqlite.locks import FileLock
 from contextive.store.sqlite.store import SqliteStore
-from contextive.store.values import ChunkFilter, Found, LexicalQuery
+from contextive.store.values import ChunkFilter, LexicalQuery, SearchHits
 
 from .samples import EVERYTHING, MODEL, embed, found_ids, near_ids, parsed, put, remove, vector_of
 from .test_sqlite_opening import opened
@@ -26,7 +26,7 @@ def fill(place: Path, files: int = 30) -> None:
     with opened(place) as store:
         put(store, *(parsed(f"f{number}", [f"common word{number}"]) for number in range(files)))
         embed(store)
-        store.search.settle()
+        store.search.catch_up()
 
 
 def files_of(place: Path, pattern: str) -> list[Path]:
@@ -45,8 +45,8 @@ def _empty(path: Path) -> None:
     path.write_bytes(b"")
 
 
-##= docs/spec/knowledge.md#the-store
-##% A damaged index of words or of vectors MUST be made again from the database.
+##= docs/spec/knowledge.md#store
+##% A damaged lexical or vector index MUST be rebuilt from the database.
 @pytest.mark.parametrize("spoil", [_remove, _cut, _empty])
 @pytest.mark.parametrize("pattern", ["tantivy.json", "meta.json", "*.store", "*.term", "*.idx", "*.fast"])
 def test_a_damaged_lexical_sidecar_is_made_anew(tmp_path: Path, pattern: str, spoil: Callable[[Path], None]) -> None:
@@ -135,7 +135,7 @@ def test_a_sidecar_that_another_process_holds_answers_from_before_and_says_so(
         monkeypatch.setattr(module, "_LOCK_SECONDS", 0.05)
     [path] = files_of(tmp_path / "vectors", "*.lock") if name == "vectors" else [tmp_path / name]
 
-    def asked(store: SqliteStore) -> Found:
+    def asked(store: SqliteStore) -> SearchHits:
         if name == "vectors":
             return store.search.dense(MODEL, vector_of("q"), 500, EVERYTHING)
         return store.search.lexical(LexicalQuery(("common",)), 500, EVERYTHING)
@@ -187,7 +187,7 @@ def test_a_run_mends_a_lexical_sidecar_that_cannot_be_followed(tmp_path: Path) -
         path.write_bytes(b"")
     with opened(tmp_path) as store:
         put(store, parsed("late", ["common late"]))
-        store.search.settle()
+        store.search.catch_up()
         assert list(store.verify()) == []
 
 
@@ -237,7 +237,7 @@ def test_dead_vectors_are_swept_out(tmp_path: Path) -> None:
 
 
 ##= docs/spec/knowledge.md#ranking
-##% The scan of vectors MUST be exact.
+##% The vector scan MUST be exact.
 def test_near_equal_vectors_are_told_apart_by_exact_scores(tmp_path: Path) -> None:
     """Eight bits cannot order these; the stored vectors can."""
     rng = np.random.default_rng(5)
@@ -266,8 +266,8 @@ def test_without_simsimd_numpy_gives_the_same_products() -> None:
     query = rng.integers(-127, 127, (1, 16)).astype(np.int8)
     matrix = rng.integers(-127, 127, (9_000, 16)).astype(np.int8)
     expected = matrix.astype(np.int64) @ query[0].astype(np.int64)
-    assert scanning.dots(query, matrix).tolist() == expected.tolist()
-    assert scanning._dots_by_numpy(query, matrix).tolist() == expected.tolist()
+    assert vector_scan.dot_products(query, matrix).tolist() == expected.tolist()
+    assert vector_scan._dot_products_numpy(query, matrix).tolist() == expected.tolist()
 
 
 def test_without_tantivy_fts5_answers_and_says_so(tmp_path: Path) -> None:
@@ -310,8 +310,8 @@ def test_without_tantivy_fts5_answers_and_says_so(tmp_path: Path) -> None:
     assert done.stdout.split() == ["30", "fts5", "1"], done.stderr
 
 
-##= docs/spec/knowledge.md#the-store
-##% An index on a disk that can only be read MUST still be searched.
+##= docs/spec/knowledge.md#store
+##% An index on a read-only disk MUST still be searchable.
 def test_an_index_that_cannot_be_written_is_searched_from_memory(tmp_path: Path) -> None:
     fill(tmp_path)
     for path in (*files_of(tmp_path / "lexical", "*.json"), *files_of(tmp_path / "vectors", "*.json")):

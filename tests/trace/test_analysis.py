@@ -6,13 +6,13 @@ from contextive.trace.citation import CommentStyle, parse_citations
 from contextive.trace.level import CitationType
 from contextive.trace.requirement_file import parse_requirement_file
 
-from .tracing import trace
+from .in_memory_trace import trace
 
 SPEC = {"s.md": "# T\n\n## One\n\nIt MUST work.\n\n## Empty\n"}
 
 
 def problems(code: str) -> list[tuple[str, str, str]]:
-    return [(problem.message, str(problem.place), problem.label) for problem in trace(SPEC, {"a.rs": code}).problems]
+    return [(problem.message, str(problem.location), problem.label) for problem in trace(SPEC, {"a.rs": code}).problems]
 
 
 def test_what_cannot_be_placed_is_named() -> None:

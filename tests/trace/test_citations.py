@@ -15,7 +15,7 @@ def only(text: str, **options: object) -> Citation:
 
 
 def problems(text: str) -> list[tuple[str, str]]:
-    return [(problem.message, str(problem.place)) for problem in parse_citations(text, "a.rs").problems]
+    return [(problem.message, str(problem.location)) for problem in parse_citations(text, "a.rs").problems]
 
 
 def test_a_citation_is_a_target_and_quoted_lines() -> None:
@@ -76,7 +76,7 @@ def test_the_meta_prefix_is_tried_first() -> None:
 
 def test_an_empty_meta_prefix_makes_every_line_a_meta_line() -> None:
     parsed = parse_citations("s#x\nx\nx more\n", "a.rs", CommentStyle("", "x"))
-    assert [str(problem.place) for problem in parsed.problems] == ["a.rs:1:1", "a.rs:2:1"]
+    assert [str(problem.location) for problem in parsed.problems] == ["a.rs:1:1", "a.rs:2:1"]
 
 
 def test_a_prefix_behind_code_begins_nothing_and_hides_nothing() -> None:
@@ -125,7 +125,7 @@ def test_columns_are_counted_in_bytes() -> None:
 
 @pytest.mark.parametrize(("line", "column"), [("//= type=", 10), ("//= type =   ", 11), ("//= type=  \r", 10)])
 def test_an_empty_value_stands_right_behind_the_equals_sign(line: str, column: int) -> None:
-    (found, _), *_ = [(problem.place.column, problem) for problem in parse_citations(line + "\n", "a.rs").problems]
+    (found, _), *_ = [(problem.location.column, problem) for problem in parse_citations(line + "\n", "a.rs").problems]
     assert found == column
 
 

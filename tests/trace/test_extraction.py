@@ -4,12 +4,12 @@ import pytest
 
 from contextive.trace.extraction import (
     extract_requirements,
-    requirement_comments,
-    requirement_file,
+    format_requirement_comments,
+    format_requirement_file,
 )
 from contextive.trace.level import Level
 
-from .tracing import markdown
+from .in_memory_trace import markdown
 
 
 def extract(body: str) -> list[tuple[str, str]]:
@@ -96,11 +96,11 @@ def test_headings_are_not_searched() -> None:
 
 def test_requirements_are_written_as_toml_with_the_text_beside_them() -> None:
     ((section, requirements),) = extract_requirements(markdown("# A *b*\n\nIt MUST\n  be.\n\nEnd.\n"))
-    assert requirement_file("s.md", section, requirements) == (
+    assert format_requirement_file("s.md", section, requirements) == (
         'target = "s.md#a-b"\n\n# A *b*\n#\n# It MUST\n#   be.\n# \n# End.\n\n'
         "[[spec]]\nlevel = \"MUST\"\nquote = '''\nIt MUST\nbe.\n'''\n\n"
     )
-    assert requirement_comments("s.md", section, requirements) == (
+    assert format_requirement_comments("s.md", section, requirements) == (
         "//! s.md#a-b\n//!\n//! A *b*\n//!\n//! It MUST\n//!   be.\n//! \n//! End.\n\n"
         "//= s.md#a-b\n//= type=spec\n//= level=MUST\n//# It MUST\n//# be.\n\n"
     )

@@ -4,7 +4,7 @@ import pytest
 
 from contextive.trace.specification import Format, parse_specification
 
-from .tracing import ietf, only_section
+from .in_memory_trace import ietf, only_section
 
 
 def ids(text: str) -> list[str]:

@@ -4,7 +4,7 @@ import pytest
 
 from contextive.trace.commonmark import block_parser
 
-from .tracing import markdown, only_section
+from .in_memory_trace import markdown, only_section
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from contextive.trace.matching import Haystack, Match, MatchKind, find_within_one_edit, match_quote
 
-from .tracing import markdown, only_section
+from .in_memory_trace import markdown, only_section
 
 WORDS = st.text(alphabet="abMUST,.é日-", min_size=1, max_size=6)
 LINES = st.lists(st.lists(WORDS, min_size=1, max_size=6).map(" ".join), min_size=1, max_size=6)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from contextive.trace.extraction import (
     ExtractedRequirement,
-    citations_of_file,
     extract_requirements,
-    requirement_comments,
-    requirement_file,
+    format_requirement_comments,
+    format_requirement_file,
+    requirement_file_citations,
 )
 from contextive.trace.level import CitationType, Level
 from contextive.trace.requirement_file import parse_requirement_file
@@ -58,14 +58,14 @@ def test_entries_are_citations_at_the_line_of_their_header() -> None:
 
 def test_places_are_those_of_the_values() -> None:
     spec, exception, _ = parse_requirement_file(EXAMPLE, "x.toml").citations
-    assert (str(spec.target_place), str(spec.quote_place)) == ("x.toml:1:10", "x.toml:7:9")
-    assert (str(exception.target_place), str(exception.quote_place)) == ("x.toml:17:12", "x.toml:15:9")
+    assert (str(spec.target_location), str(spec.quote_location)) == ("x.toml:1:10", "x.toml:7:9")
+    assert (str(exception.target_location), str(exception.quote_location)) == ("x.toml:17:12", "x.toml:15:9")
 
 
 def test_inline_tables_stand_where_their_brace_does() -> None:
     text = 'target = "s#x"\nspecs = [\n  { quote = "é", level = "MAY" }, { quote = "b" },\n  { quote = """c""" }]\n'
     citations = parse_requirement_file(text, "x.toml").citations
-    assert [(citation.line, citation.quote, str(citation.quote_place)) for citation in citations] == [
+    assert [(citation.line, citation.quote, str(citation.quote_location)) for citation in citations] == [
         (3, "é", "x.toml:3:13"),
         (3, "b", "x.toml:3:46"),
         (4, "c", "x.toml:4:13"),
@@ -99,7 +99,7 @@ def test_a_wrong_value_costs_its_entry_and_no_other() -> None:
     text = f"{wrong_level}[[spec]]\nquote = 'b'\n[[spec]]\nquote = 'c'\ntarget = 's#x'\n"
     parsed = parse_requirement_file(text, "x.toml")
     assert [citation.quote for citation in parsed.citations] == ["c"]
-    assert [(problem.code, str(problem.place)) for problem in parsed.problems] == [
+    assert [(problem.code, str(problem.location)) for problem in parsed.problems] == [
         ("invalid_level", "x.toml:4:9"),
         ("missing_target", "x.toml:5:1"),
     ]
@@ -112,14 +112,14 @@ def test_a_wrong_value_costs_its_entry_and_no_other() -> None:
 def test_every_kind_of_string_is_stepped_over(value: str) -> None:
     text = f"[[spec]]\nquote = {value}\ntarget = 's#x' # target = 'no'\n[[spec]]\nquote='q'\ntarget='s#y'\n"
     first, second = parse_requirement_file(text, "x.toml").citations
-    assert first.target_place.line == 3 + value.count("\n")
+    assert first.target_location.line == 3 + value.count("\n")
     assert second.line == 4 + value.count("\n")
 
 
 def test_other_values_are_stepped_over_too() -> None:
     text = "target = 's#x'\n[[todo]]\ntags = [ # ]\n 'a', ]\nquote = 'q'\nfeature = \"f\"\n"
     (todo,) = parse_requirement_file(text, "x.toml").citations
-    assert (todo.quote_place.line, todo.feature) == (5, "f")
+    assert (todo.quote_location.line, todo.feature) == (5, "f")
 
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -128,29 +128,29 @@ ODD = ["it MUST \x1b[31m", "''' \"\"\" \\", "a\rb", "\x85\x9b"]
 
 
 ##= docs/spec/trace.md#requirement-files
-##% A requirement file that is written MUST be valid TOML without raw control characters, whatever the specification
-##% holds.
+##% A generated requirement file MUST be valid TOML without raw control characters, whatever the specification
+##% contains.
 @given(target=LINES, quote=st.lists(LINES, min_size=1, max_size=4), text=LINES)
 @example(target='a"b\\c', quote=ODD, text="MUST\x0c\x07")
 def test_any_text_comes_back_from_a_requirement_file(target: str, quote: list[str], text: str) -> None:
     specification = parse_specification(f"# Title \x1b]0;x\x07\n\nIt MUST {text}\n", Format.MARKDOWN, "s.md")
     section = specification.sections[-1]
     requirements = [ExtractedRequirement(Level.MUST, tuple(quote)), ExtractedRequirement(Level.MAY, ("plain",))]
-    written = requirement_file(target, section, requirements)
+    written = format_requirement_file(target, section, requirements)
     assert not CONTROL.search(written)
     read = tomllib.loads(written)
     assert read["target"] == f"{target}#{section.id}"
     assert [entry["quote"] for entry in read["spec"]] == ["\n".join(quote) + "\n", "plain\n"]
-    told = citations_of_file("x.toml", target, section, requirements).citations
+    told = requirement_file_citations("x.toml", target, section, requirements).citations
     parsed = parse_requirement_file(written, "x.toml").citations
     assert [(c.line, c.target, c.comment) for c in told] == [(c.line, c.target, c.comment) for c in parsed]
-    assert not CONTROL.search(requirement_comments(target, section, requirements))
+    assert not CONTROL.search(format_requirement_comments(target, section, requirements))
 
 
 def test_an_ordinary_requirement_file_is_what_duvet_writes() -> None:
     specification = parse_specification('# A\n\nIt MUST be\n"so" \\ thus.\n', Format.MARKDOWN, "s.md")
     ((section, requirements),) = extract_requirements(specification)
-    assert requirement_file("s.md", section, requirements) == (
+    assert format_requirement_file("s.md", section, requirements) == (
         'target = "s.md#a"\n\n# A\n#\n# It MUST be\n# "so" \\ thus.\n\n'
         "[[spec]]\nlevel = \"MUST\"\nquote = '''\nIt MUST be\n\"so\" \\ thus.\n'''\n\n"
     )

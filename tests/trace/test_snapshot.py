@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from contextive.trace.snapshot import write_snapshot
 
-from .tracing import trace
+from .in_memory_trace import trace
 
 SPEC = "# Doc\n\n## One\n\n  It MUST work, and so on.\n  And it MAY rest.\n\n## Two\n\n| A |\n\n## Three\n\nNothing here.\n"
 

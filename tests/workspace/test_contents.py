@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from contextive.workspace.contents import Contents, Skipped, read_bytes, text_of
+from contextive.workspace.contents import Contents, Skipped, decode_text, read_bytes
 from contextive.workspace.files import Fingerprint
 from tests.workspace.repositories import write
 
@@ -92,17 +92,17 @@ def test_no_exchange_of_a_directory_leads_the_reader_outside(root: Path) -> None
 
 
 def test_text_is_utf_8_without_its_mark() -> None:
-    assert text_of("grüße".encode()) == "grüße"
-    assert text_of(b"\xef\xbb\xbf# Title") == "# Title"
-    assert text_of(b"") == ""
+    assert decode_text("grüße".encode()) == "grüße"
+    assert decode_text(b"\xef\xbb\xbf# Title") == "# Title"
+    assert decode_text(b"") == ""
 
 
 @pytest.mark.parametrize("data", [b"a\0b", b"\xff\xfe", "é".encode("latin-1"), b"x" * 5000 + b"\0"])
 def test_what_is_no_text_is_binary(data: bytes) -> None:
-    assert text_of(data) == Skipped("binary")
+    assert decode_text(data) == Skipped("binary")
 
 
-##= docs/spec/knowledge.md#files-of-the-index
-##% A file that holds a secret by its name or by its content MUST NOT be indexed.
+##= docs/spec/knowledge.md#indexed-files
+##% A file whose name or content shows that it holds a secret MUST NOT be indexed.
 def test_a_text_with_a_secret_is_not_given_out() -> None:
-    assert text_of(("token = gh" + "p_" + "a" * 36).encode()) == Skipped("secret")
+    assert decode_text(("token = gh" + "p_" + "a" * 36).encode()) == Skipped("secret")

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from contextive.errors import ProjectMissing
-from contextive.workspace.discovery import Discovery, discover
+from contextive.workspace.discovery import DiscoveredFiles, discover
 from contextive.workspace.files import Fingerprint
 from tests.workspace.repositories import commit, git, init, write
 
 
-def paths(found: Discovery) -> list[str]:
+def paths(found: DiscoveredFiles) -> list[str]:
     return [file.path for file in found.files]
 
 
-##= docs/spec/knowledge.md#files-of-the-index
+##= docs/spec/knowledge.md#indexed-files
 ##% Every text file of the project MUST be indexed, unless there is a reason to leave it out.
 def test_files_come_by_path_with_the_fingerprint_of_their_state(tmp_path: Path) -> None:
     write(tmp_path, {"b.py": "x", "a/z.md": "y", "a/b/c.txt": "z"})
@@ -41,8 +41,8 @@ def test_dot_directories_count_once_each_and_dot_files_are_found(tmp_path: Path)
     assert found.examples == {"dot_directory": [".github", "x/.cache"]}
 
 
-##= docs/spec/knowledge.md#files-of-the-index
-##% The texts of specifications that the project stores below `.duvet/specifications` MUST be indexed like any other file.
+##= docs/spec/knowledge.md#indexed-files
+##% Specification texts stored below `.duvet/specifications` MUST be indexed like any other file.
 def test_of_the_directory_of_duvet_only_the_stored_specifications_are_found(tmp_path: Path) -> None:
     stored = ".duvet/specifications/spec.example/pot.txt"
     write(
@@ -86,8 +86,8 @@ def test_the_state_directory_is_never_indexed(tmp_path: Path) -> None:
     assert found.skipped == {"state_directory": 1}
 
 
-##= docs/spec/knowledge.md#files-of-the-index
-##% What git or `.contextiveignore` ignores MUST NOT be indexed.
+##= docs/spec/knowledge.md#indexed-files
+##% Files that git or `.contextiveignore` ignores MUST NOT be indexed.
 def test_our_own_ignore_file_has_the_last_word(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -117,10 +117,10 @@ def test_include_and_exclude_choose_by_pattern(tmp_path: Path) -> None:
     assert discover(tmp_path, exclude=["docs"]).skipped == {"excluded": 1}
 
 
-##= docs/spec/knowledge.md#files-of-the-index
-##% A file that holds a secret by its name or by its content MUST NOT be indexed.
-##= docs/spec/knowledge.md#files-of-the-index
-##% A file over `knowledge.maxFileBytes`, and one that is no text, MUST be left out.
+##= docs/spec/knowledge.md#indexed-files
+##% A file whose name or content shows that it holds a secret MUST NOT be indexed.
+##= docs/spec/knowledge.md#indexed-files
+##% A file larger than `knowledge.maxFileBytes`, or one that is not text, MUST be left out.
 def test_secrets_images_binaries_and_large_files_are_left_out_with_their_reason(tmp_path: Path) -> None:
     write(tmp_path, {".env": "", ".env.example": "", "server.pem": "", "a.png": "", "b.zip": "", "big.txt": "x" * 101})
     found = discover(tmp_path, max_bytes=100)
@@ -128,8 +128,8 @@ def test_secrets_images_binaries_and_large_files_are_left_out_with_their_reason(
     assert found.skipped == {"secret": 2, "image": 1, "binary": 1, "too_large": 1}
 
 
-##= docs/spec/knowledge.md#files-of-the-index
-##% A link MUST NOT be followed, and a pipe or a device not be waited for.
+##= docs/spec/knowledge.md#indexed-files
+##% Indexing MUST NOT follow links or wait for pipes or devices.
 def test_links_are_not_followed_and_cannot_lead_in_circles(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     root = tmp_path / "root"

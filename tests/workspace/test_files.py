@@ -9,7 +9,7 @@ import pytest
 
 from contextive.workspace import files as files_module
 from contextive.workspace.files import FileText, Fingerprint, ProjectFiles, Unreadable, ancestors
-from tests.running import open_descriptors
+from tests.processes import open_descriptors
 
 
 @pytest.fixture

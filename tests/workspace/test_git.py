@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from contextive.workspace.git import FileCommit, git_facts, git_head
+from contextive.workspace.git import FileCommit, git_head, git_history
 from tests.workspace.repositories import commit, git, init, write
 
 
-##= docs/spec/knowledge.md#what-is-known-of-a-file
-##% The time of a file MUST be that of the last commit that touched it.
+##= docs/spec/knowledge.md#file-metadata
+##% The time of a file MUST be the time of the last commit that changed it.
 def test_each_file_has_the_last_commit_that_touched_it(tmp_path: Path) -> None:
     root = init(tmp_path)
     first = commit(root, {"a.txt": "1", "deep/grüße b.txt": "1"}, 1000)
     second = commit(root, {"a.txt": "2"}, 2000)
     write(root, {"new.txt": ""})
-    facts = git_facts(root)
+    facts = git_history(root)
     assert facts is not None
     assert facts.head == second == git_head(root)
-    assert facts.of("a.txt") == FileCommit(second, 2000.0)
-    assert facts.of("deep/grüße b.txt") == FileCommit(first, 1000.0)
-    assert facts.of("new.txt") is None
+    assert facts.last_commit("a.txt") == FileCommit(second, 2000.0)
+    assert facts.last_commit("deep/grüße b.txt") == FileCommit(first, 1000.0)
+    assert facts.last_commit("new.txt") is None
     assert facts.is_full
     assert facts.is_complete
 
@@ -31,7 +31,7 @@ def test_each_file_has_the_last_commit_that_touched_it(tmp_path: Path) -> None:
 def test_only_the_wanted_files_are_looked_for(tmp_path: Path) -> None:
     root = init(tmp_path)
     commit(root, {"a": "1", "b": "1"}, 1000)
-    facts = git_facts(root, ["a", "gone"])
+    facts = git_history(root, ["a", "gone"])
     assert facts is not None
     assert set(facts.commits) == {"a"}
     assert facts.is_complete
@@ -40,18 +40,18 @@ def test_only_the_wanted_files_are_looked_for(tmp_path: Path) -> None:
 def test_without_a_repository_or_a_commit_there_are_no_facts(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     assert git_head(tmp_path / "plain") is None
-    assert git_facts(tmp_path / "plain") is None
+    assert git_history(tmp_path / "plain") is None
     unborn = init(tmp_path / "unborn")
     assert git_head(unborn) is None
-    assert git_facts(unborn) is None
-    assert git_facts(tmp_path / "nowhere") is None
+    assert git_history(unborn) is None
+    assert git_history(tmp_path / "nowhere") is None
 
 
 def test_without_git_there_are_no_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = init(tmp_path)
     commit(root, {"a": "1"}, 1000)
     monkeypatch.setenv("PATH", "")
-    assert git_facts(root) is None
+    assert git_history(root) is None
     assert git_head(root) is None
 
 
@@ -59,7 +59,7 @@ def test_a_project_in_a_directory_of_a_repository_sees_its_own_files(tmp_path: P
     root = init(tmp_path)
     inner = commit(root, {"project/a.py": "1", "other/b.py": "1"}, 1000)
     head = commit(root, {"other/b.py": "2"}, 2000)
-    facts = git_facts(root / "project")
+    facts = git_history(root / "project")
     assert facts is not None
     assert facts.head == head
     assert facts.tracked == {"a.py"}
@@ -71,7 +71,7 @@ def test_a_shallow_clone_knows_what_its_depth_shows(tmp_path: Path) -> None:
     commit(root, {"a": "1", "b": "1"}, 1000)
     head = commit(root, {"a": "2"}, 2000)
     git(tmp_path, "clone", "-q", "--depth", "1", root.as_uri(), "clone")
-    facts = git_facts(tmp_path / "clone")
+    facts = git_history(tmp_path / "clone")
     assert facts is not None
     assert facts.commits == {"a": FileCommit(head, 2000.0), "b": FileCommit(head, 2000.0)}
 
@@ -83,13 +83,13 @@ def test_worktrees_and_submodules_have_facts_of_their_own(tmp_path: Path) -> Non
     first = commit(root, {"a": "1"}, 1000)
     git(root, "worktree", "add", "-q", str(tmp_path / "tree"), "-b", "other")
     git(root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", module.as_uri(), "sub")
-    tree, sub = git_facts(tmp_path / "tree"), git_facts(root / "sub")
+    tree, sub = git_history(tmp_path / "tree"), git_history(root / "sub")
     assert tree is not None
     assert tree.commits == {"a": FileCommit(first, 1000.0)}
     assert sub is not None
     assert sub.commits == {"m.txt": FileCommit(inner, 500.0)}
     commit(root, {}, 2000)
-    whole = git_facts(root)
+    whole = git_history(root)
     assert whole is not None
     assert whole.tracked == {"a", ".gitmodules"}
     assert whole.is_complete
@@ -99,13 +99,13 @@ def test_what_happened_since_an_earlier_commit_is_enough(tmp_path: Path) -> None
     root = init(tmp_path)
     old = commit(root, {"a": "1", "b": "1"}, 1000)
     new = commit(root, {"b": "2", "c": "1"}, 2000)
-    facts = git_facts(root, since=old)
+    facts = git_history(root, since=old)
     assert facts is not None
     assert not facts.is_full
     assert set(facts.commits) == {"b", "c"}
-    assert facts.of("a", before=FileCommit(old, 1000.0)) == FileCommit(old, 1000.0)
-    assert facts.of("b", before=FileCommit(old, 1000.0)) == FileCommit(new, 2000.0)
-    same = git_facts(root, since=new)
+    assert facts.last_commit("a", before=FileCommit(old, 1000.0)) == FileCommit(old, 1000.0)
+    assert facts.last_commit("b", before=FileCommit(old, 1000.0)) == FileCommit(new, 2000.0)
+    same = git_history(root, since=new)
     assert same is not None
     assert same.commits == {}
     assert not same.is_full
@@ -115,7 +115,7 @@ def test_what_happened_since_an_earlier_commit_is_enough(tmp_path: Path) -> None
 def test_a_commit_that_is_no_ancestor_means_a_full_look(tmp_path: Path, since: str) -> None:
     root = init(tmp_path)
     commit(root, {"a": "1"}, 1000)
-    facts = git_facts(root, since=since)
+    facts = git_history(root, since=since)
     assert facts is not None
     assert facts.is_full
     assert set(facts.commits) == {"a"}
@@ -127,7 +127,7 @@ def test_step_by_step_gives_the_same_facts_as_a_fresh_look(tmp_path: Path, seed:
     choose = random.Random(seed)
     root = init(tmp_path)
     head = commit(root, {"a": "0", "b": "0", "c": "0"}, 1000)
-    known = {path: fact for path in "abc" if (fact := git_facts(root).of(path))}  # type: ignore[union-attr]
+    known = {path: fact for path in "abc" if (fact := git_history(root).last_commit(path))}  # type: ignore[union-attr]
     for step in range(1, 9):
         match choose.randrange(4):
             case 0:
@@ -140,10 +140,10 @@ def test_step_by_step_gives_the_same_facts_as_a_fresh_look(tmp_path: Path, seed:
                 commit(root, {}, 2000 + step)
             case _:
                 commit(root, {choose.choice("abcd"): str(step)}, 2000 + step)
-        facts, fresh = git_facts(root, since=head), git_facts(root)
+        facts, fresh = git_history(root, since=head), git_history(root)
         assert facts is not None
         assert fresh is not None
-        known = {path: fact for path in fresh.tracked if (fact := facts.of(path, known.get(path))) is not None}
+        known = {path: fact for path in fresh.tracked if (fact := facts.last_commit(path, known.get(path))) is not None}
         assert known == fresh.commits
         head = facts.head
 
@@ -167,7 +167,7 @@ def test_a_hostile_repository_starts_no_program(tmp_path: Path) -> None:
     git(root, "config", "log.showSignature", "true")
     git(root, "config", "core.hooksPath", str(tmp_path))
     git(root, "config", "diff.orderFile", str(tmp_path / "none"))
-    facts = git_facts(root)
+    facts = git_history(root)
     assert facts is not None
     assert set(facts.commits) == {"a"}
     assert not (tmp_path / "sprung").exists()
@@ -195,9 +195,9 @@ def test_when_time_runs_out_the_facts_say_that_they_are_not_complete(tmp_path: P
     before = os.environ["PATH"]
     os.environ["PATH"] = f"{slow}:{before}"
     try:
-        facts = git_facts(root, timeout_seconds=1)
+        facts = git_history(root, timeout_seconds=1)
     finally:
         os.environ["PATH"] = before
     assert facts is not None
     assert not facts.is_complete
-    assert facts.of("f1") is None
+    assert facts.last_commit("f1") is None

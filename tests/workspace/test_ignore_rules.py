@@ -26,8 +26,8 @@ ignore_file = st.lists(pattern, max_size=5).map("\n".join)
 ignore_files = st.dictionaries(folders, ignore_file, max_size=3)
 
 
-##= docs/spec/knowledge.md#files-of-the-index
-##% What git or `.contextiveignore` ignores MUST NOT be indexed.
+##= docs/spec/knowledge.md#indexed-files
+##% Files that git or `.contextiveignore` ignores MUST NOT be indexed.
 @settings(max_examples=40)
 @given(tree=files, rules=ignore_files, excluded=ignore_file)
 def test_the_files_that_are_found_are_those_that_git_does_not_ignore(

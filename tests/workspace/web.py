@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from contextive.errors import ContextiveError
-from contextive.workspace.fetching import FetchPolicy, fetch_specification
+from contextive.workspace.http_fetch import FetchPolicy, fetch_specification
 
 Answer: TypeAlias = bytes | Callable[[socket.socket], None]
 """The whole response, or what to do with the connection."""
@@ -35,7 +35,7 @@ def refusal(url: str, destination: Path, policy: FetchPolicy = LOOSE) -> Context
     with pytest.raises(ContextiveError) as caught:
         fetch_specification(url, destination, policy=policy)
     assert _files(destination) == before
-    assert str(destination.parent) not in caught.value.sentence()
+    assert str(destination.parent) not in caught.value.full_message()
     return caught.value
 
 

@@ -14,7 +14,7 @@ from typing import NoReturn
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """The command `contextive-mcp`."""
     code = run(list(sys.argv[1:] if argv is None else argv))
-    _end(code)
+    _exit_now(code)
     sys.exit(code)
 
 
@@ -24,11 +24,11 @@ def duvet_main(argv: Sequence[str] | None = None) -> NoReturn:
     """The command `duvet`: the same program under the face that duvet's users know."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     code = run(arguments, program="duvet")
-    _end(code)
+    _exit_now(code)
     sys.exit(code)
 
 
-def _end(code: int) -> None:
+def _exit_now(code: int) -> None:
     """End the process at once, unless its last words cannot be said. What had to be closed is closed by then.
 
     A report on a large project is half a million objects: to take them apart one by one would only keep its reader waiting. And a
@@ -44,9 +44,9 @@ def _end(code: int) -> None:
 
 
 ##= docs/spec/host.md#commands
-##% A command that worked MUST end with the exit code 0.
+##% A successful command MUST exit with code 0.
 ##= docs/spec/host.md#commands
-##% A command that failed MUST end with the exit code 1 and one sentence on standard error that says why.
+##% A failed command MUST exit with code 1 and give the reason in one sentence on standard error.
 def run(arguments: list[str], program: str = "contextive-mcp") -> int:
     """Do what the arguments say and give the exit code: 0, 1 for a failure, 2 for a call that cannot be understood."""
     from contextive.cli.parser import build_parser, parse
@@ -71,10 +71,10 @@ def run(arguments: list[str], program: str = "contextive-mcp") -> int:
         # A configuration with several problems has one of them on each line.
         from contextive.cli.printing import print_line, print_text
 
-        say = print_text if isinstance(error, ConfigError) else print_line
-        say(f"{program}: {error.sentence()}", file=sys.stderr)
+        print_error = print_text if isinstance(error, ConfigError) else print_line
+        print_error(f"{program}: {error.full_message()}", file=sys.stderr)
         ##= docs/spec/host.md#commands
-        ##% A command line that cannot be understood MUST end with the exit code 2.
+        ##% A command with an invalid command line MUST exit with code 2.
         return 2 if isinstance(error, UsageError) else 1
     except BrokenPipeError:
         # The reader of our output has gone. Point standard output away so that the interpreter's last flush is quiet.

@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contextive.cli.load_project import open_host
 from contextive.cli.parser import add_project_options
 from contextive.cli.printing import print_data, print_line
-from contextive.cli.roots import open_host
 from contextive.errors import UsageError
 
 if TYPE_CHECKING:
     from contextive.store.archive import Manifest
     from contextive.store.backup import Backup, Backups
-    from contextive.store.restore import Restored
+    from contextive.store.restore import RestoreResult
 
 
 def configure_backup(parser: argparse.ArgumentParser) -> None:
@@ -38,9 +38,9 @@ def run_backup(options: argparse.Namespace) -> int:
             return _list(backups, options)
         made = backups.create(options.to)
     if options.json:
-        print_data(json.dumps({**_shown(made), "sha256": made.sha256, "pruned": list(made.pruned)}))
+        print_data(json.dumps({**_backup_to_dict(made), "sha256": made.sha256, "pruned": list(made.pruned)}))
     else:
-        print_line(f"{made.shown}  {made.size_bytes} bytes, {_described(made.manifest)}")
+        print_line(f"{made.display_path}  {made.size_bytes} bytes, {_manifest_text(made.manifest)}")
         if made.pruned:
             print_line(f"removed: {', '.join(made.pruned)}")
     return 0
@@ -74,10 +74,10 @@ def _check(options: argparse.Namespace) -> int:
 
     manifest = check_archive(options.check)
     if options.json:
-        print_data(json.dumps({"ok": True, **_facts(manifest)}))
+        print_data(json.dumps({"ok": True, **_manifest_to_dict(manifest)}))
     else:
         print_line(
-            f"The archive agrees with its manifest: {_described(manifest)}, {manifest.content_files} indexed files."
+            f"The archive agrees with its manifest: {_manifest_text(manifest)}, {manifest.content_files} indexed files."
         )
     return 0
 
@@ -85,24 +85,26 @@ def _check(options: argparse.Namespace) -> int:
 def _list(backups: Backups, options: argparse.Namespace) -> int:
     found = backups.existing()
     if options.json:
-        print_data(json.dumps({"backups": [_shown(each) for each in found]}))
+        print_data(json.dumps({"backups": [_backup_to_dict(each) for each in found]}))
         return 0
     for each in found:
-        print_line(f"{each.shown}  {each.size_bytes} bytes, {_described(each.manifest)}")
+        print_line(f"{each.display_path}  {each.size_bytes} bytes, {_manifest_text(each.manifest)}")
     if not found:
         print_line("There are no backups.")
     return 0
 
 
-def _print_restored(restored: Restored, options: argparse.Namespace) -> None:
+def _print_restored(restored: RestoreResult, options: argparse.Namespace) -> None:
     copy = restored.safety_copy
     if options.json:
-        safety = copy.shown if copy is not None else None
-        print_data(json.dumps({"safety_copy": safety, "set_aside": restored.set_aside, **_facts(restored.manifest)}))
+        safety = copy.display_path if copy is not None else None
+        print_data(
+            json.dumps({"safety_copy": safety, "set_aside": restored.set_aside, **_manifest_to_dict(restored.manifest)})
+        )
         return
-    print_line(f"Restored: {_described(restored.manifest)}.")
+    print_line(f"Restored: {_manifest_text(restored.manifest)}.")
     if copy is not None:
-        print_line(f"What was there before is in {copy.shown}.")
+        print_line(f"What was there before is in {copy.display_path}.")
     if restored.set_aside:
         print_line(
             "The database that was there could not be used; it is index.db.damaged-<time> in the state directory now."
@@ -112,20 +114,20 @@ def _print_restored(restored: Restored, options: argparse.Namespace) -> None:
 
 @contextmanager
 def _backups(options: argparse.Namespace) -> Iterator[Backups]:
-    from contextive.packs.knowledge.pack import Safekeeping
+    from contextive.packs.knowledge.pack import DocumentsAndBackups
 
     host = open_host(options)
     try:
-        yield host.services.get(Safekeeping).backups()
+        yield host.services.get(DocumentsAndBackups).backups()
     finally:
         host.close()
 
 
-def _shown(backup: Backup) -> dict[str, Any]:
-    return {"archive": backup.shown, "size_bytes": backup.size_bytes, **_facts(backup.manifest)}
+def _backup_to_dict(backup: Backup) -> dict[str, Any]:
+    return {"archive": backup.display_path, "size_bytes": backup.size_bytes, **_manifest_to_dict(backup.manifest)}
 
 
-def _facts(manifest: Manifest) -> dict[str, Any]:
+def _manifest_to_dict(manifest: Manifest) -> dict[str, Any]:
     return {
         "created_at": manifest.created_at,
         "version": manifest.version,
@@ -137,6 +139,6 @@ def _facts(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _described(manifest: Manifest) -> str:
+def _manifest_text(manifest: Manifest) -> str:
     kept = ", ".join(f"{manifest.counts.get(table, 0)} {table}s" for table in ("run", "report", "vote"))
     return f"made {manifest.created_at} at generation {manifest.generation}, {kept}"

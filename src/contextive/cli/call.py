@@ -9,12 +9,12 @@ import sys
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from contextive.cli.load_project import open_host
 from contextive.cli.parser import add_project_options
 from contextive.cli.printing import print_data, print_line, print_text
-from contextive.cli.roots import open_host
 from contextive.errors import CapabilityMissing, UsageError
 from contextive.registry import InputNeeded, Tool
-from contextive.server.pipes import output_diverted
+from contextive.server.pipes import stdout_to_stderr
 
 if TYPE_CHECKING:
     from contextive.server.host import Host
@@ -38,7 +38,7 @@ def run_call(options: argparse.Namespace) -> int:
     arguments = parse_tool_arguments(surface.tool(options.tool), options.arguments)
     context = host.context(host.owner, door="cli", profile=host.profile, request_id=uuid.uuid4().hex)
     try:
-        with output_diverted():
+        with stdout_to_stderr():
             result = asyncio.run(host.dispatcher.call(surface, options.tool, arguments, context))
     except InputNeeded as needed:
         raise CapabilityMissing(tuple(q.capability for q in needed.questions.values())) from None
@@ -56,7 +56,7 @@ def call_tool(host: Host, name: str, arguments: dict[str, Any]) -> Any:
     """The data that a tool answers with, called as the owner of this terminal."""
     surface = host.surface(host.profile, host.owner.scope)
     context = host.context(host.owner, door="cli", profile=host.profile, request_id=uuid.uuid4().hex)
-    with output_diverted():
+    with stdout_to_stderr():
         return asyncio.run(host.dispatcher.call(surface, name, arguments, context)).data
 
 
@@ -72,21 +72,21 @@ def parse_tool_arguments(tool: Tool, words: list[str]) -> dict[str, Any]:
             )
         name, equals, inline = flag[2:].partition("=")
         if name == "json":
-            arguments |= _json_object(inline if equals else _value(flag, rest))
+            arguments |= _json_object(inline if equals else _take_value(flag, rest))
             continue
         key = name.replace("-", "_") if name not in tool.input_schema["properties"] else name
-        spec = _resolved(tool.input_schema, tool.input_schema["properties"].get(key, {}))
+        spec = _resolve_schema(tool.input_schema, tool.input_schema["properties"].get(key, {}))
         if not equals and _kind(spec) == "boolean" and (not rest or rest[0].startswith("--")):
             arguments[key] = True
             continue
-        value = _typed(spec, inline if equals else _value(flag, rest))
+        value = _parse_value(spec, inline if equals else _take_value(flag, rest))
         if _kind(spec) == "array" and isinstance(arguments.get(key), list) and isinstance(value, list):
             value = [*arguments[key], *value]
         arguments[key] = value
     return arguments
 
 
-def _value(flag: str, rest: list[str]) -> str:
+def _take_value(flag: str, rest: list[str]) -> str:
     if not rest:
         raise UsageError(f"{flag} needs a value.")
     return rest.pop(0)
@@ -102,12 +102,12 @@ def _json_object(text: str) -> dict[str, Any]:
     return value
 
 
-def _resolved(schema: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
+def _resolve_schema(schema: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
     if "$ref" in spec:
         return dict(schema.get("$defs", {}).get(spec["$ref"].rsplit("/", 1)[-1], {}))
     for option in spec.get("anyOf", ()):
         if option.get("type") != "null":
-            return _resolved(schema, option)
+            return _resolve_schema(schema, option)
     return spec
 
 
@@ -115,7 +115,7 @@ def _kind(spec: dict[str, Any]) -> str:
     return str(spec.get("type", "string"))
 
 
-def _typed(spec: dict[str, Any], text: str) -> Any:
+def _parse_value(spec: dict[str, Any], text: str) -> Any:
     """The text as the type that the schema wants; text that does not fit stays text, and the tool says what it wants."""
     kind = _kind(spec)
     if kind == "string":

@@ -101,7 +101,7 @@ def _bash(programs: dict[str, list[Command]]) -> str:
         flags = "\n".join(f'        {c.name}) words="{" ".join(c.flags)}" ;;' for c in commands)
         places = "\n".join(line for command in commands for line in _bash_places(command))
         parts.append(f"""\
-_{_plain(program)}() {{
+_{_shell_function_name(program)}() {{
     local current="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" command="" place=0 words="" index word
     local takes_value=""
     COMPREPLY=()
@@ -141,7 +141,7 @@ _{_plain(program)}() {{
 {places}
     esac
 }}
-complete -o default -F _{_plain(program)} {program}
+complete -o default -F _{_shell_function_name(program)} {program}
 """)
     return "\n".join(parts)
 
@@ -182,7 +182,7 @@ def _zsh(programs: dict[str, list[Command]]) -> str:
         names = "\n".join(f"        {_quoted(f'{c.name}:{_zsh_text(c.summary)}')}" for c in commands)
         cases = "\n".join(_zsh_case(command) for command in commands)
         parts.append(f"""\
-_{_plain(program)}() {{
+_{_shell_function_name(program)}() {{
     local -a names
     local context state line
     typeset -A opt_args
@@ -199,9 +199,9 @@ _{_plain(program)}() {{
             esac ;;
     esac
 }}
-(( $+functions[compdef] )) && compdef _{_plain(program)} {program}
+(( $+functions[compdef] )) && compdef _{_shell_function_name(program)} {program}
 """)
-    functions = " ".join(f"{program}) _{_plain(program)} ;;" for program in programs)
+    functions = " ".join(f"{program}) _{_shell_function_name(program)} ;;" for program in programs)
     parts.append(f"if [[ $funcstack[1] == _contextive-mcp ]]; then\n    case $service in {functions} esac\nfi\n")
     return "\n".join(parts)
 
@@ -280,5 +280,5 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def _plain(program: str) -> str:
+def _shell_function_name(program: str) -> str:
     return program.replace("-", "_")

@@ -43,10 +43,10 @@ def _add_project_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_switch(parser: argparse.ArgumentParser, flag: str, help_: str) -> None:
     """A flag that may carry `=true` or `=false`."""
-    parser.add_argument(flag, nargs="?", const=True, default=None, type=_truth, metavar="BOOL", help=help_)
+    parser.add_argument(flag, nargs="?", const=True, default=None, type=_parse_bool, metavar="BOOL", help=help_)
 
 
-def _truth(text: str) -> bool:
+def _parse_bool(text: str) -> bool:
     if text not in ("true", "false"):
         raise argparse.ArgumentTypeError(f"{text[:20]!r} is neither true nor false")
     return text == "true"
@@ -115,7 +115,7 @@ def run_report(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace) -> int:
     project, wanted = _project(), report_options(options)
     if options.project or options.config or not _has_duvet_config():
-        project, may_fetch = _configured(project, options)
+        project, may_fetch = _with_config(project, options)
         wanted = replace(wanted, fetch=wanted.fetch or may_fetch)
     return project.report(wanted)
 
@@ -124,12 +124,12 @@ def _has_duvet_config() -> bool:
     return (Path.cwd() / ".duvet" / "config.toml").exists()
 
 
-def _configured(project: DuvetProject, options: argparse.Namespace) -> tuple[DuvetProject, bool]:
+def _with_config(project: DuvetProject, options: argparse.Namespace) -> tuple[DuvetProject, bool]:
     """The project with the specifications and sources that its own configuration names, and whether that allows to fetch.
 
     To load it takes longer than to report on a small project, so this is done only where it counts.
     """
-    from contextive.cli.roots import config_loader
+    from contextive.cli.load_project import config_loader
 
     loaded = config_loader(options)()
     trace = loaded.config.trace
@@ -248,11 +248,13 @@ def run_query(options: argparse.Namespace) -> int:
         raise UsageError(f"{unknown[0][:40]!r}{reason}.", hint=f"Checks: {supported}.")
     project = _project()
     if not options.config_path and not _has_duvet_config():
-        project, _ = _configured(project, options)
+        project, _ = _with_config(project, options)
     state = project.analyse(ReportOptions(config_path=options.config_path))
     if state is None:
         return 1
-    chosen = [r for r in all_requirements(state) if _selected(f"{r.target.path}#{r.section.id}", r.text, options)]
+    chosen = [
+        r for r in all_requirements(state) if _matches_filters(f"{r.target.path}#{r.section.id}", r.text, options)
+    ]
     found = run_checks([c for c in CHECKS if c in wanted], state.analysis, chosen)
     if options.json:
         print_data(json.dumps({check: [asdict(finding) for finding in findings] for check, findings in found.items()}))
@@ -270,7 +272,7 @@ def run_query(options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _selected(where: str, text: str, options: argparse.Namespace) -> bool:
+def _matches_filters(where: str, text: str, options: argparse.Namespace) -> bool:
     sections = options.section
     in_section = not sections or any(where == s or where.startswith(f"{s}#") for s in sections)
     return in_section and (not options.quote or options.quote.lower() in text.lower())

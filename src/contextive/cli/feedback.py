@@ -9,15 +9,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contextive.cli.load_project import open_host
 from contextive.cli.parser import add_project_options
 from contextive.cli.printing import print_line
-from contextive.cli.roots import open_host
 from contextive.errors import UsageError
 
 if TYPE_CHECKING:
     from contextive.server.host import Host
 
-_MOST_EVENTS = 100_000
+_MAX_EVENTS = 100_000
 
 
 def configure_feedback(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +60,7 @@ def _rows(host: Host, *, with_queries: bool) -> list[dict[str, Any]]:
     from contextive.server.serve import secrets_of
 
     store = host.services.get(Index).store
-    voted, events = read_votes(store), store.records.events(limit=_MOST_EVENTS)
+    voted, events = read_votes(store), store.records.events(limit=_MAX_EVENTS)
     return list(export_rows(voted, events, secrets=secrets_of(host), with_queries=with_queries))
 
 

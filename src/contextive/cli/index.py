@@ -12,17 +12,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contextive.cli.load_project import open_host
 from contextive.cli.parser import add_project_options
 from contextive.cli.printing import print_data, print_line
 from contextive.cli.progress import progress_bar
-from contextive.cli.roots import open_host
-from contextive.cli.tables import left_out, print_results, print_status
+from contextive.cli.tables import print_results, print_status, skipped_text
 from contextive.errors import ConfigError, NotFound, Unavailable, UsageError
 
 if TYPE_CHECKING:
-    from contextive.ingest.indexer import Outcome, Progress
-    from contextive.search.evaluation import Evaluation, Judgement, Measure
-    from contextive.search.feedback import OwnJudgements
+    from contextive.ingest.indexer import IngestProgress, IngestResult
+    from contextive.search.evaluation import Evaluation, Judgement, MeanInterval
+    from contextive.search.feedback import VoteJudgements
     from contextive.search.index import Index
 
 
@@ -53,8 +53,8 @@ def configure_rebuild(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_rebuild, name="rebuild", dry_run=False, dummy_embeddings=False)
 
 
-##= docs/spec/knowledge.md#the-store
-##% The command `rebuild` MUST start over from the files and keep what only the store holds.
+##= docs/spec/knowledge.md#store
+##% The command `rebuild` MUST start over from the files and preserve the kept rows.
 def run_rebuild(options: argparse.Namespace) -> int:
     """Remove all that comes from the files, and index them again. Runs, votes, reports and the audit stay."""
     with _index(options) as index:
@@ -130,7 +130,7 @@ def run_status(options: argparse.Namespace) -> int:
     return 1
 
 
-##= docs/spec/knowledge.md#requests-of-km-search
+##= docs/spec/knowledge.md#km-search-requests
 ##% The command `search` MUST have the flags `--symbol`, `--kind` and `--lang`, each of which may be repeated.
 def configure_search(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser, profile=False)
@@ -178,8 +178,8 @@ def configure_eval(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_eval)
 
 
-##= docs/spec/care.md#eval
-##% The command `eval` MUST measure search by judgements of a file, or by the votes that were given.
+##= docs/spec/commands.md#eval
+##% The command `eval` MUST measure search quality with the judgements in a file or with the recorded votes.
 def run_eval(options: argparse.Namespace) -> int:
     from contextive.search.evaluation import evaluate
 
@@ -192,9 +192,9 @@ def run_eval(options: argparse.Namespace) -> int:
             (votes.judgements if votes is not None else judgements or ())[: options.limit or None],
             progress=lambda done, total: progress("eval", done, total),
         )
-    told = {} if votes is None else {"votes": votes.votes, "votes_without_search": votes.without_search}
+    vote_counts = {} if votes is None else {"votes": votes.votes, "votes_without_search": votes.without_search}
     if options.json:
-        print_data(json.dumps({**told, **asdict(report)}, indent=2))
+        print_data(json.dumps({**vote_counts, **asdict(report)}, indent=2))
         return 0
     if votes is not None:
         print_line(f"{votes.votes} votes, {votes.without_search} of searches that are no longer known")
@@ -216,10 +216,10 @@ def _judgements(file: Path) -> tuple[Judgement, ...]:
     return parse_judgements(text)
 
 
-def _own_judgements(index: Index) -> OwnJudgements:
-    from contextive.search.feedback import own_judgements
+def _own_judgements(index: Index) -> VoteJudgements:
+    from contextive.search.feedback import judgements_from_store
 
-    votes = own_judgements(index.store)
+    votes = judgements_from_store(index.store)
     if not votes.judgements:
         raise NotFound(
             "Nobody has voted a result up yet, so there is nothing to measure by.",
@@ -241,9 +241,9 @@ def _ingest(index: Index, options: argparse.Namespace, *, full: bool) -> int:
             try:
                 vectors = index.embed(dummy=options.dummy_embeddings, progress=progress)
             except Unavailable as error:
-                warning = error.sentence()
+                warning = error.full_message()
     if options.json:
-        print_data(json.dumps(_outcome(outcome, vectors), ensure_ascii=False))
+        print_data(json.dumps(_outcome_to_dict(outcome, vectors), ensure_ascii=False))
     else:
         _print_outcome(outcome, vectors, time.monotonic() - began)
     if warning:
@@ -251,7 +251,7 @@ def _ingest(index: Index, options: argparse.Namespace, *, full: bool) -> int:
     return 0
 
 
-def _ingest_quietly(index: Index, progress: Progress) -> None:
+def _ingest_quietly(index: Index, progress: IngestProgress) -> None:
     from contextive.ingest.settings import IngestRequest
 
     index.ingest(IngestRequest(profile="eval"), progress=progress, always_record=False)
@@ -269,7 +269,7 @@ def _index(options: argparse.Namespace) -> Iterator[Index]:
         host.close()
 
 
-def _outcome(outcome: Outcome, vectors: int) -> dict[str, Any]:
+def _outcome_to_dict(outcome: IngestResult, vectors: int) -> dict[str, Any]:
     run = outcome.run
     return {
         "run_id": run.run_id,
@@ -289,14 +289,14 @@ def _outcome(outcome: Outcome, vectors: int) -> dict[str, Any]:
     }
 
 
-def _print_outcome(outcome: Outcome, vectors: int, seconds: float) -> None:
+def _print_outcome(outcome: IngestResult, vectors: int, seconds: float) -> None:
     run = outcome.run
     would = "would be " if outcome.dry_run else ""
     print_line(
         f"{len(outcome.changed)} files {would}indexed, {outcome.unchanged_count} unchanged, {len(outcome.removed)} {would}removed"
     )
     print_line(f"{run.chunk_count} chunks, {vectors} vectors, {seconds:.1f} s")
-    if skipped := left_out(run.skipped):
+    if skipped := skipped_text(run.skipped):
         print_line(f"left out: {skipped}")
 
 
@@ -304,9 +304,11 @@ def _print_evaluation(report: Evaluation) -> None:
     print_line(f"{report.queries} queries, mean and 95 % interval")
     print_line(f"{'':<8}  {'nDCG@10':<22}{'MRR@10':<22}{'recall@10':<22}")
     for mode, summary in report.modes.items():
-        print_line(f"{mode:<8}  " + "".join(f"{_measure(m):<22}" for m in (summary.ndcg, summary.mrr, summary.recall)))
+        print_line(
+            f"{mode:<8}  " + "".join(f"{_interval_text(m):<22}" for m in (summary.ndcg, summary.mrr, summary.recall))
+        )
     print_line(
-        f"hybrid over lexical {_measure(report.gain_over_lexical)}, over dense {_measure(report.gain_over_dense)}"
+        f"hybrid over lexical {_interval_text(report.gain_over_lexical)}, over dense {_interval_text(report.gain_over_dense)}"
     )
     print_line(
         "nDCG@10 by weight of vectors: "
@@ -314,5 +316,5 @@ def _print_evaluation(report: Evaluation) -> None:
     )
 
 
-def _measure(measure: Measure) -> str:
+def _interval_text(measure: MeanInterval) -> str:
     return f"{measure.mean:.3f} ({measure.low:.3f} to {measure.high:.3f})"

@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from contextive.cli.load_project import open_host
 from contextive.cli.parser import add_project_options
 from contextive.cli.printing import print_data, print_line
-from contextive.cli.roots import open_host
 from contextive.cli.tables import print_rows
 from contextive.registry import Scope
 

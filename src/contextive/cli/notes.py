@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from contextive.cli.load_project import open_host
 from contextive.cli.parser import add_project_options
 from contextive.cli.printing import print_data, print_line
-from contextive.cli.roots import open_host
 from contextive.errors import UsageError
 from contextive.file_writing import write_file
 

@@ -33,10 +33,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "schema": ("contextive.cli.inspect", "Print the JSON Schema of the configuration"),
     "init": ("contextive.cli.project", "Write a commented configuration and show how to attach clients"),
     "trust": ("contextive.cli.project", "Trust this project's configuration file, as it is now"),
-    "install": ("contextive.cli.attach", "Write this server into the configuration of an MCP client"),
-    "doctor": ("contextive.cli.care", "Say what is wrong and how to mend it"),
+    "install": ("contextive.cli.install", "Write this server into the configuration of an MCP client"),
+    "doctor": ("contextive.cli.doctor", "Say what is wrong and how to mend it"),
     "completion": ("contextive.cli.completion", "Print a script that completes commands and flags in a shell"),
-    "demo": ("contextive.cli.care", "Play a short MCP session and show what an agent sees"),
+    "demo": ("contextive.cli.demo", "Play a short MCP session and show what an agent sees"),
 }
 DUVET_COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("contextive.cli.duvet", "Write a first .duvet/config.toml"),
@@ -50,7 +50,7 @@ ALIASES = {"recipe": "recipes"}
 PROFILE_NAMES = ("contextive", "duvet", "spexus", "nexus", "duskmantle")
 
 
-class _Unseen(argparse.HelpFormatter):
+class _FixedWidthFormatter(argparse.HelpFormatter):
     """Looks at each argument as it is added. Nobody sees that, so it does not look for a terminal, which costs start-up."""
 
     def __init__(self, prog: str) -> None:
@@ -61,7 +61,7 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that says one clear sentence and leaves exiting to its caller."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**{"formatter_class": _Unseen, **options})
+        super().__init__(**{"formatter_class": _FixedWidthFormatter, **options})
 
     def format_help(self) -> str:
         self.formatter_class = argparse.HelpFormatter

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from contextive.trace.reports.visible import printable_line, printable_lines
+from contextive.trace.reports.safe_text import printable_line, printable_lines
 
 _TRACEBACK = "Traceback (most recent call last):"
 

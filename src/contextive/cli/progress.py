@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-Tell = Callable[[str, int, int], None]
+UpdateProgress = Callable[[str, int, int], None]
 """Takes a phase, what is done of it, and all of it."""
 
 
 @contextmanager
-def progress_bar() -> Iterator[Tell]:
+def progress_bar() -> Iterator[UpdateProgress]:
     """A bar on a terminal; silence where standard error is not one."""
     if not sys.stderr.isatty():
         yield lambda _phase, _done, _total: None
@@ -24,9 +24,9 @@ def progress_bar() -> Iterator[Tell]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         tasks: dict[str, Any] = {}
 
-        def tell(phase: str, done: int, total: int) -> None:
+        def update_bar(phase: str, done: int, total: int) -> None:
             if phase not in tasks:
                 tasks[phase] = bars.add_task(phase, total=total or None)
             bars.update(tasks[phase], completed=done, total=total or None)
 
-        yield tell
+        yield update_bar

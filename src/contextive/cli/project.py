@@ -9,9 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from contextive.cli.load_project import project_dir, trust_store
 from contextive.cli.parser import add_project_options
 from contextive.cli.printing import print_data, print_line
-from contextive.cli.roots import project_of, trust_store
 from contextive.config.discovery import FILE_NAMES
 from contextive.errors import Conflict, UsageError
 from contextive.ops.clients import CLIENTS
@@ -28,17 +28,17 @@ def configure_init(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_init)
 
 
-##= docs/spec/care.md#init
+##= docs/spec/commands.md#init
 ##% The command `init` MUST write a configuration that `check` accepts, from what it finds in the project.
-##= docs/spec/care.md#init
-##% The command `init` MUST NOT replace a file unless it is told to.
+##= docs/spec/commands.md#init
+##% The command `init` MUST NOT replace an existing file unless the user asks for it.
 def run_init(options: argparse.Namespace) -> int:
     """Look for specifications, notes and sources, and write down what was found."""
     from contextive.cli.progress import progress_bar
     from contextive.ops.first_config import config_text
     from contextive.ops.survey import survey
 
-    project = project_of(options)
+    project = project_dir(options)
     present = [name for name in FILE_NAMES if (project / name).exists()]
     target = project / "contextive.config.yaml"
     if present and not options.dry_run and not (options.force and present == [target.name]):
@@ -48,7 +48,7 @@ def run_init(options: argparse.Namespace) -> int:
     with progress_bar() as progress:
         found = survey(project, lambda done, total: progress("looking", done, total))
     text = config_text(found)
-    ##= docs/spec/care.md#init
+    ##= docs/spec/commands.md#init
     ##% With `--dry-run` the command `init` MUST write nothing.
     if not options.dry_run:
         target.write_text(text, encoding="utf-8")
@@ -61,7 +61,7 @@ def run_init(options: argparse.Namespace) -> int:
 
 
 def _print_found(found: Survey, text: str, name: str, *, written: bool) -> None:
-    from contextive.ops.attach import own_command
+    from contextive.ops.install import terminal_command
 
     print_line(f"{'Wrote' if written else 'This would be'} {name}.")
     print_line()
@@ -71,7 +71,7 @@ def _print_found(found: Survey, text: str, name: str, *, written: bool) -> None:
     print_line(f"Of {found.files} files {found.source_files} are code that may cite requirements.")
     for about, hint in _hints(found):
         print_line(f"{about} {hint}")
-    command = own_command()
+    command = terminal_command()
     for line in ("", "Next:", f"  {command} doctor", f"  {command} ingest"):
         print_line(line)
     for client in CLIENTS.values():
@@ -100,9 +100,9 @@ def configure_trust(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_trust)
 
 
-##= docs/spec/care.md#trust
-##% The command `trust` MUST let the configuration file of the project decide what it otherwise may not, as long as its
-##% content stays.
+##= docs/spec/commands.md#trust
+##% The command `trust` MUST let the project's configuration file set what only a trusted file may set, until its
+##% content changes.
 def run_trust(options: argparse.Namespace) -> int:
     store = trust_store()
     if options.list:
@@ -113,17 +113,17 @@ def run_trust(options: argparse.Namespace) -> int:
             for path in paths:
                 print_line(path)
         return 0
-    file = options.config or _project_file(project_of(options))
+    file = options.config or _project_file(project_dir(options))
     if options.revoke:
         store.revoke(file)
-        said = f"{file.name} is no longer trusted."
+        message = f"{file.name} is no longer trusted."
     else:
         store.trust(file)
-        said = f"{file.name} is trusted as it is now. Change it, and it must be trusted again."
+        message = f"{file.name} is trusted as it is now. Change it, and it must be trusted again."
     if options.json:
         print_data(json.dumps({"file": str(file), "trusted": not options.revoke}))
     else:
-        print_line(said)
+        print_line(message)
     return 0
 
 

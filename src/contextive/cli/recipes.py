@@ -10,17 +10,17 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contextive.cli.load_project import open_host, project_dir
 from contextive.cli.parser import add_project_options
 from contextive.cli.printing import print_data, print_line, print_text
-from contextive.cli.roots import open_host, project_of
 from contextive.errors import ContextiveError, InvalidRequest, NotFound, TimedOut, UsageError
 
 if TYPE_CHECKING:
-    from contextive.packs.running import RunShown
-    from contextive.recipes.book import BookEntry, RecipeBook
+    from contextive.packs.recipe_runner import RecipeRunAnswer
+    from contextive.recipes.catalog import RecipeCatalog, RecipeFile
     from contextive.recipes.recipe import Recipe
 
-OK, NOT_USABLE, FAILED, TOO_LATE = 0, 2, 3, 4
+OK, NOT_USABLE, FAILED, TIMED_OUT = 0, 2, 3, 4
 
 
 def configure_recipes(parser: argparse.ArgumentParser) -> None:
@@ -37,11 +37,11 @@ def configure_recipes(parser: argparse.ArgumentParser) -> None:
 
 
 ##= docs/spec/models-and-recipes.md#km-recipe-run
-##% The command `recipes run` MUST end with 2 for a recipe that cannot be used, 3 for a step that failed and 4 for one
-##% out of time.
+##% The command `recipes run` MUST exit with 2 for a recipe that cannot be used, 3 for a failed step and 4 for a
+##% timeout.
 def run_recipe_command(options: argparse.Namespace) -> int:
     """Do it, and say how it ended: 0 well, 2 not usable, 3 a step failed, 4 out of time."""
-    from contextive.recipes.book import RecipeBook
+    from contextive.recipes.catalog import RecipeCatalog
 
     if options.action in ("show", "run") and options.name is None:
         raise UsageError(
@@ -49,7 +49,7 @@ def run_recipe_command(options: argparse.Namespace) -> int:
         )
     if options.action != "run" and (options.var or options.dry_run):
         raise UsageError("--var and --dry-run belong to recipes run.")
-    book = RecipeBook(project_of(options))
+    book = RecipeCatalog(project_dir(options))
     try:
         match options.action:
             case "list":
@@ -69,20 +69,20 @@ def run_recipe_command(options: argparse.Namespace) -> int:
 def _report(error: ContextiveError, *, as_json: bool) -> int:
     if as_json:
         print_data(json.dumps({"status": "error", "error": error.as_dict()}, indent=2, ensure_ascii=False))
-    print_line(f"contextive-mcp: {error.sentence()}", file=sys.stderr)
+    print_line(f"contextive-mcp: {error.full_message()}", file=sys.stderr)
     match error:
         case TimedOut():
-            return TOO_LATE
+            return TIMED_OUT
         case NotFound() | InvalidRequest():
             return NOT_USABLE
         case _:
             return FAILED
 
 
-def _list(book: RecipeBook, *, as_json: bool) -> int:
+def _list(book: RecipeCatalog, *, as_json: bool) -> int:
     entries = book.entries()
     if as_json:
-        print_data(json.dumps([_facts(entry) for entry in entries], indent=2, ensure_ascii=False))
+        print_data(json.dumps([_recipe_to_dict(entry) for entry in entries], indent=2, ensure_ascii=False))
         return OK
     width = max(len(entry.name) for entry in entries)
     for entry in entries:
@@ -91,24 +91,24 @@ def _list(book: RecipeBook, *, as_json: bool) -> int:
     return OK
 
 
-def _show(entry: BookEntry, *, as_json: bool) -> int:
+def _show(entry: RecipeFile, *, as_json: bool) -> int:
     if not as_json:
         print_text(entry.text)
         return OK
     entry.recipe()
-    print_data(json.dumps(_facts(entry), indent=2, ensure_ascii=False))
+    print_data(json.dumps(_recipe_to_dict(entry), indent=2, ensure_ascii=False))
     return OK
 
 
-def _validate(book: RecipeBook, options: argparse.Namespace) -> int:
-    entries = [_named(book, options.name)] if options.name else book.entries()
+def _validate(book: RecipeCatalog, options: argparse.Namespace) -> int:
+    entries = [_find_recipe(book, options.name)] if options.name else book.entries()
     host = open_host(options)
     offered = host.widest_surface(host.profile).tools
     report: list[dict[str, Any]] = []
     for entry in entries:
         recipe = _recipe_or_none(entry)
         missing = [tool for tool in recipe.tools if tool not in offered] if recipe else []
-        report.append({**_facts(entry), "valid": recipe is not None, "tools_not_offered": missing})
+        report.append({**_recipe_to_dict(entry), "valid": recipe is not None, "tools_not_offered": missing})
     if options.json:
         print_data(json.dumps(report, indent=2, ensure_ascii=False))
     else:
@@ -119,19 +119,19 @@ def _validate(book: RecipeBook, options: argparse.Namespace) -> int:
     return OK if all(line["valid"] for line in report) else NOT_USABLE
 
 
-def _named(book: RecipeBook, name: str) -> BookEntry:
+def _find_recipe(book: RecipeCatalog, name: str) -> RecipeFile:
     """A recipe by name, or out of a file that need not stand in the project's folder of recipes."""
-    from contextive.recipes.book import read_entry
+    from contextive.recipes.catalog import read_recipe_file
 
     if name.endswith((".yaml", ".yml")):
-        return read_entry(Path(name))
+        return read_recipe_file(Path(name))
     return book.entry(name)
 
 
-def _run(book: RecipeBook, options: argparse.Namespace) -> int:
+def _run(book: RecipeCatalog, options: argparse.Namespace) -> int:
     recipe = book.entry(options.name).recipe()
     variables = parse_variables(recipe, options.var)
-    shown = asyncio.run(_in_process(recipe, variables, options))
+    shown = asyncio.run(_run_in_process(recipe, variables, options))
     if options.json:
         print_data(shown.model_dump_json(indent=2, exclude_none=True))
         return OK
@@ -142,14 +142,14 @@ def _run(book: RecipeBook, options: argparse.Namespace) -> int:
     return OK
 
 
-async def _in_process(recipe: Recipe, variables: dict[str, Any], options: argparse.Namespace) -> RunShown:
-    from contextive.packs.running import run_recipe
-    from contextive.server.pipes import output_diverted
+async def _run_in_process(recipe: Recipe, variables: dict[str, Any], options: argparse.Namespace) -> RecipeRunAnswer:
+    from contextive.packs.recipe_runner import run_recipe
+    from contextive.server.pipes import stdout_to_stderr
 
     host = open_host(options)
     ctx = host.context(host.owner, door="cli", profile=host.profile, request_id=uuid.uuid4().hex)
     try:
-        with output_diverted():
+        with stdout_to_stderr():
             return await run_recipe(recipe, variables, ctx, dry_run=options.dry_run)
     finally:
         host.close()
@@ -174,13 +174,13 @@ def _value(text: str) -> Any:
         return text
 
 
-def _recipe_or_none(entry: BookEntry) -> Recipe | None:
+def _recipe_or_none(entry: RecipeFile) -> Recipe | None:
     from contextive.recipes.recipe import Recipe
 
     return entry.outcome if isinstance(entry.outcome, Recipe) else None
 
 
-def _facts(entry: BookEntry) -> dict[str, Any]:
+def _recipe_to_dict(entry: RecipeFile) -> dict[str, Any]:
     recipe = _recipe_or_none(entry)
     facts: dict[str, Any] = {"name": entry.name, "source": entry.source, "file": entry.file}
     if recipe is None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import gc
 
+from contextive.cli.load_project import config_loader, token_key_path
 from contextive.cli.parser import add_project_options
-from contextive.cli.roots import config_loader, token_key_path
 
 
 ##= docs/spec/host.md#commands
@@ -33,7 +33,7 @@ def configure_mcp(parser: argparse.ArgumentParser) -> None:
 
 
 ##= docs/spec/host.md#commands
-##% Without a transport flag the setting `server.mode` MUST decide which transport is served.
+##% Without a transport flag, the setting `server.mode` MUST decide which transport is served.
 def run_serve(options: argparse.Namespace) -> int:
     # Imports make hundreds of thousands of objects that all stay: looking for garbage among them is a tenth of the start.
     gc.disable()

@@ -9,15 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from contextive.cli.printing import print_line
-from contextive.trace.reports.visible import printable_line
+from contextive.trace.reports.safe_text import printable_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from contextive.ops.doctor_project import Finding
+    from contextive.ops.doctor_project import Diagnosis
 
 SNIPPET_LINES = 3
-_LINE = 110
+_MAX_LINE = 110
 """So much of a line is shown in a pipe."""
 
 
@@ -31,7 +31,7 @@ def print_rows(rows: Sequence[Sequence[str]]) -> None:
     _print_columns([[_escaped(cell) for cell in row] for row in rows])
 
 
-def print_findings(findings: Iterable[Finding]) -> None:
+def print_diagnoses(findings: Iterable[Diagnosis]) -> None:
     """What a doctor found: one line each, and what mends it below."""
     if not sys.stdout.isatty():
         for finding in findings:
@@ -74,15 +74,15 @@ def print_status(status: Mapping[str, Any]) -> None:
     """The facts of an index. A pipe gets all of them, one a line."""
     if not sys.stdout.isatty():
         for key, value in status.items():
-            print_line(f"{key}: {_plain(value)}")
+            print_line(f"{key}: {_plain_text(value)}")
         return
     _print_columns(_status_rows(status))
 
 
-def left_out(skipped: Mapping[str, int]) -> str:
+def skipped_text(skipped: Mapping[str, int]) -> str:
     """What an index leaves out and why. Its own state is no loss of anybody's, and not worth a word."""
-    told = (f"{reason.replace('_', ' ')} {count}" for reason, count in skipped.items() if reason != "state_directory")
-    return ", ".join(told)
+    parts = (f"{reason.replace('_', ' ')} {count}" for reason, count in skipped.items() if reason != "state_directory")
+    return ", ".join(parts)
 
 
 def _status_rows(status: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
@@ -98,22 +98,22 @@ def _status_rows(status: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
     to_make = f", [yellow]{status['vectors_to_make']} to make[/]" if status["vectors_to_make"] else ""
     size = store.get("database_bytes", 0) / 1_000_000
     rows += [
-        ("files", f"{status['files']}  [dim]{_escaped(_plain(status['by_type']))}[/]"),
+        ("files", f"{status['files']}  [dim]{_escaped(_plain_text(status['by_type']))}[/]"),
         ("chunks", f"{status['chunks']}"),
         ("vectors", f"{vectors}{to_make}  [dim]{_escaped(', '.join(status['vectors']))}[/]"),
-        ("left out", f"[dim]{_escaped(left_out(status['left_out']) or 'nothing')}[/]"),
-        ("as of", f"{_plain(status['indexed_at'])}  [dim]{_ago(status['indexed_at'])}[/]"),
+        ("left out", f"[dim]{_escaped(skipped_text(status['left_out']) or 'nothing')}[/]"),
+        ("as of", f"{_plain_text(status['indexed_at'])}  [dim]{_ago(status['indexed_at'])}[/]"),
         ("git head", _escaped(str(status["repo_head"] or "none")[:12])),
-        ("last run", _run(run) if run else "none"),
+        ("last run", _run_text(run) if run else "none"),
         ("now", _escaped(str(status["now"]))),
         ("store", f"{_escaped(str(store.get('store', '')))}, {size:.1f} MB"),
     ]
     return [*rows, *(("warning", f"[yellow]{_escaped(str(text))}[/]") for text in store.get("warnings", ()))]
 
 
-def _run(run: Mapping[str, Any]) -> str:
+def _run_text(run: Mapping[str, Any]) -> str:
     outcome = "[green]well[/]" if run["success"] else "[red]failed[/]"
-    return f"{_escaped(str(run['profile']))}, {_plain(run['started_at'])}, {outcome}"
+    return f"{_escaped(str(run['profile']))}, {_plain_text(run['started_at'])}, {outcome}"
 
 
 def print_results(answer: Mapping[str, Any]) -> None:
@@ -129,7 +129,7 @@ def print_results(answer: Mapping[str, Any]) -> None:
     for rank, result in enumerate(answer["results"], 1):
         chunk = result["chunk"]
         score = f"[dim]{result['scoring']['adjusted_score']:.2f}  {_escaped(chunk['artifact_type'])}[/]"
-        console.print(f"[dim]{rank:>2}[/] [bold cyan]{_escaped(_place(chunk))}[/]  {score}", soft_wrap=True)
+        console.print(f"[dim]{rank:>2}[/] [bold cyan]{_escaped(_location(chunk))}[/]  {score}", soft_wrap=True)
         if chunk.get("title"):
             console.print(f"   [bold]{_escaped(chunk['title'])}[/]")
         for line in _snippet(chunk):
@@ -146,18 +146,20 @@ def print_results(answer: Mapping[str, Any]) -> None:
 def _print_plain_results(answer: Mapping[str, Any]) -> None:
     for rank, result in enumerate(answer["results"], 1):
         chunk = result["chunk"]
-        print_line(f"{rank:>2}. {_place(chunk)}  ({result['scoring']['adjusted_score']:.3f}, {chunk['artifact_type']})")
+        print_line(
+            f"{rank:>2}. {_location(chunk)}  ({result['scoring']['adjusted_score']:.3f}, {chunk['artifact_type']})"
+        )
         if chunk.get("title"):
             print_line(f"    {printable_line(chunk['title'])}")
         for line in _snippet(chunk):
-            print_line(f"    │ {line if len(line) <= _LINE else line[: _LINE - 1] + '…'}".rstrip())
+            print_line(f"    │ {line if len(line) <= _MAX_LINE else line[: _MAX_LINE - 1] + '…'}".rstrip())
     for warning in answer["metadata"].get("warnings", []):
         print_line(f"note: {warning}")
     if not answer["results"]:
         print_line("Nothing was found.")
 
 
-def _place(chunk: Mapping[str, Any]) -> str:
+def _location(chunk: Mapping[str, Any]) -> str:
     return f"{chunk['artifact_path']}:{chunk['line_start']}-{chunk['line_end']}"
 
 
@@ -175,12 +177,12 @@ def _ago(moment: object) -> str:
     return f"{seconds} seconds ago"
 
 
-def _plain(value: Any) -> str:
+def _plain_text(value: Any) -> str:
     match value:
         case None:
             return "none"
         case dict():
-            return ", ".join(f"{key} {_plain(item)}" for key, item in value.items()) or "none"
+            return ", ".join(f"{key} {_plain_text(item)}" for key, item in value.items()) or "none"
         case float() if value > 1_000_000_000:
             return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
         case _:

@@ -9,9 +9,9 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from contextive.cli.load_project import open_host, token_key_path
 from contextive.cli.parser import add_project_options
 from contextive.cli.printing import print_data, print_line
-from contextive.cli.roots import open_host, token_key_path
 from contextive.errors import UsageError
 from contextive.registry import Scope
 
@@ -59,7 +59,7 @@ def run_token(options: argparse.Namespace) -> int:
         case "revoke":
             revoked = file.revoke(options.name)
             if options.json:
-                print_data(json.dumps(_facts(revoked)))
+                print_data(json.dumps(_token_to_dict(revoked)))
             else:
                 print_line(f"{revoked.name} is revoked.")
         case _:
@@ -81,18 +81,18 @@ def _create(host: Host, file: TokenFile, options: argparse.Namespace) -> None:
         options.name,
         scope,
         tools=options.tool or None,
-        expires_at=expiry(options.expires) if options.expires else None,
+        expires_at=parse_expiry(options.expires) if options.expires else None,
         taken=[token.name for token in host.config.auth.tokens],
     )
     if options.json:
         issued = next(item for item in reversed(file.tokens()) if item.name == options.name)
-        print_data(json.dumps({**_facts(issued), "token": token}))
+        print_data(json.dumps({**_token_to_dict(issued), "token": token}))
     else:
         print_line(token)
         print_line("This is shown once. Send it as Authorization: Bearer, over TLS.")
 
 
-def expiry(text: str, now: float | None = None) -> float:
+def parse_expiry(text: str, now: float | None = None) -> float:
     """The moment that `30d`, `12h` or a date means, in seconds since the epoch; a date ends when it begins in UTC."""
     now = time.time() if now is None else now
     if found := re.fullmatch(r"([0-9]{1,6})([mhdw])", text):
@@ -110,7 +110,7 @@ def expiry(text: str, now: float | None = None) -> float:
 
 def _list(tokens: tuple[IssuedToken, ...], *, as_json: bool) -> None:
     if as_json:
-        print_data(json.dumps([_facts(token) for token in tokens], indent=2))
+        print_data(json.dumps([_token_to_dict(token) for token in tokens], indent=2))
         return
     width = max((len(token.name) for token in tokens), default=0)
     for token in tokens:
@@ -124,7 +124,7 @@ def _list(tokens: tuple[IssuedToken, ...], *, as_json: bool) -> None:
         print_line("No tokens were issued.")
 
 
-def _facts(token: IssuedToken) -> dict[str, Any]:
+def _token_to_dict(token: IssuedToken) -> dict[str, Any]:
     """All but the hash, which nobody needs to see."""
     return {
         "name": token.name,

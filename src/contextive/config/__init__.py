@@ -21,9 +21,9 @@ from contextive.config.environment import env_aliases
 from contextive.config.loader import ConfigRequest, LoadedConfig, load_config
 from contextive.config.schema import Config, config_json_schema, schema_text
 from contextive.config.sections import Auth, IssuedToken, Knowledge, Limits, Notes, Server, Store, Trace, Tracing
-from contextive.config.settings import Setting, setting_paths
+from contextive.config.settings import Setting, list_settings
 from contextive.config.trust import TrustEntry, TrustStore, default_trust_path
-from contextive.config.withholding import IgnoredSetting
+from contextive.config.untrusted_settings import IgnoredSetting
 
 __all__ = [
     "Auth",
@@ -54,7 +54,7 @@ __all__ = [
     "config_json_schema",
     "default_trust_path",
     "env_aliases",
+    "list_settings",
     "load_config",
     "schema_text",
-    "setting_paths",
 ]

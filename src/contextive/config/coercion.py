@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from contextive.config.json_text import parse_json
 from contextive.config.keypath import KeyPath
-from contextive.config.plain_data import first_unfit
-from contextive.config.settings import Rule, nullable_at, plain, rule_at
-from contextive.errors import TextError
+from contextive.config.plain_data import find_non_json_value
+from contextive.config.settings import Rule, nullable_at, resolve_rule, rule_at
+from contextive.errors import ParseError
 
 _BOOLEANS: Final[Mapping[str, bool]] = {
     **dict.fromkeys(("true", "1", "yes", "on"), True),
@@ -57,7 +57,7 @@ def _type_at(path: KeyPath) -> str | None:
 
 
 def _coerce_list(text: str, rule: Rule) -> Any:
-    if text.lstrip().startswith("[") or plain(rule.get("items", {})).get("type") != "string":
+    if text.lstrip().startswith("[") or resolve_rule(rule.get("items", {})).get("type") != "string":
         return _json_or_text(text)
     return [item.strip() for item in text.split(",") if item.strip()]
 
@@ -65,6 +65,6 @@ def _coerce_list(text: str, rule: Rule) -> Any:
 def _json_or_text(text: str) -> Any:
     try:
         value = parse_json(text)
-    except TextError:
+    except ParseError:
         return text
-    return text if first_unfit(value) else value
+    return text if find_non_json_value(value) else value

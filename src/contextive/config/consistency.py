@@ -21,7 +21,7 @@ _PLACEHOLDER: Final = re.compile(
 
 
 ##= docs/spec/host.md#tokens
-##% A token that is short, easy to guess, or used for both scopes MUST be refused at start.
+##% A token that is short, easy to guess, or used for both scopes MUST be refused at startup.
 def check_consistency(config: Config) -> Iterator[tuple[KeyPath, str]]:
     """The places where settings that are each allowed cannot stand together, with the reason."""
     auth = config.auth
@@ -42,13 +42,13 @@ def check_consistency(config: Config) -> Iterator[tuple[KeyPath, str]]:
     yield from _check_proxies(config)
     yield from _check_schedule(config)
     ##= docs/spec/host.md#sections
-    ##% The setting `store.dsn` MUST be refused as long as there is no store for PostgreSQL.
+    ##% The setting `store.dsn` MUST be refused as long as there is no PostgreSQL store.
     if config.store.dsn is not None:
         yield ("store", "dsn"), "there is no store for PostgreSQL yet; remove it to use the embedded store"
 
 
 ##= docs/spec/host.md#client-addresses
-##% A trusted proxy MUST be an address or a network, and not all addresses.
+##% A trusted proxy MUST be an address or a network that does not cover all addresses.
 def _check_proxies(config: Config) -> Iterator[tuple[KeyPath, str]]:
     for index, name in enumerate(config.server.trusted_proxies):
         path = ("server", "trustedProxies", index)

@@ -20,7 +20,7 @@ _SHORTHANDS: Final = {
 }
 _FIELDS: Final = (("minute", 0, 59), ("hour", 0, 23), ("day of month", 1, 31), ("month", 1, 12), ("day of week", 0, 7))
 _PART: Final = re.compile(r"(\*|[A-Za-z0-9]+)(?:-([A-Za-z0-9]+))?(?:/([0-9]{1,4}))?")
-_MOST_DAYS: Final = 366 * 9
+_MAX_DAYS: Final = 366 * 9
 """A 29th of February comes at the latest after eight years."""
 
 
@@ -66,7 +66,7 @@ class Cron:
     def _next(self, moment: datetime) -> datetime | None:
         start = moment.replace(second=0, microsecond=0) + timedelta(minutes=1)
         day = start.replace(hour=0, minute=0)
-        for _ in range(_MOST_DAYS):
+        for _ in range(_MAX_DAYS):
             if self._is_day(day):
                 for hour in sorted(self.hours):
                     for minute in sorted(self.minutes):

@@ -13,36 +13,36 @@ from contextive.config.document import FORMATS
 from contextive.config.environment import CONFIG_VARIABLE
 from contextive.errors import ConfigError
 
-Source: TypeAlias = Literal["explicit", "environment", "project", "defaults"]
+ConfigSource: TypeAlias = Literal["explicit", "environment", "project", "defaults"]
 
-##= docs/spec/host.md#finding-the-file
-##% Without both, a file `contextive.config` with the ending json, yaml, yml or toml in the project directory MUST be
-##% used.
+##= docs/spec/host.md#configuration-file
+##% Without either, a file `contextive.config` with the extension json, yaml, yml or toml in the project directory
+##% MUST be used.
 FILE_NAMES: Final = tuple(f"contextive.config{suffix}" for suffix in FORMATS)
 MAX_BYTES: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class FoundFile:
+class FoundConfigFile:
     """A configuration file, read once so that what was checked is what is used."""
 
     path: Path
-    source: Source
+    source: ConfigSource
     content: bytes = field(repr=False)
 
 
-##= docs/spec/host.md#start
-##% A start without any configuration file MUST work.
-##= docs/spec/host.md#finding-the-file
+##= docs/spec/host.md#startup
+##% The server MUST be able to start without any configuration file.
+##= docs/spec/host.md#configuration-file
 ##% More than one configuration file in the project directory MUST be an error that names them.
-def find_file(project: Path, explicit: Path | None, environ: Mapping[str, str]) -> FoundFile | None:
+def find_config_file(project: Path, explicit: Path | None, environ: Mapping[str, str]) -> FoundConfigFile | None:
     """The file that counts: given, named by the environment, or in the project; None when there is none."""
-    ##= docs/spec/host.md#finding-the-file
-    ##% A file that is named with `--config` MUST be used in place of every other.
+    ##= docs/spec/host.md#configuration-file
+    ##% A file named with `--config` MUST be used instead of any other.
     if explicit is not None:
         return _read(explicit, "explicit", " given by --config")
-    ##= docs/spec/host.md#finding-the-file
-    ##% Without `--config`, the file that the environment variable `CONTEXTIVE_CONFIG` names MUST be used.
+    ##= docs/spec/host.md#configuration-file
+    ##% Without `--config`, the file named by the environment variable `CONTEXTIVE_CONFIG` MUST be used.
     if named := environ.get(CONFIG_VARIABLE):
         return _read(Path(named), "environment", f" named by {CONFIG_VARIABLE}")
     # A dangling link counts as a file: to ignore it in silence would hide a mistake.
@@ -54,11 +54,11 @@ def find_file(project: Path, explicit: Path | None, environ: Mapping[str, str]) 
     return _read(project / present[0], "project", "") if present else None
 
 
-##= docs/spec/host.md#finding-the-file
-##% A file that is named and cannot be read MUST be an error.
-##= docs/spec/host.md#finding-the-file
-##% A configuration file that is larger than 1 MiB MUST be refused.
-def _read(path: Path, source: Source, origin: str) -> FoundFile:
+##= docs/spec/host.md#configuration-file
+##% An explicitly named configuration file that cannot be read MUST be an error.
+##= docs/spec/host.md#configuration-file
+##% A configuration file larger than 1 MiB MUST be refused.
+def _read(path: Path, source: ConfigSource, origin: str) -> FoundConfigFile:
     subject = f'The configuration file "{path.name}"{origin}'
     try:
         # Without O_NONBLOCK a named pipe would hold up the start for ever.
@@ -78,4 +78,4 @@ def _read(path: Path, source: Source, origin: str) -> FoundFile:
         os.close(handle)
     if len(content) > MAX_BYTES:
         raise ConfigError(f"{subject} is larger than 1 MiB.")
-    return FoundFile(path, source, content)
+    return FoundConfigFile(path, source, content)

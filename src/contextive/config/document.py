@@ -12,8 +12,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 from contextive.config.json_text import json_lines, parse_json
 from contextive.config.keypath import LineMap, dotted, nearest_line
-from contextive.config.plain_data import TOO_DEEP, first_unfit
-from contextive.errors import ConfigError, TextError
+from contextive.config.plain_data import TOO_DEEP, find_non_json_value
+from contextive.errors import ConfigError, ParseError
 
 Format: TypeAlias = Literal["json", "yaml", "toml"]
 
@@ -21,7 +21,7 @@ FORMATS: Final[Mapping[str, Format]] = {".json": "json", ".yaml": "yaml", ".yml"
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ConfigDocument:
     """What one file says; values are plain JSON data."""
 
     name: str
@@ -41,7 +41,7 @@ class Document:
         return toml_lines(self.text)
 
 
-def parse_document(name: str, content: bytes) -> Document:
+def parse_config(name: str, content: bytes) -> ConfigDocument:
     """The document that a file of this name and content holds; raises ConfigError."""
     file_format = FORMATS.get(PurePath(name).suffix.lower())
     if file_format is None:
@@ -53,13 +53,13 @@ def parse_document(name: str, content: bytes) -> Document:
     try:
         values, known_lines = _parse(file_format, text)
         if not isinstance(values, dict):
-            raise TextError("the top level must be an object", 1)
-        document = Document(name, file_format, text, values, known_lines)
-        if unfit := first_unfit(values):
+            raise ParseError("the top level must be an object", 1)
+        document = ConfigDocument(name, file_format, text, values, known_lines)
+        if unfit := find_non_json_value(values):
             path, fault = unfit
-            place = "" if fault == TOO_DEEP or not path else f"{dotted(path)}: "
-            raise TextError(place + fault, nearest_line(document.lines(), path))
-    except TextError as problem:
+            prefix = "" if fault == TOO_DEEP or not path else f"{dotted(path)}: "
+            raise ParseError(prefix + fault, nearest_line(document.lines(), path))
+    except ParseError as problem:
         raise ConfigError(problem.located_in(name)) from None
     return document
 

@@ -42,7 +42,7 @@ class Provider(Section):
 
 
 ##= docs/spec/host.md#sections
-##% The section `toolPacks` MUST switch packs on and off and hold the settings of each pack.
+##% The section `toolPacks` MUST enable and disable packs and hold the settings of each pack.
 class ToolPack(Section):
     """A set of tools, on or off."""
 

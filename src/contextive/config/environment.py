@@ -17,15 +17,15 @@ from typing import Any, Final
 from contextive.config.coercion import coerce_override
 from contextive.config.keypath import KeyPath, dotted, value_at
 from contextive.config.schema import shared_json_schema
-from contextive.config.settings import child_rule, entry_rule, plain, setting_paths
+from contextive.config.settings import child_rule, entry_rule, list_settings, resolve_rule
 
 PREFIX: Final = "CONTEXTIVE_"
 PUBLIC_PREFIX: Final = "CONTEXTIVE_PUBLIC_"
 CONFIG_VARIABLE: Final = "CONTEXTIVE_CONFIG"
 _SEPARATOR: Final = "__"
 
-##= docs/spec/gateway.md#scopes-of-the-tools
-##% Tokens MUST be settable in the environment, by the names of the older gateway too.
+##= docs/spec/gateway.md#tool-scopes
+##% It MUST be possible to set tokens in the environment, also under the variable names of the older gateway.
 _ALIASES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "KM_API_HOST": "server.host",
@@ -88,7 +88,7 @@ _TRANSPORT_MODES: Final[Mapping[str, str]] = {"streamable-http": "http"}
 
 
 @dataclass(slots=True)
-class Overlay:
+class EnvironmentOverrides:
     """What the environment did to the values: which variable set which place, and which could not be understood."""
 
     sources: dict[KeyPath, str] = field(default_factory=dict)
@@ -108,12 +108,12 @@ def env_aliases() -> Mapping[str, str]:
 
 
 ##= docs/spec/host.md#environment
-##% Every setting MUST be settable by an environment variable with the prefix `CONTEXTIVE_`.
+##% It MUST be possible to set every setting with an environment variable that has the prefix `CONTEXTIVE_`.
 ##= docs/spec/host.md#environment
-##% A setting from the environment MUST win over the file.
-def overlay(values: dict[str, Any], environ: Mapping[str, str]) -> Overlay:
+##% A setting from the environment MUST override the one in the file.
+def apply_environment(values: dict[str, Any], environ: Mapping[str, str]) -> EnvironmentOverrides:
     """Write the settings of the environment into the values, and say what was done."""
-    result = Overlay()
+    result = EnvironmentOverrides()
     for name, key in _ALIASES.items():
         if raw := environ.get(name, "").strip():
             if name == "KM_MCP_TRANSPORT":
@@ -137,7 +137,7 @@ def _is_override(name: str) -> bool:
     return name.startswith(PREFIX) and _SEPARATOR in name and not name.startswith(PUBLIC_PREFIX)
 
 
-def _set(values: dict[str, Any], path: KeyPath, name: str, raw: str, result: Overlay) -> None:
+def _set(values: dict[str, Any], path: KeyPath, name: str, raw: str, result: EnvironmentOverrides) -> None:
     here: Any = values
     for part in path[:-1]:
         if not isinstance(here, dict):
@@ -153,7 +153,7 @@ def _locate(parts: list[str], values: Mapping[str, Any]) -> KeyPath | None:
     rule: Mapping[str, Any] = shared_json_schema()
     path: KeyPath = ()
     for part in parts:
-        rule = plain(rule)
+        rule = resolve_rule(rule)
         key = _fixed_key(part, rule.get("properties", {}))
         if key is None and entry_rule(rule) is not None:
             key = _entry_key(part, _keys_at(values, path))
@@ -189,7 +189,7 @@ def _keys_at(values: Mapping[str, Any], path: KeyPath) -> list[str]:
 
 
 ##= docs/spec/host.md#environment
-##% An environment variable that looks like a setting and is none MUST be an error.
+##% An environment variable that looks like a setting but is not one MUST be an error.
 def _unknown(name: str) -> str:
     parts = name.removeprefix(PREFIX)
     close = difflib.get_close_matches(parts, _known_parts(parts), n=1)
@@ -199,7 +199,7 @@ def _unknown(name: str) -> str:
 def _known_parts(parts: str) -> Iterator[str]:
     """The names of variables without their prefix, with the name of an entry taken from the variable in question."""
     entry = parts.split(_SEPARATOR)[1]
-    for setting in setting_paths():
+    for setting in list_settings():
         if "." in setting.key and "[]" not in setting.key:
             yield _SEPARATOR.join(entry if key == "<name>" else _upper_snake(key) for key in setting.key.split("."))
 

@@ -59,7 +59,7 @@ def _references(text: str) -> Iterator[_Reference]:
 
 
 ##= docs/spec/host.md#environment
-##% A reference to an environment variable in a string value MUST be replaced by what the variable holds.
+##% A reference to an environment variable in a string value MUST be replaced by the value of the variable.
 def expand(values: Mapping[str, Any], environ: Mapping[str, str]) -> Expansion:
     """A copy of the values with every reference replaced; keys are left alone."""
     expansion = Expansion({})
@@ -82,7 +82,7 @@ def _expand(value: Any, path: KeyPath, environ: Mapping[str, str], expansion: Ex
 ##= docs/spec/host.md#environment
 ##% A reference to a variable that is not set and has no default MUST be an error.
 ##= docs/spec/host.md#environment
-##% What a variable holds MUST NOT be expanded again.
+##% The value of a variable MUST NOT be expanded again.
 def _expand_text(text: str, path: KeyPath, environ: Mapping[str, str], expansion: Expansion) -> Any:
     def replacement(reference: _Reference) -> str:
         if not reference.name:

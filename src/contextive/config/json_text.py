@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 
 from contextive.config.keypath import KeyPath, LineMap, quoted
 from contextive.config.plain_data import MAX_DEPTH, NUMBER_TOO_LONG, TOO_DEEP
-from contextive.errors import TextError
+from contextive.errors import ParseError
 
 _LEXEME: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _CONSTANTS: Final = frozenset({"NaN", "Infinity", "-Infinity"})
@@ -33,21 +33,21 @@ class _Lexeme:
 
 
 def parse_json(text: str) -> Any:
-    """The value of a JSON text; raises TextError."""
+    """The value of a JSON text; raises ParseError."""
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        raise TextError(error.msg.removesuffix(" at"), error.lineno, error.colno) from None
+        raise ParseError(error.msg.removesuffix(" at"), error.lineno, error.colno) from None
     except _DuplicateKeyError:
         raise _duplicate_problem(text) from None
     except _ConstantError:
         line = next((lexeme.line for lexeme in _lexemes(text) if lexeme.text in _CONSTANTS), None)
-        raise TextError("NaN and Infinity are not numbers of JSON", line) from None
+        raise ParseError("NaN and Infinity are not numbers of JSON", line) from None
     except RecursionError:
         line = next((lexeme.line for lexeme in _lexemes(text) if len(lexeme.path) > MAX_DEPTH), None)
-        raise TextError(TOO_DEEP, line) from None
+        raise ParseError(TOO_DEEP, line) from None
     except ValueError:  # Python refuses to read integers of thousands of digits
-        raise TextError(NUMBER_TOO_LONG) from None
+        raise ParseError(NUMBER_TOO_LONG) from None
 
 
 def json_lines(text: str) -> LineMap:
@@ -59,7 +59,7 @@ def json_lines(text: str) -> LineMap:
 
 
 ##= docs/spec/host.md#validation
-##% A key that stands twice in one object MUST be an error.
+##% A duplicate key in an object MUST be an error.
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) != len(pairs):
@@ -71,14 +71,14 @@ def _refuse_constant(_name: str) -> NoReturn:
     raise _ConstantError
 
 
-def _duplicate_problem(text: str) -> TextError:
+def _duplicate_problem(text: str) -> ParseError:
     seen: set[KeyPath] = set()
     for lexeme in _lexemes(text):
         if lexeme.is_key and lexeme.path in seen:
-            return TextError(f"duplicate key {quoted(str(lexeme.path[-1]))}", lexeme.line)
+            return ParseError(f"duplicate key {quoted(str(lexeme.path[-1]))}", lexeme.line)
         if lexeme.is_key:
             seen.add(lexeme.path)
-    return TextError("duplicate key")
+    return ParseError("duplicate key")
 
 
 def _lexemes(text: str) -> Iterator[_Lexeme]:

@@ -15,15 +15,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from contextive.config.consistency import check_consistency
-from contextive.config.discovery import FoundFile, Source, find_file
-from contextive.config.document import parse_document
-from contextive.config.environment import overlay
+from contextive.config.discovery import ConfigSource, FoundConfigFile, find_config_file
+from contextive.config.document import parse_config
+from contextive.config.environment import apply_environment
 from contextive.config.expansion import Expansion, expand
-from contextive.config.problems import Evidence, Problem, as_config_error, describe, unknown_keys
+from contextive.config.problems import ConfigProblem, ValueOrigins, as_config_error, describe_errors, unknown_keys
 from contextive.config.schema import Config, parse_values
 from contextive.config.state_directory import check_state_directory
 from contextive.config.trust import TrustStore
-from contextive.config.withholding import IgnoredSetting, withhold_escapes, withhold_sections
+from contextive.config.untrusted_settings import IgnoredSetting, drop_restricted_keys, drop_restricted_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,44 +43,44 @@ class LoadedConfig:
 
     config: Config
     path: Path | None
-    source: Source
+    source: ConfigSource
     trusted: bool
     ignored: tuple[IgnoredSetting, ...]
     overrides: tuple[str, ...]
     project: Path
 
 
-##= docs/spec/host.md#start
-##% Every start MUST validate the whole configuration before anything is served.
-##= docs/spec/host.md#finding-the-file
-##% Without any file, the embedded defaults MUST be used.
+##= docs/spec/host.md#startup
+##% At every start, the server MUST validate the whole configuration before it serves anything.
+##= docs/spec/host.md#configuration-file
+##% Without any configuration file, the built-in defaults MUST be used.
 def load_config(request: ConfigRequest) -> LoadedConfig:
     """The configuration that counts for the request; raises ConfigError that lists every problem."""
-    found = find_file(request.project, request.explicit, request.environ)
-    document = parse_document(found.path.name, found.content) if found else None
+    found = find_config_file(request.project, request.explicit, request.environ)
+    document = parse_config(found.path.name, found.content) if found else None
     trusted = _is_trusted(found, request.trust)
-    problems: list[Problem] = []
+    problems: list[ConfigProblem] = []
     ignored: list[IgnoredSetting] = []
 
     values = deepcopy(document.values) if document else {}
     if not trusted:
         problems += _unknown_keys(values)
-        ignored += withhold_sections(values, request.builtin_packs)
+        ignored += drop_restricted_keys(values, request.builtin_packs)
     expansion = expand(values, request.environ)
     if not trusted:
-        ignored += withhold_escapes(expansion.values)
-    overrides = overlay(expansion.values, request.environ)
+        ignored += drop_restricted_values(expansion.values)
+    overrides = apply_environment(expansion.values, request.environ)
     problems += [
-        Problem(path, f"refers to the environment variable {name}, which is not set")
+        ConfigProblem(path, f"refers to the environment variable {name}, which is not set")
         for path, name in expansion.undefined
         if overrides.source_of(path) is None
     ]
-    problems += [Problem((), text, variable=name) for name, text in overrides.faults]
+    problems += [ConfigProblem((), text, variable=name) for name, text in overrides.faults]
 
-    evidence = Evidence(expansion.values, overrides, frozenset(expansion.expanded))
-    config = _validate(expansion, evidence, problems)
-    ##= docs/spec/host.md#start
-    ##% A configuration that is not valid MUST stop the start.
+    origins = ValueOrigins(expansion.values, overrides, frozenset(expansion.expanded))
+    config = _validate(expansion, origins, problems)
+    ##= docs/spec/host.md#startup
+    ##% An invalid configuration MUST prevent the server from starting.
     if config is None:
         raise as_config_error(problems, document)
     check_state_directory(request.project, config.store.state_path)
@@ -96,10 +96,10 @@ def load_config(request: ConfigRequest) -> LoadedConfig:
 
 
 ##= docs/spec/host.md#trust
-##% A configuration file that was found in the project directory MUST be untrusted until its user trusts it.
+##% A configuration file found in the project directory MUST be untrusted until the user trusts it.
 ##= docs/spec/host.md#trust
-##% A file that the user names, and what the environment sets, MUST be trusted.
-def _is_trusted(found: FoundFile | None, store: TrustStore | None) -> bool:
+##% Files named by the user and settings from the environment MUST be trusted.
+def _is_trusted(found: FoundConfigFile | None, store: TrustStore | None) -> bool:
     """Whether the user stands behind the file: by having named it, or by having trusted what it holds."""
     if found is None or found.source != "project":
         return True
@@ -107,19 +107,19 @@ def _is_trusted(found: FoundFile | None, store: TrustStore | None) -> bool:
 
 
 ##= docs/spec/host.md#validation
-##% A configuration MUST be validated by the model in the code.
-def _validate(expansion: Expansion, evidence: Evidence, problems: list[Problem]) -> Config | None:
+##% The configuration MUST be validated against the model in the code.
+def _validate(expansion: Expansion, origins: ValueOrigins, problems: list[ConfigProblem]) -> Config | None:
     """The configuration, or None with what is wrong added to the problems."""
     try:
         config = parse_values(expansion.values)
     except ValidationError as error:
-        problems += describe(error, evidence)
+        problems += describe_errors(error, origins)
         return None
-    problems += [evidence.problem(path, text) for path, text in check_consistency(config)]
+    problems += [origins.problem(path, text) for path, text in check_consistency(config)]
     return None if problems else config
 
 
-def _unknown_keys(values: dict[str, Any]) -> list[Problem]:
+def _unknown_keys(values: dict[str, Any]) -> list[ConfigProblem]:
     try:
         parse_values(values)
     except ValidationError as error:

@@ -12,7 +12,7 @@ TOO_DEEP: Final = f"nested more than {MAX_DEPTH} levels deep"
 NUMBER_TOO_LONG: Final = "a number has too many digits"
 
 
-def first_unfit(values: Any) -> tuple[KeyPath, str] | None:
+def find_non_json_value(values: Any) -> tuple[KeyPath, str] | None:
     """The place and the fault of a value that is not plain JSON data; None when all are."""
     # Without recursion, because depth is one of the faults.
     waiting: list[tuple[KeyPath, Any]] = [((), values)]

@@ -11,15 +11,15 @@ from typing import Any, Final
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from contextive.config.document import Document
-from contextive.config.environment import Overlay
+from contextive.config.document import ConfigDocument
+from contextive.config.environment import EnvironmentOverrides
 from contextive.config.keypath import KeyPath, LineMap, dotted, nearest_line, quoted, value_at
-from contextive.config.settings import Rule, in_words, rule_at
-from contextive.config.values import NAME_PATTERN, PATTERN_WORDS
+from contextive.config.settings import Rule, describe_rule, rule_at
+from contextive.config.values import NAME_PATTERN, PATTERN_DESCRIPTIONS
 from contextive.errors import ConfigError
 
 HIDDEN: Final = "(hidden)"
-_MOST_SHOWN: Final = 10
+_MAX_SHOWN: Final = 10
 _SECRET_KEYS: Final = frozenset({"apiKey", "embeddingKey", "readerToken", "adminToken", "dsn", "sha256"})
 # A secret that stands one level too high must not be shown either.
 _SECRET_SECTIONS: Final = frozenset({"providers", "auth", "store"})
@@ -27,7 +27,7 @@ _KEY_MARK: Final = "[key]"  # pydantic's last location part for a fault in a key
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ConfigProblem:
     """One thing that is wrong, at a place in the document or in a variable of the environment."""
 
     path: KeyPath
@@ -37,81 +37,83 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class ValueOrigins:
     """What the values came from: enough to name the origin of each, and to know which may not be shown."""
 
     values: Mapping[str, Any]
-    overlay: Overlay
+    overrides: EnvironmentOverrides
     expanded: frozenset[KeyPath]
 
-    def problem(self, path: KeyPath, text: str) -> Problem:
+    def problem(self, path: KeyPath, text: str) -> ConfigProblem:
         """The problem with the variable that caused it, where one did."""
-        source = self.overlay.source_of(path)
-        return Problem(path, text, source[1] if source else None)
+        source = self.overrides.source_of(path)
+        return ConfigProblem(path, text, source[1] if source else None)
 
     ##= docs/spec/host.md#validation
-    ##% An error in the configuration MUST NOT show a secret or what a variable holds.
-    def hides(self, path: KeyPath, value: Any, rule: Rule) -> bool:
+    ##% A configuration error MUST NOT show a secret or the value of a variable.
+    def must_hide(self, path: KeyPath, value: Any, rule: Rule) -> bool:
         """Whether the value at the path may not be shown."""
-        if self.overlay.source_of(path) or path in self.expanded or _SECRET_KEYS.intersection(map(str, path)):
+        if self.overrides.source_of(path) or path in self.expanded or _SECRET_KEYS.intersection(map(str, path)):
             return True
         if rule.get("type") in {"object", "array"}:
             return True
         return isinstance(value, str) and (path[0] in _SECRET_SECTIONS or "@" in value)
 
 
-def unknown_keys(error: ValidationError) -> list[Problem]:
+def unknown_keys(error: ValidationError) -> list[ConfigProblem]:
     """The unknown keys among the faults that pydantic found."""
     found = (_loc(details) for details in error.errors(include_url=False) if details["type"] == "extra_forbidden")
-    return [Problem(path, _unknown_key(path)) for path in found]
+    return [ConfigProblem(path, _unknown_key(path)) for path in found]
 
 
-def describe(error: ValidationError, evidence: Evidence) -> list[Problem]:
+def describe_errors(error: ValidationError, origins: ValueOrigins) -> list[ConfigProblem]:
     """The faults that pydantic found, as problems."""
     return [
-        _describe(details, evidence)
+        _describe_error(details, origins)
         for details in error.errors(include_url=False)
-        if not _follows_from_items(details, evidence)
+        if not _follows_from_items(details, origins)
     ]
 
 
 ##= docs/spec/host.md#validation
-##% An error in the configuration SHOULD name the line of the file.
+##% A configuration error SHOULD name the line of the file.
 ##= docs/spec/host.md#validation
-##% All problems of a configuration SHOULD be reported together.
-def as_config_error(problems: Iterable[Problem], document: Document | None) -> ConfigError:
+##% All errors in a configuration SHOULD be reported together.
+def as_config_error(problems: Iterable[ConfigProblem], document: ConfigDocument | None) -> ConfigError:
     """One error for all problems, the first ten of them in order of their lines."""
     lines = document.lines() if document else {}
     unique = {(problem.path, problem.variable): problem for problem in reversed(list(problems))}
-    ordered = sorted(unique.values(), key=lambda problem: _order(problem, lines))
-    shown = [_sentence(problem, document, lines) for problem in ordered[:_MOST_SHOWN]]
-    if len(ordered) > _MOST_SHOWN:
-        shown.append(f"and {len(ordered) - _MOST_SHOWN} more")
+    ordered = sorted(unique.values(), key=lambda problem: _sort_key(problem, lines))
+    shown = [_format_problem(problem, document, lines) for problem in ordered[:_MAX_SHOWN]]
+    if len(ordered) > _MAX_SHOWN:
+        shown.append(f"and {len(ordered) - _MAX_SHOWN} more")
     return ConfigError("\n".join(shown))
 
 
 ##= docs/spec/host.md#validation
-##% An error in the configuration MUST name the key, what was found, and what is allowed.
-def _describe(details: ErrorDetails, evidence: Evidence) -> Problem:
+##% A configuration error MUST name the key, what was found, and what is allowed.
+def _describe_error(details: ErrorDetails, origins: ValueOrigins) -> ConfigProblem:
     path = _loc(details)
     match details["type"]:
         case "extra_forbidden":
-            return _unknown_key_problem(path, evidence)
+            return _unknown_key_problem(path, origins)
         case "missing":
-            return evidence.problem(path, "required key is missing")
+            return origins.problem(path, "required key is missing")
         case "one_action" | "one_operator":
-            return evidence.problem(path, details["msg"])
+            return origins.problem(path, details["msg"])
         case _ if details["loc"][-1] == _KEY_MARK:
-            words = PATTERN_WORDS[NAME_PATTERN] if path[0] != "routing" else "non-empty string"
-            return evidence.problem(path, f"the key is not allowed here, allowed: {words}")
+            words = PATTERN_DESCRIPTIONS[NAME_PATTERN] if path[0] != "routing" else "non-empty string"
+            return origins.problem(path, f"the key is not allowed here, allowed: {words}")
         case _:
             rule = rule_at(path) or {}
-            return evidence.problem(path, f"found {_found(path, rule, evidence)}, allowed: {in_words(rule)}")
+            return origins.problem(
+                path, f"found {_describe_value(path, rule, origins)}, allowed: {describe_rule(rule)}"
+            )
 
 
-def _follows_from_items(details: ErrorDetails, evidence: Evidence) -> bool:
+def _follows_from_items(details: ErrorDetails, origins: ValueOrigins) -> bool:
     # pydantic counts only the valid items, so a list whose one item is wrong is too short besides.
-    return details["type"] == "too_short" and bool(value_at(evidence.values, _loc(details)))
+    return details["type"] == "too_short" and bool(value_at(origins.values, _loc(details)))
 
 
 def _loc(details: ErrorDetails) -> KeyPath:
@@ -119,12 +121,12 @@ def _loc(details: ErrorDetails) -> KeyPath:
     return path[:-1] if path and path[-1] == _KEY_MARK else path
 
 
-def _unknown_key_problem(path: KeyPath, evidence: Evidence) -> Problem:
-    source = evidence.overlay.source_of(path)
+def _unknown_key_problem(path: KeyPath, origins: ValueOrigins) -> ConfigProblem:
+    source = origins.overrides.source_of(path)
     if source is None:
-        return Problem(path, _unknown_key(path))
+        return ConfigProblem(path, _unknown_key(path))
     # The key is a part of the variable's value, so it stays hidden like the rest of it.
-    return Problem(path, f"unknown key {HIDDEN}", source[1], shown_path=dotted(path[:-1]))
+    return ConfigProblem(path, f"unknown key {HIDDEN}", source[1], shown_path=dotted(path[:-1]))
 
 
 def _unknown_key(path: KeyPath) -> str:
@@ -133,9 +135,9 @@ def _unknown_key(path: KeyPath) -> str:
     return "unknown key" + (f"; did you mean {quoted(close[0])}?" if close else "")
 
 
-def _found(path: KeyPath, rule: Rule, evidence: Evidence) -> str:
+def _describe_value(path: KeyPath, rule: Rule, origins: ValueOrigins) -> str:
     try:
-        value = value_at(evidence.values, path)
+        value = value_at(origins.values, path)
     except LookupError:
         return "nothing"
     match value:
@@ -145,7 +147,7 @@ def _found(path: KeyPath, rule: Rule, evidence: Evidence) -> str:
             return "an empty list" if not value else "a list"
         case None:
             return "null"
-        case _ if evidence.hides(path, value, rule):
+        case _ if origins.must_hide(path, value, rule):
             return HIDDEN
         case bool():
             return f"{json.dumps(value)} (boolean)"
@@ -157,7 +159,7 @@ def _found(path: KeyPath, rule: Rule, evidence: Evidence) -> str:
             return f"{value} ({'integer' if isinstance(value, int) else 'number'})"
 
 
-def _order(problem: Problem, lines: LineMap) -> tuple[bool, int, str]:
+def _sort_key(problem: ConfigProblem, lines: LineMap) -> tuple[bool, int, str]:
     return (
         problem.variable is not None,
         nearest_line(lines, problem.path) or 0,
@@ -165,7 +167,7 @@ def _order(problem: Problem, lines: LineMap) -> tuple[bool, int, str]:
     )
 
 
-def _sentence(problem: Problem, document: Document | None, lines: LineMap) -> str:
+def _format_problem(problem: ConfigProblem, document: ConfigDocument | None, lines: LineMap) -> str:
     if problem.variable is not None:
         origin = problem.variable
     elif document is not None:

@@ -20,9 +20,9 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 ##= docs/spec/host.md#sections
-##% The configuration MUST be one object.
+##% The configuration MUST be a single object.
 ##= docs/spec/host.md#sections
-##% Every key MUST be optional, except those without which an entry has no meaning.
+##% Every key MUST be optional, unless its entry would be meaningless without it.
 class Config(Section):
     """Settings of contextive-mcp; every key is optional."""
 
@@ -76,7 +76,7 @@ def shared_json_schema() -> dict[str, Any]:
 
 
 ##= docs/spec/host.md#validation
-##% The JSON Schema of the configuration MUST be generated from that model.
+##% The JSON Schema of the configuration MUST be generated from the model in the code.
 def config_json_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of a configuration document, as a value of the caller's own."""
     return deepcopy(shared_json_schema())

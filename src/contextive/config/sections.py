@@ -42,7 +42,7 @@ class Server(Section):
     profile: Literal["contextive", "duvet", "spexus", "nexus", "duskmantle"] = Field(
         "contextive", description="Identity that the server shows, with the tools that belong to it."
     )
-    ##= docs/spec/host.md#start
+    ##= docs/spec/host.md#startup
     ##% The default address MUST be loopback.
     host: Text = Field("127.0.0.1", description="Address to listen on in HTTP mode.")
     port: Integer = Field(8787, ge=1, le=65535, description="TCP port to listen on in HTTP mode.")
@@ -81,7 +81,7 @@ class Trace(Section):
     fetch: bool = Field(False, description="Download specifications that are named by a URL and not yet stored.")
 
 
-_CRON_WORDS = "Times as a crontab writes them, in UTC; wins over the interval."
+_CRON_DESCRIPTION = "Times as a crontab writes them, in UTC; wins over the interval."
 
 
 class IngestSchedule(Section):
@@ -89,7 +89,7 @@ class IngestSchedule(Section):
 
     enabled: bool = Field(False, description="Index by the clock, whenever the git HEAD is another one by then.")
     interval_minutes: Integer = Field(30, ge=1, le=525_600, description="Minutes from one run to the next.")
-    cron: Text | None = Field(None, description=_CRON_WORDS)
+    cron: Text | None = Field(None, description=_CRON_DESCRIPTION)
 
 
 class BackupSchedule(Section):
@@ -97,7 +97,7 @@ class BackupSchedule(Section):
 
     enabled: bool = Field(False, description="Make backups by the clock.")
     interval_minutes: Integer = Field(720, ge=1, le=525_600, description="Minutes from one backup to the next.")
-    cron: Text | None = Field(None, description=_CRON_WORDS)
+    cron: Text | None = Field(None, description=_CRON_DESCRIPTION)
 
 
 class Schedule(Section):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from contextive.config.keypath import KeyPath
 from contextive.config.schema import shared_json_schema
-from contextive.config.values import PATTERN_WORDS
+from contextive.config.values import PATTERN_DESCRIPTIONS
 
 Rule: TypeAlias = Mapping[str, Any]
 
@@ -32,12 +32,12 @@ def rule_at(path: KeyPath) -> Rule | None:
         if rule is None:
             return None
         rule = child_rule(rule, part)
-    return None if rule is None else plain(rule)
+    return None if rule is None else resolve_rule(rule)
 
 
 def child_rule(rule: Rule, part: str | int) -> Rule | None:
     """The rule one step further down, for a key of an object or an index of a list."""
-    rule = plain(rule)
+    rule = resolve_rule(rule)
     if isinstance(part, int):
         items: Rule | None = rule.get("items")
         return items
@@ -60,13 +60,13 @@ def entry_rule(rule: Rule) -> Rule | None:
             return None
 
 
-def plain(rule: Rule) -> Rule:
+def resolve_rule(rule: Rule) -> Rule:
     """The rule with references followed and `or null` taken off."""
     if "$ref" in rule:
         name = str(rule["$ref"]).rpartition("/")[2]
-        return plain(shared_json_schema()["$defs"][name])
+        return resolve_rule(shared_json_schema()["$defs"][name])
     if "anyOf" in rule:
-        return plain(next(choice for choice in rule["anyOf"] if choice.get("type") != "null"))
+        return resolve_rule(next(choice for choice in rule["anyOf"] if choice.get("type") != "null"))
     return rule
 
 
@@ -82,48 +82,48 @@ def nullable_at(path: KeyPath) -> bool:
     return rule is not None and allows_null(rule)
 
 
-def in_words(rule: Rule) -> str:
+def describe_rule(rule: Rule) -> str:
     """What the rule allows, as a reader would say it: `integer from 1 to 65535`."""
-    rule = plain(rule)
+    rule = resolve_rule(rule)
     if "enum" in rule:
         return ", ".join(str(value) for value in rule["enum"])
-    if rule.get("pattern") in PATTERN_WORDS:
-        return PATTERN_WORDS[rule["pattern"]]
+    if rule.get("pattern") in PATTERN_DESCRIPTIONS:
+        return PATTERN_DESCRIPTIONS[rule["pattern"]]
     match rule.get("type"):
         case "integer" | "number" as kind:
-            return f"{kind}{_range_in_words(rule)}"
+            return f"{kind}{_describe_range(rule)}"
         case "boolean":
             return "true or false"
         case "string" if rule.get("minLength"):
             return "non-empty string"
         case "array":
             emptiness = "non-empty list" if rule.get("minItems") else "list"
-            return f"{emptiness} of {_many(in_words(rule['items']))}"
+            return f"{emptiness} of {_plural(describe_rule(rule['items']))}"
         case str(kind):
             return kind
         case _:
             return "any value"
 
 
-def setting_paths() -> list[Setting]:
+def list_settings() -> list[Setting]:
     """Every setting in the order of the model, with `<name>` for a key that the user chooses."""
     return list(_settings(shared_json_schema(), ""))
 
 
 def _settings(rule: Rule, prefix: str) -> Iterator[Setting]:
-    rule = plain(rule)
+    rule = resolve_rule(rule)
     required = rule.get("required", ())
     for key, child in rule.get("properties", {}).items():
         dotted_key = f"{prefix}{key}"
-        inner = plain(child)
+        inner = resolve_rule(child)
         entry = entry_rule(inner)
-        items = plain(inner.get("items", {}))
+        items = resolve_rule(inner.get("items", {}))
         if "properties" in inner:
             yield from _settings(inner, f"{dotted_key}.")
         elif entry:
             yield from _settings(entry, f"{dotted_key}.<name>.")
         else:
-            yield Setting(dotted_key, in_words(child), _default(child, key in required), str(child["description"]))
+            yield Setting(dotted_key, describe_rule(child), _default(child, key in required), str(child["description"]))
             if "properties" in items:
                 yield from _settings(items, f"{dotted_key}[].")
 
@@ -131,11 +131,11 @@ def _settings(rule: Rule, prefix: str) -> Iterator[Setting]:
 def _default(rule: Rule, required: bool) -> str:
     if required:
         return "required"
-    fallback: Any = {} if plain(rule).get("type") == "object" else None
+    fallback: Any = {} if resolve_rule(rule).get("type") == "object" else None
     return json.dumps(rule.get("default", fallback), ensure_ascii=False)
 
 
-def _range_in_words(rule: Rule) -> str:
+def _describe_range(rule: Rule) -> str:
     low, above, high = rule.get("minimum"), rule.get("exclusiveMinimum"), rule.get("maximum")
     if low is not None and high is not None:
         return f" from {low} to {high}"
@@ -144,5 +144,5 @@ def _range_in_words(rule: Rule) -> str:
     return "" if low is None else f" of at least {low}"
 
 
-def _many(words: str) -> str:
+def _plural(words: str) -> str:
     return f"{words}s" if words in {"non-empty string", "object"} else f"values, each a {words}"

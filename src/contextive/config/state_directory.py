@@ -9,27 +9,28 @@ from contextive.errors import ConfigError
 
 
 ##= docs/spec/host.md#trust
-##% The server MUST NOT start over a state directory inside the project that is a link out of it, or that holds a link.
+##% The server MUST NOT start if a state directory inside the project is a link that leads out of the project, or
+##% contains a link.
 def check_state_directory(project: Path, state_path: str) -> None:
     """Raise ConfigError where writing below the state directory could lead out of the project.
 
     A path that is written as one outside was chosen by the user: an untrusted file cannot name it.
     """
     root = os.path.abspath(project)  # noqa: PTH100 - without following links, which is the point
-    place = os.path.normpath(os.path.join(root, state_path))  # noqa: PTH118
-    if os.path.commonpath((root, place)) != root:
+    directory = os.path.normpath(os.path.join(root, state_path))  # noqa: PTH118
+    if os.path.commonpath((root, directory)) != root:
         return
-    real_root, real = os.path.realpath(root), os.path.realpath(place)
-    if os.path.commonpath((real_root, real)) != real_root or _holds_link(place):
+    real_root, real = os.path.realpath(root), os.path.realpath(directory)
+    if os.path.commonpath((real_root, real)) != real_root or _holds_link(directory):
         raise ConfigError(
             "The state directory of the project is a link that leads out of it, or holds a link.",
             hint="Remove the link, or set store.statePath to the directory that is meant.",
         )
 
 
-def _holds_link(place: str) -> bool:
+def _holds_link(directory: str) -> bool:
     return any(
         os.path.islink(os.path.join(folder, name))  # noqa: PTH114, PTH118
-        for folder, folders, files in os.walk(place)
+        for folder, folders, files in os.walk(directory)
         for name in (*folders, *files)
     )

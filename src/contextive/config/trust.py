@@ -27,7 +27,7 @@ class TrustEntry:
 
 
 ##= docs/spec/host.md#trust
-##% The list of trusted files MUST be kept outside of every project and be readable by its user only.
+##% The list of trusted files MUST be stored outside every project and be readable only by its user.
 def default_trust_path(environ: Mapping[str, str]) -> Path:
     """Where the user's list of trusted files is kept: `contextive/trust.json` in the configuration directory."""
     configured = Path(environ.get("XDG_CONFIG_HOME", ""))
@@ -43,7 +43,7 @@ class TrustStore:
     path: Path
 
     ##= docs/spec/host.md#trust
-    ##% Trust MUST belong to the path and the content of a file, so that a changed file is untrusted again.
+    ##% Trust MUST be tied to the path and the content of a file, so that a changed file is untrusted again.
     def is_trusted(self, config_file: Path, content: bytes | None = None) -> bool:
         """Whether the user trusts this file as it is; pass the content where it was read already."""
         try:

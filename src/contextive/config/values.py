@@ -20,7 +20,7 @@ PUBLIC_HOST_PATTERN: Final = r"^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][A-Za-z0-9._-]*)(
 CREDENTIAL_PATTERN: Final = r"^[!-~]+$"
 SHA256_PATTERN: Final = r"^[0-9A-Fa-f]{64}$"
 
-PATTERN_WORDS: Final[Mapping[str, str]] = {
+PATTERN_DESCRIPTIONS: Final[Mapping[str, str]] = {
     NAME_PATTERN: "name of 1 to 64 letters, digits, dots, dashes and underscores that starts with a letter or digit",
     URL_PATTERN: "http or https URL",
     ORIGIN_PATTERN: "origin such as https://example.org (no path, no wildcard)",
@@ -53,7 +53,7 @@ Sha256 = Annotated[str, Field(pattern=SHA256_PATTERN), AfterValidator(str.lower)
 ##= docs/spec/host.md#validation
 ##% An unknown key MUST be an error.
 ##= docs/spec/host.md#validation
-##% A value of the wrong type MUST be an error, also where it could be converted.
+##% A value of the wrong type MUST be an error, even if it could be converted.
 class Section(BaseModel):
     """A frozen group of settings that refuses keys it does not know."""
 

@@ -14,14 +14,14 @@ import yaml
 
 from contextive.config.keypath import KeyPath, LineMap, quoted
 from contextive.config.plain_data import MAX_DEPTH, NUMBER_TOO_LONG, TOO_DEEP
-from contextive.errors import TextError
+from contextive.errors import ParseError
 
 _INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _NUMBER: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _LEADING_ZERO: Final = re.compile(r"[-+]?0[0-9]+")
-_WORDS: Final = {"": None, "~": None, "null": None, "true": True, "false": False}
+_CONSTANTS: Final = {"": None, "~": None, "null": None, "true": True, "false": False}
 # The parser is slow enough that a file of the largest size could hold up a start; a real one has hundreds of values.
-_MOST_VALUES: Final = 20_000
+_MAX_VALUES: Final = 20_000
 _STRING_TAGS: Final = frozenset({"!", "tag:yaml.org,2002:str"})
 
 
@@ -34,7 +34,7 @@ class _Container:
     def expects_key(self) -> bool:
         return isinstance(self.values, dict) and self.key is None
 
-    def place(self) -> KeyPath:
+    def next_path(self) -> KeyPath:
         if isinstance(self.values, dict):
             assert self.key is not None
             return (*self.path, self.key)
@@ -58,8 +58,8 @@ class _Builder:
 
     def open(self, values: dict[str, Any] | list[Any], line: int) -> None:
         if len(self.stack) > MAX_DEPTH:
-            raise TextError(TOO_DEEP, line)
-        path = self.stack[-1].place() if self.stack else ()
+            raise ParseError(TOO_DEEP, line)
+        path = self.stack[-1].next_path() if self.stack else ()
         self.value(values, line)
         self.stack.append(_Container(values, path))
 
@@ -68,46 +68,46 @@ class _Builder:
             self.root = value
             self.lines[()] = line
             return
-        if len(self.lines) >= _MOST_VALUES:
-            raise TextError(f"more than {_MOST_VALUES} values", line)
+        if len(self.lines) >= _MAX_VALUES:
+            raise ParseError(f"more than {_MAX_VALUES} values", line)
         container = self.stack[-1]
-        self.lines.setdefault(container.place(), line)
+        self.lines.setdefault(container.next_path(), line)
         container.add(value)
 
     def key(self, key: Any, line: int) -> None:
         container = self.stack[-1]
         if not isinstance(key, str):
-            raise TextError("a key must be a string; put it in quotes", line)
+            raise ParseError("a key must be a string; put it in quotes", line)
         if key in container.values:
-            raise TextError(f"duplicate key {quoted(key)}", line)
+            raise ParseError(f"duplicate key {quoted(key)}", line)
         container.key = key
-        self.lines[container.place()] = line
+        self.lines[container.next_path()] = line
 
 
 def parse_yaml(text: str) -> tuple[Any, LineMap]:
-    """The value of a YAML text and the line of each of its keys; raises TextError."""
+    """The value of a YAML text and the line of each of its keys; raises ParseError."""
     builder = _Builder()
     try:
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            _take(builder, event)
+            _handle_event(builder, event)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
-        raise TextError(error.problem or error.context or "not valid YAML", line, column) from None
+        raise ParseError(error.problem or error.context or "not valid YAML", line, column) from None
     except yaml.YAMLError:
-        raise TextError("not valid YAML: it holds a character that is not allowed") from None
+        raise ParseError("not valid YAML: it holds a character that is not allowed") from None
     return builder.root, builder.lines
 
 
-def _take(builder: _Builder, event: Any) -> None:
+def _handle_event(builder: _Builder, event: Any) -> None:
     line = event.start_mark.line + 1
     if getattr(event, "anchor", None) is not None:  # an alias carries its anchor too
-        raise TextError("anchors and aliases are not supported; write the value out", line)
+        raise ParseError("anchors and aliases are not supported; write the value out", line)
     match event:
         case yaml.DocumentStartEvent():
             builder.documents += 1
             if builder.documents > 1:
-                raise TextError("more than one document in the file", line)
+                raise ParseError("more than one document in the file", line)
         case yaml.ScalarEvent():
             value = _scalar(event, line)
             if builder.stack and builder.stack[-1].expects_key():
@@ -116,9 +116,9 @@ def _take(builder: _Builder, event: Any) -> None:
                 builder.value(value, line)
         case yaml.CollectionStartEvent():
             if event.tag is not None:
-                raise TextError("tags are not supported", line)
+                raise ParseError("tags are not supported", line)
             if builder.stack and builder.stack[-1].expects_key():
-                raise TextError("a key must be a string", line)
+                raise ParseError("a key must be a string", line)
             builder.open({} if isinstance(event, yaml.MappingStartEvent) else [], line)
         case yaml.CollectionEndEvent():
             builder.stack.pop()
@@ -127,11 +127,11 @@ def _take(builder: _Builder, event: Any) -> None:
 def _scalar(event: Any, line: int) -> Any:
     text: str = event.value
     if event.tag is not None and event.tag not in _STRING_TAGS:
-        raise TextError("tags are not supported", line)
+        raise ParseError("tags are not supported", line)
     if event.tag is not None or not event.implicit[0]:
         return text
-    if text in _WORDS:
-        return _WORDS[text]
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
     try:
         if _INTEGER.fullmatch(text):
             return int(text)
@@ -139,5 +139,5 @@ def _scalar(event: Any, line: int) -> Any:
         if _NUMBER.fullmatch(text) and not _LEADING_ZERO.fullmatch(text):
             return float(text)
     except ValueError:
-        raise TextError(NUMBER_TOO_LONG, line) from None
+        raise ParseError(NUMBER_TOO_LONG, line) from None
     return text

@@ -15,10 +15,10 @@ from typing import Final
 from unicodedata import normalize
 
 from contextive.errors import Forbidden, InvalidRequest
-from contextive.ingest.writing_rules import DATA_ENDINGS, check_name, has_short_form, reason_against
+from contextive.ingest.writing_rules import DATA_ENDINGS, check_name, has_short_form, reason_to_refuse
 from contextive.notes.slug import file_stem, is_safe_name
+from contextive.workspace.directory_handles import fold_name
 from contextive.workspace.discovery import GENERATED_DIRECTORIES
-from contextive.workspace.handles import fold_name
 
 PROSE_ENDINGS: Final = frozenset({"md", "markdown", "txt", "rst", "adoc", "asciidoc", "org", "text"})
 """Formats that can have front matter."""
@@ -45,7 +45,7 @@ _NOT_IN_SLUG: Final = re.compile(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Destination:
     """A directory below the content root, step by step, and the name of a file in it, where one was given."""
 
     folder: tuple[str, ...]
@@ -53,16 +53,16 @@ class Place:
 
 
 ##= docs/spec/gateway.md#km-upload
-##% Without a destination a document MUST go into `knowledge.docsSubdir` under its own name.
+##% Without a destination, a document MUST be stored in `knowledge.docsSubdir` under its original name.
 ##= docs/spec/gateway.md#km-upload
-##% A destination MUST be a file where it has an ending, and a directory otherwise.
-def parse_destination(given: str | None, docs: tuple[str, ...]) -> Place:
+##% A destination MUST be treated as a file if it has an extension, and as a directory otherwise.
+def parse_destination(given: str | None, docs: tuple[str, ...]) -> Destination:
     """What a destination means: with an ending a file, without one or with a slash behind it a directory, nothing the documents'
     directory."""
     if given is None or not given.strip():
-        return Place(docs)
+        return Destination(docs)
     if given in (".", "./"):
-        return Place(())
+        return Destination(())
     parts = split_path(given, "destination")
     if given.startswith(("/", "~")):
         raise InvalidRequest("The destination is not a relative path.", hint="Give it from the content root.")
@@ -70,8 +70,8 @@ def parse_destination(given: str | None, docs: tuple[str, ...]) -> Place:
         if not is_safe_name(part) or has_short_form(part):
             raise _bad_name()
     if given.endswith("/") or not ending_of(parts[-1]):
-        return Place(parts)
-    return Place(parts[:-1], parts[-1])
+        return Destination(parts)
+    return Destination(parts[:-1], parts[-1])
 
 
 def split_path(given: str, what: str) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ def split_path(given: str, what: str) -> tuple[str, ...]:
     return parts
 
 
-def check_place(place: Place, docs: tuple[str, ...], endings: frozenset[str]) -> str:
+def check_destination(place: Destination, docs: tuple[str, ...], endings: frozenset[str]) -> str:
     """The path of a file that may be written, from the content root with slashes. Forbidden and InvalidRequest say why not."""
     name = place.name
     assert name is not None
@@ -121,16 +121,16 @@ def ending_of(name: str) -> str:
 
 
 ##= docs/spec/gateway.md#km-storetext
-##% A text without a file name MUST be named after its title, or else after the time.
-def titled_name(title: str) -> str:
+##% A text without a file name MUST be named after its title, or after the current time if it has no title.
+def name_from_title(title: str) -> str:
     """The file name that a title becomes."""
     plain = normalize("NFKD", title).encode("ascii", "ignore").decode("ascii").lower()
     stem = file_stem(_NOT_IN_SLUG.sub("-", plain).strip("-"))
     name = f"{stem}.md"
-    return f"{stem}-note.md" if reason_against(name) else name
+    return f"{stem}-note.md" if reason_to_refuse(name) else name
 
 
-def untitled_name(now: float, attempt: int = 1) -> str:
+def name_from_time(now: float, attempt: int = 1) -> str:
     """The file name of a text without a title, by the time in UTC."""
     stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d-%H%M%S")
     return f"note-{stamp}.md" if attempt == 1 else f"note-{stamp}-{attempt}.md"

@@ -15,7 +15,7 @@ _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _OWN_KEYS = frozenset({"title", "subsystem", "tags"})
 _PLAIN = re.compile(r"[A-Za-z](?:[\w ./()+&'-]*[\w.)])?", re.ASCII)
 _NOT_PLAIN = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
-_LONGEST_HEAD = 16_384
+_MAX_FRONT_MATTER = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +29,18 @@ class Draft:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def has_head(self) -> bool:
+    def has_front_matter(self) -> bool:
         return bool(self.title or self.subsystem or self.tags or self.metadata)
 
 
 ##= docs/spec/gateway.md#km-storetext
 ##% The tool `km-storetext` MUST write `content` as a document that ends with a newline.
 ##= docs/spec/gateway.md#km-storetext
-##% The title, the subsystem, the tags and the metadata MUST stand in the front matter, in this order.
-def compose(draft: Draft) -> str:
+##% The title, the subsystem, the tags and the metadata MUST appear in the front matter in this order.
+def compose_document(draft: Draft) -> str:
     """The document: title, subsystem, tags and the metadata in this order, then the text with a line end behind it."""
     body = draft.content if draft.content.endswith("\n") else f"{draft.content}\n"
-    if not draft.has_head:
+    if not draft.has_front_matter:
         return body
     if parse_front_matter(draft.content).length:
         raise InvalidRequest(
@@ -49,9 +49,9 @@ def compose(draft: Draft) -> str:
     values = _values(draft)
     if not values:
         return body
-    head = "---\n" + "".join(f"{key}: {_written(value)}\n" for key, value in values.items()) + "---\n\n"
-    if len(head) > _LONGEST_HEAD:
-        raise InvalidRequest(f"Title, tags and metadata are longer than {_LONGEST_HEAD} characters.")
+    head = "---\n" + "".join(f"{key}: {_to_yaml(value)}\n" for key, value in values.items()) + "---\n\n"
+    if len(head) > _MAX_FRONT_MATTER:
+        raise InvalidRequest(f"Title, tags and metadata are longer than {_MAX_FRONT_MATTER} characters.")
     read = parse_front_matter(head)
     if read.problem or dict(read.values) != values:
         raise InvalidRequest("The metadata holds a value that front matter cannot hold.", hint="Use plain values.")
@@ -60,11 +60,11 @@ def compose(draft: Draft) -> str:
 
 def _values(draft: Draft) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    if title := line_of(draft.title or ""):
+    if title := to_one_line(draft.title or ""):
         values["title"] = title
-    if subsystem := line_of(draft.subsystem or ""):
+    if subsystem := to_one_line(draft.subsystem or ""):
         values["subsystem"] = subsystem
-    if tags := list(dict.fromkeys(filter(None, map(line_of, draft.tags)))):
+    if tags := list(dict.fromkeys(filter(None, map(to_one_line, draft.tags)))):
         values["tags"] = tags
     for key, value in draft.metadata.items():
         if not _KEY.fullmatch(key) or key.lower() in _OWN_KEYS:
@@ -76,16 +76,16 @@ def _values(draft: Draft) -> dict[str, Any]:
     return values
 
 
-def line_of(text: str) -> str:
+def to_one_line(text: str) -> str:
     """A text as one line without characters that cannot be shown."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def _written(value: Any) -> str:
+def _to_yaml(value: Any) -> str:
     match value:
         case str() if _PLAIN.fullmatch(value) and value.lower() not in _NOT_PLAIN:
             return value
         case list() if value and all(isinstance(item, str) for item in value):
-            return f"[{', '.join(_written(item) for item in value)}]"
+            return f"[{', '.join(_to_yaml(item) for item in value)}]"
         case _:
             return json.dumps(value, ensure_ascii=False)

@@ -25,25 +25,25 @@ from contextive.ingest.document_rules import (
     PROSE_ENDINGS,
     TEXT_ENDINGS,
     UPLOAD_ENDINGS,
-    Place,
-    check_place,
+    Destination,
+    check_destination,
     ending_of,
+    name_from_time,
+    name_from_title,
     parse_destination,
     split_path,
-    titled_name,
-    untitled_name,
 )
-from contextive.ingest.document_text import Draft, compose, line_of
+from contextive.ingest.document_text import Draft, compose_document, to_one_line
 from contextive.ingest.writing_rules import check_text, is_configuration
 from contextive.store.values import AuditEntry
-from contextive.workspace.handles import (
+from contextive.workspace.directory_handles import (
     Identity,
+    confusable_name,
     identity,
     identity_of,
+    open_child_folder,
     open_folder,
     open_regular,
-    step,
-    twin_of,
 )
 from contextive.workspace.secrets import is_secret_name
 
@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 
 UPLOAD = "km-upload"
 STORE_TEXT = "km-storetext"
-_MOST_UNTITLED = 100
+_MAX_UNTITLED = 100
 _NAMES_EXHAUSTED = "Too many texts without a title were stored this second."
 
 
@@ -85,7 +85,7 @@ class Requester:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredDocument:
     """A document that now stands below the content root."""
 
     path: Path
@@ -116,33 +116,38 @@ class Documents:
         self._docs = tuple(part for part in settings.docs_subdir.split("/") if part not in ("", "."))
 
     ##= docs/spec/gateway.md#km-upload
-    ##% The tool `km-upload` MUST copy a file of the project, or of `knowledge.uploadRoots`, below the content root.
-    def upload(self, source_path: str, destination: str | None, overwrite: bool | None, requester: Requester) -> Stored:
+    ##% The tool `km-upload` MUST copy a file from the project, or from `knowledge.uploadRoots`, to a path below the
+    ##% content root.
+    def upload(
+        self, source_path: str, destination: str | None, overwrite: bool | None, requester: Requester
+    ) -> StoredDocument:
         """Copy a file of the project or of an upload root."""
-        with self._refusals_audited(UPLOAD, requester):
+        with self._audit_refusals(UPLOAD, requester):
             target = parse_destination(destination, self._docs)
             source = self._read_source(source_path)
-            target = Place(target.folder, target.name or source.name)
-            relative = check_place(target, self._docs, UPLOAD_ENDINGS)
+            target = Destination(target.folder, target.name or source.name)
+            relative = check_destination(target, self._docs, UPLOAD_ENDINGS)
             self._check_content(source.data, ending_of(relative))
             facts = {"source": source.relative_path}
             return self._put(UPLOAD, requester, target, source.data, overwrite=overwrite, facts=facts)
 
     ##= docs/spec/gateway.md#km-storetext
-    ##% Content that is empty MUST be refused with `invalid_request`.
-    def store_text(self, draft: Draft, destination: str | None, overwrite: bool | None, requester: Requester) -> Stored:
+    ##% Empty content MUST be refused with `invalid_request`.
+    def store_text(
+        self, draft: Draft, destination: str | None, overwrite: bool | None, requester: Requester
+    ) -> StoredDocument:
         """Write a text as a document of its own."""
-        with self._refusals_audited(STORE_TEXT, requester):
+        with self._audit_refusals(STORE_TEXT, requester):
             target = parse_destination(destination, self._docs)
             names = [target.name] if target.name else list(self._names_for(draft))
-            relative = check_place(Place(target.folder, names[0]), self._docs, TEXT_ENDINGS)
+            relative = check_destination(Destination(target.folder, names[0]), self._docs, TEXT_ENDINGS)
             data = self._document(draft, ending_of(relative))
             is_untitled = len(names) > 1  # such a text never takes the place of another
             for name in names:
-                chosen = Place(target.folder, name)
+                chosen = Destination(target.folder, name)
                 try:
                     return self._put(STORE_TEXT, requester, chosen, data, overwrite=False if is_untitled else overwrite)
-                except _Exists:
+                except _FileExists:
                     if not is_untitled:
                         raise
             raise InvalidRequest(_NAMES_EXHAUSTED, hint="Give a title.")
@@ -150,22 +155,22 @@ class Documents:
     # What is stored
 
     def _names_for(self, draft: Draft) -> Iterator[str]:
-        if title := line_of(draft.title or ""):
-            yield titled_name(title)
+        if title := to_one_line(draft.title or ""):
+            yield name_from_title(title)
             return
         now = self._clock()
-        for attempt in range(1, _MOST_UNTITLED):
-            yield untitled_name(now, attempt)
+        for attempt in range(1, _MAX_UNTITLED):
+            yield name_from_time(now, attempt)
 
     def _document(self, draft: Draft, ending: str) -> bytes:
         if not draft.content.strip():
             raise InvalidRequest("The content is empty.", hint="Give the text that is to be stored.")
-        if draft.has_head and ending not in PROSE_ENDINGS:
+        if draft.has_front_matter and ending not in PROSE_ENDINGS:
             raise InvalidRequest(
                 f"A .{ending} file has no front matter.", hint="Leave title, subsystem, tags and metadata out."
             )
         try:
-            data = compose(draft).encode("utf-8")
+            data = compose_document(draft).encode("utf-8")
         except UnicodeEncodeError:
             raise InvalidRequest("The content holds half of a character.", hint="Send whole characters.") from None
         if len(data) > self.settings.max_bytes:
@@ -191,7 +196,7 @@ class Documents:
     # Reading what is copied
 
     ##= docs/spec/gateway.md#km-upload
-    ##% A source that is missing MUST be refused with `invalid_request`.
+    ##% A missing source MUST be refused with `invalid_request`.
     def _read_source(self, given: str) -> _Source:
         root, parts = self._locate(given)
         name = parts[-1]
@@ -206,7 +211,7 @@ class Documents:
             handle = open_folder(root)
             try:
                 for part in parts[:-1]:
-                    handle = self._step(handle, part)
+                    handle = self._open_child(handle, part)
                 source = open_regular(handle, name)
             finally:
                 os.close(handle)
@@ -217,12 +222,12 @@ class Documents:
         except FileNotFoundError:
             raise missing from None
         except OSError as failure:
-            raise _explained(failure, "read") from None
+            raise _translate_os_error(failure, "read") from None
         with os.fdopen(source, "rb") as file:
             return _Source(self._read_open(source, file.read), name, "/".join(parts))
 
-    ##= docs/spec/gateway.md#rules-for-documents
-    ##% A file outside of the project and the upload roots, a hidden one, a link and a secret MUST NOT be copied.
+    ##= docs/spec/gateway.md#document-rules
+    ##% Hidden files, links, secrets, and files outside the project and the upload roots MUST NOT be copied.
     def _locate(self, given: str) -> tuple[Path, tuple[str, ...]]:
         """The allowed root that a path leads below, and the steps from there."""
         if not given.strip() or given.startswith("~"):
@@ -230,7 +235,7 @@ class Documents:
         parts = split_path(given, "source")
         if not given.startswith("/"):
             return self.settings.project, parts
-        roots = [self.settings.project, *(self._rooted(root) for root in self.settings.upload_roots)]
+        roots = [self.settings.project, *(self._absolute_path(root) for root in self.settings.upload_roots)]
         for root in roots:
             for known in {root, Path(os.path.realpath(root))}:
                 steps = tuple(part for part in known.parts if part != "/")
@@ -251,71 +256,72 @@ class Documents:
         try:
             data = read(limit + 1) if found.st_size <= limit else b""
         except OSError as failure:
-            raise _explained(failure, "read") from None
+            raise _translate_os_error(failure, "read") from None
         if found.st_size > limit or len(data) > limit:
             raise TooLarge(f"The source is larger than {limit} bytes.", hint="knowledge.maxFileBytes sets the limit.")
         return data
 
     # Writing
 
-    ##= docs/spec/gateway.md#rules-for-documents
-    ##% An existing file MUST be replaced only with `overwrite`, or where `knowledge.uploadDefaultOverwrite` is true.
+    ##= docs/spec/gateway.md#document-rules
+    ##% An existing file MUST be replaced only with `overwrite`, or if `knowledge.uploadDefaultOverwrite` is true.
     def _put(
         self,
         tool: str,
         requester: Requester,
-        target: Place,
+        target: Destination,
         data: bytes,
         *,
         overwrite: bool | None,
         facts: Mapping[str, str] = MappingProxyType({}),
-    ) -> Stored:
+    ) -> StoredDocument:
         assert target.name is not None
         relative = "/".join((*target.folder, target.name))
         digest = hashlib.sha256(data).hexdigest()
         with self._store().transaction() as writer:
-            overwritten = self._place(
+            overwritten = self._write_file(
                 target.folder, target.name, data, self.settings.overwrite if overwrite is None else overwrite
             )
             body = {"relative_path": relative, "bytes": len(data), "sha256": digest, "overwritten": overwritten}
             writer.put_audit(self._entry(tool, requester, {**body, **facts}))
-        return Stored(self._content_root() / relative, relative, overwritten, len(data), digest)
+        return StoredDocument(self._content_root() / relative, relative, overwritten, len(data), digest)
 
-    ##= docs/spec/gateway.md#rules-for-documents
-    ##% A document MUST be written whole or not at all, and of two writers of one name one is refused.
-    def _place(self, parts: tuple[str, ...], name: str, data: bytes, may_replace: bool) -> bool:
+    ##= docs/spec/gateway.md#document-rules
+    ##% A document MUST be written completely or not at all, and if two callers write the same name, one of them is
+    ##% refused.
+    def _write_file(self, parts: tuple[str, ...], name: str, data: bytes, may_replace: bool) -> bool:
         try:
             with self._folder(parts) as folder:
                 self._check_name(folder, name)
                 return write_file_in(folder, name, data, overwrite=may_replace)
         except FileExistsError:
-            raise _Exists(
+            raise _FileExists(
                 "A file stands at the destination already.", hint="Choose another destination, or set overwrite."
             ) from None
         except NotRegular:
             raise Forbidden("What stands at the destination is not a regular file.") from None
         except OSError as failure:
-            raise _explained(failure, "written") from None
+            raise _translate_os_error(failure, "written") from None
 
-    ##= docs/spec/gateway.md#rules-for-documents
-    ##% A document MUST NOT be written outside of the content root, through a link, or under a hidden name.
+    ##= docs/spec/gateway.md#document-rules
+    ##% A document MUST NOT be written outside the content root, through a link, or under a hidden name.
     @contextmanager
     def _folder(self, parts: tuple[str, ...]) -> Iterator[int]:
         """The directory that is written to, made where it is missing, reached from the content root without a link."""
         handle = self._open_content_root()
         try:
             for part in parts:
-                if twin := twin_of(handle, part):
+                if twin := confusable_name(handle, part):
                     raise InvalidRequest(
                         f"There is a directory {twin}, which not every system tells from {part}.", hint="Use its name."
                     )
-                handle = self._step(handle, part, make=True)
+                handle = self._open_child(handle, part, make=True)
             yield handle
         finally:
             os.close(handle)
 
     def _check_name(self, folder: int, name: str) -> None:
-        if twin := twin_of(folder, name):
+        if twin := confusable_name(folder, name):
             raise InvalidRequest(
                 f"There is a file {twin}, which not every system tells from {name}.", hint="Choose another name."
             )
@@ -324,9 +330,9 @@ class Documents:
             if (found.st_dev, found.st_ino) in self._identities(self.settings.protected_files):
                 raise Forbidden("The configuration is not replaced.")
 
-    def _step(self, handle: int, part: str, *, make: bool = False) -> int:
+    def _open_child(self, handle: int, part: str, *, make: bool = False) -> int:
         """One step down, into anything but our own state and the project's recipes. The handle that was left is closed."""
-        following = step(handle, part, make=make)
+        following = open_child_folder(handle, part, make=make)
         if identity(following) in self._identities((self.settings.state_dir, self.settings.project / "recipes")):
             os.close(following)
             raise Forbidden("That directory belongs to the server or to tools.")
@@ -342,16 +348,16 @@ class Documents:
         handle = open_folder(self.settings.project)
         try:
             for part in parts:
-                handle = self._step(handle, part, make=True)
+                handle = self._open_child(handle, part, make=True)
         except BaseException:
             os.close(handle)
             raise
         return handle
 
     def _content_root(self) -> Path:
-        return self._rooted(self.settings.content_root)
+        return self._absolute_path(self.settings.content_root)
 
-    def _rooted(self, given: str) -> Path:
+    def _absolute_path(self, given: str) -> Path:
         return Path(os.path.normpath(self.settings.project / Path(given).expanduser()))
 
     @staticmethod
@@ -361,7 +367,7 @@ class Documents:
     # The audit
 
     @contextmanager
-    def _refusals_audited(self, tool: str, requester: Requester) -> Iterator[None]:
+    def _audit_refusals(self, tool: str, requester: Requester) -> Iterator[None]:
         try:
             yield
         except ContextiveError as refusal:
@@ -372,19 +378,19 @@ class Documents:
                 logger.warning("a refused call of %s could not be written to the audit", tool)
             raise
 
-    ##= docs/spec/gateway.md#rules-for-documents
-    ##% Every write and every refusal MUST leave one entry in the audit, without content.
+    ##= docs/spec/gateway.md#document-rules
+    ##% Every write and every refusal MUST add one entry to the audit, without content.
     def _entry(self, tool: str, requester: Requester, body: dict[str, object]) -> AuditEntry:
         if requester.request_id:
             body = {**body, "request_id": requester.request_id}
         return AuditEntry(self._clock(), requester.name, tool, body)
 
 
-class _Exists(InvalidRequest):
+class _FileExists(InvalidRequest):
     """A file has the name already."""
 
 
-def _explained(failure: OSError, done: str) -> ContextiveError:
+def _translate_os_error(failure: OSError, done: str) -> ContextiveError:
     match failure.errno:
         case errno.ELOOP | errno.ENOTDIR:
             return Forbidden(f"A link or a file stands where a directory should be; nothing is {done} through it.")

@@ -21,40 +21,40 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from contextive.errors import TimedOut
-from contextive.ingest.collecting import collected_less_often
-from contextive.ingest.linking import Linker, Touched
-from contextive.ingest.parsing import Parsed, ParserPool, Reading, parse_here
-from contextive.ingest.plan import AnotherRun, IndexReplaced, LeftOut, Plan, ledger_entry, make_plan
-from contextive.ingest.settings import TURN_SECONDS, IngestRequest, IngestSettings
-from contextive.knowledge.artifact import GitFacts, ParsedArtifact
-from contextive.knowledge.assembly import Surroundings
+from contextive.ingest.gc_tuning import less_frequent_gc
+from contextive.ingest.linker import LinkChanges, Linker
+from contextive.ingest.parser_pool import ParseOutcome, ParserPool, ParseSettings, parse_in_process
+from contextive.ingest.plan import IndexReplaced, LeftOut, Plan, RunInProgress, ledger_entry, make_plan
+from contextive.ingest.settings import RUN_WAIT_SECONDS, IngestRequest, IngestSettings
+from contextive.knowledge.artifact import LastCommit, ParsedArtifact
+from contextive.knowledge.artifact_layers import artifact_layer, project_layer
+from contextive.knowledge.artifact_parser import ParseContext
 from contextive.knowledge.chunk import Chunk
 from contextive.knowledge.graph import Layer
-from contextive.knowledge.identifiers import artifact_node_id
-from contextive.knowledge.layers import artifact_layer, project_layer
+from contextive.knowledge.node_ids import artifact_node_id
 from contextive.knowledge.subsystems import CATALOG_PATHS, NO_CATALOG, parse_catalog, source_prefixes
 from contextive.knowledge.symbol import Symbol
 from contextive.knowledge.windows import Window
 from contextive.store.protocol import Lease, Store
 from contextive.store.values import STATE_REPO_HEAD, STATE_SKIPPED_FILES, LedgerEntry, Run
-from contextive.workspace.contents import Skipped, read_bytes, text_of
-from contextive.workspace.discovery import Discovery, FoundFile, discover
+from contextive.workspace.contents import Skipped, decode_text, read_bytes
+from contextive.workspace.directory_handles import remove_leftovers_below
+from contextive.workspace.discovery import DiscoveredFiles, FoundFile, discover
 from contextive.workspace.files import Fingerprint
-from contextive.workspace.git import FileCommit, git_facts, git_head
-from contextive.workspace.handles import remove_leftovers_below
+from contextive.workspace.git import FileCommit, git_head, git_history
 
 logger = logging.getLogger(__name__)
 
 LEASE = "ingest"
-_NEXT = "ingest-next"
+_QUEUE_LEASE = "ingest-next"
 _BATCH_FILES = 64
 _BATCH_SECONDS = 0.25
-_RETIMED_FILES = 512
-_MOST_LEFT_OUT = 20_000
-_LEASE_LOOK_SECONDS = 0.05
+_GIT_BATCH_FILES = 512
+_MAX_LEFT_OUT = 20_000
+_LEASE_POLL_SECONDS = 0.05
 
-GitOf = Callable[[str], GitFacts | None]
-Progress = Callable[[str, int, int], None]
+GitOf = Callable[[str], LastCommit | None]
+IngestProgress = Callable[[str, int, int], None]
 """Called with the phase, how much is done, and how much there is."""
 
 
@@ -64,7 +64,7 @@ class LayerSource(Protocol):
     @property
     def name(self) -> str: ...
 
-    def outside(self) -> str:
+    def external_version(self) -> str:
         """Changes with whatever the layer depends on besides indexed files. Costs little."""
         ...
 
@@ -78,7 +78,7 @@ class LayerSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class IngestResult:
     """What a run came to."""
 
     run: Run
@@ -99,16 +99,16 @@ class _Tally:
     counts: Counter[str] = field(default_factory=Counter)
     chunk_count: int = 0
     changed: list[str] = field(default_factory=list)
-    touched: Touched = field(default_factory=Touched)
+    touched: LinkChanges = field(default_factory=LinkChanges)
     skipped: Counter[str] = field(default_factory=Counter)
     left_out: dict[str, LeftOut] = field(default_factory=dict)
 
-    def leave_out(self, looked: _Looked) -> None:
-        assert isinstance(looked.outcome, Skipped)
-        self.skipped[looked.outcome.reason] += 1
-        seen = looked.fingerprint
-        if len(self.left_out) < _MOST_LEFT_OUT and seen.is_settled(looked.read_at_ns):
-            self.left_out[looked.path] = LeftOut(seen, looked.outcome.reason)
+    def leave_out(self, result: _FileResult) -> None:
+        assert isinstance(result.outcome, Skipped)
+        self.skipped[result.outcome.reason] += 1
+        seen = result.fingerprint
+        if len(self.left_out) < _MAX_LEFT_OUT and seen.is_settled(result.read_at_ns):
+            self.left_out[result.path] = LeftOut(seen, result.outcome.reason)
 
     def count(self, parsed: ParsedArtifact) -> None:
         self.counts[parsed.artifact.artifact_type] += 1
@@ -139,44 +139,46 @@ class Indexer:
         self._state_dir = state_dir
         self._pool = pool
 
-    ##= docs/spec/knowledge.md#keeping-in-step
-    ##% After any edits a run MUST leave the rows that a rebuild would make.
+    ##= docs/spec/knowledge.md#index-updates
+    ##% After any edits, a run MUST leave the same rows as a rebuild.
     ##= docs/spec/gateway.md#km-ingest-trigger
-    ##% One run at a time MUST change the index, whichever process makes it.
+    ##% Runs MUST change the index one at a time, across all processes.
     def run(
         self,
         request: IngestRequest,
         *,
-        progress: Progress = lambda _phase, _done, _total: None,
+        progress: IngestProgress = lambda _phase, _done, _total: None,
         stop: threading.Event | None = None,
-        wait_seconds: float = TURN_SECONDS,
-    ) -> Outcome:
+        wait_seconds: float = RUN_WAIT_SECONDS,
+    ) -> IngestResult:
         """Bring the store in step with the files. Waits for a run of another process up to `wait_seconds`."""
         stop = stop or threading.Event()
         if request.dry_run:
-            with collected_less_often():
+            with less_frequent_gc():
                 return self._run(request, progress, stop)
         deadline = time.monotonic() + wait_seconds
         # Who waits holds the place of the next. Who makes one run after the other has to wait for that place, too.
-        place = self._wait_for(_NEXT, progress, stop, deadline)
+        queue_lease = self._wait_for(_QUEUE_LEASE, progress, stop, deadline)
         try:
             lease = self._wait_for(LEASE, progress, stop, deadline)
         finally:
-            place.release()
+            queue_lease.release()
         try:
-            with collected_less_often():
+            with less_frequent_gc():
                 return self._run(request, progress, stop, lease)
         finally:
             lease.release()
 
-    def _wait_for(self, name: str, progress: Progress, stop: threading.Event, deadline: float) -> Lease:
+    def _wait_for(self, name: str, progress: IngestProgress, stop: threading.Event, deadline: float) -> Lease:
         while (lease := self._store.acquire_lease(name, self._holder)) is None:
             progress("wait", 0, 0)
-            if stop.wait(_LEASE_LOOK_SECONDS) or time.monotonic() > deadline:
-                raise AnotherRun("Another ingest run is going on.", hint="Ask km-ingest-status, and try again later.")
+            if stop.wait(_LEASE_POLL_SECONDS) or time.monotonic() > deadline:
+                raise RunInProgress(
+                    "Another ingest run is going on.", hint="Ask km-ingest-status, and try again later."
+                )
         return lease
 
-    def discover(self) -> Discovery:
+    def discover(self) -> DiscoveredFiles:
         """The files that are there to be indexed, and how many were left out for what reason."""
         return discover(
             self._root,
@@ -186,7 +188,7 @@ class Indexer:
             state_directory=self._state_dir,
         )
 
-    def surroundings(self, found: Iterable[FoundFile]) -> Surroundings:
+    def surroundings(self, found: Iterable[FoundFile]) -> ParseContext:
         """What classification needs to know of the project as a whole."""
         paths = [file.path for file in found]
         catalog = NO_CATALOG
@@ -197,7 +199,7 @@ class Indexer:
         prefixes = source_prefixes(paths, self._text_of("pyproject.toml"))
         settings = self._settings
         window = Window(settings.window_characters, min(settings.window_overlap, settings.window_characters // 2))
-        return Surroundings(catalog, prefixes, settings.symbols, window)
+        return ParseContext(catalog, prefixes, settings.symbols, window)
 
     def extra_chunks(self) -> Mapping[str, tuple[Chunk, ...]]:
         """What layers know of files: chunks to be indexed with them, by path."""
@@ -207,7 +209,7 @@ class Indexer:
                 merged[path] = (*merged.get(path, ()), *chunks)
         return merged
 
-    def parser_of(self, surroundings: Surroundings, extra: Mapping[str, str]) -> Callable[[str], str]:
+    def parser_version(self, surroundings: ParseContext, extra: Mapping[str, str]) -> Callable[[str], str]:
         """The version of everything that turns a file's bytes into rows, by path. `extra` stands for further chunks."""
 
         def version(path: str) -> str:
@@ -216,16 +218,18 @@ class Indexer:
 
         return version
 
-    def parsed(self, around: Surroundings, paths: Sequence[str], stop: threading.Event) -> Iterator[tuple[str, Parsed]]:
+    def parse_files(
+        self, around: ParseContext, paths: Sequence[str], stop: threading.Event
+    ) -> Iterator[tuple[str, ParseOutcome]]:
         """What each file comes to by itself, in the order in which they are done."""
-        reading = Reading(self._root, self._settings.max_file_bytes, around)
-        return self._pool.parse(reading, paths, stop) if self._pool else parse_here(reading, paths)
+        settings = ParseSettings(self._root, self._settings.max_file_bytes, around)
+        return self._pool.parse(settings, paths, stop) if self._pool else parse_in_process(settings, paths)
 
     ##= docs/spec/gateway.md#km-ingest-trigger
-    ##% With `dry_run` nothing MUST be written.
+    ##% With `dry_run`, the tool MUST write nothing.
     def _run(
-        self, request: IngestRequest, progress: Progress, stop: threading.Event, lease: Lease | None = None
-    ) -> Outcome:
+        self, request: IngestRequest, progress: IngestProgress, stop: threading.Event, lease: Lease | None = None
+    ) -> IngestResult:
         started, clock = time.time(), time.monotonic()
         index = self._store.identity()
         progress("discover", 0, 0)
@@ -233,17 +237,17 @@ class Indexer:
         head = git_head(self._root)
         surroundings = self.surroundings(discovery.files)
         ledger = {} if request.full else self._store.files.ledger()
-        outside = {source.name: source.outside() for source in self._layers}
+        versions = {source.name: source.external_version() for source in self._layers}
         extra: Mapping[str, tuple[Chunk, ...]] = {}
-        parser_of = self.parser_of(surroundings, json.loads(self._store.state("extra") or "{}"))
+        parser_version = self.parser_version(surroundings, json.loads(self._store.state("extra") or "{}"))
         is_old = self._store.state("surroundings") != surroundings.version()
         left_out = {} if request.full or is_old else parse_left_out(self._store.state("left_out"))
-        plan = make_plan(discovery.files, ledger, left_out, parser_of if is_old else None)
-        layers_moved = any(self._store.state(f"layer:{name}") != value for name, value in outside.items())
+        plan = make_plan(discovery.files, ledger, left_out, parser_version if is_old else None)
+        layers_moved = any(self._store.state(f"layer:{name}") != value for name, value in versions.items())
         if layers_moved or not plan.is_empty:
             extra = self.extra_chunks()
-            parser_of = self.parser_of(surroundings, extra_digests(extra))
-            plan = make_plan(discovery.files, ledger, left_out, parser_of)
+            parser_version = self.parser_version(surroundings, extra_digests(extra))
+            plan = make_plan(discovery.files, ledger, left_out, parser_version)
         if request.full:
             paths = {file.path for file in discovery.files}
             plan = replace(plan, gone=tuple(sorted(self._store.files.ledger().keys() - paths)))
@@ -252,25 +256,25 @@ class Indexer:
         tally.skipped.update(out.reason for out in plan.left_out.values())
         removed = tuple(self._removed(plan.gone, dry_run=request.dry_run))
         if not request.dry_run:
-            remove_leftovers_below(self._root, discovery.unfinished)
-            self._forget(plan.gone, tally)
+            remove_leftovers_below(self._root, discovery.folders_with_temporary_files)
+            self._remove_artifacts(plan.gone, tally)
         done = 0
-        with closing(self._batches(plan.suspects, surroundings, git_of, extra, stop)) as batches:
+        with closing(self._batches(plan.candidates, surroundings, git_of, extra, stop)) as batches:
             for batch in batches:
                 self._check_same_index(index, lease)
                 if request.dry_run:
-                    _count_dry(batch, ledger, parser_of, tally)
+                    _count_changes(batch, ledger, parser_version, tally)
                 else:
-                    self._write(batch, parser_of, ledger, tally, full=request.full)
+                    self._write(batch, parser_version, ledger, tally, full=request.full)
                 done += len(batch)
-                progress("parse", done, len(plan.suspects))
+                progress("parse", done, len(plan.candidates))
         if stop.is_set():
             raise TimedOut("The ingest run was stopped.", hint="What is done stays done; run it again to go on.")
         self._check_same_index(index, lease)
         if not request.dry_run:
-            self._retime(head, plan.unchanged, git_of, ledger)
-            looked = _marks(outside, extra) if layers_moved or not plan.is_empty else {}
-            self._derive(surroundings, tally, {STATE_REPO_HEAD: head, **looked}, progress)
+            self._update_git_facts(head, plan.unchanged, git_of, ledger)
+            states = _layer_states(versions, extra) if layers_moved or not plan.is_empty else {}
+            self._derive(surroundings, tally, {STATE_REPO_HEAD: head, **states}, progress)
         run = Run(
             run_id=uuid.uuid4().hex,
             profile=request.profile,
@@ -285,10 +289,10 @@ class Indexer:
             skipped=dict(sorted(tally.skipped.items())),
             created_at=time.time(),
         )
-        return Outcome(run, tuple(tally.changed), len(plan.unchanged), removed, request.dry_run)
+        return IngestResult(run, tuple(tally.changed), len(plan.unchanged), removed, request.dry_run)
 
-    ##= docs/spec/knowledge.md#keeping-in-step
-    ##% A run whose index is removed or replaced MUST end with a reason.
+    ##= docs/spec/knowledge.md#index-updates
+    ##% A run whose index is removed or replaced MUST end and report the reason.
     def _check_same_index(self, index: object, lease: Lease | None) -> None:
         """End a run whose plan was made for another index: what it calls unchanged is not in this one."""
         if self._store.identity() != index or (lease is not None and not lease.is_held):
@@ -296,22 +300,22 @@ class Indexer:
 
     def _batches(
         self,
-        suspects: Sequence[FoundFile],
-        surroundings: Surroundings,
+        candidates: Sequence[FoundFile],
+        surroundings: ParseContext,
         git_of: GitOf,
         extra: Mapping[str, tuple[Chunk, ...]],
         stop: threading.Event,
-    ) -> Generator[list[_Looked], None, None]:
+    ) -> Generator[list[_FileResult], None, None]:
         """Files that were looked into, as many at once as one transaction should hold."""
-        fingerprints = {file.path: file.fingerprint for file in suspects}
+        fingerprints = {file.path: file.fingerprint for file in candidates}
         started_at = time.time_ns()
-        outcomes = self.parsed(surroundings, list(fingerprints), stop)
-        batch: list[_Looked] = []
+        outcomes = self.parse_files(surroundings, list(fingerprints), stop)
+        batch: list[_FileResult] = []
         since = time.monotonic()
         for path, outcome in outcomes:
             if not isinstance(outcome, Skipped):
-                outcome = (complete(outcome[0], git_of(path), extra.get(path, ())), outcome[1])
-            batch.append(_Looked(path, outcome, fingerprints[path], started_at))
+                outcome = (with_git_and_extra_chunks(outcome[0], git_of(path), extra.get(path, ())), outcome[1])
+            batch.append(_FileResult(path, outcome, fingerprints[path], started_at))
             if len(batch) >= _BATCH_FILES or time.monotonic() - since > _BATCH_SECONDS:
                 yield batch
                 batch, since = [], time.monotonic()
@@ -322,25 +326,25 @@ class Indexer:
 
     def _write(
         self,
-        batch: list[_Looked],
-        parser_of: Callable[[str], str],
+        batch: list[_FileResult],
+        parser_version: Callable[[str], str],
         ledger: Mapping[str, LedgerEntry],
         tally: _Tally,
         *,
         full: bool,
     ) -> None:
         with self._store.transaction() as writer:
-            for looked in batch:
-                path, known = looked.path, ledger.get(looked.path)
-                if isinstance(looked.outcome, Skipped):
-                    tally.leave_out(looked)
+            for result in batch:
+                path, known = result.path, ledger.get(result.path)
+                if isinstance(result.outcome, Skipped):
+                    tally.leave_out(result)
                     if known is not None:
                         tally.touched.remove(self._store, path)
                         writer.remove_artifact(path)
                         tally.changed.append(path)
                     continue
-                parsed, fingerprint = looked.outcome
-                entry = ledger_entry(path, parsed.artifact.digest, fingerprint, parser_of(path), looked.read_at_ns)
+                parsed, fingerprint = result.outcome
+                entry = ledger_entry(path, parsed.artifact.digest, fingerprint, parser_version(path), result.read_at_ns)
                 if not full and known is not None and (known.digest, known.parser) == (entry.digest, entry.parser):
                     writer.touch_artifact(entry, parsed.artifact.git)
                     continue
@@ -350,7 +354,7 @@ class Indexer:
             if tally.touched:
                 writer.put_state("links", "pending")
 
-    def _forget(self, gone: tuple[str, ...], tally: _Tally) -> None:
+    def _remove_artifacts(self, gone: tuple[str, ...], tally: _Tally) -> None:
         for start in range(0, len(gone), _BATCH_FILES):
             with self._store.transaction() as writer:
                 for path in gone[start : start + _BATCH_FILES]:
@@ -372,22 +376,22 @@ class Indexer:
     def _git(self, head: str | None, plan: Plan) -> GitOf:
         """The last commit of each file. The whole history is read only once; later on, what came since."""
         before = self._store.state(STATE_REPO_HEAD)
-        wanted = None if head != before else [file.path for file in plan.suspects]
+        wanted = None if head != before else [file.path for file in plan.candidates]
         if head is None or wanted == []:
             return lambda _path: None
-        found = git_facts(self._root, wanted, since=before if wanted is None else None)
+        found = git_history(self._root, wanted, since=before if wanted is None else None)
         if found is None:
             return lambda _path: None
         known = {row.artifact.path: row.artifact.git for row in self._store.files.artifacts()} if wanted is None else {}
 
-        def last_commit(path: str) -> GitFacts | None:
+        def last_commit(path: str) -> LastCommit | None:
             earlier = known.get(path)
-            commit = found.of(path, FileCommit(earlier.commit, earlier.timestamp) if earlier else None)
-            return GitFacts(commit.commit, commit.timestamp) if commit else None
+            commit = found.last_commit(path, FileCommit(earlier.commit, earlier.timestamp) if earlier else None)
+            return LastCommit(commit.commit, commit.timestamp) if commit else None
 
         return last_commit
 
-    def _retime(
+    def _update_git_facts(
         self, head: str | None, unchanged: tuple[str, ...], git_of: GitOf, ledger: Mapping[str, LedgerEntry]
     ) -> None:
         """A commit gives files another last commit without changing them."""
@@ -395,15 +399,15 @@ class Indexer:
             return
         known = {row.artifact.path: row.artifact.git for row in self._store.files.artifacts()}
         stale = [(path, git) for path in unchanged if (git := git_of(path)) != known.get(path)]
-        for start in range(0, len(stale), _RETIMED_FILES):
+        for start in range(0, len(stale), _GIT_BATCH_FILES):
             with self._store.transaction() as writer:
-                for path, git in stale[start : start + _RETIMED_FILES]:
+                for path, git in stale[start : start + _GIT_BATCH_FILES]:
                     writer.touch_artifact(ledger[path], git)
 
-    ##= docs/spec/knowledge.md#keeping-in-step
-    ##% A run that was killed MUST be gone on with by the next one.
+    ##= docs/spec/knowledge.md#index-updates
+    ##% The next run MUST resume an interrupted one.
     def _derive(
-        self, surroundings: Surroundings, tally: _Tally, marks: Mapping[str, str | None], progress: Progress
+        self, surroundings: ParseContext, tally: _Tally, marks: Mapping[str, str | None], progress: IngestProgress
     ) -> None:
         """Everything that depends on more than one file, then the marks that say of what it was made."""
         pending = self._store.state("links") == "pending"
@@ -445,38 +449,40 @@ class Indexer:
 
     def _text_of(self, path: str) -> str | None:
         content = read_bytes(self._root, path, self._settings.max_file_bytes)
-        text = text_of(content.data) if not isinstance(content, Skipped) else content
+        text = decode_text(content.data) if not isinstance(content, Skipped) else content
         return None if isinstance(text, Skipped) else text
 
 
 @dataclass(frozen=True, slots=True)
-class _Looked:
+class _FileResult:
     """A file that was looked into: its rows, or why it has none."""
 
     path: str
-    outcome: Parsed
+    outcome: ParseOutcome
     fingerprint: Fingerprint
     """As it was found, before it was read."""
     read_at_ns: int
 
 
-def complete(parsed: ParsedArtifact, git: GitFacts | None, extra: tuple[Chunk, ...]) -> ParsedArtifact:
+def with_git_and_extra_chunks(
+    parsed: ParsedArtifact, git: LastCommit | None, extra: tuple[Chunk, ...]
+) -> ParsedArtifact:
     """A file with its last commit, and with the chunks that others know of it."""
     first = len(parsed.chunks)
     numbered = tuple(replace(chunk, sequence=first + number) for number, chunk in enumerate(extra))
     return replace(parsed, artifact=replace(parsed.artifact, git=git), chunks=(*parsed.chunks, *numbered))
 
 
-def _count_dry(
-    batch: list[_Looked], ledger: Mapping[str, LedgerEntry], parser_of: Callable[[str], str], tally: _Tally
+def _count_changes(
+    batch: list[_FileResult], ledger: Mapping[str, LedgerEntry], parser_version: Callable[[str], str], tally: _Tally
 ) -> None:
-    for looked in batch:
-        if isinstance(looked.outcome, Skipped):
-            tally.leave_out(looked)
+    for result in batch:
+        if isinstance(result.outcome, Skipped):
+            tally.leave_out(result)
             continue
-        parsed, _ = looked.outcome
-        known = ledger.get(looked.path)
-        if known is None or (known.digest, known.parser) != (parsed.artifact.digest, parser_of(looked.path)):
+        parsed, _ = result.outcome
+        known = ledger.get(result.path)
+        if known is None or (known.digest, known.parser) != (parsed.artifact.digest, parser_version(result.path)):
             tally.count(parsed)
 
 
@@ -493,6 +499,6 @@ def parse_left_out(text: str | None) -> dict[str, LeftOut]:
     return {path: LeftOut(Fingerprint(*print_), reason) for path, (print_, reason) in json.loads(text or "{}").items()}
 
 
-def _marks(outside: Mapping[str, str], extra: Mapping[str, tuple[Chunk, ...]]) -> dict[str, str | None]:
+def _layer_states(versions: Mapping[str, str], extra: Mapping[str, tuple[Chunk, ...]]) -> dict[str, str | None]:
     """What to remember of the layers that this run looked at."""
-    return {"extra": json.dumps(extra_digests(extra)), **{f"layer:{name}": value for name, value in outside.items()}}
+    return {"extra": json.dumps(extra_digests(extra)), **{f"layer:{name}": value for name, value in versions.items()}}

@@ -9,21 +9,21 @@ from datetime import UTC, datetime
 from functools import partial
 
 from contextive.errors import Conflict, Forbidden, InvalidRequest, UnsupportedOperation
-from contextive.ingest.notes_folder import FolderWriter, writing
 from contextive.ingest.notes_service import NotesService, NotesView
+from contextive.ingest.notes_writer import FolderWriter, open_writer
 from contextive.ingest.writing_rules import may_write
 from contextive.notes.front_matter import parse_front_matter, text_value, text_values, write_values
+from contextive.notes.link_edits import NoteNames, rename_heading, rename_links, unlink
 from contextive.notes.note import Note, parse_note, version_of
-from contextive.notes.rewriting import Names, rename_heading, rename_links, unlink
 from contextive.notes.similarity import similar_notes
-from contextive.notes.slug import cut_slug, file_stem, is_safe_name, slug_of, slugify
+from contextive.notes.slug import file_stem, first_slug, is_safe_name, slugify, truncate_slug
 from contextive.workspace.globs import Glob
 
 _FOLDER_ENDINGS = ("**/*.md", "*.md")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class NoteChange:
     """A note after a change, and other notes: changed with it, left with links to the old name, or much the same."""
 
     note: Note
@@ -43,7 +43,7 @@ class NotesEditor:
         """The folder that new notes go to: that of the first pattern that takes every Markdown file of one."""
         for pattern in self._service.patterns:
             base = Glob(pattern).base
-            if pattern.removeprefix(f"{base}/") in _FOLDER_ENDINGS and _is_own(base):
+            if pattern.removeprefix(f"{base}/") in _FOLDER_ENDINGS and _is_notes_folder(base):
                 return base
         raise UnsupportedOperation(
             "No folder is set aside for notes.", hint="Give notes.paths a pattern such as notes/**/*.md."
@@ -53,16 +53,16 @@ class NotesEditor:
     def folders(self) -> tuple[str, ...]:
         """The folders in which notes may be changed. The project's own folder is none: its files mean something to others."""
         bases = (Glob(pattern).base for pattern in self._service.patterns)
-        return tuple(dict.fromkeys([self.folder, *filter(_is_own, bases)]))
+        return tuple(dict.fromkeys([self.folder, *filter(_is_notes_folder, bases)]))
 
-    ##= docs/spec/notes.md#changes-of-pages
-    ##% The tool `create_page` MUST write a new file with the title, and never over another one.
+    ##= docs/spec/notes.md#page-changes
+    ##% The tool `create_page` MUST write a new file with the title and never overwrite an existing one.
     def create_page(
         self, title: str, content: str = "", *, slug: str | None = None, tags: Sequence[str] = ()
-    ) -> Written:
+    ) -> NoteChange:
         """A new note. Its title, and its slug where the title would give another one, stand in its front matter."""
-        title = _one_line(title)
-        wanted = _wanted_slug(slug) if slug else cut_slug(slug_of(title))
+        title = _clean_title(title)
+        wanted = _wanted_slug(slug) if slug else truncate_slug(first_slug(title))
         path = f"{self.folder}/{file_stem(wanted)}.md"
         values: dict[str, str | Sequence[str]] = {"title": title}
         if parse_note(path, write_values("", values)).slug != wanted:
@@ -72,14 +72,14 @@ class NotesEditor:
         values["created_at"] = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         text = write_values("", values) + (content if content.endswith("\n") or not content else f"{content}\n")
         with self._writing() as (writer, view):
-            _refuse_taken(view, wanted)
+            _check_slug_free(view, wanted)
             writer.create(path, text)
             writer.commit()
-        return self._written(wanted)
+        return self._result(wanted)
 
     def update_page(
         self, name: str, version: str, *, content: str | None = None, tags: Sequence[str] | None = None
-    ) -> Written:
+    ) -> NoteChange:
         """Another content, or other tags. `version` is the one that was read; a note that changed since is a conflict."""
         with self._writing() as (writer, _):
             note = self._current(writer, name, version)
@@ -90,22 +90,22 @@ class NotesEditor:
             if text != note.text:
                 writer.replace(note.path, text)
                 writer.commit()
-        return self._written(note.slug)
+        return self._result(note.slug)
 
-    ##= docs/spec/notes.md#changes-of-pages
-    ##% A rename to a name that is taken MUST change nothing.
+    ##= docs/spec/notes.md#page-changes
+    ##% A rename to a name that is already in use MUST change nothing.
     def rename_page(
         self, name: str, *, title: str | None = None, slug: str | None = None, version: str | None = None
-    ) -> Written:
+    ) -> NoteChange:
         """Another title, slug or both. Links in other notes follow, in the manner in which they are written."""
         with self._writing() as (writer, view):
             note = self._current(writer, name, version)
-            new_title = _one_line(title) if title else note.title
-            wanted = _wanted_slug(slug) if slug else cut_slug(slug_of(new_title)) if title else note.slug
+            new_title = _clean_title(title) if title else note.title
+            wanted = _wanted_slug(slug) if slug else truncate_slug(first_slug(new_title)) if title else note.slug
             if wanted != note.slug:
-                _refuse_taken(view, wanted)
+                _check_slug_free(view, wanted)
             renamed = _renamed(note, new_title, wanted)
-            names = Names.of(renamed)
+            names = NoteNames.of(renamed)
             text = renamed.head + rename_links(renamed.content, view.catalog, note, names)
             if renamed.path == note.path:
                 writer.replace(note.path, text)
@@ -115,11 +115,11 @@ class NotesEditor:
             edit = partial(rename_links, catalog=view.catalog, note=note, to=names)
             changed, left = self._edit_links(writer, view, note, edit)
             writer.commit()
-        return replace(self._written(wanted), changed=changed, left=left)
+        return replace(self._result(wanted), changed=changed, left=left)
 
-    ##= docs/spec/notes.md#changes-of-pages
+    ##= docs/spec/notes.md#page-changes
     ##% The tool `delete_page` MUST turn links to the page into plain text, unless `keep_links` is true.
-    def delete_page(self, name: str, *, version: str | None = None, keep_links: bool = False) -> Written:
+    def delete_page(self, name: str, *, version: str | None = None, keep_links: bool = False) -> NoteChange:
         """The note is gone. Links to it become plain text unless they shall stay."""
         with self._writing() as (writer, view):
             note = self._current(writer, name, version)
@@ -130,22 +130,22 @@ class NotesEditor:
                 changed, left = self._edit_links(writer, view, note, edit)
             writer.remove(note.path)
             writer.commit()
-        return Written(note, changed, left=left)
+        return NoteChange(note, changed, left=left)
 
     @contextmanager
     def _writing(self) -> Iterator[tuple[FolderWriter, NotesView]]:
-        with writing(self._service.root, self.folders) as writer:
+        with open_writer(self._service.root, self.folders) as writer:
             yield writer, self._service.view()
 
-    ##= docs/spec/notes.md#changes-of-pages
-    ##% The tool `update_page` MUST refuse a page that changed since the `version` that it is given.
+    ##= docs/spec/notes.md#page-changes
+    ##% The tool `update_page` MUST refuse to change a page that has changed since the given `version`.
     def _current(self, writer: FolderWriter, name: str, version: str | None) -> Note:
         """The note as it stands in its file, which must be what the caller has read."""
         _, note = self._service.page(name)
-        if not self._is_ours(note):
+        if not self._is_editable(note):
             raise Forbidden("This note does not stand in a notes folder and is not changed.")
-        stands = writer.read(note.path)
-        if stands is None or version_of(stands) != (note.version if version is None else version):
+        current = writer.read(note.path)
+        if current is None or version_of(current) != (note.version if version is None else version):
             raise Conflict(f"Page '{note.slug}' changed since it was read.", hint="Read it again with get_page.")
         return note
 
@@ -154,12 +154,12 @@ class NotesEditor:
     ) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
         """Prepare the other notes that link to one: which are changed, and which cannot be."""
         changed, left = [], []
-        for other in view.catalog.linking(note):
+        for other in view.catalog.linking_notes(note):
             content = edit(other.content)
             if content == other.content:
                 continue
             text = other.head + content
-            may_change = self._is_ours(other) and may_write(other.path.rpartition("/")[2], text)
+            may_change = self._is_editable(other) and may_write(other.path.rpartition("/")[2], text)
             if not may_change or writer.read(other.path) != other.text:
                 left.append(other)
                 continue
@@ -167,12 +167,12 @@ class NotesEditor:
             changed.append(other)
         return tuple(changed), tuple(left)
 
-    def _is_ours(self, note: Note) -> bool:
+    def _is_editable(self, note: Note) -> bool:
         return any(note.path.startswith(f"{folder}/") for folder in self.folders)
 
-    def _written(self, slug: str) -> Written:
+    def _result(self, slug: str) -> NoteChange:
         view, note = self._service.page(slug)
-        return Written(note, similar=tuple(similar_notes(note, view.catalog.notes)))
+        return NoteChange(note, similar=tuple(similar_notes(note, view.catalog.notes)))
 
 
 def _renamed(note: Note, title: str, slug: str) -> Note:
@@ -204,19 +204,19 @@ def _renamed(note: Note, title: str, slug: str) -> Note:
     return renamed
 
 
-def _is_own(base: str) -> bool:
+def _is_notes_folder(base: str) -> bool:
     """Whether a folder lies below the project, and is not hidden."""
     return bool(base) and not base.startswith("/") and not any(part.startswith(".") for part in base.split("/"))
 
 
-def _refuse_taken(view: NotesView, slug: str) -> None:
+def _check_slug_free(view: NotesView, slug: str) -> None:
     if view.catalog.get(slug) is not None:
         raise Conflict(
             f"A page with the slug '{slug}' exists already.", hint="Choose another slug, or update that page."
         )
 
 
-def _one_line(title: str) -> str:
+def _clean_title(title: str) -> str:
     text = text_value({"title": title}, "title")
     if not text:
         raise InvalidRequest("A page needs a title.")

@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contextive.errors import NotFound
-from contextive.ingest.change_feed import UNCLEAR, ChangeFeed, Changes
+from contextive.ingest.inotify import UNKNOWN_CHANGES, FileChanges, InotifyWatcher
 from contextive.notes.catalog import NoteCatalog, NoteProblem
 from contextive.notes.note import Note, parse_note
+from contextive.workspace.directory_handles import require_project
+from contextive.workspace.directory_listings import DirectoryListings
 from contextive.workspace.files import FileText, ProjectFiles, ancestors
-from contextive.workspace.first_commits import first_commits, history_mark
-from contextive.workspace.folders import Folders
+from contextive.workspace.first_commits import first_commits, history_fingerprint
 from contextive.workspace.globs import Glob
-from contextive.workspace.handles import require_project
 
 DEFAULT_PATHS = ("notes/**/*.md",)
-_FEED_SECONDS = 30.0
+_FULL_SCAN_SECONDS = 30.0
 """How long the kernel's word is taken before everything is looked at again."""
 _MAX_SHOWN_NAME = 200
 _WILDCARD = re.compile(r"[*?\]]")
@@ -37,7 +37,7 @@ class NotesView:
 
 
 @dataclass(slots=True)
-class _Held:
+class _CachedNote:
     """A file's text, the note that it is, and the same with the time at which it counts as created."""
 
     source: FileText
@@ -54,10 +54,10 @@ class NotesService:
         # Where all of the project is searched, what is not its own work is left out; in a folder for notes all is.
         self._globs = [Glob(pattern, skip_generated=not Glob(pattern).base) for pattern in self.patterns]
         self._lock = threading.Lock()
-        self._folders = Folders()
-        self._feed = ChangeFeed()
-        self._looked_at = float("-inf")
-        self._held: dict[str, _Held] = {}
+        self._folders = DirectoryListings()
+        self._watcher = InotifyWatcher()
+        self._scanned_at = float("-inf")
+        self._cached: dict[str, _CachedNote] = {}
         self._unreadable: dict[str, NoteProblem] = {}
         self._undated: set[str] = set()
         self._pending: set[str] = set()
@@ -69,23 +69,24 @@ class NotesService:
     def root(self) -> Path:
         return self.files.root
 
-    ##= docs/spec/notes.md#which-files-are-notes
-    ##% A note that was saved before a call MUST be seen in the answer to that call.
+    ##= docs/spec/notes.md#note-files
+    ##% An answer MUST reflect every note saved before the call.
     def view(self) -> NotesView:
         """The notes now. Cheap when nothing changed."""
         require_project(self.root)
         with self._lock:
             changed = self._refresh()
-            changed |= self._date()
+            changed |= self._set_created_times()
             if self._view is None or changed:
                 before = self._view.catalog if self._view else None
-                catalog = NoteCatalog((held.dated for held in self._held.values()), before)
+                catalog = NoteCatalog((held.dated for held in self._cached.values()), before)
                 problems = (*(self._unreadable[path] for path in sorted(self._unreadable)), *catalog.problems)
                 self._view = NotesView(catalog, problems, self._view.generation + 1 if self._view else 1)
             return self._view
 
     ##= docs/spec/notes.md#get-page
-    ##% A page that does not exist MUST be refused with a message that names it and says that it was not found.
+    ##% A request for a page that does not exist MUST be refused with a message that names the page and says that it
+    ##% was not found.
     def page(self, name: str) -> tuple[NotesView, Note]:
         """The note of that slug, or of that title, with the view that it was found in."""
         view = self.view()
@@ -96,22 +97,22 @@ class NotesService:
 
     def _refresh(self) -> bool:
         """Take over what changed in the files; whether anything did."""
-        is_recent = time.monotonic() - self._looked_at < _FEED_SECONDS
-        changes = self._feed.changes() if is_recent else UNCLEAR
-        if changes.unclear or any(map(self._may_hold_notes, changes.folders)):
-            return self._look()
+        is_recent = time.monotonic() - self._scanned_at < _FULL_SCAN_SECONDS
+        changes = self._watcher.changes() if is_recent else UNKNOWN_CHANGES
+        if changes.is_unknown or any(map(self._may_hold_notes, changes.folders)):
+            return self._scan()
         touched = set(self._relevant(changes))
-        new = touched - self._held.keys() - self._unreadable.keys()
-        if not all(map(self._is_taken, new)) or any(map(self._is_link, touched)):
-            return self._look()
+        new = touched - self._cached.keys() - self._unreadable.keys()
+        if not all(map(self._is_certainly_note, new)) or any(map(self._is_link, touched)):
+            return self._scan()
         return self._read_all(touched)
 
-    def _relevant(self, changes: Changes) -> Iterator[str]:
+    def _relevant(self, changes: FileChanges) -> Iterator[str]:
         """The touched files that are notes, or could be."""
         prefix = f"{self.root}/"
         for file in changes.files:
             path = file.removeprefix(prefix)
-            if path in self._held or path in self._unreadable or (not _is_hidden(path) and self._could_match(path)):
+            if path in self._cached or path in self._unreadable or (not _is_hidden(path) and self._could_match(path)):
                 yield path
 
     def _could_match(self, path: str) -> bool:
@@ -121,7 +122,7 @@ class NotesService:
                 return True
         return False
 
-    def _is_taken(self, path: str) -> bool:
+    def _is_certainly_note(self, path: str) -> bool:
         """Whether a new file of a folder that is watched is a note for certain, told without a walk."""
         return any(
             glob.pattern == f"{glob.base}/**/*.md" and path.startswith(f"{glob.base}/") and path.endswith(".md")
@@ -140,28 +141,28 @@ class NotesService:
             not base or base == path or base.startswith(f"{path}/") or path.startswith(f"{base}/") for base in bases
         )
 
-    def _look(self) -> bool:
+    def _scan(self) -> bool:
         """Find and read all notes again. The directories are watched before what counts is read."""
-        self._feed.changes()  # older than this look
-        found = self._walk()
+        self._watcher.changes()  # older than this look
+        found = self._find_notes()
         above = {f"{self.root}/{place}" for glob in self._globs for place in ancestors(glob.base)}
-        if self._feed.watch(self._folders.places | {place for place in above if Path(place).is_dir()}):
-            found = self._walk()
+        if self._watcher.watch(self._folders.directories | {place for place in above if Path(place).is_dir()}):
+            found = self._find_notes()
         changed = self._read_all(found)
-        for gone in (self._held.keys() | self._unreadable.keys()) - found:
+        for gone in (self._cached.keys() | self._unreadable.keys()) - found:
             changed = True
             self._forget(gone)
         self.files.keep_only(found)
-        self._looked_at = time.monotonic()
+        self._scanned_at = time.monotonic()
         return changed
 
-    ##= docs/spec/notes.md#which-files-are-notes
-    ##% The notes of a project MUST be the files that the patterns of `notes.paths` name.
-    ##= docs/spec/notes.md#which-files-are-notes
-    ##% A hidden file, a link and a file outside of the project MUST NOT count as a note.
-    def _walk(self) -> set[str]:
+    ##= docs/spec/notes.md#note-files
+    ##% The notes of a project MUST be the files that match the patterns in `notes.paths`.
+    ##= docs/spec/notes.md#note-files
+    ##% A hidden file, a link or a file outside the project MUST NOT count as a note.
+    def _find_notes(self) -> set[str]:
         """The paths of all notes. A link is no note: who writes one could show another file as a note."""
-        self._folders = self._folders.look_again()
+        self._folders = self._folders.refreshed()
         found: set[str] = set()
         for glob in self._globs:
             if not self.files.allows(glob.base):
@@ -179,12 +180,12 @@ class NotesService:
             changed |= self._read(path)
         return changed
 
-    ##= docs/spec/notes.md#which-files-are-notes
-    ##% A file that cannot be read MUST be reported as a problem, and costs no other note.
+    ##= docs/spec/notes.md#note-files
+    ##% A file that cannot be read MUST be reported as a problem, and other notes are not affected.
     def _read(self, path: str) -> bool:
         """Take over one file; whether it is another than before."""
         content = self.files.read(path)
-        held = self._held.get(path)
+        held = self._cached.get(path)
         if isinstance(content, FileText):
             self._unreadable.pop(path, None)
             if held is not None and held.source.text == content.text:
@@ -192,7 +193,7 @@ class NotesService:
                 return False
             self._forget(path)
             note = parse_note(path, content.text)
-            self._held[path] = _Held(content, note, note)
+            self._cached[path] = _CachedNote(content, note, note)
             if note.created is None:
                 self._undated.add(path)
                 self._pending.add(path)
@@ -206,28 +207,28 @@ class NotesService:
         return changed
 
     def _forget(self, path: str) -> bool:
-        known = path in self._held or path in self._unreadable
-        self._held.pop(path, None)
+        known = path in self._cached or path in self._unreadable
+        self._cached.pop(path, None)
         self._unreadable.pop(path, None)
         self._undated.discard(path)
         self._pending.discard(path)
         return known
 
     ##= docs/spec/notes.md#list-pages
-    ##% The time of creation MUST be what the note says, or else that of the first commit with its file, or else that of
-    ##% the file.
-    def _date(self) -> bool:
+    ##% The creation time MUST be the one given in the note, or else that of the first commit with its file, or else
+    ##% that of the file.
+    def _set_created_times(self) -> bool:
         """Give notes that do not say when they were created the time of their first commit, else that of their file."""
         if not self._undated:
             return False
-        mark = history_mark(self.root)
+        mark = history_fingerprint(self.root)
         if self._commits is None or self._commits[0] != mark:
             bases = dict.fromkeys(glob.base for glob in self._globs) if mark else {}
             self._commits = mark, {path: t for base in bases for path, t in first_commits(self.root, base).items()}
             self._pending = set(self._undated)
         changed = False
         for path in self._pending:
-            held = self._held[path]
+            held = self._cached[path]
             created = self._commits[1].get(path) or _file_time(f"{self.root}/{path}")
             if held.dated.created != created:
                 held.dated = replace(held.note, created=created)

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from contextive.errors import ContextiveError, Forbidden, InvalidRequest, NotFound, TooLarge
 from contextive.ingest.notes_editor import NotesEditor
-from contextive.ingest.notes_folder import MAX_NOTE_BYTES, writing
 from contextive.ingest.notes_service import NotesService
+from contextive.ingest.notes_writer import MAX_NOTE_BYTES, open_writer
 from contextive.notes.note import parse_note
 from contextive.notes.slug import is_safe_name
-from contextive.workspace.handles import READ_REGULAR
+from contextive.workspace.directory_handles import READ_REGULAR
 
 MAX_FILES = 50_000
 MAX_TOTAL_BYTES = 512 * 1024 * 1024
@@ -29,7 +29,7 @@ _ENCRYPTED = 0x1
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class ImportFailure:
     """A file that was not taken over, and why."""
 
     filename: str
@@ -41,15 +41,15 @@ class ImportReport:
     """What an import did: the paths of new notes, what was not taken over, and how many files were no notes."""
 
     imported: tuple[str, ...]
-    errors: tuple[Refused, ...]
+    errors: tuple[ImportFailure, ...]
     skipped: int
 
 
 ##= docs/spec/notes.md#vaults
-##% The command `notes import` MUST take over the Markdown files of a directory or a zip file with their folders and
-##% texts.
+##% The command `notes import` MUST import the Markdown files of a directory or a zip file with their folders and
+##% content.
 ##= docs/spec/notes.md#vaults
-##% An import MUST NOT replace a note, and names what it did not take over.
+##% An import MUST NOT replace a note, and it names the files that it did not import.
 def import_vault(service: NotesService, source: Path) -> ImportReport:
     """Take over the Markdown files of a vault with their folders and texts as they are.
 
@@ -65,8 +65,8 @@ def import_vault(service: NotesService, source: Path) -> ImportReport:
     editor = NotesEditor(service)
     folder = editor.folder
     imported: list[str] = []
-    errors: list[Refused] = []
-    with writing(service.root, editor.folders) as writer:
+    errors: list[ImportFailure] = []
+    with open_writer(service.root, editor.folders) as writer:
         taken = {note.slug: note.path for note in service.view().catalog.notes}
         for name, data in entries:
             path = f"{folder}/{name}"
@@ -77,7 +77,7 @@ def import_vault(service: NotesService, source: Path) -> ImportReport:
                     raise InvalidRequest(f"Its slug '{slug}' is that of {taken[slug]}.")
                 writer.create(path, text)
             except ContextiveError as error:
-                errors.append(Refused(name, error.message))
+                errors.append(ImportFailure(name, error.message))
             else:
                 taken[slug] = path
                 imported.append(path)
@@ -178,7 +178,8 @@ def _from_zip(source: Path) -> tuple[list[tuple[str, bytes]], int]:
 
 
 ##= docs/spec/notes.md#vaults
-##% An archive that reaches outside, holds links or grows out of proportion MUST be refused as a whole.
+##% An archive with paths that lead outside it, with links, or with a disproportionate unpacked size MUST be refused
+##% as a whole.
 def _check_entry(entry: zipfile.ZipInfo, seen: set[str]) -> None:
     """Refuse the whole archive for what no honest program writes."""
     name = entry.orig_filename.rstrip("/")

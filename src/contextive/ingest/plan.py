@@ -12,7 +12,7 @@ from contextive.workspace.discovery import FoundFile
 from contextive.workspace.files import Fingerprint
 
 
-class AnotherRun(Unavailable):
+class RunInProgress(Unavailable):
     """Another process makes a run, and it lasts."""
 
 
@@ -24,7 +24,7 @@ class IndexReplaced(Unavailable):
 class Plan:
     """The files to look into, those that are surely the same, and those that are no longer there."""
 
-    suspects: tuple[FoundFile, ...]
+    candidates: tuple[FoundFile, ...]
     unchanged: tuple[str, ...]
     gone: tuple[str, ...]
     left_out: Mapping[str, LeftOut] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        return not (self.suspects or self.gone)
+        return not (self.candidates or self.gone)
 
 
 class LeftOut(NamedTuple):
@@ -42,20 +42,20 @@ class LeftOut(NamedTuple):
     reason: str
 
 
-##= docs/spec/knowledge.md#keeping-in-step
-##% A file that did not change SHOULD NOT be parsed or embedded again.
+##= docs/spec/knowledge.md#index-updates
+##% An unchanged file SHOULD NOT be parsed or embedded again.
 def make_plan(
     found: Iterable[FoundFile],
     ledger: Mapping[str, LedgerEntry],
     left_out: Mapping[str, LeftOut],
-    parser_of: Callable[[str], str] | None,
+    parser_version: Callable[[str], str] | None,
 ) -> Plan:
     """Compare what is on disk with what was indexed, without reading any file.
 
-    `left_out` are files whose content kept them out of the index. `parser_of` is None where all files are known to have been
+    `left_out` are files whose content kept them out of the index. `parser_version` is None where all files are known to have been
     indexed by the rules of today.
     """
-    suspects: list[FoundFile] = []
+    candidates: list[FoundFile] = []
     unchanged: list[str] = []
     passed: dict[str, LeftOut] = {}
     seen: set[str] = set()
@@ -67,12 +67,12 @@ def make_plan(
         elif (
             known is None
             or not is_same_file(known, file.fingerprint)
-            or (parser_of is not None and known.parser != parser_of(file.path))
+            or (parser_version is not None and known.parser != parser_version(file.path))
         ):
-            suspects.append(file)
+            candidates.append(file)
         else:
             unchanged.append(file.path)
-    return Plan(tuple(suspects), tuple(unchanged), tuple(sorted(ledger.keys() - seen)), passed)
+    return Plan(tuple(candidates), tuple(unchanged), tuple(sorted(ledger.keys() - seen)), passed)
 
 
 def is_same_file(known: LedgerEntry, now: Fingerprint) -> bool:

@@ -16,7 +16,7 @@ from contextive.config.cron import Cron
 from contextive.store.protocol import Store
 
 JobName = Literal["ingest", "backup"]
-SkipReason = Literal["lock", "head", "auth"]
+JobSkipReason = Literal["lock", "head", "auth"]
 LEASE = "scheduler"
 """Who holds this lease runs the jobs of a project."""
 INGEST_PROFILE = "scheduled"
@@ -33,7 +33,7 @@ class JobPlan:
     cron: str | None = None
 
     ##= docs/spec/gateway.md#schedule
-    ##% A job MUST run after each interval, or at the times of `cron` where that is given.
+    ##% A job MUST run after each interval, or at the times of `cron` if that is set.
     def next_due(self, last: float | None, now: float) -> float:
         """When the job is due next. The first one of an interval comes a whole interval after the start."""
         if self.cron is not None:
@@ -80,18 +80,18 @@ def write_state(store: Store, job: JobName, state: JobState) -> None:
 
 
 ##= docs/spec/gateway.md#schedule
-##% The tool `km-scheduler-status` MUST tell the last and the next turn of each job.
+##% The tool `km-scheduler-status` MUST report the last and the next execution of each job.
 def describe_schedule(plan: SchedulePlan, store: Store, now: float) -> dict[str, Any]:
     """The schedule in words for clients: each job, its last turn and its next one, and who runs them."""
     return {
         "enabled": plan.is_enabled,
         "leader": store.lease_holder(LEASE),
-        "jobs": [_job(job, read_state(store, job.name), now) for job in plan.jobs],
+        "jobs": [_job_to_dict(job, read_state(store, job.name), now) for job in plan.jobs],
     }
 
 
 ##= docs/spec/gateway.md#schedule
-##% A job that failed or is late MUST make the health degraded.
+##% A failed or late job MUST set the health to degraded.
 def overdue(plan: SchedulePlan, store: Store, now: float) -> Sequence[JobName]:
     """Jobs whose next turn is late by more than its own interval and an hour, or whose last one failed."""
     late: list[JobName] = []
@@ -105,7 +105,7 @@ def overdue(plan: SchedulePlan, store: Store, now: float) -> Sequence[JobName]:
     return late
 
 
-def _job(job: JobPlan, state: JobState, now: float) -> dict[str, Any]:
+def _job_to_dict(job: JobPlan, state: JobState, now: float) -> dict[str, Any]:
     shown: dict[str, Any] = {"name": job.name, "enabled": job.enabled}
     shown |= {"cron": job.cron} if job.cron else {"interval_minutes": job.interval_minutes}
     if state.last_at is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-TURN_SECONDS = 600.0
+RUN_WAIT_SECONDS = 600.0
 """How long a run waits for those of other processes. A run that died holds up nobody, so the wait is for work that is done."""
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from contextive.trace.citation import CommentStyle
 from contextive.trace.duvet_config import REQUIREMENT_PATTERNS, SourcePattern, SpecificationSource, TraceSettings
-from contextive.workspace.folders import Folders
+from contextive.workspace.directory_listings import DirectoryListings
 from contextive.workspace.globs import Allows, Glob
 
 SPECIFICATION_PATTERNS = (
@@ -37,17 +37,17 @@ STYLES_BY_ENDING: dict[str, tuple[CommentStyle, ...]] = {
 
 
 ##= docs/spec/trace.md#defaults
-##% Without `.duvet/config.toml` the usual places of specifications and the source files of known languages MUST be
+##% Without `.duvet/config.toml`, specifications in the usual places and source files in known languages MUST be
 ##% traced.
-def settings_for(
+def default_trace_settings(
     root: str,
     specifications: tuple[str, ...],
     sources: tuple[str, ...],
     allows: Allows | None = None,
-    folders: Folders | None = None,
+    folders: DirectoryListings | None = None,
 ) -> TraceSettings:
     """Settings from our own configuration's `trace` section, with defaults for what it leaves open."""
-    folders = folders or Folders()
+    folders = folders or DirectoryListings()
     paths = _specifications(root, specifications, allows, folders)
     settings = TraceSettings(
         specifications=tuple(map(SpecificationSource, paths)),
@@ -56,13 +56,13 @@ def settings_for(
         automatic=not sources,
     )
     stored = {path: f"https://{found[1]}" for path in paths if (found := _STORED.match(path))}
-    return settings if specifications or not stored else _with_store(settings, root, stored, allows, folders)
+    return settings if specifications or not stored else _old_layout_settings(settings, root, stored, allows, folders)
 
 
 ##= docs/spec/trace.md#defaults
-##% Below `specs`, the texts of URLs and the requirement files that older versions of duvet keep there MUST be understood.
-def _with_store(
-    settings: TraceSettings, root: str, stored: dict[str, str], allows: Allows | None, folders: Folders
+##% The texts of URLs and the requirement files that older versions of duvet keep below `specs` MUST be supported.
+def _old_layout_settings(
+    settings: TraceSettings, root: str, stored: dict[str, str], allows: Allows | None, folders: DirectoryListings
 ) -> TraceSettings:
     """The settings of a project in the layout that duvet had before its configuration file.
 
@@ -85,7 +85,7 @@ def _with_store(
     )
 
 
-def _specifications(root: str, wanted: tuple[str, ...], allows: Allows | None, folders: Folders) -> list[str]:
+def _specifications(root: str, wanted: tuple[str, ...], allows: Allows | None, folders: DirectoryListings) -> list[str]:
     found: dict[str, None] = {}
     for pattern in wanted or SPECIFICATION_PATTERNS:
         if "://" in pattern:

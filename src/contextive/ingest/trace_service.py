@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contextive.errors import ConfigError, ContextiveError
-from contextive.ingest.trace_defaults import settings_for
+from contextive.ingest.trace_defaults import default_trace_settings
 from contextive.ingest.traced_project import TracedProject, TraceState
-from contextive.trace.advice import STYLES, problem_text
 from contextive.trace.catalog import TraceCatalog
 from contextive.trace.citation import Citation, CommentStyle
+from contextive.trace.citation_help import COMMENT_STYLES, citation_comment
 from contextive.trace.duvet_config import TraceSettings, parse_duvet_config
 from contextive.trace.target import Target, cached_path, normalise_url
+from contextive.workspace.directory_handles import require_project
+from contextive.workspace.directory_listings import DirectoryListings
 from contextive.workspace.files import FileText, ProjectFiles
-from contextive.workspace.folders import Folders
-from contextive.workspace.handles import require_project
-from contextive.workspace.shared_look import SharedLook
+from contextive.workspace.shared_refresh import SharedRefresh
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class TraceView:
 
 def fetch_missing(root: Path, settings: TraceSettings) -> None:
     """Store the specifications that are named by a URL and not there yet. What cannot be had stays a problem of the project."""
-    from contextive.workspace.fetching import FetchPolicy, fetch_specification
+    from contextive.workspace.http_fetch import FetchPolicy, fetch_specification
 
     for source in settings.specifications:
         if "://" not in source.source:
@@ -50,7 +50,7 @@ def fetch_missing(root: Path, settings: TraceSettings) -> None:
             try:
                 fetch_specification(target.canonical, path, policy=FetchPolicy(), within=root)
             except ContextiveError as error:
-                logger.warning("%s could not be fetched: %s", target.path, error.sentence())
+                logger.warning("%s could not be fetched: %s", target.path, error.full_message())
 
 
 class TraceService:
@@ -67,8 +67,8 @@ class TraceService:
         self.files = ProjectFiles.bounded(root)
         self._wanted = (specifications, sources)
         self._fetch = fetch
-        self._look = SharedLook()
-        self._folders = Folders()
+        self._shared_refresh = SharedRefresh()
+        self._folders = DirectoryListings()
         self._config: tuple[FileText, TraceSettings] | None = None
         self._project: TracedProject | None = None
         self._view: TraceView | None = None
@@ -92,16 +92,16 @@ class TraceService:
         except IndexError:
             return None
 
-    ##= docs/spec/trace.md#fresh-answers
-    ##% Calls at the same time on an unchanged project MUST get equal answers.
+    ##= docs/spec/trace.md#freshness
+    ##% Concurrent calls on an unchanged project MUST get equal answers.
     def _current_view(self) -> TraceView:
-        self._look.take(self._refresh)
+        self._shared_refresh.run(self._refresh)
         assert self._view is not None
         return self._view
 
     def _refresh(self) -> None:
         require_project(self.files.root)
-        self._folders = self._folders.look_again()
+        self._folders = self._folders.refreshed()
         state = self._current_project().read(self._folders)
         if self._view is None or self._view.state is not state:
             generation = self._view.generation + 1 if self._view else 1
@@ -142,16 +142,16 @@ class TraceService:
         """A citation's comment as it stands in its file."""
         lines = self.lines_of(citation.source)
         if lines is None or citation.base is not None:
-            return problem_text(citation, STYLES[0])
+            return citation_comment(citation, COMMENT_STYLES[0])
         return "\n".join(line.strip() for line in lines[citation.line - 1 : max(citation.end_line, citation.line)])
 
     def style_for(self, view: TraceView, near: Citation | None = None) -> CommentStyle:
         """The comment style to propose: that of a neighbour, else the one that fits most of the project's sources."""
         if near is not None and near.base is None:
-            for style in (*(source.style for source in view.state.settings.sources), *STYLES):
+            for style in (*(source.style for source in view.state.settings.sources), *COMMENT_STYLES):
                 if near.text.startswith(style.meta):
                     return style
-        return view.state.usual_style or STYLES[0]
+        return view.state.usual_style or COMMENT_STYLES[0]
 
     def _current_project(self) -> TracedProject:
         settings = self._settings()
@@ -162,11 +162,11 @@ class TraceService:
         if self._project is None:
             self._project = TracedProject(self.files, settings, unify_aliases=True)
         else:
-            self._project.adopt(settings)
+            self._project.change_settings(settings)
         return self._project
 
-    ##= docs/spec/trace.md#fresh-answers
-    ##% A change of `.duvet/config.toml` MUST be taken over without a restart.
+    ##= docs/spec/trace.md#freshness
+    ##% A change to `.duvet/config.toml` MUST take effect without a restart.
     def _settings(self) -> TraceSettings:
         content = self.files.read(CONFIG_PATH)
         if isinstance(content, FileText):
@@ -175,4 +175,4 @@ class TraceService:
             return self._config[1]
         if content.fingerprint is not None:
             raise ConfigError(f"{CONFIG_PATH} cannot be read: {content.reason}.")
-        return settings_for(str(self.files.root), *self._wanted, self.files.allows, self._folders)
+        return default_trace_settings(str(self.files.root), *self._wanted, self.files.allows, self._folders)

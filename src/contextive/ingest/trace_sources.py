@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from contextive.trace.duvet_config import SourcePattern, TraceSettings
+from contextive.workspace.directory_listings import DirectoryListings
 from contextive.workspace.files import ProjectFiles
-from contextive.workspace.folders import Folders
 from contextive.workspace.globs import Glob, walk_by_ending
 
 
@@ -30,9 +30,9 @@ class FoundSources:
     """The patterns that would leave the project. Nothing is looked for there."""
 
 
-def find_sources(files: ProjectFiles, settings: TraceSettings, folders: Folders) -> FoundSources:
+def find_sources(files: ProjectFiles, settings: TraceSettings, folders: DirectoryListings) -> FoundSources:
     """Every source file under each way to read it, then every requirement file, each once."""
-    search = _Search(files, folders)
+    search = _SourceFinder(files, folders)
     found: dict[SourceFile, None] = {}
     if settings.automatic:
         found |= dict.fromkeys(search.by_ending(settings.sources))
@@ -45,8 +45,8 @@ def find_sources(files: ProjectFiles, settings: TraceSettings, folders: Folders)
     return FoundSources(tuple(found), tuple(search.outside))
 
 
-class _Search:
-    def __init__(self, files: ProjectFiles, folders: Folders) -> None:
+class _SourceFinder:
+    def __init__(self, files: ProjectFiles, folders: DirectoryListings) -> None:
         self._files = files
         self._folders = folders
         self.outside: dict[str, None] = {}

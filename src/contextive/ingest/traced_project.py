@@ -16,13 +16,13 @@ from contextive.ingest.parse_cache import ParseCache
 from contextive.ingest.trace_sources import FoundSources, SourceFile, find_sources
 from contextive.ingest.traced_specifications import GeneratedFile, TargetResolver, TracedSpecifications
 from contextive.trace.analysis import Analysis, ResolvedSpec, match_files, path_parts
-from contextive.trace.citation import CommentStyle, ParsedFile, Place, Problem, parse_citations
+from contextive.trace.citation import CommentStyle, Location, ParsedFile, Problem, parse_citations
 from contextive.trace.duvet_config import SpecificationSource, TraceSettings
 from contextive.trace.requirement_file import parse_requirement_file
 from contextive.trace.specification import Specification
-from contextive.trace.target import Target, TargetQuery, Unavailable
+from contextive.trace.target import Target, TargetQuery, UnavailableSpec
+from contextive.workspace.directory_listings import DirectoryListings
 from contextive.workspace.files import FileText, ProjectFiles, Unreadable
-from contextive.workspace.folders import Folders
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +53,9 @@ class _Inputs:
     parsed: tuple[ParsedFile, ...]
     generated: tuple[GeneratedFile, ...]
     configured: tuple[tuple[SpecificationSource, Target], ...]
-    specifications: tuple[tuple[Target, Specification | Unavailable], ...]
+    specifications: tuple[tuple[Target, Specification | UnavailableSpec], ...]
     """Those that the settings name, then those that citations name."""
-    targets: tuple[Target | Unavailable, ...]
+    targets: tuple[Target | UnavailableSpec, ...]
     """What the queries of the files were answered with."""
     queries: tuple[TargetQuery, ...] = field(compare=False, repr=False)
     sources: tuple[SourceFile, ...] = field(compare=False, repr=False)
@@ -65,7 +65,7 @@ class _Inputs:
     def files(self) -> list[ParsedFile]:
         return [*(file.parsed for file in self.generated), *self.parsed]
 
-    def resolved(self) -> dict[TargetQuery, ResolvedSpec | Unavailable]:
+    def resolved(self) -> dict[TargetQuery, ResolvedSpec | UnavailableSpec]:
         """The specification that each query means."""
         specifications = dict(self.specifications)
         specs = {
@@ -73,7 +73,7 @@ class _Inputs:
             for target, found in specifications.items()
         }
         return {
-            query: target if isinstance(target, Unavailable) else specs[target]
+            query: target if isinstance(target, UnavailableSpec) else specs[target]
             for query, target in zip(self.queries, self.targets, strict=True)
         }
 
@@ -87,22 +87,22 @@ class TracedProject:
         self.settings = settings
         self._unify_aliases = unify_aliases
         self._cache = ParseCache()
-        self._folders = Folders()
+        self._folders = DirectoryListings()
         self._last: tuple[_Inputs, TraceState] | None = None
 
-    def adopt(self, settings: TraceSettings) -> None:
+    def change_settings(self, settings: TraceSettings) -> None:
         """Go on with other settings. They may change how a specification is read, but not what a source was parsed into."""
         self.settings = settings
         self._cache.keep_only(self._last[0].sources if self._last else ())
 
-    ##= docs/spec/trace.md#fresh-answers
-    ##% A file that did not change SHOULD NOT be parsed or matched again.
-    def read(self, folders: Folders | None = None) -> TraceState:
+    ##= docs/spec/trace.md#freshness
+    ##% An unchanged file SHOULD NOT be parsed or matched again.
+    def read(self, folders: DirectoryListings | None = None) -> TraceState:
         """The state of the files now: the very same object as long as nothing changed.
 
         `folders` are the directories of this moment, where the caller has listed them already.
         """
-        self._folders = folders or self._folders.look_again()
+        self._folders = folders or self._folders.refreshed()
         generated = self.extract()
         found = self._find_sources(generated)
         parsed = tuple(self._parse(file) for file in found.files)
@@ -119,7 +119,7 @@ class TracedProject:
     def _specifications(self) -> TracedSpecifications:
         return TracedSpecifications(self.files, self.settings, self._cache, unify_aliases=self._unify_aliases)
 
-    def specification(self, target: Target) -> Specification | Unavailable:
+    def specification(self, target: Target) -> Specification | UnavailableSpec:
         return self._specifications.read(target)
 
     def extract(self) -> list[GeneratedFile]:
@@ -131,7 +131,7 @@ class TracedProject:
         specifications = self._specifications
         for source, target in specifications.configured():
             match specifications.read(Target(target.path, source.format)):
-                case Unavailable(reason=reason):
+                case UnavailableSpec(reason=reason):
                     yield target, reason
 
     def _find_sources(self, generated: Sequence[GeneratedFile]) -> FoundSources:
@@ -142,8 +142,8 @@ class TracedProject:
         return FoundSources(files, found.outside)
 
     ##= docs/spec/trace.md#bad-input
-    ##% A source file that cannot be read, is not UTF-8, or is larger than 16 MiB MUST be reported, and costs the
-    ##% server no other file.
+    ##% A source file that cannot be read, is not UTF-8, or is larger than 16 MiB MUST be reported, and the server
+    ##% still reads all other files.
     def _parse(self, file: SourceFile) -> ParsedFile:
         content = self.files.read(file.path)
 
@@ -151,7 +151,7 @@ class TracedProject:
             match content, file.reading:
                 case Unreadable(reason=reason), _:
                     message = f"{file.path} is skipped: {reason}"
-                    return ParsedFile((), (Problem("unreadable_file", message, Place(file.path, 1)),))
+                    return ParsedFile((), (Problem("unreadable_file", message, Location(file.path, 1)),))
                 case FileText(text=text), None:
                     return parse_requirement_file(text, file.path)
                 case FileText(text=text), reading:
@@ -165,7 +165,9 @@ class TracedProject:
         """Find the specifications that the settings and then the citations name, file by file."""
         specifications = self._specifications
         resolver = TargetResolver(self.files, self._folders, specifications, unify_aliases=self._unify_aliases)
-        configured = tuple((source, resolver.one_spelling(target)) for source, target in specifications.configured())
+        configured = tuple(
+            (source, resolver.canonical_target(target)) for source, target in specifications.configured()
+        )
         files = [file for file in (*(file.parsed for file in generated), *parsed) if file.citations]
         files.sort(key=lambda file: path_parts(file.citations[0].source))
         queries = dict.fromkeys(chain.from_iterable(file.queries for file in files))
@@ -186,7 +188,7 @@ class TracedProject:
         )
 
     def _state(self, inputs: _Inputs, analysis: Analysis) -> TraceState:
-        failed = {target: found.reason for target, found in inputs.specifications if isinstance(found, Unavailable)}
+        failed = {target: found.reason for target, found in inputs.specifications if isinstance(found, UnavailableSpec)}
         return TraceState(
             settings=self.settings,
             analysis=analysis,
@@ -202,7 +204,7 @@ class TracedProject:
         """What is wrong besides the citations: patterns, files, and specifications that the settings name."""
         for pattern in () if self.settings.automatic else inputs.outside:
             message = f"The pattern {pattern!r} is skipped: it leads outside the project"
-            yield Problem("outside_project", message, Place(self.settings.config_path or "", 1))
+            yield Problem("outside_project", message, Location(self.settings.config_path or "", 1))
         for file in inputs.files:
             yield from file.problems
         ##= docs/spec/trace.md#list-invalid-citations
@@ -212,13 +214,13 @@ class TracedProject:
             if target in failed:
                 yield Problem("specification_not_found", failed[target], self._place_of(source))
 
-    def _place_of(self, source: SpecificationSource) -> Place:
+    def _place_of(self, source: SpecificationSource) -> Location:
         """Where the configuration names a specification."""
         path = self.settings.config_path
         content = self.files.read(path) if path is not None else None
         lines = content.text.split("\n") if isinstance(content, FileText) else []
         numbers = (number for number, line in enumerate(lines, 1) if source.source in line and line.strip()[:1] != "#")
-        return Place(path or source.source, next(numbers, 1))
+        return Location(path or source.source, next(numbers, 1))
 
     def _forget(self, inputs: _Inputs) -> None:
         """Drop what was parsed from files that are no longer part of the project."""

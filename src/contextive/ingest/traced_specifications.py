@@ -11,20 +11,25 @@ from contextive.errors import ConfigError
 from contextive.ingest.parse_cache import ParseCache
 from contextive.trace.citation import ParsedFile
 from contextive.trace.duvet_config import SpecificationSource, TraceSettings
-from contextive.trace.extraction import ExtractedRequirement, citations_of_file, extract_requirements, requirement_file
+from contextive.trace.extraction import (
+    ExtractedRequirement,
+    extract_requirements,
+    format_requirement_file,
+    requirement_file_citations,
+)
 from contextive.trace.specification import Format, Section, Specification, parse_specification
 from contextive.trace.target import (
     Target,
     TargetQuery,
-    Unavailable,
+    UnavailableSpec,
     cached_path,
     normalise_url,
     requirements_dir,
     stored_path,
 )
 from contextive.trace.text import quoted
+from contextive.workspace.directory_listings import DirectoryListings
 from contextive.workspace.files import ProjectFiles, Unreadable, ancestors
-from contextive.workspace.folders import Folders
 
 _LEADING_DOTS = r"\A(?:\.?/)+"
 
@@ -41,7 +46,7 @@ class GeneratedFile:
 
     @property
     def text(self) -> str:
-        return requirement_file(self.target.path, self.section, self.requirements)
+        return format_requirement_file(self.target.path, self.section, self.requirements)
 
 
 class TracedSpecifications:
@@ -59,19 +64,19 @@ class TracedSpecifications:
             yield source, _configured_target(source)
 
     ##= docs/spec/trace.md#formats
-    ##% A format that the configuration names for extraction, or a citation for its match, MUST be used in place of
-    ##% the guessed one.
-    def read(self, target: Target) -> Specification | Unavailable:
+    ##% A format set in the configuration for extraction, or in a citation for its match, MUST override the guessed
+    ##% one.
+    def read(self, target: Target) -> Specification | UnavailableSpec:
         """The specification behind a target, parsed again only when its text changed."""
         path = self.path_of(target)
         content = self._files.read(path)
 
-        def parse() -> Specification | Unavailable:
+        def parse() -> Specification | UnavailableSpec:
             if not isinstance(content, Unreadable):
                 return parse_specification(content.text, self._format_of(target), path)
             if content.fingerprint is not None:
-                return Unavailable(f"{target.path} cannot be read: {content.reason}")
-            return Unavailable(
+                return UnavailableSpec(f"{target.path} cannot be read: {content.reason}")
+            return UnavailableSpec(
                 f"{target.path} is not stored in this project" if target.is_url else f"{target.path} does not exist"
             )
 
@@ -86,23 +91,23 @@ class TracedSpecifications:
 
     def _extract_one(self, target: Target, read_as: Target) -> list[GeneratedFile]:
         specification = self.read(read_as)
-        if isinstance(specification, Unavailable):
+        if isinstance(specification, UnavailableSpec):
             return []
-        memory, key = specification._memory, ("generated", target.path)
-        generated = memory.get(key)
+        cache, key = specification._cache, ("generated", target.path)
+        generated = cache.get(key)
         if not isinstance(generated, list):
-            generated = memory[key] = list(self._generate(target, specification))
+            generated = cache[key] = list(self._generate(target, specification))
         return generated
 
     def _generate(self, target: Target, specification: Specification) -> Iterator[GeneratedFile]:
         folder = requirements_dir(target, self._settings.download_dir, self._settings.requirements_dir)
         for section, requirements in extract_requirements(specification):
             path = f"{folder}/{section.id}.toml"
-            parsed = citations_of_file(path, target.path, section, requirements)
+            parsed = requirement_file_citations(path, target.path, section, requirements)
             yield GeneratedFile(path, target, section, requirements, parsed)
 
     ##= docs/spec/trace.md#targets
-    ##% The text of a URL MUST be taken from the copy that is stored in the project.
+    ##% The text of a URL MUST be read from the copy stored in the project.
     def path_of(self, target: Target) -> str:
         """The file that holds the text of a target."""
         return cached_path(target.path, self._settings.download_dir) if target.is_url else target.path
@@ -127,7 +132,12 @@ class TargetResolver:
     """
 
     def __init__(
-        self, files: ProjectFiles, folders: Folders, specifications: TracedSpecifications, *, unify_aliases: bool
+        self,
+        files: ProjectFiles,
+        folders: DirectoryListings,
+        specifications: TracedSpecifications,
+        *,
+        unify_aliases: bool,
     ) -> None:
         self._files = files
         self._folders = folders
@@ -137,39 +147,41 @@ class TargetResolver:
         self._named: dict[Target, Target] = {}
         self._spellings: dict[tuple[str, Format], Target] = {}
 
-    def resolve(self, query: TargetQuery) -> Target | Unavailable:
+    def resolve(self, query: TargetQuery) -> Target | UnavailableSpec:
         path = query.path
         if path.startswith("/"):
             root = f"{self._files.root}/"
             inside = re.sub(_LEADING_DOTS, "", path.removeprefix(root)) if path.startswith(root) else None
-            return self.one_spelling(Target(path, query.format, inside))
+            return self.canonical_target(Target(path, query.format, inside))
         if "://" in path:
             url = _url(path)
             return (
-                Unavailable(f'"{path}" is not a URL') if url is None else self.one_spelling(Target(url, query.format))
+                UnavailableSpec(f'"{path}" is not a URL')
+                if url is None
+                else self.canonical_target(Target(url, query.format))
             )
         if self._exists(path):
-            return self.one_spelling(Target(path, query.format))
+            return self.canonical_target(Target(path, query.format))
         for folder in self._folders_to_search(query):
             candidate = f"{folder}/{path}" if folder else path
             if self._exists(candidate):
-                return self.one_spelling(Target(candidate, query.format))
-        return Unavailable(f"Could not resolve file {quoted(path)}")
+                return self.canonical_target(Target(candidate, query.format))
+        return UnavailableSpec(f"Could not resolve file {quoted(path)}")
 
     ##= docs/spec/trace.md#targets
-    ##% The MCP tools MUST count two spellings of one document as one specification.
-    def one_spelling(self, target: Target) -> Target:
+    ##% The MCP tools MUST treat two spellings of the same document as one specification.
+    def canonical_target(self, target: Target) -> Target:
         """The first spelling under which a document was met, where aliases are unified."""
         if not self._unify_aliases:
             return target
         if target not in self._named:
-            self._named[target] = self._first_spelling(target)
+            self._named[target] = self._find_canonical(target)
         return self._named[target]
 
-    def _first_spelling(self, target: Target) -> Target:
+    def _find_canonical(self, target: Target) -> Target:
         if target.format is not Format.AUTO:
             # A format that is spelled out, and is that of the document anyway, does not make it another document.
-            plain = self.one_spelling(Target(target.path))
+            plain = self.canonical_target(Target(target.path))
             known = self._specifications.read(plain)
             if isinstance(known, Specification) and known.format is target.format:
                 return plain

@@ -5,17 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
-from contextive.ingest.indexer import Indexer, Progress, complete, extra_digests
+from contextive.ingest.indexer import Indexer, IngestProgress, extra_digests, with_git_and_extra_chunks
 from contextive.knowledge.artifact import ParsedArtifact
 from contextive.store.protocol import Store
 from contextive.store.values import Discrepancy
 from contextive.workspace.contents import Skipped
 
 
-##= docs/spec/knowledge.md#the-store
-##% The command `verify` MUST compare every file with its rows and end with 0 only where they agree.
+##= docs/spec/knowledge.md#store
+##% The command `verify` MUST compare every file with its rows and exit with 0 only if they agree.
 def verify_index(
-    indexer: Indexer, store: Store, progress: Progress = lambda _phase, _done, _total: None
+    indexer: Indexer, store: Store, progress: IngestProgress = lambda _phase, _done, _total: None
 ) -> Iterator[Discrepancy]:
     """Everything in which index and files differ, and whatever does not hold together inside the index."""
     yield from store.verify()
@@ -24,10 +24,10 @@ def verify_index(
     found = indexer.discover().files
     surroundings = indexer.surroundings(found)
     extra = indexer.extra_chunks()
-    parser_of = indexer.parser_of(surroundings, extra_digests(extra))
+    parser_version = indexer.parser_version(surroundings, extra_digests(extra))
     ledger = store.files.ledger()
     on_disk: set[str] = set()
-    outcomes = indexer.parsed(surroundings, [file.path for file in found], threading.Event())
+    outcomes = indexer.parse_files(surroundings, [file.path for file in found], threading.Event())
     for number, (path, outcome) in enumerate(outcomes, 1):
         progress("verify", number, len(found))
         row = store.files.artifact(path)
@@ -37,10 +37,10 @@ def verify_index(
                 yield Discrepancy(path, f"it is indexed, and should be left out ({outcome.reason})")
         elif row is None or path not in ledger:
             yield Discrepancy(path, "it is not indexed")
-        elif ledger[path].parser != parser_of(path):
+        elif ledger[path].parser != parser_version(path):
             yield Discrepancy(path, "it was indexed by other rules")
         else:
-            yield from _compare(complete(outcome[0], row.artifact.git, extra.get(path, ())), store)
+            yield from _compare(with_git_and_extra_chunks(outcome[0], row.artifact.git, extra.get(path, ())), store)
     for path in sorted(ledger.keys() - on_disk):
         yield Discrepancy(path, "it is indexed, and the file is gone")
 

@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from contextive.errors import Forbidden
-from contextive.workspace.handles import fold_name
+from contextive.workspace.directory_handles import fold_name
 from contextive.workspace.secrets import contains_secret, is_secret_name
 
 DATA_ENDINGS: Final = frozenset({"json", "jsonl", "yaml", "yml", "toml"})
@@ -52,20 +52,20 @@ _SETTINGS_BY_FORM: Final = re.compile(
 _SHORT_NAME: Final = re.compile(r"~[0-9]")
 
 
-##= docs/spec/gateway.md#rules-for-documents
-##% A file that steers a tool or an agent MUST NOT be written.
-##= docs/spec/notes.md#rules-of-writing
-##% A note MUST NOT be written under a name that agents read as instructions, in any case.
+##= docs/spec/gateway.md#document-rules
+##% A file that controls a tool or an agent MUST NOT be written.
+##= docs/spec/notes.md#writing-rules
+##% A note MUST NOT be written under a name that agents read as instructions, regardless of case.
 def check_name(name: str) -> None:
     """Refuse, with the reason, the name of a file that no tool may write."""
-    if reason := reason_against(name):
+    if reason := reason_to_refuse(name):
         raise Forbidden(f"{reason} It is not written.", hint="Choose another title, slug or file name.")
 
 
-##= docs/spec/gateway.md#rules-for-documents
-##% A text that holds a secret MUST NOT be stored.
-##= docs/spec/notes.md#rules-of-writing
-##% A note MUST NOT be written with a private key or a token in it.
+##= docs/spec/gateway.md#document-rules
+##% Text that contains a secret MUST NOT be stored.
+##= docs/spec/notes.md#writing-rules
+##% A note that contains a private key or a token MUST NOT be written.
 def check_text(text: str) -> None:
     """Refuse a text that holds a private key or a token."""
     if contains_secret(text):
@@ -74,10 +74,10 @@ def check_text(text: str) -> None:
 
 def may_write(name: str, text: str) -> bool:
     """Whether a file of this name and content may be written."""
-    return not reason_against(name) and not contains_secret(text)
+    return not reason_to_refuse(name) and not contains_secret(text)
 
 
-def reason_against(name: str) -> str:
+def reason_to_refuse(name: str) -> str:
     """Why no tool may write a file of this name; empty where one may."""
     if is_protected(name):
         return "Agents or programs take instructions from a file of that name."

@@ -13,7 +13,7 @@ ARTIFACT_TYPES: tuple[ArtifactType, ...] = get_args(ArtifactType)
 
 
 @dataclass(frozen=True, slots=True)
-class GitFacts:
+class LastCommit:
     """The last commit that touched a file."""
 
     commit: str
@@ -38,7 +38,7 @@ class Artifact:
     """Names of integration messages, such as FooMessage."""
     telemetry: tuple[str, ...] = ()
     """Names of telemetry channels, such as TelemetryFoo."""
-    git: GitFacts | None = None
+    git: LastCommit | None = None
 
 
 @dataclass(frozen=True, slots=True)

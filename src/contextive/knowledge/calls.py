@@ -8,15 +8,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextive.knowledge.languages import family_of, language_of
 from contextive.knowledge.symbol import Reference, Symbol
 
-Place = tuple[str, Symbol]
+DeclaredSymbol = tuple[str, Symbol]
 """A symbol with the path of the file that declares it."""
 
-_OWN = frozenset({"self", "this", "cls", "Self"})
+_SELF_NAMES = frozenset({"self", "this", "cls", "Self"})
 _PACKAGED = frozenset({"go", "java"})
 """Languages in which a folder is a package, whose files see each other without an import."""
 _BARE_METHODS = frozenset({"java", "c family"})
 """Languages in which a method can be called by its name alone."""
-_EVERYDAY_TEXT = """
+_COMMON_METHODS_TEXT = """
 add all any append apply as_ref assert bind call catch clear clone close concat contains copy count default
 delete emit encode decode end entries equals every exec exit expect extend fetch fill filter find first flat
 flush forEach format from get has hash index indexOf init insert into is_empty items iter join key keys last
@@ -25,14 +25,17 @@ reduce remove replace reset resolve reverse round run save search send set setde
 sort split start startswith endswith stop strip sub sum swap test then toString to_string trim unwrap update
 upper value values wait with write zip
 """
-_EVERYDAY = frozenset(_EVERYDAY_TEXT.split())
+_COMMON_METHODS = frozenset(_COMMON_METHODS_TEXT.split())
 """Methods that most projects call on things of others. Being the only one of that name here proves nothing."""
 
 
 ##= docs/spec/knowledge.md#nodes-and-edges
-##% A name MUST be resolved only where it means one thing.
+##% A name MUST be resolved only if it is unambiguous.
 def resolve_calls(
-    path: str, references: Iterable[Reference], imported: Collection[str], by_name: Mapping[str, Sequence[Place]]
+    path: str,
+    references: Iterable[Reference],
+    imported: Collection[str],
+    by_name: Mapping[str, Sequence[DeclaredSymbol]],
 ) -> tuple[tuple[str | None, str], ...]:
     """Pairs of the symbol that calls (None for the file itself) and the symbol that is called, sorted.
 
@@ -55,11 +58,11 @@ def resolve_calls(
         if not places:
             continue
         here = [place for place in places if place[0] == path]
-        beside = [place for place in places if place[0] in near or _is_in(place[0], folder)]
+        nearby = [place for place in places if place[0] in near or _is_in(place[0], folder)]
         target = (
-            _choose(here, qualifier, reference.source, family)
-            or _choose([place for place in beside if place[0] != path], qualifier, reference.source, family)
-            or _only(places, qualifier, name, family)
+            _choose_visible(here, qualifier, reference.source, family)
+            or _choose_visible([place for place in nearby if place[0] != path], qualifier, reference.source, family)
+            or _only_in_project(places, qualifier, name, family)
         )
         if target is not None and target.id != reference.source:
             found.add((reference.source, target.id))
@@ -70,31 +73,31 @@ def _is_in(path: str, folder: str | None) -> bool:
     return folder is not None and posixpath.dirname(path) == folder
 
 
-def _choose(places: list[Place], qualifier: str, source: str | None, family: str) -> Symbol | None:
+def _choose_visible(places: list[DeclaredSymbol], qualifier: str, source: str | None, family: str) -> Symbol | None:
     """The symbol that a call means among those of files that it can see."""
     if not places:
         return None
     caller = source.partition("::")[2].partition("#")[0] if source else ""
     if qualifier:
         head = qualifier.rpartition(".")[2]
-        if qualifier in _OWN:
+        if qualifier in _SELF_NAMES:
             owner = caller.rpartition(".")[0]
             own = [place for place in places if place[1].qualified_name.rpartition(".")[0] == owner]
-            return _single(own or [place for place in places if place[1].kind == "method"])
+            return _same_symbol(own or [place for place in places if place[1].kind == "method"])
         owned = [place for place in places if _ends_in(place[1].qualified_name.rpartition(".")[0], head)]
         if owned:
-            return _single(owned)
+            return _same_symbol(owned)
         filed = [place for place in places if place[1].kind != "method" and head in _file_names(place[0])]
-        return _single(filed or [place for place in places if place[1].kind == "method"])
+        return _same_symbol(filed or [place for place in places if place[1].kind == "method"])
     visible = [place for place in places if place[1].kind != "method" or family in _BARE_METHODS]
     if len(visible) > 1:
         # The innermost scope around the caller wins.
         depths = [_scope_depth(place[1].qualified_name.rpartition(".")[0], caller) for place in visible]
         visible = [place for place, depth in zip(visible, depths, strict=True) if depth == max(depths)]
-    return _single(visible)
+    return _same_symbol(visible)
 
 
-def _only(places: list[Place], qualifier: str, name: str, family: str) -> Symbol | None:
+def _only_in_project(places: list[DeclaredSymbol], qualifier: str, name: str, family: str) -> Symbol | None:
     """The symbol, if it is the only one of the project with that name and the call could be of its kind."""
     if len(places) != 1:
         return None
@@ -105,11 +108,11 @@ def _only(places: list[Place], qualifier: str, name: str, family: str) -> Symbol
     if _ends_in(symbol.qualified_name.rpartition(".")[0], head):
         return symbol
     if symbol.kind == "method":
-        return symbol if name not in _EVERYDAY and qualifier not in _OWN else None
+        return symbol if name not in _COMMON_METHODS and qualifier not in _SELF_NAMES else None
     return symbol if head in _file_names(path) else None
 
 
-def _single(places: Sequence[Place]) -> Symbol | None:
+def _same_symbol(places: Sequence[DeclaredSymbol]) -> Symbol | None:
     """The one symbol. What one file declares several times (overloads, branches) is taken by its first place."""
     if not places:
         return None

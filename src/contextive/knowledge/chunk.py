@@ -27,11 +27,11 @@ class Chunk:
     """Ids of the symbols that are declared in these lines, in the order of their lines."""
 
 
-class Piece(NamedTuple):
+class ChunkDraft(NamedTuple):
     """A chunk before it has a number: a range of lines with its text. A window may hold a part of its line alone."""
 
     kind: ChunkKind
     title: str
     first: int
-    behind: int
+    stop: int
     text: str

@@ -9,11 +9,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 from contextive.knowledge.artifact import ArtifactType
-from contextive.knowledge.chunk import Chunk, Piece
-from contextive.knowledge.code_chunks import cut_code, file_stem
+from contextive.knowledge.chunk import Chunk, ChunkDraft
+from contextive.knowledge.code_chunks import cut_code, display_stem
 from contextive.knowledge.document_links import is_markdown
 from contextive.knowledge.languages import suffix_of
-from contextive.knowledge.lines import LIMIT, Lines, divide, paragraph_cost
+from contextive.knowledge.lines import MAX_CHUNK_CHARACTERS, TextLines, paragraph_cost, split_range
 from contextive.knowledge.markdown_chunks import cut_markdown
 from contextive.knowledge.markup_chunks import cut_markup, is_marked_up
 from contextive.knowledge.symbol import Symbol
@@ -29,13 +29,13 @@ _DECLARED = re.compile(
     r"[ \t]+[\"`\[]?([\w.]+)",
     re.MULTILINE | re.IGNORECASE,
 )
-_MOST_NAMES = 8
+_MAX_NAMES = 8
 
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
-##% Every line of a file that is not blank MUST be in a chunk, front matter excepted.
+##% Every non-blank line of a file MUST be in a chunk, except for front matter.
 ##= docs/spec/knowledge.md#chunks-and-symbols
-##% Prose MUST be cut at its headings, code at its symbols, and everything else into windows that overlap.
+##% Prose MUST be split at headings, code at symbols, and everything else into overlapping windows.
 def chunk_text(
     path: str,
     text: str,
@@ -51,7 +51,7 @@ def chunk_text(
     """
     if not text or text.isspace():
         return ()
-    lines = Lines.of(text.replace("\r\n", "\n"))
+    lines = TextLines.of(text.replace("\r\n", "\n"))
     if is_markdown(path):
         return tuple(_number(path, cut_markdown(path, lines), ()))
     if is_marked_up(path):
@@ -63,26 +63,26 @@ def chunk_text(
     return tuple(_number(path, cut_windows(lines, posixpath.basename(path), window), ()))
 
 
-def _cut_paragraphs(path: str, lines: Lines) -> Iterator[Piece]:
-    stem = file_stem(path)
-    for first, behind in divide(lines, 0, len(lines.items), paragraph_cost(lines)):
-        first, behind = lines.trim(first, behind)
-        if behind == first + 1 and lines.size(first, behind) > LIMIT:
+def _cut_paragraphs(path: str, lines: TextLines) -> Iterator[ChunkDraft]:
+    stem = display_stem(path)
+    for first, stop in split_range(lines, 0, len(lines.items), paragraph_cost(lines)):
+        first, stop = lines.trim(first, stop)
+        if stop == first + 1 and lines.size(first, stop) > MAX_CHUNK_CHARACTERS:
             yield from cut_line(lines, first, stem)
-        elif first < behind:
-            text = lines.text(first, behind)
-            names = list(dict.fromkeys(_DECLARED.findall(text)))[:_MOST_NAMES]
-            yield Piece("code", f"{', '.join(names)} ({stem})" if names else stem, first, behind, text)
+        elif first < stop:
+            text = lines.text(first, stop)
+            names = list(dict.fromkeys(_DECLARED.findall(text)))[:_MAX_NAMES]
+            yield ChunkDraft("code", f"{', '.join(names)} ({stem})" if names else stem, first, stop, text)
 
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
-##% The id of a chunk MUST be its path and its number, with two colons between them.
-def _number(path: str, pieces: Iterable[Piece], symbols: Sequence[Symbol]) -> Iterator[Chunk]:
+##% The id of a chunk MUST be its path and its number, separated by two colons.
+def _number(path: str, pieces: Iterable[ChunkDraft], symbols: Sequence[Symbol]) -> Iterator[Chunk]:
     starts = [symbol.line_start for symbol in symbols]
-    for number, (kind, title, first, behind, text) in enumerate(pieces):
+    for number, (kind, title, first, stop, text) in enumerate(pieces):
         declared: tuple[str, ...] = ()
         if starts:
-            begin, end = bisect_left(starts, first + 1), bisect_right(starts, behind)
+            begin, end = bisect_left(starts, first + 1), bisect_right(starts, stop)
             declared = tuple(symbol.id for symbol in symbols[begin:end])
         digest = hashlib.sha256(f"{path}:{number}:{title}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()
         yield Chunk(
@@ -92,7 +92,7 @@ def _number(path: str, pieces: Iterable[Piece], symbols: Sequence[Symbol]) -> It
             title=title,
             text=text,
             line_start=first + 1,
-            line_end=behind,
+            line_end=stop,
             digest=digest,
             symbols=declared,
         )

@@ -69,8 +69,8 @@ _TEST_NAME: Final = re.compile(
     re.VERBOSE,
 )
 _GENERATED = "_generated"
-_MOST_TITLE = 200
-_MOST_LINES = 400
+_MAX_TITLE = 200
+_MAX_LINES = 400
 _FENCE = re.compile(r" {0,3}(?:```|~~~)")
 _ATX = re.compile(r" {0,3}#{1,6}[ \t]++(.*)\Z")
 _ASCIIDOC = re.compile(r"=[ \t]++(.+)\Z")
@@ -91,8 +91,8 @@ class Classification:
     """The tags that the file itself names."""
 
 
-##= docs/spec/knowledge.md#what-is-known-of-a-file
-##% What the front matter of a document says about title, subsystem and tags MUST win over what its path says.
+##= docs/spec/knowledge.md#file-metadata
+##% The title, subsystem and tags in a document's front matter MUST take precedence over those derived from its path.
 def classify(path: str, text: str = "") -> Classification:
     """The kind, namespace and title of a file. What its front matter says wins over what its path says."""
     front: Mapping[str, Any] = {}
@@ -104,14 +104,14 @@ def classify(path: str, text: str = "") -> Classification:
     return Classification(
         artifact_type=artifact_type_of(path),
         namespace=namespace_of(path),
-        title=title[:_MOST_TITLE],
-        subsystem=text_value(front, "subsystem")[:_MOST_TITLE] or None,
-        tags=tuple(tag[:_MOST_TITLE] for tag in text_values(front, "tags")[:100]),
+        title=title[:_MAX_TITLE],
+        subsystem=text_value(front, "subsystem")[:_MAX_TITLE] or None,
+        tags=tuple(tag[:_MAX_TITLE] for tag in text_values(front, "tags")[:100]),
     )
 
 
-##= docs/spec/knowledge.md#what-is-known-of-a-file
-##% A file MUST have one of the types `doc`, `code`, `test`, `proto`, `config` and `other`, by its path.
+##= docs/spec/knowledge.md#file-metadata
+##% Each file MUST have one of the types `doc`, `code`, `test`, `proto`, `config` and `other`, chosen by its path.
 def artifact_type_of(path: str) -> ArtifactType:
     """The kind of a file, by its path alone."""
     *folders, name = path.split("/")
@@ -162,15 +162,15 @@ def first_heading(text: str) -> str | None:
         if fenced:
             continue
         if found := _ATX.match(line):
-            title = _plain(found[1].rstrip(" \t").rstrip("#"))
+            title = _plain_title(found[1].rstrip(" \t").rstrip("#"))
         else:
-            title = _plain(found[1]) if (found := _ASCIIDOC.match(line)) else ""
+            title = _plain_title(found[1]) if (found := _ASCIIDOC.match(line)) else ""
         if title:
             return title
         is_rule = _RULE.match(line) is not None
         if is_rule and before and not before.startswith((" ", "\t", "-", "*", ">", "|", "..")):
             # A rule under one line of text makes it a heading; under more it is the end of a paragraph.
-            if title := _plain(before):
+            if title := _plain_title(before):
                 return title
         elif not is_rule:
             marked = bool(before) or (marked and bool(line.strip()))
@@ -181,12 +181,12 @@ def first_heading(text: str) -> str | None:
 
 
 def _first_lines(text: str) -> list[str]:
-    return text[: _MOST_LINES * 200].split("\n", _MOST_LINES)[:_MOST_LINES]
+    return text[: _MAX_LINES * 200].split("\n", _MAX_LINES)[:_MAX_LINES]
 
 
-def _plain(title: str) -> str:
-    title = _INLINE.sub(lambda found: found[1] or "", title[: 4 * _MOST_TITLE])
-    return " ".join("".join(c if c.isprintable() else " " for c in title).split())[:_MOST_TITLE]
+def _plain_title(title: str) -> str:
+    title = _INLINE.sub(lambda found: found[1] or "", title[: 4 * _MAX_TITLE])
+    return " ".join("".join(c if c.isprintable() else " " for c in title).split())[:_MAX_TITLE]
 
 
 def _ending(name: str) -> str:

@@ -7,16 +7,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from contextive.knowledge.chunk import Piece
-from contextive.knowledge.lines import LIMIT, Lines, divide, indent_cost
+from contextive.knowledge.chunk import ChunkDraft
+from contextive.knowledge.lines import MAX_CHUNK_CHARACTERS, TextLines, indent_cost, split_range
 from contextive.knowledge.symbol import Symbol
 from contextive.knowledge.windows import cut_line
 
-_TRIVIAL = 200
+_MAX_TRIVIAL = 200
 """Characters below which symbols that follow each other share a chunk."""
-_SCRAP = 80
+_MAX_SCRAP = 80
 """Characters below which what stands between symbols goes with one of them: an opening line, a closing bracket."""
-_TITLE = 200
+_MAX_TITLE = 200
 _CLASS_LIKE = frozenset({"class", "interface", "type"})
 _WORD = re.compile(r"\w")
 _HASH_LEADS = ("#", "@")
@@ -29,43 +29,43 @@ class _Block:
     """A range of lines that belongs together. `members` are the symbols inside, outer ones first."""
 
     first: int
-    behind: int
+    stop: int
     names: tuple[str, ...]
     container: str
     symbol: Symbol | None = None
     members: tuple[Symbol, ...] = ()
 
 
-def cut_code(path: str, lines: Lines, language: str, symbols: Sequence[Symbol]) -> Iterator[Piece]:
-    """Symbols of up to `LIMIT` characters whole; a larger class as its head and its members; what stands between, by itself."""
+def cut_code(path: str, lines: TextLines, language: str, symbols: Sequence[Symbol]) -> Iterator[ChunkDraft]:
+    """Symbols of up to `MAX_CHUNK_CHARACTERS` characters whole; a larger class as its head and its members; what stands between, by itself."""
     leads = _HASH_LEADS if language == "python" else _SLASH_LEADS
     ordered = sorted(symbols, key=lambda symbol: (symbol.line_start, -symbol.line_end))
-    blocks = _glue(lines, list(_expand(lines, ordered, leads)))
+    blocks = _attach_scraps(lines, list(_expand(lines, ordered, leads)))
     cost = indent_cost(lines)
-    stem = file_stem(path)
-    for block in _join(lines, blocks):
-        title = f"{_listed(block.names)} ({stem})" if block.names else stem
-        for first, behind in divide(lines, block.first, block.behind, cost):
-            first, behind = lines.trim(first, behind)
-            if behind == first + 1 and lines.size(first, behind) > LIMIT:
+    stem = display_stem(path)
+    for block in _merge_trivial(lines, blocks):
+        title = f"{_join_names(block.names)} ({stem})" if block.names else stem
+        for first, stop in split_range(lines, block.first, block.stop, cost):
+            first, stop = lines.trim(first, stop)
+            if stop == first + 1 and lines.size(first, stop) > MAX_CHUNK_CHARACTERS:
                 yield from cut_line(lines, first, title)
-            elif first < behind:
-                yield Piece("code", title, first, behind, lines.text(first, behind))
+            elif first < stop:
+                yield ChunkDraft("code", title, first, stop, lines.text(first, stop))
 
 
-def file_stem(path: str) -> str:
+def display_stem(path: str) -> str:
     """The name of a file without its suffix; with its folder, where the name says nothing."""
     folder, name = posixpath.split(path)
     stem = name.partition(".")[0] or name
     return f"{posixpath.basename(folder)}/{stem}" if stem in _PLAIN_STEMS and folder else stem
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     text = ", ".join(dict.fromkeys(names))
-    return text if len(text) <= _TITLE else text[: _TITLE - 1].rpartition(", ")[0] + ", …"
+    return text if len(text) <= _MAX_TITLE else text[: _MAX_TITLE - 1].rpartition(", ")[0] + ", …"
 
 
-def _expand(lines: Lines, symbols: Sequence[Symbol], leads: tuple[str, ...]) -> Iterator[_Block]:
+def _expand(lines: TextLines, symbols: Sequence[Symbol], leads: tuple[str, ...]) -> Iterator[_Block]:
     """The blocks of a file, with classes that are too large taken apart, in the order of their lines."""
     end = len(lines.items)
     waiting = list(reversed(list(_blocks(lines, 0, end, symbols, "", leads))))
@@ -75,23 +75,23 @@ def _expand(lines: Lines, symbols: Sequence[Symbol], leads: tuple[str, ...]) -> 
         if symbol is None or not block.members or not _is_divisible(lines, block, symbol):
             yield block
             continue
-        inner = _blocks(lines, block.first, block.behind, block.members, symbol.qualified_name, leads)
+        inner = _blocks(lines, block.first, block.stop, block.members, symbol.qualified_name, leads)
         waiting.extend(reversed(list(inner)))
 
 
-def _is_divisible(lines: Lines, block: _Block, symbol: Symbol) -> bool:
-    return symbol.kind in _CLASS_LIKE and lines.size(block.first, block.behind) > LIMIT
+def _is_divisible(lines: TextLines, block: _Block, symbol: Symbol) -> bool:
+    return symbol.kind in _CLASS_LIKE and lines.size(block.first, block.stop) > MAX_CHUNK_CHARACTERS
 
 
 def _blocks(
-    lines: Lines, first: int, behind: int, symbols: Sequence[Symbol], container: str, leads: tuple[str, ...]
+    lines: TextLines, first: int, stop: int, symbols: Sequence[Symbol], container: str, leads: tuple[str, ...]
 ) -> Iterator[_Block]:
     """A range as the outermost of these symbols and what stands between them."""
     around = (container,) if container else ()
     number = 0
     while number < len(symbols):
         symbol = symbols[number]
-        start, end = min(symbol.line_start - 1, behind), min(symbol.line_end, behind)
+        start, end = min(symbol.line_start - 1, stop), min(symbol.line_end, stop)
         number += 1
         names = [symbol.qualified_name]
         members: list[Symbol] = []
@@ -100,20 +100,20 @@ def _blocks(
             number += 1
             members.append(member)
             if member.line_end > end:  # it starts on the line where the other one ends
-                end = min(member.line_end, behind)
+                end = min(member.line_end, stop)
                 names.append(member.qualified_name)
-        start = _lead(lines, max(first, min(start, end)), first, leads)
+        start = _comment_start(lines, max(first, min(start, end)), first, leads)
         if start > first:
             yield _Block(first, start, around, container)
         if end > start:
             is_single = len(names) == 1
             yield _Block(start, end, tuple(names), container, symbol, tuple(members) if is_single else ())
         first = max(first, end)
-    if first < behind:
-        yield _Block(first, behind, around, container)
+    if first < stop:
+        yield _Block(first, stop, around, container)
 
 
-def _lead(lines: Lines, start: int, lowest: int, leads: tuple[str, ...]) -> int:
+def _comment_start(lines: TextLines, start: int, lowest: int, leads: tuple[str, ...]) -> int:
     """The line at which the comments start that stand right above a line."""
     while start > lowest:
         above = lines.items[start - 1].strip()
@@ -131,46 +131,46 @@ def _lead(lines: Lines, start: int, lowest: int, leads: tuple[str, ...]) -> int:
     return start
 
 
-def _glue(lines: Lines, blocks: list[_Block]) -> list[_Block]:
+def _attach_scraps(lines: TextLines, blocks: list[_Block]) -> list[_Block]:
     """The blocks without blank ones, and with each scrap joined to the block that it opens or closes."""
     glued: list[_Block] = []
     opening: _Block | None = None
     for block in blocks:
-        first, behind = lines.trim(block.first, block.behind)
-        if first == behind:
+        first, stop = lines.trim(block.first, block.stop)
+        if first == stop:
             continue
-        if block.symbol is None and lines.size(first, behind) < _SCRAP:
-            if glued and opening is None and not _WORD.search(lines.text(first, behind)):
-                glued[-1] = replace(glued[-1], behind=behind)
+        if block.symbol is None and lines.size(first, stop) < _MAX_SCRAP:
+            if glued and opening is None and not _WORD.search(lines.text(first, stop)):
+                glued[-1] = replace(glued[-1], stop=stop)
             else:
-                opening = replace(block, first=opening.first if opening else first, behind=behind)
+                opening = replace(block, first=opening.first if opening else first, stop=stop)
             continue
         if opening is not None:
             first, names = opening.first, (*opening.names, *block.names)
             opening = None
         else:
             names = block.names
-        glued.append(replace(block, first=first, behind=behind, names=names))
+        glued.append(replace(block, first=first, stop=stop, names=names))
     if opening is not None:
         if glued:
-            glued[-1] = replace(glued[-1], behind=opening.behind)
+            glued[-1] = replace(glued[-1], stop=opening.stop)
         else:
             glued.append(opening)
     return glued
 
 
-def _join(lines: Lines, blocks: list[_Block]) -> Iterator[_Block]:
+def _merge_trivial(lines: TextLines, blocks: list[_Block]) -> Iterator[_Block]:
     """The blocks, with trivial symbols that follow each other as one."""
     current: _Block | None = None
     for block in blocks:
-        is_trivial = block.symbol is not None and lines.size(block.first, block.behind) < _TRIVIAL
+        is_trivial = block.symbol is not None and lines.size(block.first, block.stop) < _MAX_TRIVIAL
         if (
             current is not None
             and is_trivial
             and current.container == block.container
-            and lines.size(current.first, block.behind) <= LIMIT
+            and lines.size(current.first, block.stop) <= MAX_CHUNK_CHARACTERS
         ):
-            current = replace(current, behind=block.behind, names=(*current.names, *block.names))
+            current = replace(current, stop=block.stop, names=(*current.names, *block.names))
             continue
         if current is not None:
             yield current

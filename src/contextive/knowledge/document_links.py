@@ -55,18 +55,18 @@ def extract_document_references(path: str, text: str) -> tuple[Reference, ...]:
     prose = code
     if "`" in code:
         for span in _SPAN.finditer(code):
-            add("mention", _mentioned(span.group(2)), span.start())
+            add("mention", _mention_target(span.group(2)), span.start())
         prose = _SPAN.sub(lambda span: "x" * len(span.group()), code)
     for link in _INLINE.finditer(prose) if "](" in prose else ():
         if not link.group(1):
-            add("link", _linked(path, link.group(2) or link.group(3)), link.start())
+            add("link", _link_target(path, link.group(2) or link.group(3)), link.start())
     for link in _DEFINED.finditer(prose) if "]:" in prose else ():
-        add("link", _linked(path, link.group(1) or link.group(2)), link.start())
+        add("link", _link_target(path, link.group(1) or link.group(2)), link.start())
     ordered = sorted(found.items(), key=lambda item: (item[1], item[0]))
     return tuple(Reference(kind, name, line) for (kind, name), line in ordered)
 
 
-def _linked(path: str, target: str) -> str | None:
+def _link_target(path: str, target: str) -> str | None:
     """The target as a path from the root of the project."""
     target = target.partition("#")[0].partition("?")[0]
     if not target or _SCHEME.match(target) or target.startswith("//"):
@@ -80,7 +80,7 @@ def _inside(path: str) -> str | None:
     return None if normal in (".", "..") or normal.startswith("../") else normal
 
 
-def _mentioned(text: str) -> str | None:
+def _mention_target(text: str) -> str | None:
     """The file or the dotted name that a code span is, if it is one."""
     text = _PLACE.sub("", text.strip())
     bare = _CALL.sub("", text)

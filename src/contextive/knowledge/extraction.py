@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 from contextive.knowledge.document_links import extract_document_references, is_markdown
 from contextive.knowledge.grammars import GRAMMARS
 from contextive.knowledge.grammars.grammar import Role
-from contextive.knowledge.languages import toolset
+from contextive.knowledge.languages import language_parser
 from contextive.knowledge.mentions import extract_mentions
 from contextive.knowledge.symbol import Reference, ReferenceKind, Symbol, SymbolKind
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
     from contextive.knowledge.artifact import ArtifactType
 
-MOST_REFERENCES = 2_000
+MAX_REFERENCES = 2_000
 """References that are kept of one file; those that stand first."""
-_MOST_CHARACTERS = 400_000
-_MOST_PER_LINE = 400
+_MAX_CHARACTERS = 400_000
+_MAX_AVERAGE_LINE = 400
 """On average. Longer lines are generated or minified, and their names help nobody."""
-_DEEPEST = 50
+_MAX_DEPTH = 50
 """Declarations inside each other that have names of their own. Names grow with depth, and a file's with its square."""
-_CALLEE = 160
+_MAX_CALLEE_BYTES = 160
 """Bytes at the end of a called expression that are looked at. A chain of calls can be as long as the file."""
 
 _DOTTED = re.compile(r"[A-Za-z_$@][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$~#][\w$]*)*")
@@ -52,46 +52,46 @@ _CONTAINERS = frozenset({"class", "interface", "type", "body"})
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class ExtractedNames:
     """What a file declares, by line, and what it uses, by line."""
 
     symbols: tuple[Symbol, ...] = ()
     references: tuple[Reference, ...] = ()
 
 
-def extract_names(path: str, text: str, language: str | None, artifact_type: ArtifactType) -> Names:
+def extract_names(path: str, text: str, language: str | None, artifact_type: ArtifactType) -> ExtractedNames:
     """The names of a file. A file that is neither code nor Markdown has none."""
     if language is not None:
         return _names_of_source(path, text.replace("\r\n", "\n"), language, mentions=artifact_type == "test")
     if is_markdown(path):
-        return Names(references=extract_document_references(path, text)[:MOST_REFERENCES])
-    return Names()
+        return ExtractedNames(references=extract_document_references(path, text)[:MAX_REFERENCES])
+    return ExtractedNames()
 
 
-def _names_of_source(path: str, text: str, language: str, *, mentions: bool) -> Names:
+def _names_of_source(path: str, text: str, language: str, *, mentions: bool) -> ExtractedNames:
     size = len(text)
-    if size > _MOST_CHARACTERS or size > _MOST_PER_LINE * (text.count("\n") + 5) or text.startswith("<?xml"):
-        return Names()
+    if size > _MAX_CHARACTERS or size > _MAX_AVERAGE_LINE * (text.count("\n") + 5) or text.startswith("<?xml"):
+        return ExtractedNames()
     data = text.encode("utf-8", "surrogatepass")
-    tools = toolset(language)
+    tools = language_parser(language)
     tree = tools.parser.parse(data)
     root = tree.root_node
-    sweep = _Sweep(path, language, data, text if text.isascii() else None)
-    sweep.run(_found(tools.names.matches(root), tools.roles))
-    references = sweep.references
+    collector = _NameCollector(path, language, data, text if text.isascii() else None)
+    collector.run(_sort_matches(tools.names.matches(root), tools.roles))
+    references = collector.references
     if mentions:
-        quiet = tools.quiet.captures(root).get("q", [])
-        references += extract_mentions(data, [(node.start_byte, node.end_byte) for node in quiet])
+        non_code = tools.non_code.captures(root).get("q", [])
+        references += extract_mentions(data, [(node.start_byte, node.end_byte) for node in non_code])
     references.sort(key=lambda reference: reference.line)
-    return Names(tuple(sweep.symbols), tuple(references[:MOST_REFERENCES]))
+    return ExtractedNames(tuple(collector.symbols), tuple(references[:MAX_REFERENCES]))
 
 
-_Finding = tuple[int, int, int, Role, "Node", "Node | None", "Node | None"]
+_SyntaxMatch = tuple[int, int, int, Role, "Node", "Node | None", "Node | None"]
 """Start, negative end and number, which sort an outer finding before what it holds; role; place, name and owner."""
 
 
-def _found(matches: list[tuple[int, dict[str, list[Node]]]], roles: tuple[Role, ...]) -> list[_Finding]:
-    findings: list[_Finding] = []
+def _sort_matches(matches: list[tuple[int, dict[str, list[Node]]]], roles: tuple[Role, ...]) -> list[_SyntaxMatch]:
+    findings: list[_SyntaxMatch] = []
     add = findings.append
     for number, (pattern, captures) in enumerate(matches):
         role = roles[pattern]
@@ -113,7 +113,7 @@ class _Scope:
     symbol_id: str | None
 
 
-class _Sweep:
+class _NameCollector:
     """One pass over the findings of a file."""
 
     def __init__(self, path: str, language: str, data: bytes, ascii_text: str | None) -> None:
@@ -129,7 +129,7 @@ class _Sweep:
         self._scopes: list[_Scope] = []
         self._newlines = [found.start() for found in _NEWLINE.finditer(data)]
 
-    def run(self, findings: list[_Finding]) -> None:
+    def run(self, findings: list[_SyntaxMatch]) -> None:
         scopes = self._scopes
         wrapper: tuple[int, int] | None = None
         last: tuple[int, int] | None = None
@@ -142,7 +142,7 @@ class _Sweep:
                 if (called := place.child_by_field_name("name")) is not None:
                     self._add_call(start, called.end_byte)
             elif role == "import":
-                for imported in self._import_names(self._cut(start, -negative_end), self._path):
+                for imported in self._import_names(self._source_text(start, -negative_end), self._path):
                     self._add("import", imported, start, None)
             elif role == "wrapper":
                 if wrapper is None or wrapper[1] < -negative_end:  # templates of templates start at the first
@@ -157,13 +157,13 @@ class _Sweep:
 
     def _declare(self, role: Role, place: Node, name: Node | None, owner: Node | None, line: int) -> None:
         named = name or place.child_by_field_name("name")
-        if named is None or len(self._scopes) >= _DEEPEST:
+        if named is None or len(self._scopes) >= _MAX_DEPTH:
             return
-        words = _declared_words(self._cut(named.start_byte, named.end_byte), role)
+        words = _declared_words(self._source_text(named.start_byte, named.end_byte), role)
         if not words:
             return
         if owner is not None:
-            above = _OWNER.search(self._cut(owner.start_byte, owner.end_byte))
+            above = _OWNER.search(self._source_text(owner.start_byte, owner.end_byte))
             words = [*filter(None, _OWNER_TAIL.sub("", above.group() if above else "").split(".")), *words]
         around = self._scopes[-1] if self._scopes else None
         qualified = ".".join(([around.qualified_name] if around and around.qualified_name else []) + words)
@@ -184,8 +184,8 @@ class _Sweep:
         return symbol_id if count == 1 else f"{symbol_id}#{count}"
 
     def _add_call(self, start: int, end: int) -> None:
-        begin = max(start, end - _CALLEE)
-        name = _called_name(self._cut(begin, end), is_whole=begin == start)
+        begin = max(start, end - _MAX_CALLEE_BYTES)
+        name = _called_name(self._source_text(begin, end), is_whole=begin == start)
         if name is not None and name not in _NOT_CALLED:
             self._add("call", name, start, self._scopes[-1].symbol_id if self._scopes else None)
 
@@ -198,7 +198,7 @@ class _Sweep:
     def _line(self, offset: int) -> int:
         return bisect_left(self._newlines, offset) + 1
 
-    def _cut(self, start: int, end: int) -> str:
+    def _source_text(self, start: int, end: int) -> str:
         if self._text is not None:
             return self._text[start:end]
         return self._data[start:end].decode("utf-8", "replace")

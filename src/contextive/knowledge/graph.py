@@ -56,7 +56,7 @@ class Node:
     properties: Mapping[str, Any] = field(default_factory=dict)
 
     ##= docs/spec/knowledge.md#nodes-and-edges
-    ##% The id of a node MUST be its label and its key, with a colon between them.
+    ##% The id of a node MUST be its label and its key, separated by a colon.
     @property
     def id(self) -> str:
         return f"{self.label}:{self.key}"

@@ -13,7 +13,7 @@ from contextive.knowledge.known_paths import KnownPaths
 from contextive.knowledge.languages import family_of, language_of
 from contextive.knowledge.symbol import Reference
 
-_MOST_OF_PACKAGE = 50
+_MAX_PACKAGE_FILES = 50
 """Files of a package that an import of the whole package leads to."""
 _SOURCE_ROOTS = frozenset({"src", "lib", "python"})
 _SCRIPT_ENDINGS = (".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".json")
@@ -144,7 +144,7 @@ def _go(_path: str, names: list[str], known: KnownPaths) -> Iterator[str]:
         if most >= needed and tails.count(most) == 1:
             members = known.by_folder[folders[tails.index(most)]]
             sources = [member for member in members if member.endswith(".go") and not member.endswith("_test.go")]
-            yield from sources[:_MOST_OF_PACKAGE]
+            yield from sources[:_MAX_PACKAGE_FILES]
 
 
 def _shared_tail(one: list[str], other: list[str]) -> int:
@@ -208,7 +208,7 @@ def _java(path: str, names: list[str], known: KnownPaths) -> Iterator[str]:
                 if _shared_tail(parts, folder.split("/")) == len(parts)
             ]
             members = known.by_folder[folders[0]] if len(folders) == 1 else ()
-            yield from [member for member in members if member.endswith(".java")][:_MOST_OF_PACKAGE]
+            yield from [member for member in members if member.endswith(".java")][:_MAX_PACKAGE_FILES]
         elif (target := known.nearest(path, [name.replace(".", "/") + ".java"])) is not None:
             yield target
 

@@ -48,7 +48,7 @@ _FAMILIES = {
 
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
-##% Symbols MUST be read in Python, TypeScript, TSX, JavaScript, Go, Rust, Java, C and C++.
+##% Symbols MUST be extracted from Python, TypeScript, TSX, JavaScript, Go, Rust, Java, C and C++ code.
 def language_of(path: str) -> str | None:
     """The language of a path by its suffix, or None for what is not read as code."""
     return _SUFFIXES.get(suffix_of(path))
@@ -65,39 +65,39 @@ def suffix_of(path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Toolset:
+class LanguageParser:
     """What one thread needs to read one language."""
 
     parser: Parser
     names: QueryCursor
     roles: tuple[Role, ...]
     """The role of each pattern of `names`, by its index."""
-    quiet: QueryCursor
+    non_code: QueryCursor
 
 
-class _Toolsets(threading.local):
+class _ThreadParsers(threading.local):
     def __init__(self) -> None:
-        self.by_language: dict[str, Toolset] = {}
+        self.by_language: dict[str, LanguageParser] = {}
 
 
-_toolsets = _Toolsets()
+_thread_parsers = _ThreadParsers()
 
 
-def toolset(language: str) -> Toolset:
+def language_parser(language: str) -> LanguageParser:
     """The parser and queries of a language for this thread. The grammar is loaded at the first call."""
-    found = _toolsets.by_language.get(language)
+    found = _thread_parsers.by_language.get(language)
     if found is None:
         from tree_sitter import Parser, QueryCursor
 
         grammar = GRAMMARS[language]
-        names, quiet = _queries(language)
-        found = Toolset(
+        names, non_code = _queries(language)
+        found = LanguageParser(
             parser=Parser(_grammar(language)),
             names=QueryCursor(names),
             roles=tuple(role for role, _ in grammar.patterns),
-            quiet=QueryCursor(quiet),
+            non_code=QueryCursor(non_code),
         )
-        _toolsets.by_language[language] = found
+        _thread_parsers.by_language[language] = found
     return found
 
 
@@ -115,4 +115,4 @@ def _queries(language: str) -> tuple[Query, Query]:
 
     grammar = GRAMMARS[language]
     loaded = _grammar(language)
-    return Query(loaded, "\n".join(pattern for _, pattern in grammar.patterns)), Query(loaded, grammar.quiet)
+    return Query(loaded, "\n".join(pattern for _, pattern in grammar.patterns)), Query(loaded, grammar.non_code)

@@ -9,13 +9,13 @@ from typing import Any, Final
 from contextive.knowledge.artifact import Artifact
 from contextive.knowledge.coverage import RemovedArtifact, ReportRun, iso_time
 from contextive.knowledge.graph import Edge, Label
-from contextive.knowledge.identifiers import ARTIFACT_LABELS, node_id
+from contextive.knowledge.node_ids import ARTIFACT_LABELS, node_id
 from contextive.knowledge.symbol import Symbol
 
 ISOLATED_LABELS: Final[tuple[Label, ...]] = ("DesignDoc", "SourceFile", "TestCase", "IntegrationMessage")
-CONNECTING: Final = frozenset({"BELONGS_TO", "DESCRIBES", "VALIDATES", "IMPLEMENTS"})
+SUBSYSTEM_EDGES: Final = frozenset({"BELONGS_TO", "DESCRIBES", "VALIDATES", "IMPLEMENTS"})
 """Edges by which a node is part of a subsystem. A message is one when a subsystem implements it."""
-MOST_SYMBOLS: Final = 2_000
+MAX_REPORTED_SYMBOLS: Final = 2_000
 _SECONDS_A_DAY: Final = 86_400
 
 
@@ -41,7 +41,7 @@ def build_lifecycle(
     state: ProjectState,
     removed: Iterable[RemovedArtifact] = (),
 ) -> dict[str, Any]:
-    """The report as it is stored and shown. Lists of symbols end at MOST_SYMBOLS; the summary counts all of them."""
+    """The report as it is stored and shown. Lists of symbols end at MAX_REPORTED_SYMBOLS; the summary counts all of them."""
     isolated = _isolated(state)
     stale = _stale_docs(state.artifacts, generated_at - stale_days * _SECONDS_A_DAY)
     covered, gaps = _symbol_tests(state)
@@ -56,8 +56,8 @@ def build_lifecycle(
         "stale_docs": stale,
         "missing_tests": missing,
         "removed_artifacts": gone,
-        "symbol_tests": covered[:MOST_SYMBOLS],
-        "symbol_test_gaps": gaps[:MOST_SYMBOLS],
+        "symbol_tests": covered[:MAX_REPORTED_SYMBOLS],
+        "symbol_test_gaps": gaps[:MAX_REPORTED_SYMBOLS],
         "summary": {
             "stale_docs": len(stale),
             "isolated_nodes": sum(len(nodes) for nodes in isolated.values()),
@@ -73,7 +73,7 @@ def _isolated(state: ProjectState) -> dict[str, list[dict[str, Any]]]:
     """The nodes that no edge connects with a subsystem."""
     connected: set[str] = set()
     for edge in state.edges:
-        if edge.type in CONNECTING:
+        if edge.type in SUBSYSTEM_EDGES:
             if edge.target.startswith("Subsystem:"):
                 connected.add(edge.source)
             elif edge.source.startswith("Subsystem:"):
@@ -92,7 +92,7 @@ def _isolated(state: ProjectState) -> dict[str, list[dict[str, Any]]]:
 
 
 ##= docs/spec/gateway.md#km-lifecycle-report
-##% A document MUST be stale when its last commit is older than `knowledge.staleDays`.
+##% A document MUST be reported as stale when its last commit is older than `knowledge.staleDays`.
 def _stale_docs(artifacts: Iterable[Artifact], before: float) -> list[dict[str, Any]]:
     """Documents whose last commit is older than a moment, the oldest first. What git does not know has no age."""
     old = [
@@ -107,7 +107,8 @@ def _stale_docs(artifacts: Iterable[Artifact], before: float) -> list[dict[str, 
 
 
 ##= docs/spec/gateway.md#km-lifecycle-report
-##% A subsystem MUST NOT count as one without tests where a test exercises its code, whatever subsystem the test has.
+##% A subsystem MUST NOT be reported as untested if a test exercises its code, regardless of the subsystem of that
+##% test.
 def _missing_tests(artifacts: Iterable[Artifact], exercised: Collection[str]) -> list[dict[str, Any]]:
     """Subsystems with code and no test: none of their own, and none that exercises a file of theirs."""
     counts: dict[str, list[int]] = {}

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
-LIMIT = 1_500
+MAX_CHUNK_CHARACTERS = 1_500
 """Characters of a chunk that follows the structure of its file."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class TextLines:
     """The lines of a text, without their ends."""
 
     items: list[str]
@@ -24,69 +24,71 @@ class Lines:
     """The offset of each line, and of the end."""
 
     @classmethod
-    def of(cls, text: str) -> Lines:
+    def of(cls, text: str) -> TextLines:
         items = text.split("\n")
         return cls(items, [0, *accumulate(len(line) + 1 for line in items)])
 
-    def size(self, first: int, behind: int) -> int:
-        return self.starts[behind] - self.starts[first] - 1
+    def size(self, first: int, stop: int) -> int:
+        return self.starts[stop] - self.starts[first] - 1
 
-    def text(self, first: int, behind: int) -> str:
-        return "\n".join(self.items[first:behind]).rstrip()
+    def text(self, first: int, stop: int) -> str:
+        return "\n".join(self.items[first:stop]).rstrip()
 
     def is_blank(self, line: int) -> bool:
         item = self.items[line]
         return not item or item.isspace()
 
-    def trim(self, first: int, behind: int) -> tuple[int, int]:
+    def trim(self, first: int, stop: int) -> tuple[int, int]:
         """The range without the blank lines at its ends; an empty one when nothing is left."""
-        while first < behind and self.is_blank(first):
+        while first < stop and self.is_blank(first):
             first += 1
-        while behind > first and self.is_blank(behind - 1):
-            behind -= 1
-        return first, behind
+        while stop > first and self.is_blank(stop - 1):
+            stop -= 1
+        return first, stop
 
     def indent(self, line: int) -> int:
         item = self.items[line]
         return len(item) - len(item.lstrip())
 
 
-_FIRST_HALF = 200
+_FIRST_HALF_COST = 200
 """What it costs to cut in the first half of what would fit."""
 
 
-def divide(lines: Lines, first: int, behind: int, cost: Callable[[int], int]) -> Iterator[tuple[int, int]]:
-    """Ranges of at most `LIMIT` characters that follow each other. A line that is longer stands alone.
+def split_range(lines: TextLines, first: int, stop: int, cost: Callable[[int], int]) -> Iterator[tuple[int, int]]:
+    """Ranges of at most `MAX_CHUNK_CHARACTERS` characters that follow each other. A line that is longer stands alone.
 
     `cost` says how bad it is to cut before a line. The cheapest cut is taken, the last one of equals.
     """
-    while first < behind:
-        if lines.size(first, behind) <= LIMIT:
-            yield first, behind
+    while first < stop:
+        if lines.size(first, stop) <= MAX_CHUNK_CHARACTERS:
+            yield first, stop
             return
-        most = bisect_right(lines.starts, lines.starts[first] + LIMIT + 1, first, behind + 1) - 1
+        most = bisect_right(lines.starts, lines.starts[first] + MAX_CHUNK_CHARACTERS + 1, first, stop + 1) - 1
         if most <= first + 1:
             cut = first + 1
         else:
-            half = bisect_right(lines.starts, lines.starts[first] + LIMIT // 2, first, most)
-            cut = min(range(first + 1, most + 1), key=lambda at: (cost(at) + (_FIRST_HALF if at < half else 0), -at))
+            half = bisect_right(lines.starts, lines.starts[first] + MAX_CHUNK_CHARACTERS // 2, first, most)
+            cut = min(
+                range(first + 1, most + 1), key=lambda at: (cost(at) + (_FIRST_HALF_COST if at < half else 0), -at)
+            )
         yield first, cut
         first = cut
 
 
-def paragraph_cost(lines: Lines, inside: Callable[[int], bool] | None = None) -> Callable[[int], int]:
-    """Cuts behind blank lines, and only in need where `inside` says that a line belongs to the one before."""
+def paragraph_cost(lines: TextLines, inside: Callable[[int], bool] | None = None) -> Callable[[int], int]:
+    """Cuts after blank lines, and only in need where `inside` says that a line belongs to the one before."""
 
     def cost(at: int) -> int:
         if not lines.is_blank(at - 1):
-            return 3 * _FIRST_HALF
-        return 2 * _FIRST_HALF if inside is not None and inside(at) else 0
+            return 3 * _FIRST_HALF_COST
+        return 2 * _FIRST_HALF_COST if inside is not None and inside(at) else 0
 
     return cost
 
 
-def indent_cost(lines: Lines) -> Callable[[int], int]:
-    """Cuts behind blank lines and at the outermost level."""
+def indent_cost(lines: TextLines) -> Callable[[int], int]:
+    """Cuts after blank lines and at the outermost level."""
 
     def cost(at: int) -> int:
         return min(lines.indent(at), 60) + (0 if lines.is_blank(at - 1) else 100)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from contextive.knowledge.chunk import Piece
-from contextive.knowledge.lines import Lines
+from contextive.knowledge.chunk import ChunkDraft
+from contextive.knowledge.lines import TextLines
 from contextive.knowledge.section_chunks import Heading, Outline, cut_sections, heading_text
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]++(.*))?$")
@@ -23,17 +23,17 @@ _TAG = re.compile(
 )
 _ALT = re.compile(r"\balt=[\"']([^\"'<>]*)")
 _LONGEST_HEADING = 3
-"""Lines of a paragraph that an underline can turn into a heading; more is prose before a rule."""
+"""How many lines of a paragraph that an underline can turn into a heading; more is prose before a rule."""
 
 
-def cut_markdown(path: str, lines: Lines) -> Iterator[Piece]:
+def cut_markdown(path: str, lines: TextLines) -> Iterator[ChunkDraft]:
     """One piece for each section, more for a long one."""
     body, front_title = _front_matter(lines)
     headings, fenced = _outline(lines, body)
     return cut_sections(path, lines, Outline(headings, fenced, body, front_title))
 
 
-def _front_matter(lines: Lines) -> tuple[int, str]:
+def _front_matter(lines: TextLines) -> tuple[int, str]:
     """Where the body starts, and the title that stands before it."""
     mark = lines.items[0].rstrip().removeprefix("\ufeff")
     if mark not in ("---", "+++"):
@@ -47,7 +47,7 @@ def _front_matter(lines: Lines) -> tuple[int, str]:
     return 0, ""
 
 
-def _outline(lines: Lines, body: int) -> tuple[list[Heading], bytearray]:
+def _outline(lines: TextLines, body: int) -> tuple[list[Heading], bytearray]:
     """The headings, and for each line whether it continues a fence."""
     headings: list[Heading] = []
     items = lines.items
@@ -71,7 +71,9 @@ def _outline(lines: Lines, body: int) -> tuple[list[Heading], bytearray]:
             paragraph = number + 1
         elif sign == "#" and (found := _ATX.match(line)):
             headings.append(
-                Heading(len(found.group(1)), _plain(heading_text(found.group(2) or "", "#")), number, number + 1)
+                Heading(
+                    len(found.group(1)), _plain_heading(heading_text(found.group(2) or "", "#")), number, number + 1
+                )
             )
             paragraph = number + 1
         elif sign in "`~" and (found := _FENCE.match(line)) and not (sign == "`" and "`" in found.group(2)):
@@ -79,7 +81,7 @@ def _outline(lines: Lines, body: int) -> tuple[list[Heading], bytearray]:
             paragraph = number + 1
         elif sign in "=-" and paragraph < number and (found := _UNDERLINE.match(line)):
             if number - paragraph <= _LONGEST_HEADING and not _NO_PARAGRAPH.match(items[paragraph]):
-                text = _plain(" ".join(item.strip() for item in items[paragraph:number]))
+                text = _plain_heading(" ".join(item.strip() for item in items[paragraph:number]))
                 headings.append(Heading(1 if sign == "=" else 2, text, paragraph, number + 1))
             paragraph = number + 1
         elif sign == "<" and stripped.startswith("<!--"):
@@ -93,14 +95,14 @@ def _closes(line: str, fence: str) -> bool:
     return found is not None and len(found.group(1)) >= len(fence) and not found.group(2).strip()
 
 
-def _plain(text: str) -> str:
+def _plain_heading(text: str) -> str:
     text = _ANCHOR.sub("", text.rstrip())
-    text = _TAG.sub(_spoken, text) if "<" in text else text
+    text = _TAG.sub(_alt_text, text) if "<" in text else text
     text = _LINK.sub(r"\1", text) if "](" in text or "][" in text else text
     return _MARKS.sub("", text).strip()
 
 
-def _spoken(tag: re.Match[str]) -> str:
+def _alt_text(tag: re.Match[str]) -> str:
     """What a tag of HTML says in a heading: a picture its description, all others nothing."""
     found = _ALT.search(tag[0])
     return found[1] if found else ""

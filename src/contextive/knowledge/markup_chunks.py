@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from contextive.knowledge.chunk import Piece
+from contextive.knowledge.chunk import ChunkDraft
 from contextive.knowledge.languages import suffix_of
-from contextive.knowledge.lines import Lines
+from contextive.knowledge.lines import TextLines
 from contextive.knowledge.section_chunks import Heading, Outline, cut_sections, heading_text
 
 _RULE = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*$")
@@ -27,13 +27,13 @@ def is_marked_up(path: str) -> bool:
     return suffix_of(path) in {"rst", *_ASCIIDOC}
 
 
-def cut_markup(path: str, lines: Lines) -> Iterator[Piece]:
+def cut_markup(path: str, lines: TextLines) -> Iterator[ChunkDraft]:
     """One piece for each section, more for a long one."""
-    outline = _asciidoc(lines) if suffix_of(path) in _ASCIIDOC else _restructured(lines)
+    outline = _asciidoc_outline(lines) if suffix_of(path) in _ASCIIDOC else _rst_outline(lines)
     return cut_sections(path, lines, outline)
 
 
-def _restructured(lines: Lines) -> Outline:
+def _rst_outline(lines: TextLines) -> Outline:
     """A line over a rule is a heading; each new kind of rule, with a rule above the line or without, is one level deeper."""
     items = lines.items
     kinds: dict[tuple[str, bool], int] = {}
@@ -51,7 +51,10 @@ def _restructured(lines: Lines) -> Outline:
             level = kinds.setdefault((rule[0], is_framed), len(kinds) + 1)
             headings.append(
                 Heading(
-                    level, _ROLE.sub(_quoted_text, title).replace("*", "").strip(), _labelled(items, number), at + 2
+                    level,
+                    _ROLE.sub(_quoted_text, title).replace("*", "").strip(),
+                    _start_with_labels(items, number),
+                    at + 2,
                 )
             )
             number = at + 2
@@ -71,7 +74,7 @@ def _quoted_text(role: re.Match[str]) -> str:
     return (word[:first] if has_role else word) + (text.rstrip() if angle else text)
 
 
-def _labelled(items: list[str], number: int) -> int:
+def _start_with_labels(items: list[str], number: int) -> int:
     """Where a heading starts together with the labels above it, which name it for links."""
     first = number
     for above in range(number - 1, -1, -1):
@@ -86,7 +89,7 @@ def _is_rule(items: list[str], number: int) -> bool:
     return _RULE.match(items[number]) is not None
 
 
-def _asciidoc(lines: Lines) -> Outline:
+def _asciidoc_outline(lines: TextLines) -> Outline:
     """A line that begins with equals signs is a heading, except in a block between two rules."""
     headings: list[Heading] = []
     fenced = bytearray(len(lines.items) + 1)

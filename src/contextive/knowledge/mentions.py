@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from contextive.knowledge.symbol import Reference
 
-SHORTEST = 3
+MIN_NAME_LENGTH = 3
 """Characters that a name needs to say anything."""
 _CHAIN = re.compile(
     rb"(?<![\w$.])([A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)*)(?=(\s*)([(.=,):;\[\]{}<>!?])?)"
@@ -25,14 +25,14 @@ yield
 _KEYWORDS = frozenset(_KEYWORDS_TEXT.split())
 
 
-def extract_mentions(data: bytes, quiet: Iterable[tuple[int, int]]) -> list[Reference]:
+def extract_mentions(data: bytes, non_code: Iterable[tuple[int, int]]) -> list[Reference]:
     """Each name in a code-like place: followed by a sign, or dotted, outside of strings and comments.
 
     A chain is mentioned with each of its beginnings, so that every word of it is the last one of some mention: `app.Shop.buy()`
     gives `app`, `app.Shop` and `app.Shop.buy`.
     """
     code = bytearray(data)
-    for start, end in quiet:
+    for start, end in non_code:
         code[start:end] = b" " * (end - start)
     newlines: list[int] | None = None
     found: dict[str, int] = {}
@@ -55,5 +55,5 @@ def extract_mentions(data: bytes, quiet: Iterable[tuple[int, int]]) -> list[Refe
 
 
 def _add(found: dict[str, int], name: str, line: int) -> None:
-    if len(name) >= SHORTEST and name not in _KEYWORDS and name not in found:
+    if len(name) >= MIN_NAME_LENGTH and name not in _KEYWORDS and name not in found:
         found[name] = line

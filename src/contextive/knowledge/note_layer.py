@@ -11,8 +11,8 @@ from contextive.notes.wikilink import NoteLink
 
 
 ##= docs/spec/knowledge.md#nodes-and-edges
-##% The graph MUST hold files, chunks, symbols, subsystems, specifications, sections, requirements, notes, messages and
-##% channels.
+##% The graph MUST contain files, chunks, symbols, subsystems, specifications, sections, requirements, notes, messages
+##% and channels.
 def notes_layer(
     catalog: NoteCatalog,
     *,

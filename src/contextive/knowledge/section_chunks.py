@@ -6,11 +6,11 @@ import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from contextive.knowledge.chunk import Piece
-from contextive.knowledge.lines import LIMIT, Lines, divide, paragraph_cost
+from contextive.knowledge.chunk import ChunkDraft
+from contextive.knowledge.lines import MAX_CHUNK_CHARACTERS, TextLines, paragraph_cost, split_range
 from contextive.knowledge.windows import cut_line
 
-_TITLE = 300
+_MAX_TITLE = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Heading:
     level: int
     text: str
     first: int
-    behind: int
+    stop: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Outline:
     fenced: bytearray
     """For each line whether it continues a block that should stay whole."""
     body: int = 0
-    """Where the text starts, behind front matter."""
+    """Where the text starts, after front matter."""
     title: str = ""
     """The title that stands before the text."""
 
@@ -43,8 +43,8 @@ def heading_text(text: str, mark: str) -> str:
     return bare.rstrip(" \t") if bare.endswith((" ", "\t")) else text
 
 
-def cut_sections(path: str, lines: Lines, outline: Outline) -> Iterator[Piece]:
-    """One piece for each section, more for a long one. A heading without text goes with the section behind it."""
+def cut_sections(path: str, lines: TextLines, outline: Outline) -> Iterator[ChunkDraft]:
+    """One piece for each section, more for a long one. A heading without text goes with the section after it."""
     headings = outline.headings
     document = outline.title or next((heading.text for heading in headings if heading.level == 1 and heading.text), "")
     document = document or posixpath.splitext(posixpath.basename(path))[0]
@@ -52,28 +52,28 @@ def cut_sections(path: str, lines: Lines, outline: Outline) -> Iterator[Piece]:
     waiting: int | None = None
     sections = [Heading(0, "", outline.body, outline.body), *headings]
     for number, heading in enumerate(sections):
-        behind = sections[number + 1].first if number + 1 < len(sections) else len(lines.items)
+        stop = sections[number + 1].first if number + 1 < len(sections) else len(lines.items)
         while trail and trail[-1].level >= heading.level:
             trail.pop()
         if heading.text:
             trail.append(heading)
-        start, end = lines.trim(heading.behind, behind)
+        start, end = lines.trim(heading.stop, stop)
         if start == end and number + 1 < len(sections):
             waiting = heading.first if waiting is None else waiting
             continue
-        first, behind = lines.trim(heading.first if waiting is None else waiting, behind)
+        first, stop = lines.trim(heading.first if waiting is None else waiting, stop)
         waiting = None
         names = [document, *(above.text for above in trail)]
         if len(names) > 1 and names[0] == names[1]:
             del names[0]
-        yield from _cut_section(lines, first, behind, outline.fenced, " > ".join(names)[:_TITLE])
+        yield from _cut_section(lines, first, stop, outline.fenced, " > ".join(names)[:_MAX_TITLE])
 
 
-def _cut_section(lines: Lines, first: int, behind: int, fenced: bytearray, title: str) -> Iterator[Piece]:
+def _cut_section(lines: TextLines, first: int, stop: int, fenced: bytearray, title: str) -> Iterator[ChunkDraft]:
     cost = paragraph_cost(lines, lambda at: bool(fenced[at]))
-    for start, end in divide(lines, first, behind, cost):
+    for start, end in split_range(lines, first, stop, cost):
         start, end = lines.trim(start, end)
-        if end == start + 1 and lines.size(start, end) > LIMIT:
+        if end == start + 1 and lines.size(start, end) > MAX_CHUNK_CHARACTERS:
             yield from cut_line(lines, start, title)
         elif start < end:
-            yield Piece("prose", title, start, end, lines.text(start, end))
+            yield ChunkDraft("prose", title, start, end, lines.text(start, end))

@@ -18,18 +18,18 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any, Final
 
-from contextive.errors import TextError
+from contextive.errors import ParseError
 from contextive.knowledge.classification import DOC_FOLDERS, TEST_FOLDERS, artifact_type_of
 from contextive.toml.reader import read_toml
 
 CATALOG_PATHS: Final = (".metadata/subsystems.json", "docs/subsystems.json")
 """Where a catalog is looked for; the first one that exists counts."""
 Criticality = str | float | int
-_MOST_SUBSYSTEMS = 2_000
-_MOST_WORDS = 200
-_MOST_TEXT = 2_000
-_NO_SUBSYSTEM: Final = TEST_FOLDERS | {"_generated", "__pycache__"}
-_NO_PREFIX: Final = (
+_MAX_SUBSYSTEMS = 2_000
+_MAX_WORDS = 200
+_MAX_TEXT = 2_000
+_NOT_SUBSYSTEM_FOLDERS: Final = TEST_FOLDERS | {"_generated", "__pycache__"}
+_NOT_SOURCE_FOLDERS: Final = (
     DOC_FOLDERS
     | TEST_FOLDERS
     | frozenset(
@@ -57,7 +57,7 @@ class Subsystem:
     """Beginnings of paths, or globs in which a star crosses directories."""
     depends_on: tuple[str, ...] = ()
 
-    def holds(self, path: str) -> bool:
+    def matches(self, path: str) -> bool:
         return any(_matches(pattern, path) for pattern in self.patterns)
 
 
@@ -76,16 +76,17 @@ class SubsystemCatalog:
         """The subsystem of a name, without regard to case."""
         return self._by_name.get(name.casefold()) if name else None
 
-    def holding(self, path: str) -> Subsystem | None:
+    def find_by_path(self, path: str) -> Subsystem | None:
         """The first subsystem one of whose patterns is the beginning of a path, or matches it."""
-        return next((subsystem for subsystem in self.subsystems if subsystem.holds(path)), None)
+        return next((subsystem for subsystem in self.subsystems if subsystem.matches(path)), None)
 
 
 NO_CATALOG: Final = SubsystemCatalog()
 
 
-##= docs/spec/knowledge.md#what-is-known-of-a-file
-##% The subsystem of a file MUST be the one that it names, or else one of the catalog, or else one that its path tells.
+##= docs/spec/knowledge.md#file-metadata
+##% The subsystem of a file MUST be the one that the file names, or else one from the catalog, or else one inferred
+##% from its path.
 def assign_subsystem(
     path: str, catalog: SubsystemCatalog, prefixes: Iterable[str], named: str | None = None
 ) -> str | None:
@@ -94,7 +95,7 @@ def assign_subsystem(
         known = catalog.find(named)
         return known.name if known else named
     inferred = infer_subsystem(path, prefixes)
-    found = catalog.find(inferred) or catalog.holding(path)
+    found = catalog.find(inferred) or catalog.find_by_path(path)
     if found:
         return found.name
     return inferred.capitalize() if inferred and inferred.islower() else inferred
@@ -107,7 +108,7 @@ def infer_subsystem(path: str, prefixes: Iterable[str]) -> str | None:
         return None
     prefix = max(fitting, key=len)
     below = path[len(prefix) + 1 :].split("/")
-    if len(below) > 1 and below[0].lower() not in _NO_SUBSYSTEM:
+    if len(below) > 1 and below[0].lower() not in _NOT_SUBSYSTEM_FOLDERS:
         return below[0]
     return prefix.rpartition("/")[2]
 
@@ -122,7 +123,7 @@ def source_prefixes(paths: Iterable[str], pyproject: str | None = None) -> tuple
             continue
         if parts[0] == "src" and len(parts) > 2:
             folders.add(f"src/{parts[1]}")
-        elif parts[0].lower() not in _NO_PREFIX and artifact_type_of(path) in ("code", "proto"):
+        elif parts[0].lower() not in _NOT_SOURCE_FOLDERS and artifact_type_of(path) in ("code", "proto"):
             packages.add(parts[0])
     named = {name for name in _packages(pyproject) if name in folders or name in packages or _is_above(name, packages)}
     folders = {name for name in folders if _may_be_prefix(name.rpartition("/")[2])}
@@ -133,8 +134,8 @@ def _may_be_prefix(folder: str) -> bool:
     return folder.lower() not in TEST_FOLDERS and not folder.endswith((".egg-info", ".dist-info"))
 
 
-##= docs/spec/knowledge.md#what-is-known-of-a-file
-##% A catalog that cannot be read MUST be a warning and stop nothing.
+##= docs/spec/knowledge.md#file-metadata
+##% A catalog that cannot be read MUST cause a warning, not a failure.
 def parse_catalog(text: str, path: str) -> SubsystemCatalog:
     """The catalog in a text. Whatever is wrong in it becomes a warning."""
     try:
@@ -145,16 +146,16 @@ def parse_catalog(text: str, path: str) -> SubsystemCatalog:
         return SubsystemCatalog(warnings=(f"{path} does not hold an object from names to subsystems.",))
     warnings: list[str] = []
     found: dict[str, Subsystem] = {}
-    for name, facts in list(data.items())[:_MOST_SUBSYSTEMS]:
-        clean = _line(name)
+    for name, facts in list(data.items())[:_MAX_SUBSYSTEMS]:
+        clean = _one_line(name)
         if not clean or not isinstance(facts, dict):
             warnings.append(f"{path}: {clean or 'a name without letters'} is not described by an object.")
         elif clean.casefold() in found:
             warnings.append(f"{path}: {clean} is there twice; the first entry counts.")
         else:
             found[clean.casefold()] = _subsystem(clean, facts, path, warnings)
-    if len(data) > _MOST_SUBSYSTEMS:
-        warnings.append(f"{path} has more than {_MOST_SUBSYSTEMS} subsystems; the rest is left out.")
+    if len(data) > _MAX_SUBSYSTEMS:
+        warnings.append(f"{path} has more than {_MAX_SUBSYSTEMS} subsystems; the rest is left out.")
     return SubsystemCatalog(tuple(found.values()), tuple(warnings))
 
 
@@ -166,14 +167,14 @@ def _subsystem(name: str, facts: Mapping[str, Any], path: str, warnings: list[st
         if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
             warnings.append(f"{path}: {key} of {name} is not a list of texts.")
             return ()
-        return tuple(dict.fromkeys(line for item in items[:_MOST_WORDS] if (line := _line(item))))
+        return tuple(dict.fromkeys(line for item in items[:_MAX_WORDS] if (line := _one_line(item))))
 
     def text(key: str) -> str | None:
         value = facts.get(key)
         if value is not None and not isinstance(value, str):
             warnings.append(f"{path}: {key} of {name} is not a text.")
             return None
-        return _line(value) or None if value else None
+        return _one_line(value) or None if value else None
 
     return Subsystem(
         name=name,
@@ -190,7 +191,7 @@ def _subsystem(name: str, facts: Mapping[str, Any], path: str, warnings: list[st
 
 def _criticality(value: Any, name: str, path: str, warnings: list[str]) -> Criticality | None:
     if isinstance(value, str):
-        return _line(value).lower() or None
+        return _one_line(value).lower() or None
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1_000_000:
         return value
     if value is not None:
@@ -198,8 +199,8 @@ def _criticality(value: Any, name: str, path: str, warnings: list[str]) -> Criti
     return None
 
 
-def _line(text: str) -> str:
-    return " ".join("".join(c if c.isprintable() else " " for c in text[:_MOST_TEXT]).split())
+def _one_line(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in text[:_MAX_TEXT]).split())
 
 
 def _matches(pattern: str, path: str) -> bool:
@@ -221,7 +222,7 @@ def _packages(pyproject: str | None) -> Iterator[str]:
     """The directories of packages that a pyproject.toml names, in the ways of the usual build tools."""
     try:
         data: Mapping[str, Any] = read_toml(pyproject) if pyproject else {}
-    except TextError:
+    except ParseError:
         return
     for item in _list(_at(data, "tool", "poetry", "packages")):
         if isinstance(item, dict) and isinstance(item.get("include"), str):
@@ -247,7 +248,7 @@ def _at(data: Any, *keys: str) -> Any:
 
 
 def _list(value: Any) -> list[Any]:
-    return value[:_MOST_WORDS] if isinstance(value, list) else []
+    return value[:_MAX_WORDS] if isinstance(value, list) else []
 
 
 def _folder(*parts: Any) -> str:

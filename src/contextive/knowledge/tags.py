@@ -8,7 +8,7 @@ from typing import Final
 
 from contextive.knowledge.subsystems import Subsystem
 
-MOST_NAMES: Final = 500
+MAX_NAMES: Final = 500
 _MESSAGE: Final = re.compile(r"\b[A-Z][A-Za-z0-9_]{0,100}Message\b", re.ASCII)
 _TELEMETRY: Final = re.compile(r"\bTelemetry[A-Za-z0-9_]{1,100}\b", re.ASCII)
 
@@ -32,4 +32,4 @@ def tags_of(text: str, given: Iterable[str] = (), subsystem: Subsystem | None = 
 
 
 def _names(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
-    return tuple(sorted(dict.fromkeys(pattern.findall(text)))[:MOST_NAMES])
+    return tuple(sorted(dict.fromkeys(pattern.findall(text)))[:MAX_NAMES])

@@ -9,9 +9,9 @@ from typing import Final
 
 from contextive.knowledge.chunk import Chunk
 from contextive.knowledge.graph import Edge, EdgeType, Layer, Node
-from contextive.knowledge.identifiers import node_id
+from contextive.knowledge.node_ids import node_id
 from contextive.knowledge.symbol import Symbol
-from contextive.trace.catalog import NAMELESS, SpecificationEntry, TraceCatalog
+from contextive.trace.catalog import EMPTY_SECTION_ID, SpecificationEntry, TraceCatalog
 from contextive.trace.citation import Citation
 from contextive.trace.level import CitationType
 from contextive.trace.requirement import Requirement
@@ -24,15 +24,15 @@ _RELATIONS: Final[dict[CitationType, EdgeType]] = {
     CitationType.TEST: "TESTS",
 }
 """What a citation of each type says in the graph. A todo is a promise and connects nothing."""
-_NEAR = 2
+_MAX_LINES_BELOW = 2
 """Lines below a comment at which a declaration still counts as the one that it speaks of."""
 
 
 ##= docs/spec/knowledge.md#nodes-and-edges
-##% The graph MUST hold files, chunks, symbols, subsystems, specifications, sections, requirements, notes, messages and
-##% channels.
+##% The graph MUST contain files, chunks, symbols, subsystems, specifications, sections, requirements, notes, messages
+##% and channels.
 ##= docs/spec/knowledge.md#nodes-and-edges
-##% The graph MUST say which code cites and which tests test a requirement.
+##% The graph MUST show which code cites and which tests test a requirement.
 def trace_layer(
     catalog: TraceCatalog,
     artifacts: Mapping[str, str],
@@ -46,12 +46,12 @@ def trace_layer(
     nodes: dict[str, Node] = {}
     edges: set[Edge] = set()
     for entry in catalog.specifications.values():
-        home = Node("Specification", entry.id, _specification_facts(catalog, entry))
-        nodes[home.id] = home
+        specification_node = Node("Specification", entry.id, _specification_facts(catalog, entry))
+        nodes[specification_node.id] = specification_node
         for section in entry.specification.sections:
-            inner = _section_node(entry, section)
-            nodes.setdefault(inner.id, inner)
-            edges.add(Edge(inner.id, "PART_OF", home.id))
+            section_node = _section_node(entry, section)
+            nodes.setdefault(section_node.id, section_node)
+            edges.add(Edge(section_node.id, "PART_OF", specification_node.id))
     for requirement in catalog.requirements:
         entry = catalog.entry_of(requirement.target)
         node = _requirement_node(catalog, entry, requirement)
@@ -60,7 +60,7 @@ def trace_layer(
         document = artifacts.get(catalog.file_of(entry) or "")
         if document is not None:
             edges.add(Edge(node.id, "PART_OF", document))
-    speakers = _Speakers(catalog, artifacts, symbols)
+    citing_nodes = _CitingNodes(catalog, artifacts, symbols)
     for cited in catalog.citations:
         relation = _RELATIONS.get(cited.citation.type)
         if relation is None:
@@ -70,12 +70,12 @@ def trace_layer(
         else:
             matched = catalog.matched_by_id[cited.citation.id]
             target = _section_node(catalog.entry_of(matched.target), matched.section).id
-        edges.update(Edge(source, relation, target) for source in speakers.of(cited.citation))
+        edges.update(Edge(source, relation, target) for source in citing_nodes.of(cited.citation))
     return Layer(tuple(nodes.values()), tuple(sorted(edges)))
 
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
-##% Each requirement of a specification MUST be a chunk of its own.
+##% Each requirement of a specification MUST be a separate chunk.
 def requirement_chunks(catalog: TraceCatalog, first_sequence: int = 0) -> dict[str, tuple[Chunk, ...]]:
     """One chunk for each requirement, by the path of its specification in the project, or by its URL.
 
@@ -120,7 +120,7 @@ def _specification_facts(catalog: TraceCatalog, entry: SpecificationEntry) -> di
 
 def _section_node(entry: SpecificationEntry, section: Section) -> Node:
     facts = {"id": section.id, "title": section.title, "specification": entry.id}
-    return Node("Section", f"{entry.id}#{section.id or NAMELESS}", facts)
+    return Node("Section", f"{entry.id}#{section.id or EMPTY_SECTION_ID}", facts)
 
 
 def _requirement_node(catalog: TraceCatalog, entry: SpecificationEntry, requirement: Requirement) -> Node:
@@ -139,14 +139,14 @@ def _requirement_node(catalog: TraceCatalog, entry: SpecificationEntry, requirem
     )
 
 
-class _Speakers:
+class _CitingNodes:
     """Who says a citation: the file, and the symbol that the comment belongs to."""
 
     def __init__(
         self, catalog: TraceCatalog, artifacts: Mapping[str, str], symbols: Mapping[str, Sequence[Symbol]]
     ) -> None:
         self._artifacts, self._symbols = artifacts, symbols
-        self._ends = _ends_of_runs(entry.citation for entry in catalog.citations)
+        self._ends = _comment_block_ends(entry.citation for entry in catalog.citations)
 
     def of(self, citation: Citation) -> Iterator[str]:
         path = posixpath.normpath(citation.source)
@@ -170,13 +170,13 @@ def symbol_at(symbols: Sequence[Symbol], line: int, end_line: int) -> Symbol | N
     below = [
         symbol
         for symbol in symbols
-        if end_line < symbol.line_start <= end_line + _NEAR
+        if end_line < symbol.line_start <= end_line + _MAX_LINES_BELOW
         and (innermost is None or symbol.line_end <= innermost.line_end)
     ]
     return min(below, key=lambda symbol: (symbol.line_start, -symbol.line_end, symbol.id), default=innermost)
 
 
-def _ends_of_runs(citations: Iterable[Citation]) -> dict[str, int]:
+def _comment_block_ends(citations: Iterable[Citation]) -> dict[str, int]:
     """The last line of each run of comments, by the id of each citation in it: several citations stand above one declaration."""
     by_file: dict[str, dict[int, Citation]] = {}
     for citation in citations:

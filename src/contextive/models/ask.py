@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from contextive.errors import ContextiveError, InternalError, NoModel, Unavailable
-from contextive.models.citing import keep_known_citations
+from contextive.models.answer_citations import keep_known_citations
 from contextive.models.request import ModelInfo, ModelRequest
 from contextive.models.router import ModelRouter
 from contextive.models.sources import Source, pack_sources, redact, without_secrets, write_context
@@ -85,9 +85,9 @@ class AskService:
         """Whether there is any model to ask."""
         return sampler is not None or self.router.available
 
-    ##= docs/spec/notes.md#answers-from-the-notes
-    ##% Where nothing relevant is found, the answer MUST be `No relevant information found in the knowledge base.`, and
-    ##% no model is asked.
+    ##= docs/spec/notes.md#ask
+    ##% If nothing relevant is found, the answer MUST be `No relevant information found in the knowledge base.`, and
+    ##% no model is called.
     async def answer(self, question: str, *, sampler: Sampler | None = None) -> Answer:
         """The answer, written by the client's model where a `sampler` is given and by a configured one otherwise."""
         if not self.available(sampler):
@@ -104,10 +104,10 @@ class AskService:
     async def _by_client(self, question: str, sources: Sequence[Source], sampler: Sampler) -> Answer:
         packed = pack_sources(sources, _USUAL_CONTEXT)
         text, model = await sampler.sample(_SYSTEM, _prompt(question, packed), _OUTPUT_TOKENS)
-        return _cited(text, packed, model, ())
+        return _build_answer(text, packed, model, ())
 
-    ##= docs/spec/notes.md#answers-from-the-notes
-    ##% A model that fails MUST be an internal error without any of its words.
+    ##= docs/spec/notes.md#ask
+    ##% A model failure MUST be reported as an internal error without any text from the model.
     async def _by_router(self, question: str, sources: Sequence[Source]) -> Answer:
         try:
             bare = ModelRequest(
@@ -131,16 +131,16 @@ class AskService:
             )
             response = await self.router.invoke(resolved, request)
         except NoModel as error:
-            logger.warning("no model for a question: %s", error.sentence())
+            logger.warning("no model for a question: %s", error.full_message())
             raise Unavailable(NOT_AVAILABLE) from None
         except ContextiveError as error:
             # What went wrong between us and the provider is no business of who asked.
-            logger.error("a question could not be answered: %s (%s)", error.sentence(), error.code)
+            logger.error("a question could not be answered: %s (%s)", error.full_message(), error.code)
             raise InternalError("Internal server error", hint="The server's log has the details.") from None
         warnings = response.warnings
         if response.cut_off:
             warnings = (*warnings, "The answer was cut off at its longest length.")
-        return _cited(response.text, packed, f"{response.provider}/{response.model}", warnings)
+        return _build_answer(response.text, packed, f"{response.provider}/{response.model}", warnings)
 
     def _budget(self, model: ModelInfo, bare: ModelRequest) -> int:
         """Characters of sources that fit into the model's window beside question, instructions and answer."""
@@ -154,7 +154,7 @@ def _prompt(question: str, sources: Sequence[Source]) -> str:
     return f"Sources:\n\n{write_context(sources)}Question: {question.strip()}"
 
 
-def _cited(text: str, sources: Sequence[Source], model: str, warnings: tuple[str, ...]) -> Answer:
+def _build_answer(text: str, sources: Sequence[Source], model: str, warnings: tuple[str, ...]) -> Answer:
     """The model's text with only true citations, and the sources that it cites: all that it was given where it cites none."""
     cited = keep_known_citations(
         text[:_LONGEST_ANSWER], len(sources), {source.slug for source in sources if source.slug}

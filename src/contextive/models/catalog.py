@@ -45,10 +45,10 @@ class ModelCatalog:
         return sorted(able, key=lambda model: _rank(model, request))
 
 
-##= docs/spec/models-and-recipes.md#choice-of-a-model
-##% A model whose window is known to be too small MUST NOT be picked.
-##= docs/spec/models-and-recipes.md#choice-of-a-model
-##% With a price limit, a model that is dearer or has no known price MUST NOT be picked.
+##= docs/spec/models-and-recipes.md#model-selection
+##% A model whose context window is known to be too small MUST NOT be picked.
+##= docs/spec/models-and-recipes.md#model-selection
+##% With a price limit, a model with a higher or unknown price MUST NOT be picked.
 def fits(model: ModelInfo, request: ModelRequest) -> bool:
     """Whether the model's window holds the request and its price is low enough. An unknown window may be large enough."""
     if model.context_window is not None and model.context_window < request.context_tokens:

@@ -14,8 +14,8 @@ from contextive.errors import ContextiveError
 from contextive.models.llms_txt import MAX_CHARACTERS, parse_llms_txt
 from contextive.models.provider import Provider
 from contextive.models.request import ModelInfo
-from contextive.workspace.fetching import FetchPolicy, fetch_specification
 from contextive.workspace.files import FileText, ProjectFiles
+from contextive.workspace.http_fetch import FetchPolicy, fetch_specification
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ CACHE_SECONDS = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Discovery:
+class ModelDiscovery:
     """Where models may be found. A place that fails is a warning in the log and costs nothing else."""
 
     project: Path
@@ -35,22 +35,22 @@ class Discovery:
     now: Callable[[], float] = time.time
 
     ##= docs/spec/models-and-recipes.md#model-router
-    ##% The router MUST find models in an `llms.txt` file where one is configured and nothing that is known fits.
+    ##% The router MUST look for models in a configured `llms.txt` file when no known model fits.
     async def find(self, providers: Sequence[Provider]) -> list[ModelInfo]:
         """All models that can be found, those of an `llms.txt` first: somebody wrote down what is known about them."""
         known = {provider.id for provider in providers}
-        hinted = await asyncio.to_thread(self._hinted, known)
-        listed = await asyncio.gather(*(_listed(provider) for provider in providers))
+        hinted = await asyncio.to_thread(self._from_llms_txt, known)
+        listed = await asyncio.gather(*(_list_models(provider) for provider in providers))
         return [*hinted, *(model for models in listed for model in models)]
 
-    ##= docs/spec/models-and-recipes.md#lists-of-models
-    ##% An `llms.txt` that cannot be used MUST be a warning.
-    def _hinted(self, providers: set[str]) -> list[ModelInfo]:
+    ##= docs/spec/models-and-recipes.md#model-lists
+    ##% An `llms.txt` that cannot be used MUST only cause a warning.
+    def _from_llms_txt(self, providers: set[str]) -> list[ModelInfo]:
         found: list[ModelInfo] = []
         for provider, source in self.llms_txt.items():
             if provider not in providers:
                 continue
-            text = self._fetched(source) if source.lower().startswith(("http://", "https://")) else self._file(source)
+            text = self._fetch(source) if source.lower().startswith(("http://", "https://")) else self._file(source)
             if text is None:
                 logger.warning("the llms.txt of provider %s cannot be read", provider)
                 continue
@@ -64,9 +64,9 @@ class Discovery:
         read = ProjectFiles(self.project, self.project.resolve(), max_bytes=MAX_CHARACTERS).read(path)
         return read.text if isinstance(read, FileText) else None
 
-    ##= docs/spec/models-and-recipes.md#lists-of-models
-    ##% An `llms.txt` MUST be a file of the project or an https URL of a public address.
-    def _fetched(self, url: str) -> str | None:
+    ##= docs/spec/models-and-recipes.md#model-lists
+    ##% An `llms.txt` MUST be a file in the project or an https URL with a public address.
+    def _fetch(self, url: str) -> str | None:
         """The text behind a URL, fetched at most once a day. An old one is better than none."""
         stored = self.cache / f"llms-{hashlib.sha256(url.encode()).hexdigest()[:32]}.txt"
         if not self._is_fresh(stored):
@@ -87,7 +87,7 @@ class Discovery:
         return 0 <= age < CACHE_SECONDS
 
 
-async def _listed(provider: Provider) -> Sequence[ModelInfo]:
+async def _list_models(provider: Provider) -> Sequence[ModelInfo]:
     try:
         return await provider.list_models()
     except ContextiveError as error:

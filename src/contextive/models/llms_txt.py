@@ -53,8 +53,8 @@ class LlmsTxt:
     warnings: tuple[str, ...] = ()
 
 
-##= docs/spec/models-and-recipes.md#lists-of-models
-##% Of an `llms.txt` only the list below the heading `Models` MUST be read.
+##= docs/spec/models-and-recipes.md#model-lists
+##% In an `llms.txt`, only the list below the heading `Models` MUST be read.
 def parse_llms_txt(text: str, provider: str) -> LlmsTxt:
     """The models of a provider that the text lists. Never raises: what cannot be read is a warning."""
     if len(text) > MAX_CHARACTERS:

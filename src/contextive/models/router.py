@@ -16,7 +16,7 @@ from contextive.models.request import ModelInfo, ModelRequest, ModelResponse, Mo
 
 logger = logging.getLogger(__name__)
 
-_FIND_AGAIN_SECONDS = 3600.0
+_REDISCOVER_SECONDS = 3600.0
 _NO_PROVIDER = (
     "Add one under providers in the configuration; one in a project's own file counts once it is trusted, with "
     "contextive-mcp trust."
@@ -24,7 +24,7 @@ _NO_PROVIDER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Routing:
+class TaskRoute:
     """The model for one kind of task, and the one that serves when it cannot."""
 
     model: str
@@ -38,20 +38,21 @@ class ModelFinder(Protocol):
 
 
 ##= docs/spec/models-and-recipes.md#model-router
-##% The router MUST take its providers, catalog, routes and finder from outside, so that it can be tested alone.
+##% The router MUST receive its providers, catalog, routes and finder as arguments, so that it can be tested in
+##% isolation.
 @dataclass
 class ModelRouter:
     """Providers, what is known of their models, and the table of tasks. All of it can be given by a test."""
 
     providers: Mapping[str, Provider] = field(default_factory=dict)
     catalog: ModelCatalog = field(default_factory=ModelCatalog)
-    routing: Mapping[str, Routing] = field(default_factory=dict)
+    routing: Mapping[str, TaskRoute] = field(default_factory=dict)
     finder: ModelFinder | None = None
     problems: tuple[str, ...] = ()
     """Providers that are configured and cannot be used, in words."""
     observers: list[Callable[[ModelUse], None]] = field(default_factory=list)
-    _found_at: float | None = field(default=None, init=False)
-    _finding: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _discovered_at: float | None = field(default=None, init=False)
+    _discovery_lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     @property
     def available(self) -> bool:
@@ -60,14 +61,14 @@ class ModelRouter:
 
     ##= docs/spec/models-and-recipes.md#model-router
     ##% The server MUST have a model router that picks a model for a request and invokes it.
-    ##= docs/spec/models-and-recipes.md#choice-of-a-model
-    ##% Where no model fits, the error MUST be `no_model` and say what to configure.
+    ##= docs/spec/models-and-recipes.md#model-selection
+    ##% When no model fits, the error MUST be `no_model` and say what to configure.
     def pick(self, request: ModelRequest) -> ResolvedModel:
         """The model for a request, out of what is known now. Raises `NoModel` when nothing fits."""
         if not self.providers:
             raise NoModel("No model provider is configured.", hint=_NO_PROVIDER)
-        ##= docs/spec/models-and-recipes.md#choice-of-a-model
-        ##% A model that is named MUST win over a task, and a task over everything else.
+        ##= docs/spec/models-and-recipes.md#model-selection
+        ##% A model named in the request MUST take precedence over a task, and a task over everything else.
         if request.model is not None:
             return self._named(request.model, self._backup_of(request.model), request)
         route = self.routing.get(request.task or "", self.routing.get("default"))
@@ -75,8 +76,8 @@ class ModelRouter:
             return self._named(route.model, route.backup, request)
         return self._best(request)
 
-    ##= docs/spec/models-and-recipes.md#choice-of-a-model
-    ##% A backup MUST serve where the model is missing, too small or fails, and the answer says so.
+    ##= docs/spec/models-and-recipes.md#model-selection
+    ##% A configured backup MUST answer when the model is missing, too small or fails, and the answer says so.
     async def invoke(self, resolved: ResolvedModel, request: ModelRequest) -> ModelResponse:
         """The answer of the picked model, or of its backup with a warning."""
         try:
@@ -110,11 +111,11 @@ class ModelRouter:
         """Look for more models, at most once an hour; whether there was a look."""
         if self.finder is None or not self.providers:
             return False
-        async with self._finding:
-            if self._found_at is not None and time.monotonic() - self._found_at < _FIND_AGAIN_SECONDS:
+        async with self._discovery_lock:
+            if self._discovered_at is not None and time.monotonic() - self._discovered_at < _REDISCOVER_SECONDS:
                 return True
             self.catalog.merge(await self.finder.find(list(self.providers.values())))
-            self._found_at = time.monotonic()
+            self._discovered_at = time.monotonic()
         return True
 
     def _backup_of(self, name: str) -> str | None:
@@ -134,10 +135,10 @@ class ModelRouter:
         reason = "is not known" if model is None else "is too small or too dear for this request"
         if backup is None:
             raise NoModel(
-                f"The model {_shown(name)} {reason}.",
+                f"The model {_printable_name(name)} {reason}.",
                 hint=f"Known: {', '.join(m.label for m in list(self.catalog)[:10]) or 'none'}.",
             )
-        warning = f"The model {_shown(name)} {reason}; {backup.label} was used in its place."
+        warning = f"The model {_printable_name(name)} {reason}; {backup.label} was used in its place."
         logger.warning(warning)
         return ResolvedModel(backup, warnings=(warning,))
 
@@ -189,6 +190,6 @@ class ModelRouter:
                 observer(use)
 
 
-def _shown(name: str) -> str:
+def _printable_name(name: str) -> str:
     """A model's name in a text, cut and printable: it may come from a file that somebody else wrote."""
     return "".join(c if c.isprintable() else "?" for c in name[:80])

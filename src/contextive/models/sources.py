@@ -22,8 +22,8 @@ class Source:
     last_line: int
     text: str = field(repr=False)
 
-    ##= docs/spec/notes.md#answers-from-the-notes
-    ##% Each source MUST have its number, title, path and lines, and the slug where it is a note.
+    ##= docs/spec/notes.md#ask
+    ##% Each source MUST have its number, title, path and lines, and also the slug if it is a note.
     def as_dict(self, number: int) -> dict[str, Any]:
         """The source without its text, as an answer shows it."""
         return {
@@ -35,8 +35,8 @@ class Source:
         }
 
 
-##= docs/spec/notes.md#what-leaves-the-machine
-##% A line that holds a secret of a known shape MUST NOT be given to a model.
+##= docs/spec/notes.md#data-sent-to-models
+##% A line that contains a secret in a known format MUST NOT be sent to a model.
 def without_secrets(source: Source, is_secret: Callable[[str], bool]) -> Source | None:
     """The source with its secret lines withheld; None where a secret spans lines, so that no line alone gives it away."""
     if not is_secret(source.text) and not is_secret(source.title):

@@ -10,7 +10,7 @@ from operator import attrgetter
 
 from contextive.notes.note import Note
 from contextive.notes.search import SearchIndex
-from contextive.notes.slug import normalise, slugify
+from contextive.notes.slug import link_key, slugify
 from contextive.notes.wikilink import NoteLink
 
 MAX_LOCAL_NODES = 1000
@@ -47,7 +47,7 @@ class LocalGraph:
 
 
 ##= docs/spec/notes.md#get-connections
-##% An edge MUST have `source` and `target`, and two notes have at most one.
+##% An edge MUST have `source` and `target`, and there is at most one edge between two notes.
 @dataclass(frozen=True, slots=True)
 class _Graph:
     """One edge for each pair of connected notes, in the direction of the older note that links."""
@@ -60,20 +60,22 @@ class _Graph:
 class NoteCatalog:
     """Notes in note order: oldest first, by path where that is equal. Slugs are unique; who lost one is a problem."""
 
-    def __init__(self, notes: Iterable[Note], before: NoteCatalog | None = None) -> None:
-        """`before` is an earlier state of the same notes; what was made for it and still holds is taken over."""
-        self._index_before: SearchIndex | None = (before._index or before._index_before) if before is not None else None
+    def __init__(self, notes: Iterable[Note], previous: NoteCatalog | None = None) -> None:
+        """`previous` is an earlier state of the same notes; what was made for it and still holds is taken over."""
+        self._previous_index: SearchIndex | None = (
+            (previous._index or previous._previous_index) if previous is not None else None
+        )
         self._index: SearchIndex | None = None
         self.problems: tuple[NoteProblem, ...] = ()
         self.notes: tuple[Note, ...] = tuple(
-            sorted(self._with_own_slugs(notes), key=lambda n: (n.created or 0.0, n.path))
+            sorted(self._with_unique_slugs(notes), key=lambda n: (n.created or 0.0, n.path))
         )
         self._numbers = {note.slug: number for number, note in enumerate(self.notes)}
-        if before is not None and self._are_called_as(before):
-            self._take_over(before)
+        if previous is not None and self._has_same_names_as(previous):
+            self._reuse_results_of(previous)
 
     ##= docs/spec/notes.md#list-pages
-    ##% Pages MUST be listed by the time of their creation, the newest first.
+    ##% Pages MUST be listed by creation time, newest first.
     @cached_property
     def newest_first(self) -> list[Note]:
         """The notes by creation, newest first, by path where that is equal."""
@@ -83,7 +85,7 @@ class NoteCatalog:
     def index(self) -> SearchIndex:
         """For finding notes by what is written in them, newest first."""
         if self._index is None:
-            self._index, self._index_before = SearchIndex(self.newest_first, self._index_before), None
+            self._index, self._previous_index = SearchIndex(self.newest_first, self._previous_index), None
         return self._index
 
     def get(self, slug: str) -> Note | None:
@@ -91,9 +93,9 @@ class NoteCatalog:
         number = self._numbers.get(slug)
         return None if number is None else self.notes[number]
 
-    ##= docs/spec/notes.md#links-between-notes
-    ##% The text `[[target]]` outside of code MUST be a link to the note that has the target as slug, title, alias, file
-    ##% name or path.
+    ##= docs/spec/notes.md#links
+    ##% The text `[[target]]` outside code MUST be a link to the note whose slug, title, alias, file name or path is
+    ##% the target.
     def find(self, name: str) -> Note | None:
         """The note that a name means: its slug, else its title, an alias, its file's name or its path."""
         number = self._find(name)
@@ -104,11 +106,11 @@ class NoteCatalog:
         number = self._target(link)
         return None if number is None else self.notes[number]
 
-    ##= docs/spec/notes.md#links-between-notes
-    ##% The outlinks of a note MUST be the targets of the links in its content, each once, in the order in which they
-    ##% are first seen.
-    ##= docs/spec/notes.md#links-between-notes
-    ##% A target that no note has MUST stand among the outlinks as it is written.
+    ##= docs/spec/notes.md#links
+    ##% The outlinks of a note MUST be the targets of the links in its content, each once, in order of first
+    ##% appearance.
+    ##= docs/spec/notes.md#links
+    ##% A target that matches no note MUST be listed among the outlinks as written.
     def outlinks(self, note: Note) -> list[str]:
         """Where a note's links lead, each once in first-seen order: slugs of notes, else the target as it is written."""
         found: dict[str, str] = {}
@@ -116,17 +118,17 @@ class NoteCatalog:
             if link.kind == "note" and not link.target:
                 continue  # a heading of the note itself
             target = self.find_link(link) if link.kind == "note" else None
-            written = target.slug if target else link.written
-            found.setdefault(normalise(written), written)
+            written = target.slug if target else link.target_text
+            found.setdefault(link_key(written), written)
         return list(found.values())
 
-    ##= docs/spec/notes.md#links-between-notes
+    ##= docs/spec/notes.md#links
     ##% The backlinks of a note MUST be the slugs of the other notes that link to it.
     def backlinks(self, note: Note) -> list[str]:
         """The slugs of the other notes that link to a note, in note order."""
         return [self.notes[number].slug for number in self._sources[self._numbers[note.slug]]]
 
-    def linking(self, note: Note) -> list[Note]:
+    def linking_notes(self, note: Note) -> list[Note]:
         """The other notes that link to a note, in note order."""
         return [self.notes[number] for number in self._sources[self._numbers[note.slug]]]
 
@@ -141,7 +143,7 @@ class NoteCatalog:
         return [self.notes[number] for number in found]
 
     ##= docs/spec/notes.md#get-connections
-    ##% The local graph MUST hold the page, the notes that are directly connected with it, and every edge among these.
+    ##% The local graph MUST contain the page, the notes directly connected to it, and every edge among them.
     ##= docs/spec/notes.md#get-connections
     ##% A local graph that is too large MUST say how many neighbours are left out.
     def local_graph(self, note: Note, max_nodes: int = MAX_LOCAL_NODES) -> LocalGraph:
@@ -163,10 +165,10 @@ class NoteCatalog:
         )
 
     ##= docs/spec/notes.md#slugs
-    ##% Every note MUST have a slug that no other note of the project has.
+    ##% Every note MUST have a slug that is unique in the project.
     ##= docs/spec/notes.md#slugs
-    ##% Of two notes with one slug the first by path MUST keep it, and the other one is reported.
-    def _with_own_slugs(self, notes: Iterable[Note]) -> list[Note]:
+    ##% If two notes have the same slug, the first by path MUST keep it, and the other one is reported.
+    def _with_unique_slugs(self, notes: Iterable[Note]) -> list[Note]:
         """The notes with one slug each. The first by path keeps it; another gets one from its whole path."""
         notes = list(notes)
         faulty = sorted((note for note in notes if note.problem), key=_PATH)
@@ -189,18 +191,19 @@ class NoteCatalog:
         self.problems = tuple(problems)
         return list(by_slug.values())
 
-    def _are_called_as(self, before: NoteCatalog) -> bool:
+    def _has_same_names_as(self, previous: NoteCatalog) -> bool:
         """Whether these are the notes of an earlier state, under the same names. Most are the very same objects."""
-        return len(self.notes) == len(before.notes) and all(
-            note is old or _names_of(note) == _names_of(old) for note, old in zip(self.notes, before.notes, strict=True)
+        return len(self.notes) == len(previous.notes) and all(
+            note is old or _names_of(note) == _names_of(old)
+            for note, old in zip(self.notes, previous.notes, strict=True)
         )
 
-    def _take_over(self, before: NoteCatalog) -> None:
+    def _reuse_results_of(self, previous: NoteCatalog) -> None:
         """Where every note is still called what it was, links that were not changed lead where they led."""
-        made = before.__dict__
+        made = previous.__dict__
         kept: list[str] = [name for name in ("_names", "_paths") if name in made]
         if "_targets" in made:
-            pairs = list(zip(self.notes, before.notes, strict=True))
+            pairs = list(zip(self.notes, previous.notes, strict=True))
             changed = [number for number, (note, old) in enumerate(pairs) if note.links != old.links]
             self.__dict__ |= {name: made[name] for name in kept}
             targets = list(made["_targets"])
@@ -212,16 +215,16 @@ class NoteCatalog:
 
     @cached_property
     def _names(self) -> dict[str, int]:
-        """Numbers by name. What is said first wins: slugs before titles before aliases before names of files."""
+        """Numbers by name. What is said first wins: slugs, then titles, then aliases, then names of files."""
         names = dict(self._numbers)
         ordered = sorted(range(len(self.notes)), key=lambda number: self.notes[number].path)
         for number in ordered:
-            names.setdefault(normalise(self.notes[number].title), number)
+            names.setdefault(link_key(self.notes[number].title), number)
         for number in ordered:
             for alias in self.notes[number].aliases:
-                names.setdefault(normalise(alias), number)
+                names.setdefault(link_key(alias), number)
         for number in ordered:
-            names.setdefault(normalise(self.notes[number].stem), number)
+            names.setdefault(link_key(self.notes[number].stem), number)
         return names
 
     @cached_property
@@ -232,7 +235,7 @@ class NoteCatalog:
             range(len(self.notes)), key=lambda number: (self.notes[number].path.count("/"), self.notes[number].path)
         )
         for number in ordered:
-            rest = normalise(_without_ending(self.notes[number].path))
+            rest = link_key(_without_ending(self.notes[number].path))
             while "/" in rest:
                 paths.setdefault(rest, number)
                 rest = rest.partition("/")[2]
@@ -250,7 +253,7 @@ class NoteCatalog:
         return found
 
     def _find(self, name: str) -> int | None:
-        wanted = normalise(name)
+        wanted = link_key(name)
         number = self._numbers.get(wanted)  # slugs come first among all names
         if number is None:
             number = self._names.get(wanted)
@@ -266,7 +269,7 @@ class NoteCatalog:
     def _target(self, link: NoteLink) -> int | None:
         if link.kind != "note" or not link.target:
             return None
-        if link.heading and (number := self._names.get(normalise(f"{link.target}#{link.heading}"))) is not None:
+        if link.heading and (number := self._names.get(link_key(f"{link.target}#{link.heading}"))) is not None:
             return number
         return self._find(link.target)
 
@@ -323,6 +326,6 @@ def _without_ending(path: str) -> str:
     return path[: len(path) - len(ending)]
 
 
-def in_words(problems: Sequence[NoteProblem]) -> list[str]:
+def problem_lines(problems: Sequence[NoteProblem]) -> list[str]:
     """Problems as lines for a reader."""
     return [f"{problem.path}: {problem.message}" for problem in problems]

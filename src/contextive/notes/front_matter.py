@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from contextive.errors import InvalidRequest, TextError
+from contextive.errors import InvalidRequest, ParseError
 
 _MAX_CHARACTERS = 65_536
 _OPENING = re.compile(r"\ufeff?(---|\+\+\+)[ \t]*\r?\n")
@@ -41,9 +41,9 @@ class FrontMatter:
 
 
 ##= docs/spec/notes.md#front-matter
-##% Front matter MUST be read as YAML between lines of `---`, and as TOML between lines of `+++`.
+##% Front matter MUST be read as YAML between `---` lines and as TOML between `+++` lines.
 ##= docs/spec/notes.md#front-matter
-##% Front matter that cannot be read MUST NOT keep its note from being shown.
+##% Front matter that cannot be parsed MUST NOT prevent its note from being shown.
 def parse_front_matter(text: str) -> FrontMatter:
     """The front matter of a text; empty where there is none. What cannot be read is a problem, never an error."""
     opening = _OPENING.match(text)
@@ -65,7 +65,7 @@ def parse_front_matter(text: str) -> FrontMatter:
 
     try:
         values, _ = parse_yaml(block)
-    except TextError as error:
+    except ParseError as error:
         return FrontMatter({}, length, f"its front matter cannot be read: {error}")
     if values is None:
         return FrontMatter({}, length)
@@ -83,7 +83,7 @@ def _read_toml(block: str, length: int) -> FrontMatter:
 
     try:
         return FrontMatter(read_toml(block), length, is_toml=True)
-    except TextError as error:
+    except ParseError as error:
         return FrontMatter({}, length, f"its front matter cannot be read: {error}", is_toml=True)
 
 
@@ -196,16 +196,16 @@ def _set_line(lines: list[str], key: str, value: str | Sequence[str], newline: s
     closing = next(i for i in range(1, len(lines)) if _YAML_CLOSING.match(lines[i]))
     first = next((i for i in range(1, closing) if re.match(rf"{re.escape(key)}[ \t]*:", lines[i])), None)
     if first is None:
-        lines.insert(closing, f"{key}: {_written(value)}{newline}")
+        lines.insert(closing, f"{key}: {_yaml_value(value)}{newline}")
         return
     last = first + 1
     while last < closing and re.match(r"[ \t]|-[ \t]", lines[last]):
         last += 1
     quote = re.match(r"[^:]*:[ \t]*([\"']?)", lines[first])
-    lines[first:last] = [f"{key}: {_written(value, quote[1] if quote else '')}{newline}"]
+    lines[first:last] = [f"{key}: {_yaml_value(value, quote[1] if quote else '')}{newline}"]
 
 
-def _written(value: str | Sequence[str], quote: str = "") -> str:
+def _yaml_value(value: str | Sequence[str], quote: str = "") -> str:
     if not isinstance(value, str):
         return f"[{', '.join(_scalar(item, '', in_list=True) for item in value)}]"
     return _scalar(value, quote)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Literal
 
 from contextive.notes.front_matter import parse_front_matter, text_value, text_values, time_value
-from contextive.notes.slug import slug_of
+from contextive.notes.slug import first_slug
 from contextive.notes.wikilink import NoteLink, parse_links
 
 TitleSource = Literal["front matter", "heading", "file name"]
@@ -62,8 +62,8 @@ class Note:
 
 
 ##= docs/spec/notes.md#front-matter
-##% The keys `title`, `slug`, `tags`, `aliases` and `created_at` of the front matter MUST be read, and all other keys be
-##% kept as they are.
+##% The keys `title`, `slug`, `tags`, `aliases` and `created_at` of the front matter MUST be read, and all other keys
+##% are kept unchanged.
 ##= docs/spec/notes.md#get-page
 ##% The content of a page MUST be the text of its file without the front matter.
 def parse_note(path: str, text: str) -> Note:
@@ -75,19 +75,19 @@ def parse_note(path: str, text: str) -> Note:
     title = text_value(front.values, "title")
     named = (text_value(front.values, "slug"), title, stem)
     ##= docs/spec/notes.md#front-matter
-    ##% Without a title in the front matter, the first heading at the beginning MUST be the title, or else the name of
-    ##% the file.
+    ##% Without a title in the front matter, the title MUST be the first heading at the start of the note, or else the
+    ##% file name.
     if not title:
-        start, end = title_place(content) or (0, 0)
+        start, end = title_span(content) or (0, 0)
         title, source = text_value({"heading": content[start:end]}, "heading"), "heading"
     if not title:
         title, source = text_value({"stem": stem}, "stem") or stem, "file name"
     return Note(
         path=path,
         ##= docs/spec/notes.md#slugs
-        ##% The slug of a note MUST come from its front matter, or else from the title there, or else from the name of
-        ##% its file.
-        slug=slug_of(*filter(None, named)),
+        ##% The slug of a note MUST come from its front matter, or else from the title there, or else from its file
+        ##% name.
+        slug=first_slug(*filter(None, named)),
         title=title,
         content=content,
         head=text[: front.length],
@@ -101,7 +101,7 @@ def parse_note(path: str, text: str) -> Note:
     )
 
 
-def title_place(content: str) -> tuple[int, int] | None:
+def title_span(content: str) -> tuple[int, int] | None:
     """Where the text of the heading is with which a content begins; None where it begins with something else."""
     heading = _HEADING.match(content)
     if heading is None:
@@ -119,4 +119,4 @@ def stem_of(path: str) -> str:
     return name.rpartition(".")[0] or name
 
 
-__all__ = ["Note", "TitleSource", "parse_note", "stem_of", "title_place", "version_of"]
+__all__ = ["Note", "TitleSource", "parse_note", "stem_of", "title_span", "version_of"]

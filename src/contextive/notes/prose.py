@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-Stretch = tuple[int, int]
+TextRange = tuple[int, int]
 
 _LINE_END = re.compile(r"\r\n?|\n")
 _INDENTED = re.compile(r"^[ >*+\-0-9.)]*(?: {4}|\t)", re.MULTILINE)
@@ -24,19 +24,19 @@ _NOT_PLAIN = re.compile(r"\r|^ {0,3}<", re.MULTILINE)
 _BACKTICKS = re.compile(r"`+")
 
 
-def prose_of(content: str) -> Iterator[Stretch]:
+def prose_ranges(content: str) -> Iterator[TextRange]:
     """The stretches of text that are no block of code. A code span is left out too, or lies in a stretch as a whole."""
     plain = _plain_prose(content)
     yield from _parsed_prose(content) if plain is None else plain
 
 
-def _plain_prose(content: str) -> list[Stretch] | None:
+def _plain_prose(content: str) -> list[TextRange] | None:
     """The stretches of a text without anything doubtful; else None."""
     if "```" not in content and "~~~" not in content:
-        return _without_spans(content, 0, len(content))
+        return _without_code_spans(content, 0, len(content))
     if _NOT_PLAIN.search(content):
         return None
-    found: list[Stretch] = []
+    found: list[TextRange] = []
     position = 0
     while position < len(content):
         # A fence at the very beginning of a line belongs to no list and no quotation.
@@ -44,7 +44,7 @@ def _plain_prose(content: str) -> list[Stretch] | None:
         end = opening.start() if opening else len(content)
         if _ANY_FENCE.search(content, position, end):
             return None
-        stretches = _without_spans(content, position, end)
+        stretches = _without_code_spans(content, position, end)
         if stretches is None:
             return None
         found += stretches
@@ -56,19 +56,19 @@ def _plain_prose(content: str) -> list[Stretch] | None:
     return found
 
 
-def _without_spans(content: str, start: int, end: int) -> list[Stretch] | None:
+def _without_code_spans(content: str, start: int, end: int) -> list[TextRange] | None:
     """What is left of a stretch without its code spans. None where a line may be indented code, or a span leave its line."""
     may_be_indented = content.find("    ", start, end) >= 0 or content.find("\t", start, end) >= 0
     if may_be_indented and _INDENTED.search(content, start, end):
         return None
-    found: list[Stretch] = []
+    found: list[TextRange] = []
     position = start
     tick = content.find("`", start, end)
     while tick >= 0:
         first = content.rfind("\n", start, tick) + 1
         last = content.find("\n", tick, end)
         last = end if last < 0 else last
-        spans = _spans_of(content[first:last])
+        spans = _code_spans(content[first:last])
         if spans is None:
             return None
         for span_start, span_end in spans:
@@ -79,12 +79,12 @@ def _without_spans(content: str, start: int, end: int) -> list[Stretch] | None:
     return found
 
 
-def _spans_of(line: str) -> list[Stretch] | None:
+def _code_spans(line: str) -> list[TextRange] | None:
     """The code spans of a line; None where one may begin that does not end in it."""
     if "\\" in line or "\r" in line or _has_code_in_link(line):
         return None
-    found: list[Stretch] = []
-    opening: Stretch | None = None
+    found: list[TextRange] = []
+    opening: TextRange | None = None
     for run in _BACKTICKS.finditer(line):
         if opening is None:
             opening = run.span()
@@ -101,7 +101,7 @@ def _has_code_in_link(line: str) -> bool:
     )
 
 
-def _parsed_prose(content: str) -> Iterator[Stretch]:
+def _parsed_prose(content: str) -> Iterator[TextRange]:
     lines = [0, *(end.end() for end in _LINE_END.finditer(content)), len(content)]
     for token in _block_parser().parse(content):
         if token.type in ("inline", "html_block") and token.map is not None:

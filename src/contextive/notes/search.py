@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from itertools import accumulate, islice
 
 from contextive.notes.note import Note
-from contextive.notes.words import GROUP, WordGroups
+from contextive.notes.word_index import GROUP_SIZE, WordIndex
 
 ##= docs/spec/notes.md#search
-##% A search MUST give at most 20 pages.
+##% A search MUST return at most 20 pages.
 MAX_RESULTS = 20
 _SEPARATOR = "\0"
 _BEFORE, _AFTER, _OPENING = 50, 100, 150
 _PUNCTUATION = str.maketrans("", "", "?.,!")
 _STOP_WORDS = frozenset({"what", "when", "where", "which", "this", "that", "with", "from", "have", "does"})
 _MAX_KEYWORDS = 32
-_LEARNED_CHARACTERS = 1_000_000
+_MAX_INDEXED_CHARACTERS = 1_000_000
 """What one search learns at most, so that it stays short."""
 
 
@@ -38,28 +38,28 @@ class SearchIndex:
     The words of the notes are learned with the first searches, some with each, so that none of them waits for all.
     """
 
-    def __init__(self, notes: Iterable[Note], before: SearchIndex | None = None) -> None:
-        """`before` is the index of an earlier state, which knows the words of notes that are still the same."""
+    def __init__(self, notes: Iterable[Note], previous: SearchIndex | None = None) -> None:
+        """`previous` is the index of an earlier state, which knows the words of notes that are still the same."""
         self._notes = list(notes)
-        self._titles = _Joined([note.lowered_title for note in self._notes])
-        self._words: WordGroups = before._words if before is not None else WordGroups()
-        self._lock: threading.Lock = before._lock if before is not None else threading.Lock()
+        self._titles = _JoinedTexts([note.lowered_title for note in self._notes])
+        self._words: WordIndex = previous._words if previous is not None else WordIndex()
+        self._lock: threading.Lock = previous._lock if previous is not None else threading.Lock()
         self._members: dict[int, list[int]] = {}
-        self._unknown: list[int] = []
+        self._unindexed: list[int] = []
         with self._lock:
-            self._sort_out(range(len(self._notes)))
+            self._assign_groups(range(len(self._notes)))
 
     ##= docs/spec/notes.md#search
-    ##% A search MUST look for the whole query in titles and in contents, whatever its case.
+    ##% A search MUST match the whole query in titles and in contents, ignoring case.
     ##= docs/spec/notes.md#search
-    ##% A search without matches MUST answer with an empty array.
+    ##% A search without matches MUST return an empty array.
     def search(self, query: str, limit: int = MAX_RESULTS) -> list[NoteHit]:
         """The notes that hold the query, those with it in their title first; otherwise in the order in which they came."""
         wanted = query.strip().lower()
         if not wanted or _SEPARATOR in wanted:
             return []
         ##= docs/spec/notes.md#search
-        ##% Pages with the query in their title MUST come first, and the newest first otherwise.
+        ##% Pages with the query in their title MUST come first, and newer pages come before older ones otherwise.
         found = list(islice(self._titles.find(wanted), limit))
         in_titles = frozenset(found)
         in_contents = (n for n in self._candidates(wanted) if n not in in_titles and wanted in self._notes[n].lowered)
@@ -68,34 +68,34 @@ class SearchIndex:
 
     def _candidates(self, wanted: str) -> Iterable[int]:
         with self._lock:
-            if self._unknown:
-                self._learn_some()
-            groups = self._words.groups_with(wanted)
+            if self._unindexed:
+                self._index_some()
+            groups = self._words.groups_containing(wanted)
             if groups is None:
                 return range(len(self._notes))
             known = [number for group in groups for number in self._members.get(group, ())]
-            return sorted([*known, *self._unknown])
+            return sorted([*known, *self._unindexed])
 
-    def _learn_some(self) -> None:
+    def _index_some(self) -> None:
         numbers: list[int] = []
         size = 0
-        while self._unknown and (size < _LEARNED_CHARACTERS or len(numbers) % GROUP):
-            numbers.append(self._unknown.pop())
+        while self._unindexed and (size < _MAX_INDEXED_CHARACTERS or len(numbers) % GROUP_SIZE):
+            numbers.append(self._unindexed.pop())
             size += len(self._notes[numbers[-1]].content)
-        self._words.learn([self._notes[number] for number in numbers])
-        self._sort_out(numbers)
+        self._words.add_notes([self._notes[number] for number in numbers])
+        self._assign_groups(numbers)
 
-    def _sort_out(self, numbers: Iterable[int]) -> None:
+    def _assign_groups(self, numbers: Iterable[int]) -> None:
         """Put notes to the group that they belong to, or to those whose words are not known yet."""
         for number in numbers:
             group = self._words.group_of(self._notes[number])
             if group is None:
-                self._unknown.append(number)
+                self._unindexed.append(number)
             else:
                 self._members.setdefault(group, []).append(number)
 
 
-class _Joined:
+class _JoinedTexts:
     """Many texts as one: what is not there costs one look, not thousands."""
 
     def __init__(self, texts: list[str]) -> None:
@@ -112,7 +112,7 @@ class _Joined:
 
 
 ##= docs/spec/notes.md#search
-##% An excerpt MUST be the text around the first match in the content, or the beginning of the content where only the
+##% An excerpt MUST be the text around the first match in the content, or the beginning of the content if only the
 ##% title matches.
 def excerpt_of(note: Note, wanted: str) -> str:
     """What stands around the first place that matches; the beginning of the content where none does."""

@@ -12,40 +12,40 @@ from collections.abc import Iterable, Sequence
 
 from contextive.notes.note import Note
 
-_LEAST = 0.35
-_SAMPLED = 200
+_MIN_SCORE = 0.35
+_SAMPLE_SIZE = 200
 _RARE = 1
 """Sampled notes that hold a rare word: some notes have it, and few. What none of them holds may be this note's alone."""
-_ASKED_RARE = 4
-_ASKED = 6
+_RARE_PROBE_COUNT = 4
+_PROBE_COUNT = 6
 _TOO_COMMON = 0.25
-_LEAST_HELD = 0.3
-_MOST_COMPARED = 300
+_MIN_PROBE_SHARE = 0.3
+_MAX_COMPARED = 300
 
 
-##= docs/spec/notes.md#rules-of-writing
-##% A write SHOULD name the notes that say much the same, and merges nothing.
+##= docs/spec/notes.md#writing-rules
+##% The answer to a write SHOULD name notes with similar content, and nothing is merged.
 def similar_notes(note: Note, others: Iterable[Note], limit: int = 3) -> list[Note]:
     """The notes that share a good part of their words with this one, most alike first."""
     candidates = [other for other in others if other.path != note.path]
-    sample = candidates[:: max(1, len(candidates) // _SAMPLED)]
+    sample = candidates[:: max(1, len(candidates) // _SAMPLE_SIZE)]
     seen = Counter(word for other in sample for word in note.words & other.words)
     total = len(sample) + 1
     weight = {word: math.log(1 + total / (1 + seen[word])) for word in note.words}
     whole = sum(weight.values())
     rest = math.log(1 + total)  # a word that this note has not is taken for a rare one
     scored = []
-    for other in _promising(note, candidates, *_asked_words(note, seen, len(sample))):
+    for other in _filter_candidates(note, candidates, *_probe_words(note, seen, len(sample))):
         shared_words = note.words & other.words
         shared = sum(weight[word] for word in shared_words)
         score = shared / (whole + rest * (len(other.words) - len(shared_words))) if shared else 0.0
-        if score >= _LEAST or other.lowered_title == note.lowered_title:
+        if score >= _MIN_SCORE or other.lowered_title == note.lowered_title:
             scored.append((-score, other.path, other))
     scored.sort(key=lambda item: item[:2])
     return [other for _, _, other in scored[:limit]]
 
 
-def _asked_words(note: Note, seen: Counter[str], sampled: int) -> tuple[list[str], int]:
+def _probe_words(note: Note, seen: Counter[str], sampled: int) -> tuple[list[str], int]:
     """Some of the note's words, and how many of them a note must hold to be looked at.
 
     To ask all notes for a word costs a pass over their texts. Who holds one rare word is worth a look, so few of them will do;
@@ -53,11 +53,11 @@ def _asked_words(note: Note, seen: Counter[str], sampled: int) -> tuple[list[str
     """
     words = sorted(note.words)
     rare = [word for word in words if seen[word] == _RARE]
-    if len(rare) >= _ASKED_RARE:
-        return _spread(rare, _ASKED_RARE), 1
-    telling = [word for word in words if seen[word] <= max(1, _TOO_COMMON * sampled)] or words
-    asked = _spread(telling, _ASKED)
-    return asked, max(1, math.ceil(_LEAST_HELD * len(asked)))
+    if len(rare) >= _RARE_PROBE_COUNT:
+        return _spread(rare, _RARE_PROBE_COUNT), 1
+    informative = [word for word in words if seen[word] <= max(1, _TOO_COMMON * sampled)] or words
+    probes = _spread(informative, _PROBE_COUNT)
+    return probes, max(1, math.ceil(_MIN_PROBE_SHARE * len(probes)))
 
 
 def _spread(words: Sequence[str], count: int) -> list[str]:
@@ -65,16 +65,16 @@ def _spread(words: Sequence[str], count: int) -> list[str]:
     return list(words[:: max(1, len(words) // count)][:count])
 
 
-def _promising(note: Note, candidates: Sequence[Note], asked: Sequence[str], least: int) -> list[Note]:
+def _filter_candidates(note: Note, candidates: Sequence[Note], probes: Sequence[str], least: int) -> list[Note]:
     """The notes of the same title, and those that hold most of the asked words, and at least so many of them."""
-    if len(candidates) <= _MOST_COMPARED:
+    if len(candidates) <= _MAX_COMPARED:
         return list(candidates)
     counts = [0] * len(candidates)
     texts = [other.lowered for other in candidates]
-    for word in asked:
+    for word in probes:
         counts = [count + (word in text) for count, text in zip(counts, texts, strict=True)]
     held = [number for number, count in enumerate(counts) if count >= least]
     held.sort(key=lambda number: -counts[number])
     title = note.lowered_title
-    twins = [other for other in candidates if other.lowered_title == title]
-    return [*twins, *(candidates[n] for n in held[:_MOST_COMPARED] if candidates[n].lowered_title != title)]
+    same_title = [other for other in candidates if other.lowered_title == title]
+    return [*same_title, *(candidates[n] for n in held[:_MAX_COMPARED] if candidates[n].lowered_title != title)]

@@ -20,14 +20,14 @@ _MAX_NAME_BYTES = 200
 
 
 ##= docs/spec/notes.md#slugs
-##% A slug MUST hold lower-case letters of ASCII, digits and single dashes only.
+##% A slug MUST contain only lower-case ASCII letters, digits and single dashes.
 def slugify(text: str) -> str:
     """Lower case, spaces as dashes, nothing but letters of ASCII, digits and single dashes. May be empty."""
     dashed = _SPACES.sub("-", text.strip().lower())
     return _DASHES.sub("-", _DROPPED.sub("", dashed)).strip("-")
 
 
-def slug_of(*names: str) -> str:
+def first_slug(*names: str) -> str:
     """The slug of the first name that has one. Names in other scripts are spelt in ASCII when none has."""
     for name in names:
         if slug := slugify(name):
@@ -38,15 +38,15 @@ def slug_of(*names: str) -> str:
     return "note"
 
 
-def normalise(target: str) -> str:
+def link_key(target: str) -> str:
     """The form in which links and names are compared: trimmed, lower case, spaces as dashes, composed letters."""
     text = target if target.isascii() else unicodedata.normalize("NFC", target)
     return "-".join(text.lower().split())
 
 
-##= docs/spec/notes.md#changes-of-pages
-##% A page that `create_page` or `rename_page` answers with MUST be found by `get_page` under the slug in the answer.
-def cut_slug(slug: str) -> str:
+##= docs/spec/notes.md#page-changes
+##% A page returned by `create_page` or `rename_page` MUST be found by `get_page` under the slug in the answer.
+def truncate_slug(slug: str) -> str:
     """The slug for a new note, short enough to be given back to a tool. Other scripts can grow tenfold when spelt in ASCII."""
     return slug[:_MAX_SLUG].strip("-")
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from contextive.notes.prose import prose_of
-from contextive.notes.slug import normalise
+from contextive.notes.prose import prose_ranges
+from contextive.notes.slug import link_key
 
 LinkKind = Literal["note", "requirement", "file", "symbol"]
 
@@ -31,7 +31,7 @@ class NoteLink:
     embed: bool = False
 
     @property
-    def written(self) -> str:
+    def target_text(self) -> str:
         """The target as an address in one word."""
         match self.kind:
             case "requirement":
@@ -43,7 +43,7 @@ class NoteLink:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkPlace:
+class LinkSpan:
     """A link and where it stands in the text: the whole of it, and the name without heading and label."""
 
     link: NoteLink
@@ -56,35 +56,35 @@ class LinkPlace:
 def parse_links(content: str) -> tuple[NoteLink, ...]:
     """The links of a note's content, each target and heading once, in the order in which they are first seen."""
     found: dict[tuple[str, str, str | None], NoteLink] = {}
-    for written, embed in _written(content):
-        link = _read(written[1], embed)
-        target = normalise(link.target) if link.kind == "note" else link.target
+    for written, embed in _link_matches(content):
+        link = _parse_link(written[1], embed)
+        target = link_key(link.target) if link.kind == "note" else link.target
         found.setdefault((link.kind, target, link.heading), link)
     return tuple(found.values())
 
 
-##= docs/spec/notes.md#links-between-notes
-##% The text `[[target]]` outside of code MUST be a link to the note that has the target as slug, title, alias, file
-##% name or path.
-def find_links(content: str) -> Iterator[LinkPlace]:
+##= docs/spec/notes.md#links
+##% The text `[[target]]` outside code MUST be a link to the note whose slug, title, alias, file name or path is the
+##% target.
+def find_links(content: str) -> Iterator[LinkSpan]:
     """Every link in order, each time that it is written. A link to a heading of the same note has an empty target."""
-    for written, embed in _written(content):
+    for written, embed in _link_matches(content):
         name = _parts(written[1])[0]
         name_start = written.start(1) + len(name) - len(name.lstrip())
         start = written.start() - 1 if embed else written.start()
-        yield LinkPlace(_read(written[1], embed), start, written.end(), name_start, name_start + len(name.strip()))
+        yield LinkSpan(_parse_link(written[1], embed), start, written.end(), name_start, name_start + len(name.strip()))
 
 
-def _written(content: str) -> Iterator[tuple[re.Match[str], bool]]:
+def _link_matches(content: str) -> Iterator[tuple[re.Match[str], bool]]:
     """The links as they are written, and whether each is an embed."""
     if "[[" not in content:
         return
-    for start, end in prose_of(content):
-        for found in _written_within(content, start, end):
+    for start, end in prose_ranges(content):
+        for found in _link_matches_within(content, start, end):
             yield found, found.start() > start and content[found.start() - 1] == "!"
 
 
-def _written_within(content: str, start: int, end: int) -> Iterator[re.Match[str]]:
+def _link_matches_within(content: str, start: int, end: int) -> Iterator[re.Match[str]]:
     if content.find("[[", start, end) < 0:
         return
     if content.find("`", start, end) < 0 and content.find("\\", start, end) < 0:
@@ -106,8 +106,8 @@ def _written_within(content: str, start: int, end: int) -> Iterator[re.Match[str
                 yield found
 
 
-##= docs/spec/notes.md#links-between-notes
-##% The label and the heading in a link MUST NOT change where it leads.
+##= docs/spec/notes.md#links
+##% The label and the heading in a link MUST NOT change its target.
 def _parts(inner: str) -> tuple[str, str | None, str | None]:
     """Target, heading and label of what stands between the brackets, as they are written."""
     if "|" not in inner and "#" not in inner:
@@ -121,10 +121,10 @@ def _parts(inner: str) -> tuple[str, str | None, str | None]:
     return target, heading.strip() or None, label.strip() or None
 
 
-##= docs/spec/notes.md#links-between-notes
-##% A link with `req:`, `file:` or `symbol:` before its target MUST lead to a requirement, a file or a symbol of the
-##% project.
-def _read(inner: str, embed: bool) -> NoteLink:
+##= docs/spec/notes.md#links
+##% A link whose target is prefixed with `req:`, `file:` or `symbol:` MUST lead to a requirement, a file or a symbol
+##% of the project.
+def _parse_link(inner: str, embed: bool) -> NoteLink:
     written, heading, label = _parts(inner)
     target = written.strip()
     scheme, colon, rest = target.partition(":")

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from contextive.toml.editor import table_text
 
-Scope = Literal["project", "user"]
+InstallScope = Literal["project", "user"]
 SERVER_NAME = "contextive"
 COMMAND = "contextive-mcp"
 _PROJECT = "/path/to/your/project"
@@ -18,29 +18,29 @@ _WORKSPACE = "${workspaceFolder}"
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class ClientApp:
     """One client: its name, its files, and the place of servers in them."""
 
     key: str
     title: str
-    scopes: tuple[Scope, ...]
+    scopes: tuple[InstallScope, ...]
     """Where it can be told of a server; the first is the usual one."""
     servers: str
     """The key that holds all servers."""
     style: Literal["json", "toml"] = "json"
     extra: tuple[tuple[str, str], ...] = ()
     """What its entries have beside command and arguments."""
-    workspace_scopes: tuple[Scope, ...] = ()
+    workspace_scopes: tuple[InstallScope, ...] = ()
     """Where its files may say "the folder that is open"."""
-    named_scopes: tuple[Scope, ...] = ()
+    explicit_project_scopes: tuple[InstallScope, ...] = ()
     """Where an entry has to name the project, because the client starts servers somewhere else."""
 
-    def entry(self, command: str, scope: Scope, project: str, first: Sequence[str] = ()) -> dict[str, Any]:
+    def entry(self, command: str, scope: InstallScope, project: str, first: Sequence[str] = ()) -> dict[str, Any]:
         """What its file says about the server."""
         arguments = [*first, "serve", "--stdio"]
         if scope in self.workspace_scopes:
             arguments += ["--project", _WORKSPACE]
-        elif scope in self.named_scopes:
+        elif scope in self.explicit_project_scopes:
             arguments += ["--project", project]
         return {**dict(self.extra), "command": command, "args": arguments}
 
@@ -51,20 +51,20 @@ class Client:
         return json.dumps({self.servers: {name: entry}}, indent=2, ensure_ascii=False)
 
 
-CLIENTS: dict[str, Client] = {
+CLIENTS: dict[str, ClientApp] = {
     client.key: client
     for client in (
-        Client("claude-code", "Claude Code", ("project", "user"), "mcpServers"),
-        Client("claude-desktop", "Claude Desktop", ("user",), "mcpServers", named_scopes=("user",)),
-        Client(
+        ClientApp("claude-code", "Claude Code", ("project", "user"), "mcpServers"),
+        ClientApp("claude-desktop", "Claude Desktop", ("user",), "mcpServers", explicit_project_scopes=("user",)),
+        ClientApp(
             "cursor",
             "Cursor",
             ("project", "user"),
             "mcpServers",
             workspace_scopes=("project",),
-            named_scopes=("user",),
+            explicit_project_scopes=("user",),
         ),
-        Client(
+        ClientApp(
             "vscode",
             "VS Code",
             ("project", "user"),
@@ -72,13 +72,15 @@ CLIENTS: dict[str, Client] = {
             extra=(("type", "stdio"),),
             workspace_scopes=("project", "user"),
         ),
-        Client("codex", "Codex", ("user", "project"), "mcp_servers", style="toml", named_scopes=("user",)),
+        ClientApp(
+            "codex", "Codex", ("user", "project"), "mcp_servers", style="toml", explicit_project_scopes=("user",)
+        ),
     )
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class UserEnvironment:
     """What decides where the files of a user are."""
 
     platform: str
@@ -96,39 +98,39 @@ class Machine:
         return configured if configured.is_absolute() else self.home / ".config"
 
 
-def client_file(client: Client, scope: Scope, project: Path, machine: Machine) -> Path:
+def client_file(client: ClientApp, scope: InstallScope, project: Path, user_env: UserEnvironment) -> Path:
     """The file in which this client looks for servers."""
     match client.key, scope:
         case "claude-code", "project":
             return project / ".mcp.json"
         case "claude-code", _:
-            return Path(machine.environ.get("CLAUDE_CONFIG_DIR") or machine.home) / ".claude.json"
+            return Path(user_env.environ.get("CLAUDE_CONFIG_DIR") or user_env.home) / ".claude.json"
         case "claude-desktop", _:
-            return _claude_desktop_folder(machine) / "claude_desktop_config.json"
+            return _claude_desktop_folder(user_env) / "claude_desktop_config.json"
         case "cursor", _:
-            return (project if scope == "project" else machine.home) / ".cursor" / "mcp.json"
+            return (project if scope == "project" else user_env.home) / ".cursor" / "mcp.json"
         case "vscode", "project":
             return project / ".vscode" / "mcp.json"
         case "vscode", _:
-            return machine.application_folder() / "Code" / "User" / "mcp.json"
+            return user_env.application_folder() / "Code" / "User" / "mcp.json"
         case _, "project":
             return project / ".codex" / "config.toml"
         case _:
-            return Path(machine.environ.get("CODEX_HOME") or machine.home / ".codex") / "config.toml"
+            return Path(user_env.environ.get("CODEX_HOME") or user_env.home / ".codex") / "config.toml"
 
 
-def _claude_desktop_folder(machine: Machine) -> Path:
+def _claude_desktop_folder(user_env: UserEnvironment) -> Path:
     """On Windows the store's edition has a folder of its own, which counts where it is there."""
-    if machine.platform == "win32":
-        local = Path(machine.environ.get("LOCALAPPDATA") or machine.home / "AppData" / "Local")
-        of_the_store = [
+    if user_env.platform == "win32":
+        local = Path(user_env.environ.get("LOCALAPPDATA") or user_env.home / "AppData" / "Local")
+        store_folders = [
             *sorted((local / "Claude-Data").glob("[Cc]laude*")),
             *sorted((local / "Packages").glob("Claude_*/LocalCache/Roaming/Claude")),
         ]
-        found = next((folder for folder in of_the_store if folder.is_dir()), None)
+        found = next((folder for folder in store_folders if folder.is_dir()), None)
         if found is not None:
             return found
-    return machine.application_folder() / "Claude"
+    return user_env.application_folder() / "Claude"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from contextive.errors import NotFound, Unavailable
-from contextive.ops.attach import own_command
 from contextive.ops.clients import CLIENTS
+from contextive.ops.install import terminal_command
 
 if TYPE_CHECKING:
     from mcp.client.client import Client
@@ -42,9 +42,9 @@ def example_folder() -> Path:
     raise NotFound("The example project is not there.", hint="Install contextive-mcp again.")
 
 
-##= docs/spec/care.md#demo
+##= docs/spec/commands.md#demo
 ##% The command `demo` MUST show a real session of a real client, and change nothing in the example project.
-def play(console: Console | None = None) -> int:
+def play_demo(console: Console | None = None) -> int:
     """Show what an agent sees when it attaches. 0 when every step gave what it should."""
     console = console or Console(highlight=False, width=None if sys.stdout.isatty() else 110)
     with tempfile.TemporaryDirectory(prefix="contextive-demo-") as folder:
@@ -56,7 +56,7 @@ def play(console: Console | None = None) -> int:
         console.print("A copy of the example: a specification, code and tests that cite it, documents and notes.")
         _index(console, project)
         asyncio.run(_session(console, project))
-    _say_how_to_attach(console)
+    _print_install_commands(console)
     return 0
 
 
@@ -95,7 +95,7 @@ async def _session(console: Console, project: Path) -> None:
         await _show_what_is_open(console, client)
         await _show_a_search(console, client)
         await _show_a_note(console, client)
-        await _mend_a_citation(console, client, project)
+        await _fix_a_citation(console, client, project)
 
 
 async def _show_what_is_open(console: Console, client: Client) -> None:
@@ -130,7 +130,7 @@ async def _show_a_note(console: Console, client: Client) -> None:
     console.print(f"{escape(cited)} is: {escape(requirement['text'])}")
 
 
-async def _mend_a_citation(console: Console, client: Client, project: Path) -> None:
+async def _fix_a_citation(console: Console, client: Client, project: Path) -> None:
     console.rule("6. A comment quotes a sentence that was changed since")
     (broken,) = (await _call(console, client, "list_invalid_citations"))["result"]
     console.print(f"{escape(broken['file_path'])}:{broken['line_number']}: {escape(broken['error'])}")
@@ -175,9 +175,9 @@ def _prompt(console: Console, text: str) -> None:
     console.print(f"> {text}", style="cyan", markup=False, soft_wrap=True)
 
 
-def _say_how_to_attach(console: Console) -> None:
+def _print_install_commands(console: Console) -> None:
     console.rule("Attach it, in your own project")
-    command = own_command()
+    command = terminal_command()
     for client in CLIENTS.values():
         console.print(f"{client.title:<15} [cyan]{escape(command)} install {client.key} --write[/]", soft_wrap=True)
     console.print(f"\n{escape(command)} init finds your specifications, notes and sources first.", soft_wrap=True)

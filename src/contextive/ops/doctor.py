@@ -12,42 +12,42 @@ from pathlib import Path
 
 from contextive.config import LoadedConfig
 from contextive.errors import ContextiveError
-from contextive.ops.doctor_project import Finding, look_at_project
+from contextive.ops.doctor_project import Diagnosis, diagnose_project
 
 
-##= docs/spec/care.md#doctor
-##% A broken configuration MUST NOT keep the doctor from its other findings.
-def examine(load: Callable[[], LoadedConfig], project: Path) -> Iterator[Finding]:
+##= docs/spec/commands.md#doctor
+##% A broken configuration MUST NOT hide the doctor's other findings.
+def diagnose(load: Callable[[], LoadedConfig], project: Path) -> Iterator[Diagnosis]:
     """Every check, in the order in which a start would meet the trouble."""
     yield _python()
     yield _command()
     try:
         loaded = load()
     except ContextiveError as error:
-        yield Finding("configuration", False, error.message, error.hint or "Run contextive-mcp check.")
+        yield Diagnosis("configuration", False, error.message, error.hint or "Run contextive-mcp check.")
         return
     yield _configuration(loaded)
     if loaded.ignored:
         keys = ", ".join(item.key for item in loaded.ignored)
-        yield Finding(
+        yield Diagnosis(
             "trust", False, f"Ignored in this project's file: {keys}.", "Read the file, then: contextive-mcp trust"
         )
     yield _state(project, loaded)
     yield from _packs(loaded)
-    yield from look_at_project(project, loaded)
+    yield from diagnose_project(project, loaded)
     if loaded.config.server.mode == "http":
         yield _port(loaded)
     yield _protocol()
 
 
-def _python() -> Finding:
+def _python() -> Diagnosis:
     found = ".".join(map(str, sys.version_info[:3]))
-    return Finding("python", sys.version_info >= (3, 11), f"Python {found}.", "Install Python 3.11 or newer.")
+    return Diagnosis("python", sys.version_info >= (3, 11), f"Python {found}.", "Install Python 3.11 or newer.")
 
 
-def _command() -> Finding:
+def _command() -> Diagnosis:
     on_path = shutil.which("contextive-mcp") is not None
-    return Finding(
+    return Diagnosis(
         "command",
         on_path,
         "contextive-mcp is on the PATH." if on_path else "Clients will not find contextive-mcp on the PATH.",
@@ -55,12 +55,12 @@ def _command() -> Finding:
     )
 
 
-def _configuration(loaded: LoadedConfig) -> Finding:
+def _configuration(loaded: LoadedConfig) -> Diagnosis:
     name = loaded.path.name if loaded.path else "embedded defaults"
-    return Finding("configuration", True, f"Valid: {name} ({loaded.source}), profile {loaded.config.server.profile}.")
+    return Diagnosis("configuration", True, f"Valid: {name} ({loaded.source}), profile {loaded.config.server.profile}.")
 
 
-def _state(project: Path, loaded: LoadedConfig) -> Finding:
+def _state(project: Path, loaded: LoadedConfig) -> Diagnosis:
     from contextive.store import store_condition
     from contextive.store.sqlite.directory import write_error
 
@@ -69,33 +69,33 @@ def _state(project: Path, loaded: LoadedConfig) -> Finding:
     if folder.exists():
         condition = store_condition(folder)
         if condition.reason_code in ("read_only", "full", "unreachable"):
-            return Finding("state", False, condition.message, condition.hint)
+            return Diagnosis("state", False, condition.message, condition.hint)
     if error := write_error(nearest):
         remedy = "Free some space, or set store.statePath to a directory that can be written."
-        return Finding("state", False, f"The state directory cannot be written ({error.strerror}).", remedy)
+        return Diagnosis("state", False, f"The state directory cannot be written ({error.strerror}).", remedy)
     free = shutil.disk_usage(nearest).free
     shown = f"{free / 1e9:.0f} GB" if free >= 1e10 else f"{free / 1e6:.0f} MB"
-    return Finding("state", True, f"The state directory can be written; {shown} are free.")
+    return Diagnosis("state", True, f"The state directory can be written; {shown} are free.")
 
 
-def _packs(loaded: LoadedConfig) -> Iterator[Finding]:
+def _packs(loaded: LoadedConfig) -> Iterator[Diagnosis]:
     from contextive.server.host import assemble
 
     try:
         assembly = assemble(loaded.config)
     except ContextiveError as error:
-        yield Finding("packs", False, error.message, error.hint or "Run contextive-mcp check.")
+        yield Diagnosis("packs", False, error.message, error.hint or "Run contextive-mcp check.")
         return
-    yield Finding("packs", True, f"Loaded: {', '.join(assembly.registry.packs)}.")
+    yield Diagnosis("packs", True, f"Loaded: {', '.join(assembly.registry.packs)}.")
     for problem in assembly.problems:
-        yield Finding("plugin", False, f"{problem.name} {problem.reason}.", "Mend or remove the plugin in toolPacks.")
+        yield Diagnosis("plugin", False, f"{problem.name} {problem.reason}.", "Mend or remove the plugin in toolPacks.")
     if "knowledge" in assembly.registry.packs:
-        from contextive.ops.index_doctor import examine_index
+        from contextive.ops.doctor_index import diagnose_index
 
-        yield from examine_index(loaded)
+        yield from diagnose_index(loaded)
 
 
-def _port(loaded: LoadedConfig) -> Finding:
+def _port(loaded: LoadedConfig) -> Diagnosis:
     server = loaded.config.server
     family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -104,17 +104,17 @@ def _port(loaded: LoadedConfig) -> Finding:
             probe.bind((server.host.strip("[]"), server.port))
         except OSError as failure:
             reason = failure.strerror or os.strerror(failure.errno or 0)
-            return Finding(
+            return Diagnosis(
                 "port", False, f"Cannot listen on port {server.port} ({reason}).", "Set server.port to a free one."
             )
-    return Finding("port", True, f"Port {server.port} is free.")
+    return Diagnosis("port", True, f"Port {server.port} is free.")
 
 
-def _protocol() -> Finding:
+def _protocol() -> Diagnosis:
     try:
         found = version("mcp")
     except PackageNotFoundError:
-        return Finding("protocol", False, "The MCP SDK is not installed.", "Install contextive-mcp again.")
-    return Finding(
+        return Diagnosis("protocol", False, "The MCP SDK is not installed.", "Install contextive-mcp again.")
+    return Diagnosis(
         "protocol", found.startswith("2.3."), f"MCP SDK {found}.", "Install contextive-mcp again: it needs mcp 2.3."
     )

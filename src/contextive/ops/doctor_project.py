@@ -13,7 +13,7 @@ from contextive.workspace.globs import Glob
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Diagnosis:
     """One thing that was looked at."""
 
     subject: str
@@ -22,31 +22,31 @@ class Finding:
     remedy: str = ""
 
 
-def look_at_project(project: Path, loaded: LoadedConfig) -> Iterator[Finding]:
+def diagnose_project(project: Path, loaded: LoadedConfig) -> Iterator[Diagnosis]:
     """What is found of requirements, then of notes."""
     yield _requirements(project, loaded)
     yield _notes(project, loaded)
 
 
-def _requirements(project: Path, loaded: LoadedConfig) -> Finding:
+def _requirements(project: Path, loaded: LoadedConfig) -> Diagnosis:
     from contextive.ingest.trace_service import TraceService
 
     trace = loaded.config.trace
     by_duvet = (project / ".duvet" / "config.toml").is_file()
-    if not by_duvet and (empty := _empty(project, [p for p in trace.specifications if "://" not in p])):
+    if not by_duvet and (empty := _unmatched_patterns(project, [p for p in trace.specifications if "://" not in p])):
         detail = f"No file matches {', '.join(empty)} of trace.specifications."
-        return Finding("requirements", False, detail, "Mend the pattern, or run contextive-mcp init --force.")
+        return Diagnosis("requirements", False, detail, "Mend the pattern, or run contextive-mcp init --force.")
     service = TraceService(project, specifications=tuple(trace.specifications), sources=tuple(trace.sources))
     try:
         view = service.view()
     except ContextiveError as error:
-        return Finding("requirements", False, error.message, error.hint or "Mend .duvet/config.toml.")
+        return Diagnosis("requirements", False, error.message, error.hint or "Mend .duvet/config.toml.")
     count, specifications = len(view.catalog.requirements), len(view.catalog.specifications)
     if not specifications:
-        return Finding("requirements", True, "There is no specification yet; search and notes work without one.")
+        return Diagnosis("requirements", True, "There is no specification yet; search and notes work without one.")
     citations = sum(citation.type.value != "spec" for citation in view.state.analysis.citations)
-    detail = f"{_counted(count, 'requirement')} in {_counted(specifications, 'specification')}"
-    detail += f"; {_counted(citations, 'citation')}."
+    detail = f"{_count_text(count, 'requirement')} in {_count_text(specifications, 'specification')}"
+    detail += f"; {_count_text(citations, 'citation')}."
     absent = {
         citation.target_path
         for citation, problem in view.catalog.invalid
@@ -54,31 +54,31 @@ def _requirements(project: Path, loaded: LoadedConfig) -> Finding:
     }
     if absent:
         stored = "is not stored" if len(absent) == 1 else "are not stored"
-        detail += f" {_counted(len(absent), 'specification')} that code cites by URL {stored}."
+        detail += f" {_count_text(len(absent), 'specification')} that code cites by URL {stored}."
         remedy = "Run duvet report --fetch, which downloads those that trace.specifications names."
-        return Finding("requirements", False, detail, remedy)
+        return Diagnosis("requirements", False, detail, remedy)
     if broken := len(view.state.problems):
         detail += f" {broken} {'is' if broken == 1 else 'are'} broken: duvet report tells which."
-    return Finding("requirements", True, detail)
+    return Diagnosis("requirements", True, detail)
 
 
-def _counted(count: int, word: str) -> str:
+def _count_text(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
-def _notes(project: Path, loaded: LoadedConfig) -> Finding:
+def _notes(project: Path, loaded: LoadedConfig) -> Diagnosis:
     paths = list(loaded.config.notes.paths)
     is_set = "paths" in loaded.config.notes.model_fields_set
-    if is_set and (empty := _empty(project, paths)):
-        return Finding("notes", False, f"No file matches {', '.join(empty)} of notes.paths.", "Mend the pattern.")
+    if is_set and (empty := _unmatched_patterns(project, paths)):
+        return Diagnosis("notes", False, f"No file matches {', '.join(empty)} of notes.paths.", "Mend the pattern.")
     files = ProjectFiles.bounded(project)
     count = len({path for pattern in paths for path in Glob(pattern).walk(str(project), files.allows)})
-    return Finding("notes", True, f"{_counted(count, 'note')}." if count else "There are no notes yet.")
+    return Diagnosis("notes", True, f"{_count_text(count, 'note')}." if count else "There are no notes yet.")
 
 
-##= docs/spec/care.md#doctor
-##% The doctor MUST tell patterns of the configuration that match no file.
-def _empty(project: Path, patterns: list[str]) -> list[str]:
+##= docs/spec/commands.md#doctor
+##% The doctor MUST report configured patterns that match no file.
+def _unmatched_patterns(project: Path, patterns: list[str]) -> list[str]:
     """The patterns that no file of the project matches."""
     files = ProjectFiles.bounded(project)
     return [

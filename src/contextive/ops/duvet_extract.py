@@ -7,7 +7,7 @@ from pathlib import Path
 from contextive.errors import ConfigError, UsageError
 from contextive.ops.duvet_output import write_report
 from contextive.ops.duvet_report import DuvetProject
-from contextive.trace.extraction import extract_requirements, requirement_comments, requirement_file
+from contextive.trace.extraction import extract_requirements, format_requirement_comments, format_requirement_file
 from contextive.trace.specification import Format, parse_specification
 from contextive.trace.target import Target, cached_path, normalise_url, requirements_dir
 from contextive.workspace.files import ProjectFiles, Unreadable
@@ -36,7 +36,7 @@ def extract_to(
     target = Target(normalise_url(target_path) if "://" in target_path else target_path)
     path = cached_path(target.path, download_dir) if target.is_url else target.path
     if fetch and target.is_url and not (project.root / path).exists():
-        from contextive.workspace.fetching import FetchPolicy, fetch_specification
+        from contextive.workspace.http_fetch import FetchPolicy, fetch_specification
 
         fetch_specification(target.canonical, project.root / path, policy=FetchPolicy(), within=project.root)
     project.progress("Extracting", f"requirements from {target.path}")
@@ -46,7 +46,7 @@ def extract_to(
         raise ConfigError(f"{target.path} cannot be read: {content.reason}.", hint=hint)
     sections = extract_requirements(parse_specification(content.text, format_, path))
     folder = requirements_dir(target, download_dir, out if out != "." else "")
-    write = requirement_file if extension == "toml" else requirement_comments
+    write = format_requirement_file if extension == "toml" else format_requirement_comments
     for section, requirements in sections:
         write_report(
             project.root / folder.lstrip("/") / f"{section.id}.{extension}", write(target.path, section, requirements)

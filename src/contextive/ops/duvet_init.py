@@ -26,7 +26,7 @@ LANGUAGES: dict[str, tuple[str, str | None, tuple[str, ...]]] = {
 
 
 ##= docs/spec/trace.md#other-commands
-##% The command `duvet init` MUST NOT replace a file that exists.
+##% The command `duvet init` MUST NOT replace an existing file.
 def initialise(
     root: Path, specifications: Sequence[str], languages: Sequence[str], progress: Callable[[str, str], None]
 ) -> None:

@@ -14,10 +14,10 @@ from contextive.ingest.traced_specifications import GeneratedFile
 from contextive.ops.excerpts import code_blocks
 from contextive.trace.citation import Problem
 from contextive.trace.duvet_config import TraceSettings
-from contextive.trace.requirement import Requirement, Summary
+from contextive.trace.requirement import Requirement, StatusSummary
 from contextive.workspace.files import ProjectFiles
 
-_PART = 128 * 1024
+_WRITE_CHARS = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ReportOptions:
     spec_path: str | None = None
 
 
-class Writer:
+class ReportWriter:
     """The reports that were asked for, each with the way to make it."""
 
     def __init__(
@@ -65,7 +65,7 @@ class Writer:
         self._blob_link = options.blob_link or settings.blob_link
         self._issue_link = options.issue_link or settings.issue_link
 
-    def wanted(self) -> Iterator[tuple[str, Callable[[], str]]]:
+    def requested_reports(self) -> Iterator[tuple[str, Callable[[], str]]]:
         options, settings = self.options, self.settings
         makers: list[tuple[str | None, Callable[[], str]]] = [
             (options.json, self._json),
@@ -122,7 +122,7 @@ class Writer:
     def _badge(self) -> str:
         from contextive.trace.reports.badge import write_badge
 
-        return write_badge(Summary.of(all_requirements(self.state)))
+        return write_badge(StatusSummary.of(all_requirements(self.state)))
 
 
 def all_requirements(state: TraceState) -> list[Requirement]:
@@ -138,12 +138,12 @@ def write_requirement_files(root: Path, generated: Sequence[GeneratedFile]) -> N
 
 
 ##= docs/spec/trace.md#reports
-##% A report, and a text that is downloaded, MUST be written whole or not at all.
+##% A report or a downloaded text MUST be written completely or not at all.
 def write_report(path: Path, text: str) -> None:
     """Write a file whole or not at all. Not durable: the next run writes it again."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with new_file(path.parent, durable=False) as new:
         # In parts: all bytes of a large report at once would ask the system for as much memory again.
-        for start in range(0, len(text), _PART):
-            new.stream.write(text[start : start + _PART].encode("utf-8", "surrogatepass"))
+        for start in range(0, len(text), _WRITE_CHARS):
+            new.stream.write(text[start : start + _WRITE_CHARS].encode("utf-8", "surrogatepass"))
         new.publish(path.name)

@@ -11,13 +11,13 @@ from contextive.ingest.traced_project import TracedProject, TraceState
 from contextive.ingest.traced_specifications import GeneratedFile
 from contextive.ops.duvet_output import (
     ReportOptions,
-    Writer,
+    ReportWriter,
     all_requirements,
     write_report,
     write_requirement_files,
 )
-from contextive.ops.duvet_words import complaints, outcome
-from contextive.ops.source_lines import Lines
+from contextive.ops.duvet_summary import gate_failures, summary_line
+from contextive.ops.source_lines import SourceLines
 from contextive.trace.analysis import Analysis
 from contextive.trace.citation import CommentStyle, Problem
 from contextive.trace.duvet_config import SourcePattern, TraceSettings, parse_duvet_config
@@ -37,16 +37,16 @@ class DuvetProject:
 
     root: Path
     environ: Mapping[str, str]
-    say: Callable[[str], None]
+    print_progress: Callable[[str], None]
     """Takes progress and diagnostics, a line each."""
-    show: Callable[[str], None]
+    print_result: Callable[[str], None]
     """Takes results that belong on standard output."""
     specifications: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
 
     ##= docs/spec/trace.md#defaults
-    ##% A `.duvet/config.toml` alone MUST decide, where there is one, which specifications are extracted and which
-    ##% sources are read.
+    ##% If there is a `.duvet/config.toml`, it alone MUST decide which specifications are extracted and which sources
+    ##% are read.
     def settings(self, options: ReportOptions) -> tuple[TraceSettings, bool]:
         """The settings that count, and whether they were configured rather than guessed."""
         path = options.config_path or CONFIG_PATH
@@ -62,13 +62,13 @@ class DuvetProject:
         if legacy:
             base = TraceSettings(requirement_patterns=(), html=replace(TraceSettings().html, enabled=False))
             return _with_legacy(base, options), True
-        from contextive.ingest.trace_defaults import settings_for
+        from contextive.ingest.trace_defaults import default_trace_settings
 
-        guessed = settings_for(str(self.root), self.specifications, self.sources)
+        guessed = default_trace_settings(str(self.root), self.specifications, self.sources)
         return replace(guessed, html=replace(guessed.html, enabled=False)), False
 
     def progress(self, verb: str, rest: str) -> None:
-        self.say(f"{verb:>{_VERB_WIDTH}} {rest}")
+        self.print_progress(f"{verb:>{_VERB_WIDTH}} {rest}")
 
     # -- the run -------------------------------------------------------------------------------------------------------
 
@@ -86,9 +86,9 @@ class DuvetProject:
         if options.fetch:
             self._fetch(settings)
         self._extract(project, write=configured)
-        state, sound = self._scan(project)
-        lines = Lines(files)
-        if not sound:
+        state, is_valid = self._scan(project)
+        lines = SourceLines(files)
+        if not is_valid:
             self._write_findings(options, settings, state, state.problems, self._warnings(state, ()), lines)
             return 1
         self.progress("Sorting", "references")
@@ -97,16 +97,16 @@ class DuvetProject:
         for warning in warnings:
             self._print_problem(lines, warning, "⚠")
         # A file that an earlier run left behind concerns whoever runs this one, not the readers of a report.
-        lasting = [warning for warning in warnings if warning.code != "stale_requirements"]
-        return self._write_reports(Writer(self.root, options, settings, state, lasting, files))
+        report_warnings = [warning for warning in warnings if warning.code != "stale_requirements"]
+        return self._write_reports(ReportWriter(self.root, options, settings, state, report_warnings, files))
 
     def analyse(self, options: ReportOptions) -> TraceState | None:
         """Extract, parse and match without writing any report; None after errors, which were printed."""
         settings, configured = self.settings(options)
         project = TracedProject(ProjectFiles(self.root), settings)
         self._extract(project, write=configured)
-        state, sound = self._scan(project)
-        return state if sound else None
+        state, is_valid = self._scan(project)
+        return state if is_valid else None
 
     def _extract(self, project: TracedProject, *, write: bool) -> None:
         """Extract the requirements of every specification, and write them to their files. Raises where one cannot be read."""
@@ -129,52 +129,52 @@ class DuvetProject:
         state = project.read()
         self.progress("Scanned", f"{state.source_count} sources ")
         self.progress("Parsing", "annotations")
-        lines = Lines(project.files)
-        if self._fails(lines, state, state.file_problems):
+        lines = SourceLines(project.files)
+        if self._print_problems(lines, state, state.file_problems):
             return state, False
         analysis = state.analysis
         self.progress("Parsed", f"{len(analysis.citations)} annotations ")
         self.progress("Loading", "specifications")
         unloaded = [p for p in analysis.problems if p.code == "specification_not_found"]
-        if self._fails(lines, state, unloaded):
+        if self._print_problems(lines, state, unloaded):
             return state, False
         self.progress("Loaded", f"{len(analysis.reports)} specifications ")
         self.progress("Mapping", "sections")
         self.progress("Mapped", f"{analysis.mapped_sections} sections ")
         self.progress("Matching", "references")
-        if self._fails(lines, state, analysis.problems):
+        if self._print_problems(lines, state, analysis.problems):
             return state, False
         self.progress("Matched", f"{_reference_count(analysis)} references ")
         return state, True
 
     ##= docs/spec/trace.md#reports
-    ##% A citation that is not valid MUST make `duvet report` end with the exit code 1, after all errors of its kind
-    ##% were shown.
-    def _fails(self, lines: Lines, state: TraceState, problems: Sequence[Problem]) -> bool:
+    ##% An invalid citation MUST make `duvet report` end with the exit code 1, after all errors of the same kind are
+    ##% shown.
+    def _print_problems(self, lines: SourceLines, state: TraceState, problems: Sequence[Problem]) -> bool:
         if not problems:
             return False
-        from contextive.ops.duvet_meanings import MOST_MEANINGS, Meanings
+        from contextive.ops.duvet_suggestions import MAX_SUGGESTIONS, Suggestions
 
-        meanings = Meanings(state)
+        suggestions = Suggestions(state)
         for number, problem in enumerate(problems):
-            meant = meanings.of(problem) if number < MOST_MEANINGS else ""
-            self._print_problem(lines, replace(problem, help=problem.help or meant), "×")
-        self.say(f"  × encountered {len(problems)} errors")  # also of one: these are duvet's words
+            suggestion = suggestions.of(problem) if number < MAX_SUGGESTIONS else ""
+            self._print_problem(lines, replace(problem, help=problem.help or suggestion), "×")
+        self.print_progress(f"  × encountered {len(problems)} errors")  # also of one: these are duvet's words
         return True
 
-    def _print_problem(self, lines: Lines, problem: Problem, mark: str) -> None:
-        place = problem.place
-        self.say(f"  {mark} {problem.message}")
-        self.say(f"    ╭─[{place}]")
-        line = lines.at(place)
+    def _print_problem(self, lines: SourceLines, problem: Problem, mark: str) -> None:
+        location = problem.location
+        self.print_progress(f"  {mark} {problem.message}")
+        self.print_progress(f"    ╭─[{location}]")
+        line = lines.at(location)
         if line is not None:
-            self.say(f"{place.line:>4}│ {line[:200]}")
+            self.print_progress(f"{location.line:>4}│ {line[:200]}")
             if problem.label:
-                self.say(f"    · {' ' * (place.column - 1)}╰── {problem.label}")
-        self.say("    ╰────" + (f" {problem.help}" if problem.help else ""))
+                self.print_progress(f"    · {' ' * (location.column - 1)}╰── {problem.label}")
+        self.print_progress("    ╰────" + (f" {problem.help}" if problem.help else ""))
 
     def _fetch(self, settings: TraceSettings) -> None:
-        from contextive.workspace.fetching import FetchPolicy, fetch_specification
+        from contextive.workspace.http_fetch import FetchPolicy, fetch_specification
 
         for source in settings.specifications:
             if "://" in source.source:
@@ -198,12 +198,12 @@ class DuvetProject:
                 specifications=dict(state.specifications),
                 requirement_counts={t: n for t, n in counts.items() if t.path in configured},
                 source_count=state.source_count,
-                stale_files=tuple(self._stale(state.settings, generated)),
+                stale_files=tuple(self._stale_files(state.settings, generated)),
                 config_path=state.settings.config_path,
             ),
         )
 
-    def _stale(self, settings: TraceSettings, generated: Sequence[GeneratedFile]) -> Iterator[str]:
+    def _stale_files(self, settings: TraceSettings, generated: Sequence[GeneratedFile]) -> Iterator[str]:
         """Generated files that this extraction did not write, in directories that it writes to."""
         written = {file.path for file in generated}
         folders = {path.rpartition("/")[0] for path in written}
@@ -218,17 +218,17 @@ class DuvetProject:
     ##= docs/spec/trace.md#reports
     ##% The command `duvet report` MUST be able to write JSON in both versions, LCOV, HTML, SARIF, JUnit, GitHub
     ##% annotations and a badge.
-    def _write_reports(self, writer: Writer) -> int:
+    def _write_reports(self, writer: ReportWriter) -> int:
         options, settings, state = writer.options, writer.settings, writer.state
-        for path, make in writer.wanted():
+        for path, make in writer.requested_reports():
             self.progress("Writing", path)
             write_report(self.root / path, make())
             self.progress("Wrote", f"{path} ")
         if options.lcov:
             self._write_lcov(options, settings, state.analysis)
-        self._write_findings(options, settings, state, (), writer.warnings, Lines(writer.files))
-        self.progress("Result", outcome(all_requirements(state)))
-        return self._check(options, settings, state)
+        self._write_findings(options, settings, state, (), writer.warnings, SourceLines(writer.files))
+        self.progress("Result", summary_line(all_requirements(state)))
+        return self._check_gate(options, settings, state)
 
     def _write_findings(
         self,
@@ -237,7 +237,7 @@ class DuvetProject:
         state: TraceState,
         problems: Sequence[Problem],
         warnings: Sequence[Problem],
-        lines: Lines,
+        lines: SourceLines,
     ) -> None:
         """The reports for machines that show problems: written also, and most of all, when there are errors."""
         reports = list(state.analysis.reports.values())
@@ -251,7 +251,7 @@ class DuvetProject:
         if options.github:
             from contextive.trace.reports.github import write_github
 
-            self.show(write_github(problems, warnings, reports, download_dir=settings.download_dir))
+            self.print_result(write_github(problems, warnings, reports, download_dir=settings.download_dir))
 
     def _write_lcov(self, options: ReportOptions, settings: TraceSettings, analysis: Analysis) -> None:
         from contextive.trace.reports.lcov import write_lcov
@@ -268,7 +268,7 @@ class DuvetProject:
             write_report(self.root / folder / f"compliance.{index}.lcov", text)
         self.progress("Wrote", f"{folder} ")
 
-    def _check(self, options: ReportOptions, settings: TraceSettings, state: TraceState) -> int:
+    def _check_gate(self, options: ReportOptions, settings: TraceSettings, state: TraceState) -> int:
         reports = list(state.analysis.reports.values())
         snapshot = settings.snapshot
         ci = options.ci
@@ -290,33 +290,33 @@ class DuvetProject:
             return 0
         if not ci:
             return 0
-        complained = False
-        for line in complaints(reports, options.require_citations, options.require_tests, settings.download_dir):
-            self.say(line)
-            complained = True
-        return 1 if complained else 0
+        has_failures = False
+        for line in gate_failures(reports, options.require_citations, options.require_tests, settings.download_dir):
+            self.print_progress(line)
+            has_failures = True
+        return 1 if has_failures else 0
 
     ##= docs/spec/trace.md#ci-rules
-    ##% With `--ci` and a snapshot, a report MUST fail when the stored snapshot is missing or different, and leaves
-    ##% it as it is.
+    ##% With `--ci` and a snapshot, a report MUST fail if the stored snapshot is missing or different, and leaves it
+    ##% unchanged.
     def _snapshot_agrees(self, path: str, expected: str) -> bool:
         try:
             actual = (self.root / path).read_bytes().decode("utf-8")
         except (OSError, UnicodeError):
-            self.say(f"  × {path}")
-            self.say("  ╰─▶ Could not read report snapshot. This is required to enforce CI checks.")
+            self.print_progress(f"  × {path}")
+            self.print_progress("  ╰─▶ Could not read report snapshot. This is required to enforce CI checks.")
             return False
         if actual == expected:
             return True
         import difflib
 
         for line in ("", f"Differences detected in {path}:", ""):
-            self.say(line)
+            self.print_progress(line)
         diff = difflib.unified_diff(actual.splitlines(), expected.splitlines(), lineterm="", n=3)
         for line in list(diff)[2:]:
-            self.say(line)
-        self.say(f"  × {path}")
-        self.say("  ╰─▶ Report snapshot does not match with CI mode enabled.")
+            self.print_progress(line)
+        self.print_progress(f"  × {path}")
+        self.print_progress("  ╰─▶ Report snapshot does not match with CI mode enabled.")
         return False
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from contextive.trace.citation import Citation
 from contextive.trace.level import CitationType
-from contextive.trace.reports.code import Code, code_block
+from contextive.trace.reports.code_excerpt import CodeExcerpt, code_block
 from contextive.workspace.files import FileText, ProjectFiles
 
 _LINES_BEFORE = 2
@@ -31,4 +31,4 @@ def code_blocks(files: ProjectFiles, citations: Iterable[Citation]) -> dict[Cita
 def _code_block(citation: Citation, lines: list[str]) -> str:
     first = max(citation.line - _LINES_BEFORE, 0)
     last = max(citation.line, citation.end_line)
-    return code_block(Code(first + 1, lines[first : last + _LINES_AFTER]), range(citation.line, last + 1))
+    return code_block(CodeExcerpt(first + 1, lines[first : last + _LINES_AFTER]), range(citation.line, last + 1))

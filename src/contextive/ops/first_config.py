@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from contextive.ops.survey import Found, Survey
+from contextive.ops.survey import PatternMatch, Survey
 
 _HEAD = """\
 # Contextive configuration. Every key is optional; keys that are commented out show their defaults.
@@ -42,10 +42,10 @@ def _trace(survey: Survey) -> Iterator[str]:
         yield '# trace:\n#   specifications: ["docs/spec/*.md"]\n'
         return
     yield "trace:\n  specifications:"
-    yield from _listed(survey.specifications, "requirements")
+    yield from _pattern_lines(survey.specifications, "requirements")
     if survey.sources:
         yield "  sources:"
-        yield from _listed(survey.sources, "")
+        yield from _pattern_lines(survey.sources, "")
     yield ""
 
 
@@ -54,16 +54,16 @@ def _notes(survey: Survey) -> Iterator[str]:
         yield '# notes:\n#   paths: ["notes/**/*.md"]\n'
         return
     yield "notes:\n  paths:"
-    yield from _listed(survey.notes, "")
+    yield from _pattern_lines(survey.notes, "")
     yield ""
 
 
-def _listed(found: Iterable[Found], what: str) -> Iterator[str]:
+def _pattern_lines(found: Iterable[PatternMatch], what: str) -> Iterator[str]:
     for one in found:
-        yield f"    - {json.dumps(one.pattern, ensure_ascii=False)}  # {described(one, what)}"
+        yield f"    - {json.dumps(one.pattern, ensure_ascii=False)}  # {describe_match(one, what)}"
 
 
-def described(found: Found, what: str) -> str:
+def describe_match(found: PatternMatch, what: str) -> str:
     """How much a pattern stands for."""
     if "://" in found.pattern:
         return f"cited {found.count} {'time' if found.count == 1 else 'times'}"

@@ -45,8 +45,9 @@ def parse(text: str) -> Any:
     return _read(text).data
 
 
-##= docs/spec/care.md#install
-##% A change of a client's file MUST leave all else in it as it is, comments included, and keep a copy of the old file.
+##= docs/spec/commands.md#install
+##% A change to a client's file MUST preserve everything else in it, including comments, and keep a copy of the old
+##% file.
 def with_value(text: str, path: Sequence[str], value: Any) -> str:
     """The text with this value at this path; objects on the way are made where they are missing."""
     mark, body = (_MARK, text[1:]) if text.startswith(_MARK) else ("", text)

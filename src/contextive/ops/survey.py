@@ -16,14 +16,14 @@ from contextive.ingest.trace_defaults import SPECIFICATION_PATTERNS, STYLES_BY_E
 from contextive.notes.wikilink import parse_links
 from contextive.trace.extraction import extract_requirements
 from contextive.trace.specification import Format, parse_specification
-from contextive.workspace.contents import Skipped, read_bytes, text_of
+from contextive.workspace.contents import Skipped, decode_text, read_bytes
 from contextive.workspace.discovery import discover
-from contextive.workspace.ignore import Rules, rules_of
+from contextive.workspace.ignore import IgnoreRules, rules_from_patterns
 
-ENOUGH_REQUIREMENTS = 3
+MIN_REQUIREMENTS = 3
 """A document that says MUST once is a document; one that says it three times means it."""
-MOST_PATTERNS = 12
-MOST_URLS = 20
+MAX_PATTERNS = 12
+MAX_URLS = 20
 _MAX_BYTES = 1024 * 1024
 _KEYWORD = re.compile(r"\b(?:MUST|SHALL|SHOULD|REQUIRED|RECOMMENDED|MAY)\b")
 _CITED = re.compile(r"^[ \t]*(?://=|\*=|##=|#=|--=)[ \t]*([^\s#=]+)#\S", re.MULTILINE)
@@ -37,7 +37,7 @@ _NOT_CITING = frozenset({"yml", "yaml"})
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PatternMatch:
     """A pattern, how many files it stands for, and how many requirements or citations they hold."""
 
     pattern: str
@@ -50,24 +50,24 @@ class Survey:
     """What was found in a project."""
 
     files: int
-    specifications: tuple[Found, ...]
-    sources: tuple[Found, ...]
+    specifications: tuple[PatternMatch, ...]
+    sources: tuple[PatternMatch, ...]
     """Empty where the code stands in too many places to list them; then all code counts, as it does without a setting."""
     source_files: int
-    notes: tuple[Found, ...]
+    notes: tuple[PatternMatch, ...]
     has_duvet_config: bool
     copies: str = ""
     """The folder with copies of specifications that code cites by URL, where it is not the one that is looked into."""
 
 
-##= docs/spec/care.md#init
-##% Files that git ignores MUST NOT be looked at for what a project has.
+##= docs/spec/commands.md#init
+##% The scan of the project MUST NOT include files that git ignores.
 def survey(project: Path, progress: Callable[[int, int], None] | None = None) -> Survey:
     """Look through the files of a project."""
     found = [file.path for file in discover(project, max_bytes=_MAX_BYTES).files]
     prose = [path for path in found if path.endswith((".md", ".txt"))]
     code = [path for path in found if _ending(path) in STYLES_BY_ENDING and _ending(path) not in _NOT_CITING]
-    usual = rules_of(SPECIFICATION_PATTERNS)
+    usual = rules_from_patterns(SPECIFICATION_PATTERNS)
     requirements: dict[str, int] = {}
     linked: Counter[str] = Counter()
     cited: Counter[str] = Counter()
@@ -86,7 +86,7 @@ def survey(project: Path, progress: Callable[[int, int], None] | None = None) ->
             cited.update(_CITED.findall(text))
     specifications = {path: count for path, count in requirements.items() if path not in linked}
     specifications |= {path: requirements.get(path, 0) for path in cited if path in prose}
-    urls = [Found(url, 1, count) for url, count in cited.most_common() if "://" in url][:MOST_URLS]
+    urls = [PatternMatch(url, 1, count) for url, count in cited.most_common() if "://" in url][:MAX_URLS]
     copies = _copies([found.pattern for found in urls], prose)
     for path in copies:
         specifications.pop(path, None)  # cited by its URL, so that is its name
@@ -94,7 +94,7 @@ def survey(project: Path, progress: Callable[[int, int], None] | None = None) ->
     return Survey(
         files=len(found),
         specifications=(*_patterns(specifications, prose), *urls),
-        sources=sources if len(sources) <= MOST_PATTERNS else (),
+        sources=sources if len(sources) <= MAX_PATTERNS else (),
         source_files=len(code),
         notes=_notes(linked, prose, is_vault=_is_vault(project, linked, prose, code)),
         has_duvet_config=(project / ".duvet" / "config.toml").is_file(),
@@ -106,7 +106,7 @@ def _text(project: Path, path: str) -> str | None:
     contents = read_bytes(project, path, _MAX_BYTES)
     if isinstance(contents, Skipped):
         return None
-    text = text_of(contents.data)
+    text = decode_text(contents.data)
     return None if isinstance(text, Skipped) else text
 
 
@@ -128,9 +128,9 @@ def _copies(urls: Iterable[str], paths: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _requirements(path: str, text: str, usual: Rules | None) -> int:
+def _requirements(path: str, text: str, usual: IgnoreRules | None) -> int:
     is_usual = bool(usual and usual.verdict(path.encode(), PurePosixPath(path).name.encode(), False))
-    least = 1 if is_usual else ENOUGH_REQUIREMENTS
+    least = 1 if is_usual else MIN_REQUIREMENTS
     if not is_usual and (_NOT_A_SPECIFICATION.search(path) or not path.endswith(".md")):
         return 0
     if len(_KEYWORD.findall(text)) < least:
@@ -140,41 +140,43 @@ def _requirements(path: str, text: str, usual: Rules | None) -> int:
     return count if count >= least else 0
 
 
-def _patterns(chosen: dict[str, int], others: Sequence[str]) -> list[Found]:
+def _patterns(chosen: dict[str, int], others: Sequence[str]) -> list[PatternMatch]:
     """As few patterns as say it: a folder whose documents are nearly all chosen counts as a whole."""
-    patterns: list[Found] = []
+    patterns: list[PatternMatch] = []
     left = set(chosen)
     for folder, ending in sorted({(_folder(path), _ending(path)) for path in chosen}):
         inside = [path for path in others if _folder(path) == folder and _ending(path) == ending]
         mine = [path for path in inside if path in left]
         if folder and len(mine) > 1 and len(mine) * 2 >= len(inside):
-            patterns.append(Found(f"{_literal(folder)}/*.{ending}", len(inside), sum(chosen[path] for path in mine)))
+            patterns.append(
+                PatternMatch(f"{_escape_pattern(folder)}/*.{ending}", len(inside), sum(chosen[path] for path in mine))
+            )
             left -= set(mine)
-    patterns += [Found(_literal(path), 1, chosen[path]) for path in left]
-    return sorted(_joined(patterns), key=lambda found: found.pattern)
+    patterns += [PatternMatch(_escape_pattern(path), 1, chosen[path]) for path in left]
+    return sorted(_merge_patterns(patterns), key=lambda found: found.pattern)
 
 
-def _joined(patterns: list[Found]) -> list[Found]:
+def _merge_patterns(patterns: list[PatternMatch]) -> list[PatternMatch]:
     """Where many folders below one folder are chosen, that folder stands for all of them."""
-    if len(patterns) <= MOST_PATTERNS:
+    if len(patterns) <= MAX_PATTERNS:
         return patterns
-    joined: dict[str, Found] = {}
+    joined: dict[str, PatternMatch] = {}
     for found in patterns:
         top = found.pattern.split("/")[0]
         name = f"{top}/**/*.{_ending(found.pattern)}" if "/" in found.pattern else found.pattern
-        before = joined.get(name, Found(name, 0))
-        joined[name] = Found(name, before.files + found.files, before.count + found.count)
+        before = joined.get(name, PatternMatch(name, 0))
+        joined[name] = PatternMatch(name, before.files + found.files, before.count + found.count)
     return list(joined.values())
 
 
-def _by_folder(paths: Iterable[str]) -> tuple[Found, ...]:
+def _by_folder(paths: Iterable[str]) -> tuple[PatternMatch, ...]:
     """One pattern for each folder at the top and each ending, the largest first."""
     counted: Counter[str] = Counter()
     for path in paths:
         top, slash, _ = path.partition("/")
-        counted[f"{_literal(top)}/**/*.{_ending(path)}" if slash else f"*.{_ending(path)}"] += 1
+        counted[f"{_escape_pattern(top)}/**/*.{_ending(path)}" if slash else f"*.{_ending(path)}"] += 1
     return tuple(
-        Found(pattern, files) for pattern, files in sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+        PatternMatch(pattern, files) for pattern, files in sorted(counted.items(), key=lambda item: (-item[1], item[0]))
     )
 
 
@@ -186,20 +188,20 @@ def _is_vault(project: Path, linked: Counter[str], prose: Sequence[str], code: S
     return len(tops) > 1 and len(linked) > max(len(code), len(prose) // 3)
 
 
-def _notes(linked: Counter[str], prose: Sequence[str], *, is_vault: bool) -> tuple[Found, ...]:
+def _notes(linked: Counter[str], prose: Sequence[str], *, is_vault: bool) -> tuple[PatternMatch, ...]:
     """Folders in which at least two files link as notes do, and the usual folder where there is one. All, in a vault."""
     if is_vault:
-        return (Found("**/*.md", sum(path.endswith(".md") for path in prose)),)
+        return (PatternMatch("**/*.md", sum(path.endswith(".md") for path in prose)),)
     tops = Counter(path.split("/")[0] for path in linked if "/" in path)
-    found: list[Found] = []
+    found: list[PatternMatch] = []
     for top in sorted({*(top for top, count in tops.items() if count > 1), "notes"}):
         below = [path for path in prose if path.startswith(f"{top}/") and path.endswith(".md")]
         if below:
-            found.append(Found(f"{_literal(top)}/**/*.md", len(below)))
+            found.append(PatternMatch(f"{_escape_pattern(top)}/**/*.md", len(below)))
     return tuple(found)
 
 
-def _literal(path: str) -> str:
+def _escape_pattern(path: str) -> str:
     """A pattern that means this path and nothing else."""
     return re.sub(r"([*?\[{])", r"[\1]", path)
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from contextive.registry import Pack
-from contextive.registry.written import read_back, write_down
+from contextive.registry.pack_json import pack_from_dict, pack_to_dict
 
 ##= docs/spec/host.md#discovery
-##% Packs that come with the product MUST be found in a static registry.
+##% Built-in packs MUST be found in a static registry.
 BUILTIN: dict[str, str] = {
     "introspect": "contextive.packs.introspect",
     "trace": "contextive.packs.trace",
@@ -29,10 +29,10 @@ BUILTIN: dict[str, str] = {
 
 OFF_BY_DEFAULT: frozenset[str] = frozenset()
 
-REMOTE: dict[str, frozenset[str]] = {"knowledge": frozenset({"km-help"})}
+REMOTE_PACKS: dict[str, frozenset[str]] = {"knowledge": frozenset({"km-help"})}
 """The packs that a gateway can answer for, and the tools of each that need no index and stay local."""
 
-SCHEDULED: dict[str, str] = {"ingest": "km-ingest-trigger", "backup": "km-backup-trigger"}
+SCHEDULED_TOOLS: dict[str, str] = {"ingest": "km-ingest-trigger", "backup": "km-backup-trigger"}
 """The tool that runs each job of the schedule."""
 
 CAPTURE_COUNTERS: dict[str, str] = {"km-upload": "km_mcp_upload_total", "km-storetext": "km_mcp_storetext_total"}
@@ -47,7 +47,7 @@ DECLARED = Path(__file__).with_name("declared.json")
 @cache
 def load_builtin(name: str) -> Pack:
     """The built-in pack of that name. Its modules are imported when something of it runs for the first time."""
-    return read_back(_declared()[name], lambda: import_builtin(name))
+    return pack_from_dict(_declared()[name], lambda: import_builtin(name))
 
 
 def import_builtin(name: str) -> Pack:
@@ -59,7 +59,7 @@ def import_builtin(name: str) -> Pack:
 
 def declared_text() -> str:
     """The text of `declared.json`, from the modules as they are now."""
-    declared = {name: write_down(import_builtin(name)) for name in BUILTIN}
+    declared = {name: pack_to_dict(import_builtin(name)) for name in BUILTIN}
     return json.dumps(declared, indent=1, ensure_ascii=False) + "\n"
 
 

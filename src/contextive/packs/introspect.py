@@ -84,7 +84,7 @@ class Health(ToolOutput):
 
 
 ##= docs/spec/host.md#resources-and-prompts
-##% What a resource says SHOULD also be reachable by a tool.
+##% The content of a resource SHOULD also be available through a tool.
 @pack.tool(
     "contextive_server_info",
     title="Server info",
@@ -174,7 +174,7 @@ async def read_tool(variables: Mapping[str, str], ctx: Context) -> dict[str, Any
 
 
 ##= docs/spec/host.md#health
-##% The server MUST tell whether it is healthy, degraded or unhealthy, and why.
+##% The server MUST report whether it is healthy, degraded or unhealthy, and why.
 def health_report(checks: Sequence[HealthCheck]) -> Health:
     """All checks as one verdict: healthy with none failing, unhealthy with all failing, else degraded."""
     failing = [check for check in checks if not check.ok]

@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import Field
 
-from contextive.packs.running import LONGEST_RUN_SECONDS, RunShown, run_recipe
-from contextive.recipes.recipe import RUNS_RECIPES, RecipePlace
+from contextive.packs.recipe_runner import LONGEST_RUN_SECONDS, RecipeRunAnswer, run_recipe
+from contextive.recipes.recipe import RECIPE_RUNNER_LABEL, RecipePaths
 from contextive.registry import Annotations, Context, Pack, Scope, ToolInput
 from contextive.registry.threads import run_in_thread
 
@@ -22,17 +22,17 @@ class RecipeInput(ToolInput):
     dry_run: bool = Field(False, description="Check the recipe and list its steps, calling nothing")
 
 
-async def recipe_run(given: RecipeInput, ctx: Context) -> RunShown:
+async def recipe_run(given: RecipeInput, ctx: Context) -> RecipeRunAnswer:
     """The run of a recipe, as its caller."""
-    from contextive.recipes.book import RecipeBook  # the forms of recipes are built when there is one to read
+    from contextive.recipes.catalog import RecipeCatalog  # the forms of recipes are built when there is one to read
 
-    book = RecipeBook(ctx.service(RecipePlace).project)
-    recipe = await run_in_thread(lambda: book.entry(given.recipe).recipe())
+    catalog = RecipeCatalog(ctx.service(RecipePaths).project)
+    recipe = await run_in_thread(lambda: catalog.entry(given.recipe).recipe())
     return await run_recipe(recipe, given.vars, ctx, dry_run=given.dry_run)
 
 
 ##= docs/spec/models-and-recipes.md#km-recipe-run
-##% The tool `km-recipe-run` MUST need the maintainer scope.
+##% The tool `km-recipe-run` MUST require the maintainer scope.
 def declare(pack: Pack) -> None:
     """Add the tool to a pack."""
     pack.tool(
@@ -41,7 +41,7 @@ def declare(pack: Pack) -> None:
         description="Run a named recipe (daily-health, release-prep, stale-audit, …): its steps in order, stopping at the first "
         "that fails. Returns outputs and each step. Unknown name: recipe_not_found lists all.",
         scope=Scope.MAINTAINER,
-        labels=("knowledge", RUNS_RECIPES),
+        labels=("knowledge", RECIPE_RUNNER_LABEL),
         safety_notes="Calls the tools that the recipe names, with your scope; some index, write or back up.",
         invocation_hints="for routine chores that take several tools; dry_run shows the steps first",
         annotations=Annotations(read_only=False, destructive=False, idempotent=False, open_world=True),

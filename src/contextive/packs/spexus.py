@@ -17,8 +17,8 @@ def _user(text: str) -> list[PromptMessage]:
     return [PromptMessage("user", Text(text))]
 
 
-##= docs/spec/spexus.md#requirements-work
-##% Text that a caller gives to a prompt MUST be set apart as quoted material.
+##= docs/spec/spexus.md#prompts
+##% Text that a caller passes to a prompt MUST be marked as quoted text.
 def _quoted(text: str) -> str:
     """A caller's text set apart, so that it reads as material and not as an instruction."""
     return "\n".join(f"> {line}" for line in text.strip().splitlines())
@@ -31,7 +31,7 @@ async def _complete_level(prefix: str, _others: Mapping[str, str], _ctx: Context
     return [level for level in _LEVELS if level.startswith(prefix.upper())]
 
 
-##= docs/spec/spexus.md#requirements-work
+##= docs/spec/spexus.md#prompts
 ##% The profile MUST offer prompts for writing, reviewing and breaking down requirements.
 @pack.prompt(
     "write_requirement",

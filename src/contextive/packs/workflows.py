@@ -8,9 +8,9 @@ from typing import Any
 from pydantic import Field, create_model
 
 from contextive.config import Workflow
-from contextive.packs.running import LONGEST_RUN_SECONDS, RunShown, run_recipe
-from contextive.recipes.recipe import RUNS_RECIPES, ModelCall, Recipe, VariableType
-from contextive.recipes.workflow import recipe_of
+from contextive.packs.recipe_runner import LONGEST_RUN_SECONDS, RecipeRunAnswer, run_recipe
+from contextive.recipes.recipe import RECIPE_RUNNER_LABEL, ModelCall, Recipe, VariableType
+from contextive.recipes.workflow import recipe_from_workflow
 from contextive.registry import Annotations, Context, Pack, Scope, Tool, ToolInput
 
 pack = Pack("workflows", title="Workflows", description="Chains of steps from the configuration, one tool each.")
@@ -27,7 +27,7 @@ _TYPES: Mapping[VariableType, Any] = {
 
 
 ##= docs/spec/models-and-recipes.md#workflow-tools
-##% A workflow of the configuration MUST be offered as one tool.
+##% Each configured workflow MUST be offered as one tool.
 def workflow_pack(workflows: Mapping[str, Workflow], others: Iterable[Pack]) -> Pack:
     """The pack for these workflows. What their tools may do is taken from the tools that they call.
 
@@ -36,16 +36,16 @@ def workflow_pack(workflows: Mapping[str, Workflow], others: Iterable[Pack]) -> 
     filled = Pack(pack.name, title=pack.title, description=pack.description)
     known = {tool.name: tool for other in others for tool in other.tools}
     for name, workflow in workflows.items():
-        _declare(filled, recipe_of(name, workflow), known)
+        _declare(filled, recipe_from_workflow(name, workflow), known)
     return filled
 
 
 ##= docs/spec/models-and-recipes.md#workflow-tools
-##% A workflow MUST NOT do what its caller's scope does not allow.
+##% A workflow MUST NOT do anything that its caller's scope does not allow.
 def _declare(filled: Pack, recipe: Recipe, known: Mapping[str, Tool]) -> None:
     input_model = _input_model(recipe)
 
-    async def run(given: ToolInput, ctx: Context) -> RunShown:
+    async def run(given: ToolInput, ctx: Context) -> RecipeRunAnswer:
         return await run_recipe(recipe, given.model_dump(by_alias=True, exclude_unset=True), ctx)
 
     run.__annotations__["given"] = input_model
@@ -59,7 +59,7 @@ def _declare(filled: Pack, recipe: Recipe, known: Mapping[str, Tool]) -> None:
         title=f"Workflow {recipe.name}",
         description=_sentence(recipe.summary),
         scope=Scope.MAINTAINER if any(tool.scope is Scope.MAINTAINER for tool in called) else Scope.READER,
-        labels=("workflow", RUNS_RECIPES),
+        labels=("workflow", RECIPE_RUNNER_LABEL),
         safety_notes="" if read_only else f"Calls {', '.join(recipe.tools)}, with your scope.",
         annotations=Annotations(
             read_only=read_only,

@@ -22,8 +22,8 @@ class RecipeAudit:
 
     state: Path
 
-    ##= docs/spec/models-and-recipes.md#how-steps-run
-    ##% Each run MUST leave one line in the audit log of recipes.
+    ##= docs/spec/models-and-recipes.md#step-execution
+    ##% Each run MUST add one line to the recipe audit log.
     def append(self, line: Mapping[str, Any]) -> None:
         """Write one line, as one write, so that lines of two processes do not mix."""
         text = json.dumps(line, ensure_ascii=False, default=str)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from contextive.errors import AssertFailed, ContextiveError, InvalidRequest, TimedOut, ToolFailed
-from contextive.recipes.recipe import Condition, ModelCall, Recipe, Step, ToolCall, Variable, Wait
-from contextive.recipes.run import Ledger, RunRecord, StepRecord
-from contextive.recipes.template import Missing, Names, TemplateError, as_text, format_path, render
+from contextive.recipes.recipe import ModelCall, Recipe, RecipeStep, ResultCondition, ToolCall, Variable, Wait
+from contextive.recipes.run import ActiveRun, RunRecord, StepRecord
+from contextive.recipes.template import MissingValue, TemplateError, TemplateValues, as_text, format_path, render
 
 _LONGEST_SHOWN = 200
 
@@ -32,13 +32,13 @@ class ModelAsker(Protocol):
         ...
 
 
-class Progress(Protocol):
+class ProgressCallback(Protocol):
     """Is told how far a run is."""
 
     async def __call__(self, done: float, total: float | None = None, message: str | None = None, /) -> None: ...
 
 
-async def _nobody(_done: float, _total: float | None = None, _message: str | None = None) -> None:
+async def _no_progress(_done: float, _total: float | None = None, _message: str | None = None) -> None:
     return None
 
 
@@ -48,7 +48,7 @@ class RecipeEngine:
 
     tools: ToolCaller
     models: ModelAsker
-    progress: Progress = _nobody
+    progress: ProgressCallback = _no_progress
     audit: Callable[[RunRecord], None] = lambda _record: None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     clock: Callable[[], float] = time.monotonic
@@ -56,71 +56,71 @@ class RecipeEngine:
     async def run(self, recipe: Recipe, given: Mapping[str, Any], *, dry_run: bool = False) -> RunRecord:
         """The whole run. Raises a `ContextiveError` whose details tell the steps up to the one that failed."""
         variables = bind_variables(recipe, given)
-        ledger = Ledger(recipe.name, dry_run)
+        active_run = ActiveRun(recipe.name, dry_run)
         if dry_run:
-            ledger.steps += [StepRecord(step.id, "skipped", 0.0, _plan(step)) for step in recipe.steps]
-            return ledger.close(success=True)  # nothing was done, so there is nothing to audit
+            active_run.steps += [StepRecord(step.id, "skipped", 0.0, _plan(step)) for step in recipe.steps]
+            return active_run.close(success=True)  # nothing was done, so there is nothing to audit
         try:
             async with asyncio.timeout(recipe.timeout_seconds) as limit:
-                outputs = await self._run(recipe, variables, ledger)
+                outputs = await self._run(recipe, variables, active_run)
         except TimeoutError:
             assert limit.expired()
             failure = TimedOut(f"The recipe {recipe.name} took longer than {recipe.timeout_seconds:g} seconds.")
-            raise self._failed(recipe, ledger, failure) from None
+            raise self._failed(recipe, active_run, failure) from None
         except ContextiveError as failure:
-            raise self._failed(recipe, ledger, failure) from None
+            raise self._failed(recipe, active_run, failure) from None
         except asyncio.CancelledError:
-            self._close(ledger, success=False)
+            self._close(active_run, success=False)
             raise
-        return self._close(ledger, success=True, outputs=outputs)
+        return self._close(active_run, success=True, outputs=outputs)
 
-    ##= docs/spec/models-and-recipes.md#how-steps-run
-    ##% Steps MUST run in their order, and the first that fails ends the run.
-    ##= docs/spec/models-and-recipes.md#how-steps-run
-    ##% Outputs MUST be given only where every step went well.
-    async def _run(self, recipe: Recipe, variables: Mapping[str, Any], ledger: Ledger) -> dict[str, Any]:
+    ##= docs/spec/models-and-recipes.md#step-execution
+    ##% Steps MUST run in order, and the first step that fails ends the run.
+    ##= docs/spec/models-and-recipes.md#step-execution
+    ##% A run MUST return outputs only if every step succeeded.
+    async def _run(self, recipe: Recipe, variables: Mapping[str, Any], active_run: ActiveRun) -> dict[str, Any]:
         total = len(recipe.steps)
         for done, step in enumerate(recipe.steps):
             await self.progress(done, total, f"{step.id}: {step.description or _plan(step)}")
-            await self._with_fallback(step, variables, ledger)
+            await self._with_fallback(step, variables, active_run)
         await self.progress(total, total, "done")
-        names = Names(variables, ledger.results, ledger.captures)
-        return {name: _rendered(value, names, f"The output {name}") for name, value in recipe.outputs.items()}
+        values = TemplateValues(variables, active_run.results, active_run.captures)
+        return {name: _rendered(value, values, f"The output {name}") for name, value in recipe.outputs.items()}
 
-    ##= docs/spec/models-and-recipes.md#how-steps-run
-    ##% A step that fails MUST be replaced by its fallback where it has one.
-    async def _with_fallback(self, step: Step, variables: Mapping[str, Any], ledger: Ledger) -> None:
+    ##= docs/spec/models-and-recipes.md#step-execution
+    ##% A step that fails MUST be replaced by its fallback if it has one.
+    async def _with_fallback(self, step: RecipeStep, variables: Mapping[str, Any], active_run: ActiveRun) -> None:
         try:
-            await self._step(step, variables, ledger)
+            await self._step(step, variables, active_run)
         except (ToolFailed, AssertFailed, TimedOut):
             if not step.fallback:
                 raise
             for instead in step.fallback:
-                await self._step(instead, variables, ledger)
+                await self._step(instead, variables, active_run)
             # Later steps ask for the result by the id that they know.
-            ledger.results[step.id] = ledger.results[step.fallback[-1].id]
+            active_run.results[step.id] = active_run.results[step.fallback[-1].id]
 
-    async def _step(self, step: Step, variables: Mapping[str, Any], ledger: Ledger) -> None:
+    async def _step(self, step: RecipeStep, variables: Mapping[str, Any], active_run: ActiveRun) -> None:
         """Run one step and write it down, whichever way it ends."""
         started = self.clock()
         result: Any = None
         try:
-            names = Names(variables, ledger.results, ledger.captures)
-            result = await self._within(step, self._act(step, names))
+            values = TemplateValues(variables, active_run.results, active_run.captures)
+            result = await self._with_timeout(step, self._run_action(step, values))
             for condition in step.asserts:
-                check(condition, result, names, step.id)
-            captured = {c.name: _captured(c.path, result, names, step.id) for c in step.captures}
+                check_condition(condition, result, values, step.id)
+            captured = {c.name: _captured(c.path, result, values, step.id) for c in step.captures}
         except (ContextiveError, asyncio.CancelledError) as failure:
-            message = failure.sentence() if isinstance(failure, ContextiveError) else "The step was stopped."
-            ledger.steps.append(StepRecord(step.id, "error", self.clock() - started, message, result))
+            message = failure.full_message() if isinstance(failure, ContextiveError) else "The step was stopped."
+            active_run.steps.append(StepRecord(step.id, "error", self.clock() - started, message, result))
             raise
-        ledger.results[step.id] = result
-        ledger.captures.update(captured)
-        ledger.steps.append(StepRecord(step.id, "success", self.clock() - started, step.description, result))
+        active_run.results[step.id] = result
+        active_run.captures.update(captured)
+        active_run.steps.append(StepRecord(step.id, "success", self.clock() - started, step.description, result))
 
     ##= docs/spec/models-and-recipes.md#km-recipe-run
     ##% A step, a wait or a run that takes too long MUST end the run with `timeout`.
-    async def _within(self, step: Step, work: Awaitable[Any]) -> Any:
+    async def _with_timeout(self, step: RecipeStep, work: Awaitable[Any]) -> Any:
         if step.timeout_seconds is None:
             return await work
         try:
@@ -129,31 +129,31 @@ class RecipeEngine:
         except TimeoutError:
             raise TimedOut(f"The step {step.id} took longer than {step.timeout_seconds:g} seconds.") from None
 
-    async def _act(self, step: Step, names: Names) -> Any:
+    async def _run_action(self, step: RecipeStep, values: TemplateValues) -> Any:
         what = f"The step {step.id}"
         match step.action:
             case ToolCall(tool, params):
-                return await self._call(step.id, tool, _rendered(params, names, what))
+                return await self._call(step.id, tool, _rendered(params, values, what))
             case ModelCall(model, prompt):
                 try:
-                    return await self.models.ask(model, as_text(_rendered(prompt, names, what)))
+                    return await self.models.ask(model, as_text(_rendered(prompt, values, what)))
                 except ContextiveError as failure:
                     raise _tool_failed(step.id, f"model {model}", failure) from None
             case Wait() as wait:
-                return await self._wait(step.id, wait, names, _rendered(wait.params, names, what))
+                return await self._wait(step.id, wait, values, _rendered(wait.params, values, what))
 
-    ##= docs/spec/models-and-recipes.md#how-steps-run
-    ##% A wait MUST call its tool until the condition holds or its time is over.
-    async def _wait(self, step: str, wait: Wait, names: Names, params: Mapping[str, Any]) -> Any:
+    ##= docs/spec/models-and-recipes.md#step-execution
+    ##% A wait MUST call its tool until the condition is true or its time limit is reached.
+    async def _wait(self, step: str, wait: Wait, values: TemplateValues, params: Mapping[str, Any]) -> Any:
         ends = self.clock() + wait.timeout_seconds
-        until = replace(wait.until, value=_rendered(wait.until.value, names, f"The step {step}"))
+        until = replace(wait.until, value=_rendered(wait.until.value, values, f"The step {step}"))
         while True:
             result = await self._call(step, wait.tool, params)
-            if holds(until, result, names):
+            if holds(until, result, values):
                 return result
             if self.clock() + wait.interval_seconds > ends:
                 raise TimedOut(
-                    f"The step {step} waited {wait.timeout_seconds:g} seconds for {wait.tool}: {_wanted(until)}."
+                    f"The step {step} waited {wait.timeout_seconds:g} seconds for {wait.tool}: {_expectation(until)}."
                 )
             await self.sleep(wait.interval_seconds)
 
@@ -163,22 +163,22 @@ class RecipeEngine:
         except ContextiveError as failure:
             raise _tool_failed(step, tool, failure) from None
 
-    def _close(self, ledger: Ledger, *, success: bool, outputs: Mapping[str, Any] | None = None) -> RunRecord:
-        record = ledger.close(success=success, outputs=outputs)
+    def _close(self, active_run: ActiveRun, *, success: bool, outputs: Mapping[str, Any] | None = None) -> RunRecord:
+        record = active_run.close(success=success, outputs=outputs)
         self.audit(record)
         return record
 
-    def _failed(self, recipe: Recipe, ledger: Ledger, failure: ContextiveError) -> ContextiveError:
+    def _failed(self, recipe: Recipe, active_run: ActiveRun, failure: ContextiveError) -> ContextiveError:
         """The error, with the steps of the run as its details; those that were not reached are skipped."""
-        reached = {record.id for record in ledger.steps}
-        ledger.steps += [
+        reached = {record.id for record in active_run.steps}
+        active_run.steps += [
             StepRecord(step.id, "skipped", 0.0, "not reached") for step in recipe.steps if step.id not in reached
         ]
-        failure.details = self._close(ledger, success=False).as_dict()
+        failure.details = self._close(active_run, success=False).as_dict()
         return failure
 
 
-##= docs/spec/models-and-recipes.md#how-steps-run
+##= docs/spec/models-and-recipes.md#step-execution
 ##% A variable that is missing, unknown or of the wrong type MUST be refused before anything runs.
 def bind_variables(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, Any]:
     """The value of every variable: as given, else its default. Raises `InvalidRequest`."""
@@ -199,11 +199,11 @@ def bind_variables(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, Any]:
     return bound
 
 
-def holds(condition: Condition, result: Any, names: Names) -> bool:
+def holds(condition: ResultCondition, result: Any, values: TemplateValues) -> bool:
     """Whether a condition, its value filled in, is true of a result. A path with nothing there compares with nothing."""
     try:
-        found = names.look_up_in(result, condition.path)
-    except Missing:
+        found = values.look_up_in(result, condition.path)
+    except MissingValue:
         return condition.operator == "exists" and condition.value is False
     match condition.operator:
         case "exists":
@@ -215,12 +215,12 @@ def holds(condition: Condition, result: Any, names: Names) -> bool:
 
 
 ##= docs/spec/models-and-recipes.md#km-recipe-run
-##% A result that is not what the recipe says MUST end the run with `assert_failed`.
-def check(condition: Condition, result: Any, names: Names, step: str) -> None:
+##% A result that fails an assertion of the recipe MUST end the run with `assert_failed`.
+def check_condition(condition: ResultCondition, result: Any, values: TemplateValues, step: str) -> None:
     """Raise `AssertFailed` for a condition that is not true."""
-    filled = replace(condition, value=_rendered(condition.value, names, f"The step {step}"))
-    if not holds(filled, result, names):
-        raise AssertFailed(f"The step {step} wants {_wanted(filled)}; {_found(filled, result, names)}.")
+    filled = replace(condition, value=_rendered(condition.value, values, f"The step {step}"))
+    if not holds(filled, result, values):
+        raise AssertFailed(f"The step {step} wants {_expectation(filled)}; {_found(filled, result, values)}.")
 
 
 def _same(left: Any, right: Any) -> bool:
@@ -236,19 +236,19 @@ def _same(left: Any, right: Any) -> bool:
             return bool(left == right)
 
 
-def _captured(path: tuple[str | int, ...] | None, result: Any, names: Names, step: str) -> Any:
+def _captured(path: tuple[str | int, ...] | None, result: Any, values: TemplateValues, step: str) -> Any:
     if path is None:
         return result
     try:
-        return names.look_up_in(result, path)
-    except Missing as missing:
+        return values.look_up_in(result, path)
+    except MissingValue as missing:
         raise AssertFailed(f"The step {step} captures {missing}, which is not in its result.") from None
 
 
-def _rendered(value: Any, names: Names, what: str) -> Any:
+def _rendered(value: Any, values: TemplateValues, what: str) -> Any:
     try:
-        return render(value, names)
-    except Missing as missing:
+        return render(value, values)
+    except MissingValue as missing:
         raise AssertFailed(f"{what} needs {missing}, which is not there.") from None
     except TemplateError as fault:
         raise AssertFailed(f"{what} cannot be filled in: {fault}.") from None
@@ -266,19 +266,19 @@ def _tool_failed(step: str, what: str, failure: ContextiveError) -> ContextiveEr
     return error
 
 
-##= docs/spec/models-and-recipes.md#how-steps-run
+##= docs/spec/models-and-recipes.md#step-execution
 ##% A dry run MUST call nothing and write nothing.
-def _plan(step: Step) -> str:
+def _plan(step: RecipeStep) -> str:
     match step.action:
         case ToolCall(tool):
             return f"call {tool}"
         case ModelCall(model):
             return f"ask {model}"
         case Wait(tool, _, until):
-            return f"wait for {tool}: {_wanted(until)}"
+            return f"wait for {tool}: {_expectation(until)}"
 
 
-def _wanted(condition: Condition) -> str:
+def _expectation(condition: ResultCondition) -> str:
     path = format_path(condition.path)
     match condition.operator:
         case "exists":
@@ -289,10 +289,10 @@ def _wanted(condition: Condition) -> str:
             return f"{path} to be other than {_cut(condition.value)}"
 
 
-def _found(condition: Condition, result: Any, names: Names) -> str:
+def _found(condition: ResultCondition, result: Any, values: TemplateValues) -> str:
     try:
-        return f"it is {_cut(names.look_up_in(result, condition.path))}"
-    except Missing:
+        return f"it is {_cut(values.look_up_in(result, condition.path))}"
+    except MissingValue:
         return "it is not there"
 
 

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from contextive.recipes.template import Path
+from contextive.recipes.template import ValuePath
 
 VariableType: TypeAlias = Literal["string", "integer", "number", "boolean", "array", "object", "any"]
 
-RUNS_RECIPES = "recipe"
+RECIPE_RUNNER_LABEL = "recipe"
 """The label of tools that run recipes themselves. A recipe may not call one, so that none can run without end."""
 
 
 @dataclass(frozen=True, slots=True)
-class RecipePlace:
+class RecipePaths:
     """The project, whose folder `recipes` holds its own recipes, and its state directory."""
 
     project: pathlib.Path
@@ -53,10 +53,10 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class ResultCondition:
     """What must be true at a path of a result."""
 
-    path: Path
+    path: ValuePath
     operator: Literal["equals", "not_equals", "exists"]
     value: Any
 
@@ -66,7 +66,7 @@ class Capture:
     """A value of a result that later steps can name as `captures.<name>`."""
 
     name: str
-    path: Path | None = None
+    path: ValuePath | None = None
     """None takes the whole result."""
 
 
@@ -92,7 +92,7 @@ class Wait:
 
     tool: str
     params: Mapping[str, Any]
-    until: Condition
+    until: ResultCondition
     interval_seconds: float = 5.0
     timeout_seconds: float = 300.0
 
@@ -101,16 +101,16 @@ Action: TypeAlias = ToolCall | ModelCall | Wait
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RecipeStep:
     """One action, what its result must be like, and what to do instead when it fails."""
 
     id: str
     action: Action
-    asserts: tuple[Condition, ...] = ()
+    asserts: tuple[ResultCondition, ...] = ()
     captures: tuple[Capture, ...] = ()
     description: str = ""
     timeout_seconds: float | None = None
-    fallback: tuple[Step, ...] = ()
+    fallback: tuple[RecipeStep, ...] = ()
 
     @property
     def tool(self) -> str | None:
@@ -124,12 +124,12 @@ class Recipe:
 
     name: str
     summary: str
-    steps: tuple[Step, ...]
+    steps: tuple[RecipeStep, ...]
     variables: Mapping[str, Variable] = field(default_factory=dict)
     outputs: Mapping[str, Any] = field(default_factory=dict)
     timeout_seconds: float = 900.0
 
-    def all_steps(self) -> Iterator[Step]:
+    def all_steps(self) -> Iterator[RecipeStep]:
         """Every step, each followed by its fallback."""
         for step in self.steps:
             yield step

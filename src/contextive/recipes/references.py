@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from contextive.config.keypath import KeyPath
-from contextive.recipes.recipe import Condition, ModelCall, Recipe, Step, ToolCall, Wait
-from contextive.recipes.template import Path, TemplateError, format_path, paths_in
+from contextive.recipes.recipe import ModelCall, Recipe, RecipeStep, ResultCondition, ToolCall, Wait
+from contextive.recipes.template import TemplateError, ValuePath, format_path, paths_in
 
 
 class RecipeFault(Exception):
@@ -19,19 +19,19 @@ class RecipeFault(Exception):
         self.text = text
 
 
-##= docs/spec/models-and-recipes.md#where-recipes-come-from
-##% A template that names something unknown or later MUST be refused before anything runs.
+##= docs/spec/models-and-recipes.md#recipe-sources
+##% A template that refers to something unknown, or to something defined later, MUST be refused before anything runs.
 def check_references(recipe: Recipe) -> None:
     """Raise `RecipeFault` for a double id, or a template that names something unknown or later."""
-    known = _Known(set(recipe.variables))
+    known = _KnownNames(set(recipe.variables))
     for index, step in enumerate(recipe.steps):
         place: KeyPath = ("steps", index)
         _check_step(step, place, known)
         inner = known.copy()
         for number, fallback in enumerate(step.fallback):
             _check_step(fallback, (*place, "fallback", number), inner)
-            inner.learn(fallback, (*place, "fallback", number))
-        known.learn(step, place)
+            inner.add_step(fallback, (*place, "fallback", number))
+        known.add_step(step, place)
         known.ids |= inner.ids
     for name, value in recipe.outputs.items():
         _check_value(value, ("outputs", name), known)
@@ -48,7 +48,7 @@ def variables_named(recipe: Recipe) -> list[str]:
     return list(found)
 
 
-class _Known:
+class _KnownNames:
     """What a template can name at one place of a recipe."""
 
     def __init__(self, variables: set[str]) -> None:
@@ -56,19 +56,19 @@ class _Known:
         self.ids: set[str] = set()
         self.captures: set[str] = set()
 
-    def copy(self) -> _Known:
-        twin = _Known(self.variables)
-        twin.ids, twin.captures = set(self.ids), set(self.captures)
-        return twin
+    def copy(self) -> _KnownNames:
+        copied = _KnownNames(self.variables)
+        copied.ids, copied.captures = set(self.ids), set(self.captures)
+        return copied
 
-    def learn(self, step: Step, place: KeyPath) -> None:
+    def add_step(self, step: RecipeStep, place: KeyPath) -> None:
         if step.id in self.ids:
             raise RecipeFault((*place, "id"), f"the id {step.id} is taken by an earlier step")
         self.ids.add(step.id)
         self.captures |= {capture.name for capture in step.captures}
 
 
-def _check_step(step: Step, place: KeyPath, known: _Known) -> None:
+def _check_step(step: RecipeStep, place: KeyPath, known: _KnownNames) -> None:
     for where, value in _values(step, place):
         _check_value(value, where, known)
     conditions = [*step.asserts, *([step.action.until] if isinstance(step.action, Wait) else [])]
@@ -77,21 +77,21 @@ def _check_step(step: Step, place: KeyPath, known: _Known) -> None:
             _check_path(path, place, known)
 
 
-def _values(step: Step, place: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
+def _values(step: RecipeStep, place: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
     """The parts of a step that may hold templates."""
     match step.action:
         case ToolCall(_, params):
             yield (*place, "params"), params
         case ModelCall(_, prompt):
             yield (*place, "prompt"), prompt
-        case Wait(_, params, Condition(_, _, value)):
+        case Wait(_, params, ResultCondition(_, _, value)):
             yield (*place, "wait", "params"), params
             yield (*place, "wait", "until"), value
     for condition in step.asserts:
         yield (*place, "assert"), condition.value
 
 
-def _check_value(value: Any, place: KeyPath, known: _Known) -> None:
+def _check_value(value: Any, place: KeyPath, known: _KnownNames) -> None:
     try:
         for path in paths_in(value):
             _check_path(path, place, known)
@@ -99,7 +99,7 @@ def _check_value(value: Any, place: KeyPath, known: _Known) -> None:
         raise RecipeFault(place, str(fault)) from None
 
 
-def _check_path(path: Path, place: KeyPath, known: _Known) -> None:
+def _check_path(path: ValuePath, place: KeyPath, known: _KnownNames) -> None:
     match path:
         case ("steps", str(step), *_):
             there, what = step in known.ids, "step that ran before it"
@@ -113,7 +113,7 @@ def _check_path(path: Path, place: KeyPath, known: _Known) -> None:
         raise RecipeFault(place, f"${{{format_path(path)}}} names no {what}")
 
 
-def _variable_in(path: Path) -> str | None:
+def _variable_in(path: ValuePath) -> str | None:
     match path:
         case ("vars", str(name), *_):
             return name

@@ -58,7 +58,8 @@ class RunRecord:
         return max(0.0, (self.finished_at - self.started_at).total_seconds())
 
     ##= docs/spec/models-and-recipes.md#km-recipe-run
-    ##% The answer of a run MUST have `status`, `outputs` and `steps`, of which each tells one step and how it ended.
+    ##% The result of a run MUST have `status`, `outputs` and `steps`, with one entry for each step that says how the
+    ##% step ended.
     def as_dict(self) -> dict[str, Any]:
         """The run as its caller sees it."""
         return {
@@ -83,7 +84,7 @@ class RunRecord:
 
 
 @dataclass
-class Ledger:
+class ActiveRun:
     """A run that goes on: steps that ended, and what later ones can name."""
 
     recipe: str

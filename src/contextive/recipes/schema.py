@@ -9,15 +9,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic_core import PydanticCustomError
 
 from contextive.config.keypath import KeyPath, LineMap, dotted, nearest_line
-from contextive.config.plain_data import first_unfit
-from contextive.errors import SchemaInvalid, TextError
+from contextive.config.plain_data import find_non_json_value
+from contextive.errors import ParseError, SchemaInvalid
 from contextive.recipes.recipe import (
     Action,
     Capture,
-    Condition,
     ModelCall,
     Recipe,
-    Step,
+    RecipeStep,
+    ResultCondition,
     ToolCall,
     Variable,
     VariableType,
@@ -27,20 +27,20 @@ from contextive.recipes.references import RecipeFault, check_references
 from contextive.recipes.template import TemplateError, parse_path
 
 MAX_BYTES: Final = 256 * 1024
-_MOST_SHOWN: Final = 5
+_MAX_PROBLEMS: Final = 5
 _MAX_STEPS: Final = 50
 
 Id: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]
 RecipeName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
-Text: TypeAlias = Annotated[str, Field(min_length=1, max_length=20_000)]
+NonEmptyText: TypeAlias = Annotated[str, Field(min_length=1, max_length=20_000)]
 Seconds: TypeAlias = Annotated[float, Field(strict=False, ge=1, le=86_400)]
 
 
-class _Part(BaseModel):
+class _RecipeModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, hide_input_in_errors=True)
 
 
-class VariableEntry(_Part):
+class VariableEntry(_RecipeModel):
     """A variable that is described and not only given a default."""
 
     type: VariableType = "any"
@@ -48,10 +48,10 @@ class VariableEntry(_Part):
     default: Any = None
 
 
-class ConditionEntry(_Part):
+class ConditionEntry(_RecipeModel):
     """A path and exactly one of equals, not_equals and exists."""
 
-    path: Text
+    path: NonEmptyText
     equals: Any = None
     not_equals: Any = None
     exists: bool | None = None
@@ -65,32 +65,32 @@ class ConditionEntry(_Part):
         return self
 
 
-class CaptureEntry(_Part):
+class CaptureEntry(_RecipeModel):
     """A name for a value of the result; without a path, for all of it."""
 
     name: Id
-    path: Text | None = None
+    path: NonEmptyText | None = None
 
 
-class WaitEntry(_Part):
+class WaitEntry(_RecipeModel):
     """A tool that is called until its result is as wanted."""
 
-    tool: Text
+    tool: NonEmptyText
     params: dict[str, Any] = Field(default_factory=dict)
     until: ConditionEntry
     interval_seconds: float = Field(5.0, strict=False, ge=0.5, le=3600)
     timeout_seconds: Seconds = 300.0
 
 
-class FallbackEntry(_Part):
+class FallbackEntry(_RecipeModel):
     """One step: exactly one of tool, model and wait."""
 
     id: Id | None = None
-    tool: Text | None = None
-    model: Text | None = None
+    tool: NonEmptyText | None = None
+    model: NonEmptyText | None = None
     wait: WaitEntry | None = None
     params: dict[str, Any] = Field(default_factory=dict)
-    prompt: Text | None = None
+    prompt: NonEmptyText | None = None
     expect: dict[str, Any] = Field(default_factory=dict)
     asserts: list[ConditionEntry] = Field(default_factory=list, alias="assert")
     capture: list[CaptureEntry] = Field(default_factory=list)
@@ -115,7 +115,7 @@ class StepEntry(FallbackEntry):
     fallback: list[FallbackEntry] = Field(default_factory=list, max_length=10)
 
 
-class RecipeEntry(_Part):
+class RecipeEntry(_RecipeModel):
     """The whole document."""
 
     version: Literal[1]
@@ -127,8 +127,8 @@ class RecipeEntry(_Part):
     timeout_seconds: Seconds = 900.0
 
 
-##= docs/spec/models-and-recipes.md#where-recipes-come-from
-##% A recipe that is not written as recipes are MUST be refused with its line before anything runs.
+##= docs/spec/models-and-recipes.md#recipe-sources
+##% A recipe that does not match the schema MUST be refused with the line number before anything runs.
 def parse_recipe(text: str, name: str, file: str | None = None) -> Recipe:
     """The recipe in a YAML text; raises `SchemaInvalid`, which names the line, what is wrong and what is allowed."""
     from contextive.config.yaml_text import parse_yaml  # the reader of YAML is loaded when there is some
@@ -138,11 +138,11 @@ def parse_recipe(text: str, name: str, file: str | None = None) -> Recipe:
         raise SchemaInvalid(f"{file}: larger than {MAX_BYTES} bytes.")
     try:
         values, lines = parse_yaml(text.removeprefix("\ufeff"))
-    except TextError as problem:
+    except ParseError as problem:
         raise SchemaInvalid(f"{problem.located_in(file)}.") from None
     if not isinstance(values, dict):
         raise SchemaInvalid(f"{file}:1: a recipe is an object with version and steps.")
-    if unfit := first_unfit(values):
+    if unfit := find_non_json_value(values):
         path, fault = unfit
         raise _invalid(file, lines, [(path, fault)])
     try:
@@ -171,10 +171,10 @@ def _recipe(entry: RecipeEntry, name: str) -> Recipe:
     )
 
 
-def _step(entry: FallbackEntry, place: KeyPath, parent: str = "") -> Step:
+def _step(entry: FallbackEntry, place: KeyPath, parent: str = "") -> RecipeStep:
     identity = entry.id or f"{parent}-fallback-{int(place[-1]) + 1}"
     expected = [
-        Condition(_path(path, (*place, "expect", path)), "equals", value) for path, value in entry.expect.items()
+        ResultCondition(_path(path, (*place, "expect", path)), "equals", value) for path, value in entry.expect.items()
     ]
     asserted = [_condition(each, (*place, "assert", index)) for index, each in enumerate(entry.asserts)]
     captures = [
@@ -182,7 +182,7 @@ def _step(entry: FallbackEntry, place: KeyPath, parent: str = "") -> Step:
         for index, each in enumerate(entry.capture)
     ]
     fallback = entry.fallback if isinstance(entry, StepEntry) else []
-    return Step(
+    return RecipeStep(
         id=identity,
         action=_action(entry, place),
         asserts=(*expected, *asserted),
@@ -204,13 +204,13 @@ def _action(entry: FallbackEntry, place: KeyPath) -> Action:
     return Wait(wait.tool, wait.params, until, wait.interval_seconds, wait.timeout_seconds)
 
 
-def _condition(entry: ConditionEntry, place: KeyPath) -> Condition:
+def _condition(entry: ConditionEntry, place: KeyPath) -> ResultCondition:
     path = _path(entry.path, (*place, "path"))
     if "exists" in entry.model_fields_set:
-        return Condition(path, "exists", entry.exists)
+        return ResultCondition(path, "exists", entry.exists)
     if "equals" in entry.model_fields_set:
-        return Condition(path, "equals", entry.equals)
-    return Condition(path, "not_equals", entry.not_equals)
+        return ResultCondition(path, "equals", entry.equals)
+    return ResultCondition(path, "not_equals", entry.not_equals)
 
 
 def _path(text: str, place: KeyPath) -> tuple[str | int, ...]:
@@ -268,9 +268,9 @@ def _fault(detail: Mapping[str, Any]) -> str:
 
 def _invalid(file: str, lines: LineMap, problems: list[tuple[KeyPath, str]]) -> SchemaInvalid:
     said = []
-    for path, text in problems[:_MOST_SHOWN]:
+    for path, text in problems[:_MAX_PROBLEMS]:
         line = nearest_line(lines, path)
         said.append(f"{file}:{line}: {dotted(path)}: {text}" if line else f"{file}: {dotted(path)}: {text}")
-    if len(problems) > _MOST_SHOWN:
-        said.append(f"and {len(problems) - _MOST_SHOWN} more")
+    if len(problems) > _MAX_PROBLEMS:
+        said.append(f"and {len(problems) - _MAX_PROBLEMS} more")
     return SchemaInvalid("; ".join(said) + ".", hint="docs/recipes.md says how recipes are written.")

@@ -1,6 +1,6 @@
 """Templates: `${steps.search.results[0].chunk.text}` in the strings of a recipe.
 
-A string that is one template and nothing else becomes the value that it names, whatever its type. A template inside a longer
+A string that is one template and nothing else becomes the value it refers to, whatever its type. A template inside a longer
 string becomes text: a string as it is, anything else as JSON. `$${` stands for `${`. What was inserted is not looked at again.
 There is nothing to name but variables, results of steps and captures: no environment, no file.
 """
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-Path: TypeAlias = tuple[str | int, ...]
+ValuePath: TypeAlias = tuple[str | int, ...]
 
 ROOTS: Final = ("vars", "steps", "captures", "result")
 MAX_RENDERED: Final = 1_000_000
@@ -28,28 +28,28 @@ class TemplateError(Exception):
     """A template that is not written as templates are; its text says why."""
 
 
-class Missing(Exception):
+class MissingValue(Exception):
     """There is nothing at a path; its text is the path."""
 
 
-def parse_path(text: str) -> Path:
+def parse_path(text: str) -> ValuePath:
     """`result.results[0].chunk` as its parts. A key that is no plain word is written `["key"]`."""
     text = text.strip()
     first = _FIRST.match(text)
     if first is None or len(text) > MAX_PATH:
-        raise TemplateError(f"{_shown(text)} is not a path such as result.results[0]")
+        raise TemplateError(f"{_safe_repr(text)} is not a path such as result.results[0]")
     parts: list[str | int] = [first[0]]
     position = first.end()
     while position < len(text):
         step = _STEP.match(text, position)
         if step is None:
-            raise TemplateError(f"{_shown(text)} is not a path such as result.results[0]")
+            raise TemplateError(f"{_safe_repr(text)} is not a path such as result.results[0]")
         parts.append(int(step[2]) if step[2] is not None else (step[1] or step[3]))
         position = step.end()
     return tuple(parts)
 
 
-def format_path(path: Path) -> str:
+def format_path(path: ValuePath) -> str:
     """The path as `parse_path` reads it."""
     text = str(path[0])
     for part in path[1:]:
@@ -60,8 +60,8 @@ def format_path(path: Path) -> str:
     return text
 
 
-def follow(value: Any, path: Path) -> Any:
-    """What stands at the path below a value; raises `Missing`."""
+def get_at_path(value: Any, path: ValuePath) -> Any:
+    """What stands at the path below a value; raises `MissingValue`."""
     for part in path:
         match value:
             case Mapping() if isinstance(part, str) and part in value:
@@ -69,51 +69,51 @@ def follow(value: Any, path: Path) -> Any:
             case list() | tuple() if isinstance(part, int) and part < len(value):
                 value = value[part]
             case _:
-                raise Missing(format_path(path) if isinstance(path[0], str) else str(part))
+                raise MissingValue(format_path(path) if isinstance(path[0], str) else str(part))
     return value
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class TemplateValues:
     """What templates and paths can name at one moment of a run."""
 
     variables: Mapping[str, Any] = field(default_factory=dict)
     steps: Mapping[str, Any] = field(default_factory=dict)
     captures: Mapping[str, Any] = field(default_factory=dict)
 
-    def look_up(self, path: Path) -> Any:
-        """The value of a template's path; raises `Missing` with that path."""
+    def look_up(self, path: ValuePath) -> Any:
+        """The value of a template's path; raises `MissingValue` with that path."""
         try:
             match path:
                 case ("vars", *rest) if rest:
-                    return follow(self.variables, tuple(rest))
+                    return get_at_path(self.variables, tuple(rest))
                 case ("captures", *rest) if rest:
-                    return follow(self.captures, tuple(rest))
+                    return get_at_path(self.captures, tuple(rest))
                 case ("steps", str(step), *rest) if step in self.steps:
                     return _in_result(self.steps[step], tuple(rest))
                 case _:
-                    return follow(self.variables, path)
-        except Missing:
-            raise Missing(format_path(path)) from None
+                    return get_at_path(self.variables, path)
+        except MissingValue:
+            raise MissingValue(format_path(path)) from None
 
-    def look_up_in(self, result: Any, path: Path) -> Any:
-        """The value of a path that is written from a step's result; raises `Missing` with that path."""
+    def look_up_in(self, result: Any, path: ValuePath) -> Any:
+        """The value of a path that is written from a step's result; raises `MissingValue` with that path."""
         if path[0] in ("vars", "steps", "captures") and len(path) > 1:
             return self.look_up(path)
         try:
-            return follow(result, path[1:] if path[0] == "result" else path)
-        except Missing:
-            raise Missing(format_path(path)) from None
+            return get_at_path(result, path[1:] if path[0] == "result" else path)
+        except MissingValue:
+            raise MissingValue(format_path(path)) from None
 
 
-def _in_result(result: Any, path: Path) -> Any:
+def _in_result(result: Any, path: ValuePath) -> Any:
     """Below a step's id stands its result; the word `result` may be said, unless the result has a key of that name."""
     if path and path[0] == "result" and not (isinstance(result, Mapping) and "result" in result):
         path = path[1:]
-    return follow(result, path)
+    return get_at_path(result, path)
 
 
-def paths_in(value: Any) -> Iterator[Path]:
+def paths_in(value: Any) -> Iterator[ValuePath]:
     """Every path that templates in the value name; raises `TemplateError` for one that is badly written."""
     match value:
         case str():
@@ -128,33 +128,33 @@ def paths_in(value: Any) -> Iterator[Path]:
                 yield from paths_in(child)
 
 
-##= docs/spec/models-and-recipes.md#how-steps-run
-##% A string that is one template MUST keep the type of its value.
-def render(value: Any, names: Names) -> Any:
-    """A copy of the value with every template replaced; keys are left alone. Raises `Missing`."""
+##= docs/spec/models-and-recipes.md#step-execution
+##% A string that consists of one template MUST keep the type of the template's value.
+def render(value: Any, values: TemplateValues) -> Any:
+    """A copy of the value with every template replaced; keys are left alone. Raises `MissingValue`."""
     match value:
         case str():
-            return _render_text(value, names)
+            return _render_text(value, values)
         case Mapping():
-            return {key: render(child, names) for key, child in value.items()}
+            return {key: render(child, values) for key, child in value.items()}
         case list() | tuple():
-            return [render(child, names) for child in value]
+            return [render(child, values) for child in value]
         case _:
             return value
 
 
-##= docs/spec/models-and-recipes.md#how-steps-run
-##% What a template put in MUST NOT be looked at again, and the environment cannot be named.
-def _render_text(text: str, names: Names) -> Any:
+##= docs/spec/models-and-recipes.md#step-execution
+##% Text that a template inserted MUST NOT be expanded again, and a template cannot refer to the environment.
+def _render_text(text: str, values: TemplateValues) -> Any:
     whole = _TEMPLATE.fullmatch(text)
     if whole is not None and whole[1] is not None:
-        return names.look_up(parse_path(whole[1]))
+        return values.look_up(parse_path(whole[1]))
 
     size = 0
 
     def replacement(match: re.Match[str]) -> str:
         nonlocal size
-        piece = "${" if match[1] is None else as_text(names.look_up(parse_path(match[1])))
+        piece = "${" if match[1] is None else as_text(values.look_up(parse_path(match[1])))
         size += len(piece)
         if size > MAX_RENDERED:
             raise TemplateError(f"a text grows beyond {MAX_RENDERED} characters")
@@ -168,5 +168,5 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _shown(text: str) -> str:
+def _safe_repr(text: str) -> str:
     return repr("".join(c if c.isprintable() else "?" for c in text[:60]))

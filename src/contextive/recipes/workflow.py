@@ -7,22 +7,33 @@ from collections.abc import Mapping
 from contextive.config import FallbackStep, StepCondition, Workflow, WorkflowVariable
 from contextive.config import Step as ConfiguredStep
 from contextive.errors import ConfigError
-from contextive.recipes.recipe import Action, Capture, Condition, ModelCall, Recipe, Step, ToolCall, Variable, Wait
+from contextive.recipes.recipe import (
+    Action,
+    Capture,
+    ModelCall,
+    Recipe,
+    RecipeStep,
+    ResultCondition,
+    ToolCall,
+    Variable,
+    Wait,
+)
 from contextive.recipes.references import RecipeFault, check_references, variables_named
 from contextive.recipes.template import TemplateError, parse_path, paths_in
 
 
 ##= docs/spec/models-and-recipes.md#workflow-tools
-##% The steps of a workflow MUST run in their order.
+##% The steps of a workflow MUST run in order.
 ##= docs/spec/models-and-recipes.md#workflow-tools
-##% A workflow whose templates name what no step and no variable gives at that point MUST stop the start.
-def recipe_of(name: str, workflow: Workflow) -> Recipe:
+##% A workflow with a template that refers to a value that no earlier step and no variable provides MUST prevent the
+##% server from starting.
+def recipe_from_workflow(name: str, workflow: Workflow) -> Recipe:
     """The workflow as a recipe. What its templates name and no step gives is a variable: text that the caller has to give.
 
     Raises `ConfigError` for a template that is badly written, or names a step that has not run by then.
     """
     try:
-        steps: tuple[Step, ...] = ()
+        steps: tuple[RecipeStep, ...] = ()
         for number, configured in enumerate(workflow.steps, 1):
             steps += (_step(configured, f"step{number}", steps[-1].id if steps else None),)
         bare = Recipe(name, workflow.description or f"Runs {len(steps)} steps.", steps, outputs=workflow.outputs)
@@ -45,7 +56,7 @@ def _variable(name: str, declared: WorkflowVariable) -> Variable:
     return Variable(name, declared.type, declared.description or "", required, declared.default)
 
 
-def _step(step: FallbackStep, usual_id: str, before: str | None) -> Step:
+def _step(step: FallbackStep, usual_id: str, before: str | None) -> RecipeStep:
     identity = step.id or usual_id
     action: Action
     if step.tool is not None:
@@ -57,8 +68,8 @@ def _step(step: FallbackStep, usual_id: str, before: str | None) -> Step:
         wait = step.wait
         action = Wait(wait.tool, wait.params, _condition(wait.until), wait.interval_seconds, wait.timeout_seconds)
     instead = step.fallback if isinstance(step, ConfiguredStep) and step.fallback else ()
-    expected = [Condition(parse_path(path), "equals", value) for path, value in step.expect.items()]
-    return Step(
+    expected = [ResultCondition(parse_path(path), "equals", value) for path, value in step.expect.items()]
+    return RecipeStep(
         identity,
         action,
         asserts=(*expected, *map(_condition, step.asserts)),
@@ -69,13 +80,13 @@ def _step(step: FallbackStep, usual_id: str, before: str | None) -> Step:
     )
 
 
-def _condition(given: StepCondition) -> Condition:
+def _condition(given: StepCondition) -> ResultCondition:
     path = parse_path(given.path)
     if "exists" in given.model_fields_set:
-        return Condition(path, "exists", bool(given.exists))
+        return ResultCondition(path, "exists", bool(given.exists))
     if "equals" in given.model_fields_set:
-        return Condition(path, "equals", given.equals)
-    return Condition(path, "not_equals", given.not_equals)
+        return ResultCondition(path, "equals", given.equals)
+    return ResultCondition(path, "not_equals", given.not_equals)
 
 
 def _prompt(prompt: str, before: str | None) -> str:

@@ -81,7 +81,7 @@ _HIDDEN = re.compile(
 )
 
 
-def visible_json(text: str) -> str:
+def escape_hidden_characters(text: str) -> str:
     """The same JSON with what nobody would see escaped.
 
     A text of the project may hide words for a model in tag characters, or turn the order of reading round.

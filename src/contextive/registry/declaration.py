@@ -47,7 +47,8 @@ RenderHandler: TypeAlias = Callable[
 
 
 ##= docs/spec/host.md#declaration
-##% A tool MUST say in its annotations whether it only reads, destroys, can be repeated, and reaches outside.
+##% The annotations of a tool MUST say whether it is read-only, destructive and idempotent, and whether it reaches
+##% external systems.
 @dataclass(frozen=True, slots=True)
 class Annotations:
     """What a client may assume about a tool before it calls it."""
@@ -89,11 +90,11 @@ class Tool:
     load: Callable[[], ToolCode]
     scope: Scope = Scope.READER
     ##= docs/spec/host.md#declaration
-    ##% A tool's declaration MUST carry labels and safety notes.
+    ##% A tool declaration MUST include labels and safety notes.
     labels: tuple[str, ...] = ()
     safety_notes: str = ""
     ##= docs/spec/host.md#declaration
-    ##% A tool's declaration MAY carry hints on when an agent should call it.
+    ##% A tool declaration MAY include hints on when an agent should call the tool.
     invocation_hints: str = ""
     annotations: Annotations = field(default_factory=Annotations)
     meta: Mapping[str, Any] = field(default_factory=dict)
@@ -235,7 +236,7 @@ class Pack:
         self.prompts: list[Prompt] = []
 
     ##= docs/spec/host.md#declaration
-    ##% A tool MUST be declared once and be offered by every door from that declaration.
+    ##% A tool MUST be declared once, and every transport offers it from that declaration.
     def tool(
         self,
         name: str,
@@ -347,9 +348,9 @@ class Pack:
 
 
 ##= docs/spec/host.md#declaration
-##% A tool MUST have a handler that takes the input and a context and gives the output.
+##% A tool MUST have a handler that takes the input and a context and returns the output.
 ##= docs/spec/host.md#declaration
-##% The schemas of a tool MUST be made from the types of its handler.
+##% The schemas of a tool MUST be generated from the types of its handler.
 def _models_of(handler: Callable[..., Any]) -> tuple[type[BaseModel], type[BaseModel] | None]:
     """Input and output model, read from the annotations of `handler(input, ctx) -> output`."""
     hints = get_type_hints(handler)

@@ -36,17 +36,17 @@ from contextive.registry.content import (
     ResourceBody,
     ResourceLink,
     Text,
-    visible_json,
+    escape_hidden_characters,
 )
 from contextive.registry.context import Context, Freshness, InputNeeded
 from contextive.registry.declaration import Prompt, Resource, ResourceEntry, Tool
 from contextive.registry.paging import Page, decode_cursor, encode_cursor, page_of
-from contextive.registry.registry import Registry, Surface, shown
+from contextive.registry.registry import Registry, Surface, safe_repr
 from contextive.registry.threads import run_in_thread
 
 logger = logging.getLogger(__name__)
 
-_SHORTAGES = frozenset(
+_SYSTEM_ERRNOS = frozenset(
     {errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ENOMEM}
 )
 """What the system lacks, and not what a handler did wrong."""
@@ -119,8 +119,8 @@ class Dispatcher:
         self.observers = list(observers)
         self._freshness = freshness
 
-    ##= docs/spec/host.md#what-a-scope-allows
-    ##% The scope MUST be checked behind every door, in one place.
+    ##= docs/spec/host.md#permissions
+    ##% The scope MUST be checked in one place for all transports.
     async def call(self, surface: Surface, name: str, arguments: Mapping[str, Any], ctx: Context) -> ToolResult:
         """Run one tool. Raises a `ContextiveError` with a stable code, or `InputNeeded`; never anything else."""
         started = time.perf_counter()
@@ -134,14 +134,14 @@ class Dispatcher:
                 # The surface has left it out already; checked again on purpose.
                 raise InternalError("A tool stood in a surface of too small a scope.")
             parsed = parse_arguments(tool, arguments)
-            value = await self._guarded(
+            value = await self._run_handler(
                 lambda own: self._run(tool, parsed, own),
                 tool.runs_in_loop,
                 f"tool {tool.name}",
-                self._within(tool.pack, ctx),
+                self._context_for(tool.pack, ctx),
                 tool.timeout_seconds,
             )
-            result = self._shape(tool, value, ctx) if tool.runs_in_loop else value
+            result = self._build_result(tool, value, ctx) if tool.runs_in_loop else value
             warnings = _count_warnings(result.data)
             return result
         except ContextiveError as failure:
@@ -171,11 +171,11 @@ class Dispatcher:
     async def read(self, surface: Surface, uri: str, ctx: Context) -> list[ResourceBody]:
         """The body of one resource."""
         resource, full_uri, variables = surface.find_resource(uri)
-        value = await self._guarded(
+        value = await self._run_handler(
             lambda own: resource.code.read(variables, own),
             asyncio.iscoroutinefunction(resource.code.read),
             f"resource {resource.name}",
-            self._within(resource.pack, ctx),
+            self._context_for(resource.pack, ctx),
         )
         part = uri.partition("?")[2] if resource.in_parts else ""
         bodies = _bodies(resource, f"{full_uri}?{part}" if part else full_uri, value)
@@ -188,10 +188,10 @@ class Dispatcher:
         return bodies
 
     ##= docs/spec/host.md#resources-and-prompts
-    ##% The server MUST list the resources that can be read and read each of them.
+    ##% The server MUST list the readable resources and be able to read each of them.
     ##= docs/spec/host.md#resources-and-prompts
-    ##% Resources that cannot be listed MUST NOT keep the others from being listed; the result says that they are
-    ##% missing, and why.
+    ##% Resources that cannot be listed MUST NOT prevent the others from being listed; the result reports what is
+    ##% missing and why.
     async def list_resources(self, surface: Surface, cursor: str | None, ctx: Context) -> Page[ResourceEntry]:
         """One page of everything that can be read: fixed resources and the members of every template."""
         index, offset = _resource_position(cursor, len(surface.resources))
@@ -205,7 +205,7 @@ class Dispatcher:
             try:
                 entries = await self._entries(resource, offset, wanted, ctx)
             except ContextiveError as error:
-                failures.setdefault(error.sentence(), error)  # all that needs one broken file fails alike
+                failures.setdefault(error.full_message(), error)  # all that needs one broken file fails alike
             items.extend(entries)
             if len(items) > size:
                 position = f"{index}:{offset + len(entries) - (len(items) - size)}"
@@ -219,7 +219,7 @@ class Dispatcher:
         return Page(items, failures=list(failures.values()))
 
     ##= docs/spec/host.md#resources-and-prompts
-    ##% A URI or path given to `resources/list` MUST choose the resources that stand directly below it.
+    ##% A URI or path given to `resources/list` MUST limit the list to the resources directly below it.
     async def list_below(self, surface: Surface, uri: str, cursor: str | None, ctx: Context) -> Page[ResourceEntry]:
         """One page of the resources directly below another one."""
         resource, full_uri, _ = surface.find_resource(uri)
@@ -241,17 +241,17 @@ class Dispatcher:
         known = {argument.name for argument in prompt.arguments}
         if unknown := sorted(set(arguments) - known):
             raise InvalidRequest(
-                f"Unknown argument {shown(unknown[0])} for prompt {name}.",
+                f"Unknown argument {safe_repr(unknown[0])} for prompt {name}.",
                 hint=f"Allowed: {', '.join(sorted(known)) or 'none'}.",
             )
         missing = [a.name for a in prompt.arguments if a.required and not arguments.get(a.name)]
         if missing:
             raise InvalidRequest(f"Prompt {name} needs the argument {missing[0]}.", hint="Give it a non-empty value.")
-        messages = await self._guarded(
+        messages = await self._run_handler(
             lambda own: prompt.code.render(arguments, own),
             asyncio.iscoroutinefunction(prompt.code.render),
             f"prompt {name}",
-            self._within(prompt.pack, ctx),
+            self._context_for(prompt.pack, ctx),
         )
         return prompt, [replace(message, content=_well_formed(message.content)) for message in messages]
 
@@ -259,39 +259,39 @@ class Dispatcher:
         self, pack: str, handler: Callable[..., Any], prefix: str, others: Mapping[str, str], ctx: Context
     ) -> Sequence[str]:
         """Values that a blank of one of the pack's declarations can take."""
-        values = await self._guarded(
+        values = await self._run_handler(
             lambda own: handler(prefix, others, own),
             asyncio.iscoroutinefunction(handler),
             "completion",
-            self._within(pack, ctx),
+            self._context_for(pack, ctx),
         )
         return [well_formed(str(value)) for value in values]
 
     async def _entries(self, resource: Resource, offset: int, limit: int, ctx: Context) -> Sequence[ResourceEntry]:
         handler = resource.code.list_entries
         if handler is not None:
-            listed: Sequence[ResourceEntry] = await self._guarded(
+            listed: Sequence[ResourceEntry] = await self._run_handler(
                 lambda own: handler(offset, limit, own),
                 asyncio.iscoroutinefunction(handler),
                 f"listing {resource.name}",
-                self._within(resource.pack, ctx),
+                self._context_for(resource.pack, ctx),
             )
             return [replace(entry, name=well_formed(entry.name)) for entry in list(listed)[:limit]]
         if resource.is_template or offset:
             return []
         return [ResourceEntry(resource.uri, resource.name, resource.title, resource.description, resource.mime_type)]
 
-    def _within(self, pack: str, ctx: Context) -> Context:
+    def _context_for(self, pack: str, ctx: Context) -> Context:
         """The context as a handler of `pack` sees it: with that pack's own settings."""
         settings = self.registry.settings_of(pack)
         return ctx if settings == ctx.settings else replace(ctx, settings=settings)
 
     ##= docs/spec/host.md#limits
-    ##% A fault in one call MUST NOT harm another call.
+    ##% A failure in one call MUST NOT affect another call.
     ##= docs/spec/host.md#errors
     ##% An error MUST NOT show a stack trace, a secret, the text of an unexpected exception, or a path outside the
     ##% project.
-    async def _guarded(
+    async def _run_handler(
         self,
         run: Callable[[Context], Any],
         in_loop: bool,
@@ -320,7 +320,7 @@ class Dispatcher:
                     f"The {what} took longer than {seconds:g} seconds.",
                     hint="Ask for less, or raise limits.toolTimeoutSeconds.",
                 ) from None
-            if isinstance(failure, OSError) and failure.errno in _SHORTAGES:
+            if isinstance(failure, OSError) and failure.errno in _SYSTEM_ERRNOS:
                 logger.warning("%s failed: %s", what, failure, extra=_log_fields(ctx))
                 raise Unavailable(
                     f"The system refused what the {what} needs: {os.strerror(failure.errno)}.",
@@ -332,11 +332,11 @@ class Dispatcher:
     def _run(self, tool: Tool, parsed: BaseModel, ctx: Context) -> Any:
         """What a handler of the loop gives, to be awaited; or, in a thread, the whole result: large ones take time to make."""
         value = tool.handler(parsed, ctx)
-        return value if tool.runs_in_loop else self._shape(tool, value, ctx)
+        return value if tool.runs_in_loop else self._build_result(tool, value, ctx)
 
     ##= docs/spec/host.md#limits
-    ##% An answer over `limits.maxResultBytes` MUST be refused with the code `too_large`.
-    def _shape(self, tool: Tool, value: Any, ctx: Context) -> ToolResult:
+    ##% A result over `limits.maxResultBytes` MUST be refused with the code `too_large`.
+    def _build_result(self, tool: Tool, value: Any, ctx: Context) -> ToolResult:
         """Check a handler's value against the tool's output model and make it ready for any door."""
         reply = value if isinstance(value, Reply) else Reply(data=value)
         try:
@@ -357,7 +357,7 @@ class Dispatcher:
 
 
 ##= docs/spec/host.md#tool-calls
-##% Arguments MUST be accepted exactly as the published input schema says.
+##% Arguments MUST be accepted exactly as the published input schema defines them.
 def parse_arguments(tool: Tool, arguments: Mapping[str, Any]) -> BaseModel:
     """The arguments as the tool's input model, or an `InvalidRequest` that names what is wrong and what is allowed."""
     try:
@@ -394,7 +394,7 @@ def well_formed(text: str) -> str:
 
 
 ##= docs/spec/host.md#tool-calls
-##% A result MUST be checked against the tool's output schema before it leaves.
+##% A result MUST be checked against the tool's output schema before it is sent.
 def _checked_data(tool: Tool, reply: Reply) -> Any:
     if tool.output_model is None or (reply.data is None and (reply.is_error or reply.content)):
         return reply.data
@@ -412,7 +412,7 @@ def _as_json(data: Any) -> tuple[Any, str]:
     """The data and its JSON text, both fit for every wire."""
     text = _PLAIN_JSON.encode(data)
     clean = well_formed(text)
-    return (data if clean is text else json.loads(clean)), visible_json(clean)
+    return (data if clean is text else json.loads(clean)), escape_hidden_characters(clean)
 
 
 def _well_formed(content: Content) -> Content:
@@ -465,7 +465,7 @@ def _bodies(resource: Resource, uri: str, value: Any) -> list[ResourceBody]:
         if isinstance(value, BaseModel):
             value = value.model_dump(mode="json", by_alias=True)
         if not isinstance(value, str | bytes):
-            value = visible_json(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
+            value = escape_hidden_characters(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
         bodies = [ResourceBody(uri, value, resource.mime_type)]
     return [replace(b, body=well_formed(b.body)) if isinstance(b.body, str) else b for b in bodies]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ProgressEvent:
     """How far a call is."""
 
     done: float
@@ -18,14 +18,14 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnswerEvent:
     """The answer of a call, with the status that it would have had without a stream."""
 
     status: int
     body: bytes
 
 
-class EventReader:
+class EventStreamReader:
     """Takes a stream apart, whichever way it was cut. What cannot be understood is passed over."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class EventReader:
         """Bytes of an event that is not whole yet."""
         return len(self._rest)
 
-    def feed(self, piece: bytes) -> Iterator[Heard | Answered]:
+    def feed(self, piece: bytes) -> Iterator[ProgressEvent | AnswerEvent]:
         self._rest += piece
         while (end := self._rest.find(b"\n\n")) >= 0:
             block, self._rest = self._rest[:end], self._rest[end + 2 :]
@@ -44,7 +44,7 @@ class EventReader:
                 yield event
 
 
-def _read(block: bytes) -> Heard | Answered | None:
+def _read(block: bytes) -> ProgressEvent | AnswerEvent | None:
     lines = [line.partition(b": ") for line in block.split(b"\n") if not line.startswith(b":")]
     fields = {name: value for name, _, value in lines}
     try:
@@ -54,9 +54,9 @@ def _read(block: bytes) -> Heard | Answered | None:
     match fields.get(b"event"), data:
         case b"progress", {"progress": int() | float() as done}:
             total, message = data.get("total"), data.get("message")
-            return Heard(float(done), _number(total), message if isinstance(message, str) else None)
+            return ProgressEvent(float(done), _number(total), message if isinstance(message, str) else None)
         case b"answer", {"http": int() as status, "body": dict() as body}:
-            return Answered(status, json.dumps(body).encode())
+            return AnswerEvent(status, json.dumps(body).encode())
         case _:
             return None
 

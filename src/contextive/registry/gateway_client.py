@@ -26,7 +26,7 @@ from contextive.errors import (
     all_error_types,
 )
 from contextive.registry import Reply, Scope, Tool
-from contextive.registry.event_stream import Answered, EventReader, Heard
+from contextive.registry.event_stream import AnswerEvent, EventStreamReader, ProgressEvent
 from contextive.retry import Failure, Retries, with_retries
 
 if TYPE_CHECKING:
@@ -36,13 +36,13 @@ logger = logging.getLogger(__name__)
 
 _ATTEMPTS = 3
 _FIRST_PAUSE_SECONDS = 0.2
-_TRY_AGAIN = frozenset({502, 503, 504})
-_LONGEST_WORDS = 500
+_RETRY_STATUSES = frozenset({502, 503, 504})
+_MAX_MESSAGE_LENGTH = 500
 _REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,64}\Z")
 # What the caller can mend is told in the gateway's own words; everything else is an error of the other side.
 ##= docs/spec/gateway.md#remote-mode
-##% An error that the caller can mend MUST come back in the words of the gateway.
-_PASSED_ON = frozenset(
+##% An error that the caller can fix MUST be returned with the gateway's message.
+_FORWARDED_CODES = frozenset(
     {
         "invalid_request", "invalid_identifier", "invalid_cursor", "not_found", "conflict", "too_large", "timeout",
         "unsupported_operation", "tool_failed", "assert_failed", "unavailable", "schema_invalid", "recipe_not_found",
@@ -65,16 +65,16 @@ class GatewaySettings:
     """Certificates beside the well-known ones that the gateway's may be signed by."""
 
     ##= docs/spec/gateway.md#remote-mode
-    ##% Tokens that would travel to another machine without TLS MUST be warned of.
+    ##% The server MUST warn if tokens would be sent to another machine without TLS.
     @property
-    def sends_tokens_openly(self) -> bool:
+    def sends_tokens_unencrypted(self) -> bool:
         """Whether a token would travel to another machine without TLS."""
         parts = urlsplit(self.url)
         local = parts.hostname in ("localhost", "127.0.0.1", "::1")
         return parts.scheme == "http" and not local and bool(self.reader_token or self.admin_token)
 
 
-class Gateway:
+class GatewayClient:
     """Calls of one gateway. Safe to use from many threads."""
 
     def __init__(self, settings: GatewaySettings, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -91,23 +91,23 @@ class Gateway:
             client.close()
 
     ##= docs/spec/gateway.md#remote-mode
-    ##% What changes something MUST NOT be sent twice.
+    ##% A call that changes something MUST NOT be sent twice.
     ##= docs/spec/gateway.md#remote-mode
-    ##% What only reads SHOULD be tried again where that may help.
+    ##% A read-only call SHOULD be retried if a retry may help.
     def call(
         self,
         tool: Tool,
         arguments: Mapping[str, Any],
         request_id: str,
-        hear: Callable[[Heard], None] = lambda _heard: None,
+        on_progress: Callable[[ProgressEvent], None] = lambda _heard: None,
         stop: threading.Event | None = None,
     ) -> Reply:
-        """What the gateway's tool of the same name answers. `hear` is told of the progress of long calls; `stop` ends one."""
+        """What the gateway's tool of the same name answers. `on_progress` is told of the progress of long calls; `stop` ends one."""
         token = self._token(tool)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         if tool.timeout_seconds is not None:  # only what may take long tells how far it is
             headers["Accept"] = "application/json, text/event-stream"
-        listener = _Listener(hear, stop or threading.Event())
+        listener = _ProgressListener(on_progress, stop or threading.Event())
         if _REQUEST_ID.match(request_id):
             headers["X-Request-ID"] = request_id
         seconds = self.seconds_for(tool)
@@ -120,18 +120,18 @@ class Gateway:
                 return outcome
             return Failure(outcome.error, outcome.was_not_sent or (may_repeat and outcome.may_pass))
 
-        return with_retries(attempt, Retries(_ATTEMPTS, _FIRST_PAUSE_SECONDS, ends=ends), self._sleep)
+        return with_retries(attempt, Retries(_ATTEMPTS, _FIRST_PAUSE_SECONDS, deadline=ends), self._sleep)
 
     ##= docs/spec/gateway.md#remote-mode
-    ##% A call MUST end within its time, with all its attempts.
+    ##% A call MUST end within its time limit, including all retries.
     def seconds_for(self, tool: Tool) -> float:
         """The time that one call may take with all its attempts."""
         return max(self.settings.timeout_seconds, tool.timeout_seconds or 0.0)
 
     ##= docs/spec/gateway.md#remote-mode
-    ##% A call MUST carry the token of its scope as a bearer token.
+    ##% A call MUST send the token for its scope as a bearer token.
     ##= docs/spec/gateway.md#remote-mode
-    ##% Without a maintainer token a maintainer tool MUST fail before anything is sent.
+    ##% Without a maintainer token, a maintainer tool MUST fail before anything is sent.
     def _token(self, tool: Tool) -> str | None:
         if tool.scope is Scope.MAINTAINER:
             if self.settings.admin_token is None:
@@ -146,8 +146,8 @@ class Gateway:
         headers: Mapping[str, str],
         ends: float,
         seconds: float,
-        listener: _Listener,
-    ) -> Reply | _Failure:
+        listener: _ProgressListener,
+    ) -> Reply | _CallFailure:
         import httpx
 
         url = f"{self.settings.url.rstrip('/')}/api/v1/tools/{tool.name}"
@@ -159,26 +159,26 @@ class Gateway:
             ) as response:
                 status, retry_after = response.status_code, response.headers.get("retry-after", "")
                 if response.headers.get("content-type", "").startswith("text/event-stream"):
-                    status, body = self._listen(response, ends, listener)
+                    status, body = self._read_stream(response, ends, listener)
                 else:
                     body = self._read(response, ends)
         except (httpx.ConnectError, httpx.ConnectTimeout) as failure:
             logger.warning("gateway: %s", type(failure).__name__)  # the class only: the text of some holds the URL
-            if _is_distrusted(failure):
-                return _Failure(
+            if _is_certificate_error(failure):
+                return _CallFailure(
                     UpstreamError(
                         "The gateway's certificate is not trusted.",
                         hint="Name its CA's file in KM_MCP_CA_FILE, and check that KM_GATEWAY_URL has the certificate's name.",
                     )
                 )
-            return _Failure(
+            return _CallFailure(
                 UpstreamError(
                     "The gateway cannot be reached.", hint="Check KM_GATEWAY_URL, the certificate, and that it runs."
                 ),
                 was_not_sent=True,
             )
         except httpx.TimeoutException:
-            return _Failure(
+            return _CallFailure(
                 TimedOut(
                     f"The gateway did not answer within {seconds:g} seconds.",
                     hint="Try again, or raise knowledge.gatewayTimeoutSeconds.",
@@ -187,15 +187,15 @@ class Gateway:
         except (httpx.HTTPError, httpx.InvalidURL) as failure:
             logger.warning("gateway: %s", type(failure).__name__)
             error = UpstreamError("The connection to the gateway broke.", hint="Try again.")
-            return _Failure(error, may_pass=isinstance(failure, httpx.TransportError))
+            return _CallFailure(error, may_pass=isinstance(failure, httpx.TransportError))
         if body is None:
-            return _Failure(UpstreamError(f"The gateway's answer is over {self.settings.max_bytes} bytes."))
+            return _CallFailure(UpstreamError(f"The gateway's answer is over {self.settings.max_bytes} bytes."))
         return _reply(body) if status == 200 else _failure(tool, status, body, retry_after)
 
     ##= docs/spec/gateway.md#remote-mode
-    ##% A redirect of the gateway MUST NOT be followed.
+    ##% A redirect from the gateway MUST NOT be followed.
     ##= docs/spec/gateway.md#remote-mode
-    ##% Variables that name a proxy MUST NOT lead a call elsewhere.
+    ##% Proxy environment variables MUST NOT change where a call is sent.
     def _open(self) -> httpx.Client:
         import httpx
 
@@ -218,18 +218,20 @@ class Gateway:
                 raise httpx.ReadTimeout("the body took too long")
         return bytes(data)
 
-    def _listen(self, response: httpx.Response, ends: float, listener: _Listener) -> tuple[int, bytes | None]:
+    def _read_stream(
+        self, response: httpx.Response, ends: float, listener: _ProgressListener
+    ) -> tuple[int, bytes | None]:
         """The answer at the end of a stream, with its status; None for one that is over the limit."""
         import httpx
 
-        reader = EventReader()
+        reader = EventStreamReader()
         for piece in response.iter_bytes():
             for event in reader.feed(piece):
                 match event:
-                    case Answered():
+                    case AnswerEvent():
                         return event.status, None if len(event.body) > self.settings.max_bytes else event.body
-                    case Heard():
-                        listener.hear(event)
+                    case ProgressEvent():
+                        listener.on_progress(event)
             if reader.size > self.settings.max_bytes:
                 return response.status_code, None
             if time.monotonic() > ends:
@@ -240,8 +242,8 @@ class Gateway:
 
 
 @dataclass(frozen=True, slots=True)
-class _Listener:
-    hear: Callable[[Heard], None]
+class _ProgressListener:
+    on_progress: Callable[[ProgressEvent], None]
     stop: threading.Event
 
 
@@ -261,7 +263,7 @@ def _verification(settings: GatewaySettings) -> ssl.SSLContext | bool:
     return context
 
 
-def _is_distrusted(failure: BaseException) -> bool:
+def _is_certificate_error(failure: BaseException) -> bool:
     """Whether a certificate was the reason that there is no connection."""
     cause: BaseException | None = failure
     while cause is not None:
@@ -272,22 +274,24 @@ def _is_distrusted(failure: BaseException) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Failure:
+class _CallFailure:
     error: ContextiveError
     may_pass: bool = False
     was_not_sent: bool = False
 
 
-def _reply(body: bytes) -> Reply | _Failure:
+def _reply(body: bytes) -> Reply | _CallFailure:
     answer = _json_object(body)
     if answer is None or "result" not in answer:
-        return _Failure(UpstreamError("The gateway sent an answer that cannot be read.", hint="Check KM_GATEWAY_URL."))
+        return _CallFailure(
+            UpstreamError("The gateway sent an answer that cannot be read.", hint="Check KM_GATEWAY_URL.")
+        )
     return Reply(data=answer["result"], is_error=answer.get("status") == "error")
 
 
 ##= docs/spec/gateway.md#remote-mode
-##% Every other failure MUST be told without the address, the token and the words of the other side.
-def _failure(tool: Tool, status: int, body: bytes, retry_after: str) -> _Failure:
+##% Every other failure MUST be reported without the token, and without the address and the message of the gateway.
+def _failure(tool: Tool, status: int, body: bytes, retry_after: str) -> _CallFailure:
     said = (_json_object(body) or {}).get("error")
     said = said if isinstance(said, dict) else {}
     code = str(said.get("code", ""))
@@ -295,25 +299,25 @@ def _failure(tool: Tool, status: int, body: bytes, retry_after: str) -> _Failure
     variable = "KM_ADMIN_TOKEN" if tool.scope is Scope.MAINTAINER else "KM_READER_TOKEN"
     match status:
         case 401:
-            return _Failure(Unauthorized("The gateway does not know this token.", hint=f"Check {variable}."))
+            return _CallFailure(Unauthorized("The gateway does not know this token.", hint=f"Check {variable}."))
         case 403:
-            return _Failure(Forbidden(f"The gateway does not allow {tool.name}.", hint=f"Check {variable}."))
+            return _CallFailure(Forbidden(f"The gateway does not allow {tool.name}.", hint=f"Check {variable}."))
         case 429:
             wait = int(retry_after) if retry_after.isascii() and retry_after.isdigit() and len(retry_after) < 6 else 1
             words = "The gateway has had too many requests."
-            return _Failure(RateLimited(words, retry_after_seconds=wait, hint=f"Wait {wait} seconds."))
+            return _CallFailure(RateLimited(words, retry_after_seconds=wait, hint=f"Wait {wait} seconds."))
         case 404 if code in ("", ToolNotFound.code):
             error_text = f"The gateway does not offer {tool.name}."
-            return _Failure(UpstreamError(error_text, hint="Check KM_GATEWAY_URL and the gateway's version."))
+            return _CallFailure(UpstreamError(error_text, hint="Check KM_GATEWAY_URL and the gateway's version."))
     kinds = {kind.code: kind for kind in reversed(list(all_error_types()))}
-    if code in _PASSED_ON and (kind := kinds.get(code)) is not None:
+    if code in _FORWARDED_CODES and (kind := kinds.get(code)) is not None:
         error = kind(printable(said.get("message")) or "The gateway refused.", hint=printable(said.get("hint")) or None)
         if isinstance(said.get("details"), dict):
             error.details = said["details"]
-        return _Failure(error, may_pass=status in _TRY_AGAIN)
-    return _Failure(
+        return _CallFailure(error, may_pass=status in _RETRY_STATUSES)
+    return _CallFailure(
         UpstreamError(f"The gateway answered with status {status}.", hint="Look at the gateway's log."),
-        may_pass=status in _TRY_AGAIN,
+        may_pass=status in _RETRY_STATUSES,
     )
 
 
@@ -327,4 +331,4 @@ def _json_object(body: bytes) -> dict[str, Any] | None:
 
 def printable(value: Any) -> str:
     """The gateway's own words, cut and on one line."""
-    return "".join(c if c.isprintable() else " " for c in value[:_LONGEST_WORDS]) if isinstance(value, str) else ""
+    return "".join(c if c.isprintable() else " " for c in value[:_MAX_MESSAGE_LENGTH]) if isinstance(value, str) else ""

@@ -32,11 +32,11 @@ class Page(Generic[T]):
 
 def encode_cursor(kind: str, position: str) -> str:
     """The cursor for `position` in the list named `kind`."""
-    return base64.urlsafe_b64encode(f"{_seal(kind, position)}.{position}".encode()).decode("ascii").rstrip("=")
+    return base64.urlsafe_b64encode(f"{_checksum(kind, position)}.{position}".encode()).decode("ascii").rstrip("=")
 
 
-##= docs/spec/host.md#lists-and-pages
-##% A cursor that the server did not give out for that list MUST be refused.
+##= docs/spec/host.md#lists-and-pagination
+##% A cursor that the server did not issue for that list MUST be refused.
 def decode_cursor(kind: str, cursor: str) -> str:
     """The position inside `cursor`. Raises `InvalidCursor` for anything this server did not give out for `kind`."""
     refusal = InvalidCursor("The cursor is not one that this server gave out for this list.", hint="Start without one.")
@@ -47,7 +47,7 @@ def decode_cursor(kind: str, cursor: str) -> str:
     except (binascii.Error, UnicodeError, ValueError):
         raise refusal from None
     seal, _, position = text.partition(".")
-    if seal != _seal(kind, position) or encode_cursor(kind, position) != cursor:
+    if seal != _checksum(kind, position) or encode_cursor(kind, position) != cursor:
         raise refusal
     return position
 
@@ -62,8 +62,8 @@ def offset_of(kind: str, cursor: str | None) -> int:
     return int(position)
 
 
-##= docs/spec/host.md#lists-and-pages
-##% A list that is longer than a page MUST come with a cursor for the next page.
+##= docs/spec/host.md#lists-and-pagination
+##% A list longer than one page MUST include a cursor for the next page.
 def page_of(kind: str, items: Sequence[T], cursor: str | None, size: int) -> Page[T]:
     """One page of a list that is already in memory."""
     start = offset_of(kind, cursor)
@@ -71,5 +71,5 @@ def page_of(kind: str, items: Sequence[T], cursor: str | None, size: int) -> Pag
     return Page(items[start:end], encode_cursor(kind, str(end)) if end < len(items) else None)
 
 
-def _seal(kind: str, position: str) -> str:
+def _checksum(kind: str, position: str) -> str:
     return hashlib.blake2b(f"{kind}\0{position}".encode(), digest_size=4, person=b"contextive-page").hexdigest()

@@ -36,7 +36,7 @@ class LoadedPlugins:
 
 
 ##= docs/spec/host.md#discovery
-##% Packs of installed packages MUST be found by entry points of the group `contextive.packs`.
+##% Packs of installed packages MUST be found through entry points in the group `contextive.packs`.
 def installed_plugins() -> dict[str, list[EntryPoint]]:
     """Every entry point of the group by name; a name that two packages claim has two."""
     found: dict[str, list[EntryPoint]] = {}
@@ -46,9 +46,9 @@ def installed_plugins() -> dict[str, list[EntryPoint]]:
 
 
 ##= docs/spec/host.md#broken-plugins
-##% A plugin that takes a name which is already in use MUST be left out.
+##% A plugin that declares a name already in use MUST be left out.
 ##= docs/spec/host.md#broken-plugins
-##% A plugin that is left out MUST NOT keep the rest of the server from working.
+##% A plugin that is left out MUST NOT prevent the rest of the server from working.
 def load_plugins(names: Sequence[str], present: Iterable[Pack], timeout_seconds: float) -> LoadedPlugins:
     """Load the named plugins one after the other, each under the time limit."""
     installed = installed_plugins() if names else {}
@@ -69,7 +69,7 @@ def load_plugins(names: Sequence[str], present: Iterable[Pack], timeout_seconds:
 
 
 ##= docs/spec/host.md#broken-plugins
-##% A plugin that raises, ends the process, prints, or hangs while it loads MUST be left out.
+##% A plugin that raises an exception, ends the process, prints, or hangs while it loads MUST be left out.
 ##= docs/spec/host.md#broken-plugins
 ##% A plugin that two installed packages claim MUST be left out.
 def _load(name: str, entries: Sequence[EntryPoint], timeout_seconds: float) -> Pack | str:

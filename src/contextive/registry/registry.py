@@ -31,11 +31,11 @@ class PackRules:
         if tool.name in self.blocked:
             return False
         ##= docs/spec/host.md#discovery
-        ##% Where `allowedTools` is set, a tool that it does not name MUST NOT be offered.
+        ##% If `allowedTools` is set, a tool that it does not name MUST NOT be offered.
         if self.allowed is not None and tool.name not in self.allowed:
             return False
         ##= docs/spec/host.md#discovery
-        ##% In a pack whose mode is read-only, a tool that changes something MUST NOT be offered.
+        ##% In a read-only pack, a tool that changes something MUST NOT be offered.
         return self.writes or tool.annotations.read_only
 
 
@@ -51,27 +51,27 @@ class Surface:
     only: frozenset[str] | None = None
     """The tools that the caller's token names, where it names any."""
 
-    ##= docs/spec/host.md#what-a-scope-allows
-    ##% A tool that needs the maintainer scope MUST NOT be callable by a reader through any door.
+    ##= docs/spec/host.md#permissions
+    ##% A tool that requires the maintainer scope MUST NOT be callable by a reader through any transport.
     def tool(self, name: str) -> Tool:
         found = self.tools.get(name)
         if found is None:
             raise self.refusal(name)
         return found
 
-    ##= docs/spec/host.md#what-a-scope-allows
-    ##% A call of a tool that the caller may not use, and others may, MUST fail with the code `forbidden`.
+    ##= docs/spec/host.md#permissions
+    ##% A call to a tool that other callers may use but this caller may not MUST fail with the code `forbidden`.
     def refusal(self, name: str) -> ContextiveError:
         """Why there is no tool of that name: this caller may not use it, or nobody may."""
         if name not in self.withheld:
-            return ToolNotFound(f"Unknown tool: {shown(name)}.", hint=_nearest(name, self.tools))
+            return ToolNotFound(f"Unknown tool: {safe_repr(name)}.", hint=_nearest(name, self.tools))
         if self.only is not None and name not in self.only:
             return Forbidden(f"This token does not allow {name}.", hint=f"It allows: {', '.join(sorted(self.only))}.")
         hint = "Use a maintainer token; a server on a pipe has one when KM_ADMIN_TOKEN is set."
         return Forbidden(f"{name} needs the maintainer scope.", hint=hint)
 
     ##= docs/spec/gateway.md#issued-tokens
-    ##% A token with a list of tools MUST be offered these tools and nothing else.
+    ##% A caller whose token has a list of tools MUST be offered these tools and nothing else.
     def limited_to(self, names: frozenset[str]) -> Surface:
         """Only the tools of these names. Resources and prompts go: they tell what the tools that are left out would tell."""
         kept = {name: tool for name, tool in self.tools.items() if name in names}
@@ -80,7 +80,7 @@ class Surface:
     def prompt(self, name: str) -> Prompt:
         found = self.prompts.get(name)
         if found is None:
-            raise PromptNotFound(f"Unknown prompt: {shown(name)}.", hint=_nearest(name, self.prompts))
+            raise PromptNotFound(f"Unknown prompt: {safe_repr(name)}.", hint=_nearest(name, self.prompts))
         return found
 
     def find_resource(self, uri: str) -> tuple[Resource, str, dict[str, str]]:
@@ -95,7 +95,7 @@ class Surface:
                 if resource.is_template and (variables := UriTemplate(resource.uri).match(candidate)) is not None:
                     return resource, candidate, {**given, **variables}
         raise ResourceNotFound(
-            f"No resource stands at {shown(uri)}.",
+            f"No resource stands at {safe_repr(uri)}.",
             hint="resources/list and resources/templates/list show what there is.",
         )
 
@@ -111,7 +111,7 @@ class Surface:
         for resource in self.resources:
             if resource.uri == uri_template:
                 return resource
-        raise ResourceNotFound(f"No resource template {shown(uri_template)}.", hint="See resources/templates/list.")
+        raise ResourceNotFound(f"No resource template {safe_repr(uri_template)}.", hint="See resources/templates/list.")
 
     @cached_property
     def _path_schemes(self) -> tuple[str, ...]:
@@ -126,12 +126,12 @@ class Registry:
         self.packs: Mapping[str, Pack] = {pack.name: pack for pack in packs}
         self.rules: Mapping[str, PackRules] = dict(rules or {})
         self._surfaces: dict[tuple[tuple[str, ...], Scope], Surface] = {}
-        _refuse_doubles(self.packs.values())
+        _reject_duplicates(self.packs.values())
 
-    ##= docs/spec/host.md#lists-and-pages
+    ##= docs/spec/host.md#lists-and-pagination
     ##% A list MUST be in the same order for the same configuration and caller.
-    ##= docs/spec/host.md#what-a-scope-allows
-    ##% A tool that needs the maintainer scope MUST NOT be listed for a reader.
+    ##= docs/spec/host.md#permissions
+    ##% A tool that requires the maintainer scope MUST NOT be listed for a reader.
     def surface(self, pack_names: Sequence[str], scope: Scope) -> Surface:
         """What a caller of `scope` is offered by these packs; packs that are off are passed over."""
         key = (tuple(pack_names), scope)
@@ -170,7 +170,7 @@ def conflicts(pack: Pack, others: Iterable[Pack]) -> list[str]:
 
 ##= docs/spec/host.md#declaration
 ##% Two packs MUST NOT declare the same tool, prompt or resource.
-def _refuse_doubles(packs: Iterable[Pack]) -> None:
+def _reject_duplicates(packs: Iterable[Pack]) -> None:
     seen: list[Pack] = []
     for pack in packs:
         if taken := conflicts(pack, seen):
@@ -178,7 +178,7 @@ def _refuse_doubles(packs: Iterable[Pack]) -> None:
         seen.append(pack)
 
 
-def shown(text: str, limit: int = 120) -> str:
+def safe_repr(text: str, limit: int = 120) -> str:
     """A caller's own word in an error text: quoted, cut, and without characters that could pass for something else."""
     printable = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text[: limit + 1])
     return repr(printable[:limit] + "…") if len(printable) > limit else f"'{printable}'"

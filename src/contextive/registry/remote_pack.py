@@ -15,33 +15,33 @@ from dataclasses import replace
 from pydantic import BaseModel
 
 from contextive.registry import Context, Pack, Reply, Tool
-from contextive.registry.event_stream import Heard
-from contextive.registry.gateway_client import Gateway, printable
+from contextive.registry.event_stream import ProgressEvent
+from contextive.registry.gateway_client import GatewayClient, printable
 from contextive.registry.threads import run_in_thread
 
 _MARGIN_SECONDS = 5.0
-_TELL_SECONDS = 0.2
+_PROGRESS_POLL_SECONDS = 0.2
 _HEARTBEAT_SECONDS = 5.0
-_MOST_HEARD = 100
+_MAX_PROGRESS_EVENTS = 100
 
 
 ##= docs/spec/gateway.md#remote-mode
 ##% The names, arguments and scopes of the tools MUST be the same as without a gateway.
-def remote_pack(pack: Pack, gateway: Gateway, local_tools: Collection[str]) -> Pack:
+def remote_pack(pack: Pack, gateway: GatewayClient, local_tools: Collection[str]) -> Pack:
     """The pack with handlers that ask the gateway, except for its local tools. It declares the same tools in the same order."""
-    forwarding = Pack(pack.name, title=pack.title, description=pack.description)
-    forwarding.tools = [tool if tool.name in local_tools else _forwarded(tool, gateway) for tool in pack.tools]
-    return forwarding
+    remote = Pack(pack.name, title=pack.title, description=pack.description)
+    remote.tools = [tool if tool.name in local_tools else _forwarded(tool, gateway) for tool in pack.tools]
+    return remote
 
 
-def _forwarded(tool: Tool, gateway: Gateway) -> Tool:
+def _forwarded(tool: Tool, gateway: GatewayClient) -> Tool:
     async def forward(given: BaseModel, ctx: Context) -> Reply:
         arguments = given.model_dump(mode="json", exclude_unset=True, by_alias=True)
-        heard: deque[Heard] = deque(maxlen=_MOST_HEARD)
+        events: deque[ProgressEvent] = deque(maxlen=_MAX_PROGRESS_EVENTS)
         stop = threading.Event()
-        work = run_in_thread(lambda: gateway.call(tool, arguments, ctx.request_id, heard.append, stop))
+        work = run_in_thread(lambda: gateway.call(tool, arguments, ctx.request_id, events.append, stop))
         try:
-            return await _told(asyncio.ensure_future(work), heard, ctx)
+            return await _forward_progress(asyncio.ensure_future(work), events, ctx)
         finally:
             stop.set()
 
@@ -53,13 +53,13 @@ def _forwarded(tool: Tool, gateway: Gateway) -> Tool:
     )
 
 
-async def _told(work: asyncio.Future[Reply], heard: deque[Heard], ctx: Context) -> Reply:
+async def _forward_progress(work: asyncio.Future[Reply], events: deque[ProgressEvent], ctx: Context) -> Reply:
     """The answer. Until it comes the client hears what the gateway tells, and from time to time that it still works."""
     number, last = 0.0, time.monotonic()
     while True:
-        done, _ = await asyncio.wait({work}, timeout=_TELL_SECONDS)
-        while heard:
-            event = heard.popleft()
+        done, _ = await asyncio.wait({work}, timeout=_PROGRESS_POLL_SECONDS)
+        while events:
+            event = events.popleft()
             number, last = max(event.done, number + 0.001), time.monotonic()  # numbers of progress only ever grow
             await ctx.client.progress(number, event.total, printable(event.message) or None)
         if done:

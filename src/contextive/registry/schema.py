@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 
 ##= docs/spec/host.md#declaration
-##% Every argument of a tool that ships with the product MUST be described.
+##% Every argument of a built-in tool MUST have a description.
 def input_schema(model: type[BaseModel]) -> dict[str, Any]:
     """The closed schema of a tool's arguments."""
     schema = _compact(model.model_json_schema(by_alias=True, mode="validation"))

@@ -12,7 +12,7 @@ class Scope(StrEnum):
     READER = "reader"
     MAINTAINER = "maintainer"
 
-    ##= docs/spec/gateway.md#scopes-of-the-tools
+    ##= docs/spec/gateway.md#tool-scopes
     ##% A maintainer MUST be able to do what a reader can.
     def covers(self, needed: Scope) -> bool:
         return self is needed or self is Scope.MAINTAINER

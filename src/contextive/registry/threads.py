@@ -39,18 +39,18 @@ class _Pool:
             self._idle.release()
 
 
-_handlers = _Pool()
-_watchers = _Pool()
+_handler_pool = _Pool()
+_service_pool = _Pool()
 
 
 async def run_in_thread(work: Callable[[], T]) -> T:
     """What `work` gives or raises. A caller that is cancelled stops waiting; the work itself cannot be stopped."""
-    return await _run(work, _handlers)
+    return await _run(work, _handler_pool)
 
 
-async def run_beside_handlers(work: Callable[[], T]) -> T:
+async def run_in_service_thread(work: Callable[[], T]) -> T:
     """The same for what looks after the server: it waits for no handler, however many are at work or hang."""
-    return await _run(work, _watchers)
+    return await _run(work, _service_pool)
 
 
 async def _run(work: Callable[[], T], pool: _Pool) -> T:
@@ -67,7 +67,7 @@ async def _run(work: Callable[[], T], pool: _Pool) -> T:
         try:
             report = outcome.set_result, context.run(work)
         except BaseException as failure:  # noqa: BLE001 - carried over to the caller, whatever it is
-            report = outcome.set_exception, _carried(failure)
+            report = outcome.set_exception, _without_stop_iteration(failure)
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(settle, *report)
 
@@ -75,6 +75,6 @@ async def _run(work: Callable[[], T], pool: _Pool) -> T:
     return await outcome
 
 
-def _carried(failure: BaseException) -> BaseException:
+def _without_stop_iteration(failure: BaseException) -> BaseException:
     """A future refuses to carry StopIteration."""
     return RuntimeError("the work raised StopIteration") if isinstance(failure, StopIteration) else failure

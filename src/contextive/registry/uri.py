@@ -49,7 +49,7 @@ class UriTemplate:
 
 
 ##= docs/spec/host.md#resources-and-prompts
-##% A path without scheme MUST be understood where a resource's URI has no authority.
+##% A path without a scheme MUST be accepted for a resource whose URI has no authority.
 def bare_path_candidates(uri: str, schemes: tuple[str, ...]) -> tuple[str, ...]:
     """The URIs that `uri` may stand for: itself, or a bare path below each scheme that has no authority."""
     if uri.startswith("/") and not uri.startswith("//"):

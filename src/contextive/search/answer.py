@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from contextive.knowledge.symbol import Symbol
-from contextive.search.filters import Filters
+from contextive.search.filters import ParsedFilters
 from contextive.search.graph_context import GraphContext
 from contextive.search.signals import Signals
 from contextive.search.snippets import Snippet
@@ -24,7 +24,7 @@ class SearchRequest:
     query: str
     limit: int = 10
     include_graph: bool = True
-    filters: Filters = field(default_factory=Filters)
+    filters: ParsedFilters = field(default_factory=ParsedFilters)
     sort_by_vector: bool | None = None
     """None leaves it to the configuration."""
     detail: Detail = "concise"

@@ -8,8 +8,8 @@ from pathlib import PurePath
 from typing import Final
 from urllib.parse import quote
 
-_PLACE: Final = re.compile(r"\{(\w*)\}")
-_PLACES: Final = frozenset({"path", "abs_path", "line", "line_start", "line_end"})
+_PLACEHOLDER: Final = re.compile(r"\{(\w*)\}")
+_PLACEHOLDERS: Final = frozenset({"path", "abs_path", "line", "line_start", "line_end"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +20,11 @@ class EditorLinks:
     root: PurePath | None = None
     """The project's directory, for {abs_path}."""
 
-    ##= docs/spec/knowledge.md#answers-of-km-search
-    ##% A symbol MUST carry an `editor_uri` where `knowledge.editorUriTemplate` is set.
+    ##= docs/spec/knowledge.md#km-search-answers
+    ##% A symbol MUST have an `editor_uri` if `knowledge.editorUriTemplate` is set.
     def link(self, path: str, line_start: int, line_end: int) -> str | None:
         """The link to some lines of a file, where there is a template that can be used."""
-        if not self.template or not _PLACES.issuperset(_PLACE.findall(self.template)):
+        if not self.template or not _PLACEHOLDERS.issuperset(_PLACEHOLDER.findall(self.template)):
             return None
         values = {
             "path": _encoded(path),
@@ -33,10 +33,10 @@ class EditorLinks:
             "line_start": str(line_start),
             "line_end": str(line_end),
         }
-        return _PLACE.sub(lambda place: values[place[1]], self.template)
+        return _PLACEHOLDER.sub(lambda place: values[place[1]], self.template)
 
 
-##= docs/spec/knowledge.md#answers-of-km-search
+##= docs/spec/knowledge.md#km-search-answers
 ##% The path in an `editor_uri` MUST be percent-encoded, except for its slashes.
 def _encoded(path: str) -> str:
     return quote(path.encode("utf-8", "surrogatepass"), safe="/")

@@ -18,7 +18,7 @@ from contextive.errors import InvalidRequest
 from contextive.search.answer import FoundChunk, Mode, SearchRequest
 from contextive.search.service import MAX_LIMIT, SearchService
 
-CUT: Final = 10
+CUTOFF: Final = 10
 RESAMPLES: Final = 1000
 SWEEP: Final = tuple(step / 10 for step in range(11))
 MODES: Final[tuple[Mode, ...]] = ("lexical", "dense", "hybrid")
@@ -33,7 +33,7 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class MeanInterval:
     """A mean over questions, with the interval that holds it in 95 of 100 resamplings."""
 
     mean: float
@@ -42,7 +42,7 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class QueryMetrics:
     """The three measures for one question."""
 
     ndcg: float
@@ -51,12 +51,12 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class MetricsSummary:
     """The three measures over all questions."""
 
-    ndcg: Measure
-    mrr: Measure
-    recall: Measure
+    ndcg: MeanInterval
+    mrr: MeanInterval
+    recall: MeanInterval
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,10 @@ class Evaluation:
     """How each way of searching did, and the hybrid's nDCG by the weight of vectors."""
 
     queries: int
-    modes: Mapping[Mode, Summary]
-    gain_over_lexical: Measure
+    modes: Mapping[Mode, MetricsSummary]
+    gain_over_lexical: MeanInterval
     """Hybrid's nDCG minus that of words alone, question by question."""
-    gain_over_dense: Measure
+    gain_over_dense: MeanInterval
     sweep: Mapping[float, float]
 
 
@@ -95,13 +95,13 @@ def _judgement(item: Any) -> Judgement:
     return Judgement(query, {name: grade for name, grade in grades.items() if grade > 0})
 
 
-def score_ranking(names: Sequence[str], grades: Mapping[str, float], cut: int = CUT) -> Scores:
+def score_ranking(names: Sequence[str], grades: Mapping[str, float], cut: int = CUTOFF) -> QueryMetrics:
     """nDCG, reciprocal rank and recall of a ranking within its first places. Every name stands in it once."""
     gains = [grades.get(name, 0.0) for name in names[:cut]]
     ideal = _discounted(sorted(grades.values(), reverse=True)[:cut])
     first = next((place for place, gain in enumerate(gains, 1) if gain > 0), None)
     found = sum(1 for gain in gains if gain > 0)
-    return Scores(
+    return QueryMetrics(
         ndcg=_discounted(gains) / ideal if ideal else 0.0,
         mrr=1 / first if first else 0.0,
         recall=found / min(len(grades), cut) if grades else 0.0,
@@ -112,20 +112,20 @@ def _discounted(gains: Iterable[float]) -> float:
     return sum(gain / math.log2(place + 1) for place, gain in enumerate(gains, 1))
 
 
-def bootstrap(values: Sequence[float], *, seed: int = 0, resamples: int = RESAMPLES) -> Measure:
+def bootstrap(values: Sequence[float], *, seed: int = 0, resamples: int = RESAMPLES) -> MeanInterval:
     """The mean of some values with its interval; the same each time."""
     if not values:
-        return Measure(0.0, 0.0, 0.0)
-    chance = random.Random(seed)  # noqa: S311 - a resampling, not a secret
-    means = sorted(sum(chance.choices(values, k=len(values))) / len(values) for _ in range(resamples))
-    return Measure(
+        return MeanInterval(0.0, 0.0, 0.0)
+    rng = random.Random(seed)  # noqa: S311 - a resampling, not a secret
+    means = sorted(sum(rng.choices(values, k=len(values))) / len(values) for _ in range(resamples))
+    return MeanInterval(
         sum(values) / len(values), means[int(0.025 * resamples)], means[min(resamples - 1, int(0.975 * resamples))]
     )
 
 
-def summarise(scores: Sequence[Scores]) -> Summary:
+def summarise(scores: Sequence[QueryMetrics]) -> MetricsSummary:
     """The measures over all questions."""
-    return Summary(*(bootstrap([getattr(one, field.name) for one in scores]) for field in fields(Scores)))
+    return MetricsSummary(*(bootstrap([getattr(one, field.name) for one in scores]) for field in fields(QueryMetrics)))
 
 
 def answer_names(chunks: Iterable[FoundChunk], grades: Mapping[str, float]) -> list[str]:
@@ -145,8 +145,8 @@ def _judged_name(chunk: FoundChunk, grades: Mapping[str, float]) -> str:
     return chunk.chunk_id
 
 
-##= docs/spec/care.md#eval
-##% An evaluation MUST set both halves of search beside their sum.
+##= docs/spec/commands.md#eval
+##% An evaluation MUST compare lexical, semantic and hybrid search.
 def evaluate(
     service: SearchService,
     judgements: Sequence[Judgement],
@@ -155,7 +155,7 @@ def evaluate(
     progress: Callable[[int, int], None] | None = None,
 ) -> Evaluation:
     """Ask every question by words, by meaning and by both, and by both with other weights."""
-    scores: dict[Mode, list[Scores]] = {mode: [] for mode in MODES}
+    scores: dict[Mode, list[QueryMetrics]] = {mode: [] for mode in MODES}
     swept: dict[float, list[float]] = {weight: [] for weight in sweep}
     weighted = {weight: service.with_vector_weight(weight) for weight in sweep}
     for done, judgement in enumerate(judgements, 1):
@@ -174,11 +174,11 @@ def evaluate(
     )
 
 
-def _gain(ones: Sequence[Scores], others: Sequence[Scores]) -> Measure:
+def _gain(ones: Sequence[QueryMetrics], others: Sequence[QueryMetrics]) -> MeanInterval:
     return bootstrap([one.ndcg - other.ndcg for one, other in zip(ones, others, strict=True)])
 
 
-def _ask(service: SearchService, judgement: Judgement, mode: Mode) -> Scores:
+def _ask(service: SearchService, judgement: Judgement, mode: Mode) -> QueryMetrics:
     response = service.search(SearchRequest(judgement.query, limit=MAX_LIMIT, mode=mode))
     names = answer_names((result.chunk for result in response.results), judgement.grades)
     return score_ranking(names, judgement.grades)

@@ -12,10 +12,10 @@ from contextive.store.values import SearchEvent, Vote
 from contextive.workspace.secrets import contains_secret
 
 REDACTED: Final = "[redacted]"
-MANUAL: Final = "mcp.manual"
-IN_SEARCH: Final = "search"
-_MOST: Final = 100_000
-_COPIED: Final = (
+SOURCE_MANUAL: Final = "mcp.manual"
+SOURCE_SEARCH: Final = "search"
+_MAX_VOTES: Final = 100_000
+_EXPORTED_FIELDS: Final = (
     "result_count", "artifact_path", "artifact_type", "subsystem", "vector_score", "lexical_score", "adjusted_score",
     "signals", "graph_context_present",
 )  # fmt: skip
@@ -31,7 +31,7 @@ class VotedResult:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnJudgements:
+class VoteJudgements:
     """What votes come to as questions with answers, and what had to be left out."""
 
     judgements: tuple[Judgement, ...]
@@ -46,14 +46,14 @@ def read_votes(store: Store) -> list[VotedResult]:
     """Every vote, joined with its search by request and chunk."""
     shown: dict[str, dict[str, SearchEvent]] = {}
     found = []
-    for vote in store.records.votes(_MOST):
+    for vote in store.records.votes(_MAX_VOTES):
         if vote.request_id not in shown:
             shown[vote.request_id] = {event.chunk_id: event for event in store.records.events(vote.request_id)}
         found.append(VotedResult(vote, shown[vote.request_id].get(vote.chunk_id)))
     return found
 
 
-def judgements_of(voted: Sequence[VotedResult], known_chunks: Collection[str]) -> OwnJudgements:
+def judgements_from_votes(voted: Sequence[VotedResult], known_chunks: Collection[str]) -> VoteJudgements:
     """Questions by what people asked. An answer's grade is the mean of its votes; what was voted down is no answer.
 
     A chunk that has gone since (not in `known_chunks`) stands for its file.
@@ -79,20 +79,20 @@ def judgements_of(voted: Sequence[VotedResult], known_chunks: Collection[str]) -
         grades = {answer: mean for answer, mean in means.items() if mean > 0}
         if grades:
             judgements.append(Judgement(words[key], grades))
-    return OwnJudgements(tuple(judgements), counted, lost, len(marks) - len(judgements))
+    return VoteJudgements(tuple(judgements), counted, lost, len(marks) - len(judgements))
 
 
-def own_judgements(store: Store) -> OwnJudgements:
+def judgements_from_store(store: Store) -> VoteJudgements:
     """The questions that the votes in a store come to."""
     voted = read_votes(store)
     known = store.files.chunks_by_id(sorted({each.vote.chunk_id for each in voted}))
-    return judgements_of(voted, known.keys())
+    return judgements_from_votes(voted, known.keys())
 
 
-##= docs/spec/care.md#feedback-export
-##% The command `feedback export` MUST write one row for each vote, without notes, names of voters and secrets.
-##= docs/spec/care.md#feedback-export
-##% With `--redact-queries` an export MUST hold no query.
+##= docs/spec/commands.md#feedback-export
+##% The command `feedback export` MUST write one row for each vote, without notes, voter names or secrets.
+##= docs/spec/commands.md#feedback-export
+##% With `--redact-queries`, an export MUST contain no queries.
 def export_rows(
     voted: Iterable[VotedResult],
     events: Iterable[SearchEvent] = (),
@@ -104,8 +104,8 @@ def export_rows(
 
     `events` are looked through for votes that came with a search and speak of its whole answer.
     """
-    names = _Numbers("voter")
-    queries = _Numbers("query")
+    names = _Pseudonyms("voter")
+    queries = _Pseudonyms("query")
 
     def row(source: str, event: SearchEvent | None, voter: str | None, facts: Mapping[str, Any]) -> dict[str, Any]:
         shown: dict[str, Any] = {"source": source, **facts, "voter": names.of(voter) if voter is not None else None}
@@ -114,7 +114,7 @@ def export_rows(
                 "query_id": queries.of(event.query),
                 "query": event.query if with_queries else REDACTED,
                 "rank": event.rank,
-                **{key: event.body.get(key) for key in _COPIED},
+                **{key: event.body.get(key) for key in _EXPORTED_FIELDS},
             }
         return {key: _redacted(value, secrets) for key, value in shown.items()}
 
@@ -127,7 +127,7 @@ def export_rows(
             "vote": vote.vote,
             "has_note": bool(vote.note),
         }
-        yield row(MANUAL, each.event, vote.caller, facts)
+        yield row(SOURCE_MANUAL, each.event, vote.caller, facts)
     for event in events:
         said = event.body.get("context", {}).get("feedback")
         if isinstance(said, dict) and said.get("vote") is not None:
@@ -138,10 +138,10 @@ def export_rows(
                 "vote": said["vote"],
                 "has_note": bool(said.get("note")),
             }
-            yield row(IN_SEARCH, event, None, facts)
+            yield row(SOURCE_SEARCH, event, None, facts)
 
 
-class _Numbers:
+class _Pseudonyms:
     """Names that tell apart and tell nothing else."""
 
     def __init__(self, kind: str) -> None:

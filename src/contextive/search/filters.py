@@ -18,15 +18,15 @@ SECONDS_A_DAY: Final = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
+class ParsedFilters:
     """What may be found, and the same as the response repeats it."""
 
     where: ChunkFilter = field(default_factory=ChunkFilter)
     applied: Mapping[str, Any] = field(default_factory=dict)
 
 
-##= docs/spec/knowledge.md#requests-of-km-search
-##% A filter that cannot be understood MUST be refused with `invalid_request`.
+##= docs/spec/knowledge.md#km-search-requests
+##% An invalid filter MUST be refused with `invalid_request`.
 def parse_filters(
     raw: Mapping[str, Any] | None,
     *,
@@ -34,7 +34,7 @@ def parse_filters(
     symbol: str | Sequence[str] | None = None,
     kind: str | Sequence[str] | None = None,
     lang: str | Sequence[str] | None = None,
-) -> Filters:
+) -> ParsedFilters:
     """Read the filters of a request. The shortcuts `symbol`, `kind` and `lang` stand behind what the filters name.
 
     Keys that are not known are passed over, and so is null. Anything else that is wrong is an InvalidRequest.
@@ -72,7 +72,7 @@ def parse_filters(
         symbol_languages=languages,
         updated_after=max(cutoffs, default=None),
     )
-    return Filters(where, {name: value for name, value in applied.items() if value not in (None, [])})
+    return ParsedFilters(where, {name: value for name, value in applied.items() if value not in (None, [])})
 
 
 def _texts(raw: Mapping[str, Any], name: str) -> list[str]:
@@ -86,8 +86,9 @@ def _texts(raw: Mapping[str, Any], name: str) -> list[str]:
     return _distinct(one.strip() for one in value)
 
 
-##= docs/spec/knowledge.md#requests-of-km-search
-##% The arguments `symbol`, `kind` and `lang` MUST add to the filters, as a word, several with commas, or a list.
+##= docs/spec/knowledge.md#km-search-requests
+##% The arguments `symbol`, `kind` and `lang` MUST add to the filters, as one value, several values separated by
+##% commas, or a list.
 def _shortcut(name: str, value: str | Sequence[str] | None) -> list[str]:
     """The values of a shortcut: one string, several with commas between them, or an array of either."""
     if value is None:

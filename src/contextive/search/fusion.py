@@ -8,7 +8,7 @@ from operator import itemgetter
 
 
 @dataclass(frozen=True, slots=True)
-class Fused:
+class FusedHit:
     """A chunk that at least one list holds."""
 
     number: int
@@ -26,7 +26,7 @@ class Fused:
 
 
 ##= docs/spec/knowledge.md#ranking
-##% A search MUST join a search by words and one by meaning, each brought between 0 and 1.
+##% A search MUST combine lexical and semantic scores, each scaled to the range 0 to 1.
 def fuse(
     lexical: Mapping[int, float],
     cosines: Mapping[int, float],
@@ -34,7 +34,7 @@ def fuse(
     lexical_weight: float,
     vector_weight: float,
     first: int | None = None,
-) -> list[Fused]:
+) -> list[FusedHit]:
     """The union of both lists, best first, or only the `first` of it.
 
     Where one half knows nothing of a chunk's place, the other stands in for it. A chunk without a vector is judged by its words
@@ -57,7 +57,7 @@ def fuse(
     # Numbers rise already, and sorting leaves what is equal in its order.
     ranked.sort(key=itemgetter(0))
     return [
-        Fused(number, word, cosines.get(number), by_word, by_meaning)
+        FusedHit(number, word, cosines.get(number), by_word, by_meaning)
         for _, number, word, by_word, by_meaning in ranked[:first]
     ]
 

@@ -15,12 +15,12 @@ from typing import Literal, cast
 
 from contextive.errors import InvalidIdentifier, InvalidRequest, NotFound
 from contextive.knowledge.graph import LABELS, Direction, Edge, Label, Node
-from contextive.knowledge.identifiers import parse_node_id
+from contextive.knowledge.node_ids import parse_node_id
 from contextive.store.protocol import Store
-from contextive.store.values import Steps
+from contextive.store.values import NumberedEdges
 
 Relationships = Literal["outgoing", "incoming", "all", "none"]
-Way = Literal["OUT", "IN"]
+EdgeDirection = Literal["OUT", "IN"]
 
 MAX_WALKED = 5_000
 MAX_NEIGHBOURS = 1_000
@@ -33,7 +33,7 @@ _WALKED_EDGES = (
     "EXERCISES", "IMPORTS", "CALLS", "CITES", "TESTS", "LINKS_TO", "PART_OF",
 )  # fmt: skip
 """All but HAS_CHUNK: the pieces of a file are not its neighbours."""
-_SEARCHED: dict[Label, float] = {
+_LABEL_SCORES: dict[Label, float] = {
     "Subsystem": 0.95,
     "DesignDoc": 0.85,
     "SourceFile": 0.80,
@@ -48,7 +48,7 @@ _SEARCHED: dict[Label, float] = {
     "TelemetryChannel": 0.50,
     "Artifact": 0.45,
 }
-_CONNECTING = {
+_CONNECTING_EDGES = {
     "Chunk": ("HAS_CHUNK",),
     "Symbol": ("CALLS", "EXERCISES", "CITES", "TESTS", "LINKS_TO"),
     "Requirement": ("CITES", "TESTS", "LINKS_TO"),
@@ -65,7 +65,7 @@ class Relationship:
     """An edge as it is seen from one of its ends."""
 
     type: str
-    direction: Way
+    direction: EdgeDirection
     target: Node
 
 
@@ -79,21 +79,21 @@ class Neighbourhood:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathEdge:
     """One edge on a path, as it was walked."""
 
     type: str
-    direction: Way
+    direction: EdgeDirection
     source: str
     target: str
 
 
 @dataclass(frozen=True, slots=True)
-class Related:
+class RelatedNode:
     """A node that was reached, and how."""
 
     target: Node
-    path: tuple[Step, ...]
+    path: tuple[PathEdge, ...]
 
     @property
     def hops(self) -> int:
@@ -101,11 +101,11 @@ class Related:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class SubsystemPage:
     """A subsystem with one page of what surrounds it, and its artifacts."""
 
     subsystem: Node
-    related: tuple[Related, ...]
+    related: tuple[RelatedNode, ...]
     total: int
     cursor: str | None
     artifacts: tuple[Node, ...]
@@ -118,11 +118,11 @@ class _Level:
     """The nodes at one distance by number, and every step that leads to them from the distance before."""
 
     reached: AbstractSet[int]
-    steps: Steps
+    steps: NumberedEdges
 
 
 @dataclass(frozen=True, slots=True)
-class _Walk:
+class _Traversal:
     """What was reached, the nearest first."""
 
     levels: Sequence[_Level]
@@ -149,7 +149,7 @@ class GraphService:
         self._store = store
 
     ##= docs/spec/knowledge.md#km-graph-node
-    ##% A node that is not there MUST be refused with `not_found` and a hint that names near ones.
+    ##% An unknown node MUST be refused with `not_found` and a hint that names similar ones.
     def resolve(self, node_id: str) -> Node:
         """The node with that id. A key in another case will do where only one node has it."""
         name = parse_node_id(node_id)
@@ -186,24 +186,24 @@ class GraphService:
         return Neighbourhood(node, seen, total)
 
     ##= docs/spec/knowledge.md#km-graph-subsystem
-    ##% Related nodes MUST come in pages by `cursor`, each of them once, with their `total`.
+    ##% Related nodes MUST be paged by `cursor`, each returned once, with their `total`.
     ##= docs/spec/knowledge.md#km-graph-subsystem
-    ##% Artifacts MUST be left out where `include_artifacts` is false.
+    ##% Artifacts MUST be omitted if `include_artifacts` is false.
     def subsystem(
         self, name: str, *, depth: int, limit: int, cursor: str | None, include_artifacts: bool
-    ) -> Surroundings:
+    ) -> SubsystemPage:
         """A subsystem, what surrounds it up to `depth` hops (a page of it), and its artifacts."""
         root = self._subsystem_node(name)
         with self._store.snapshot():
             walk = self._walk(root.id, max(1, min(depth, MAX_DEPTH)))
-            start = offset_of(cursor)
+            start = decode_offset(cursor)
             page = self._page(walk, start, limit)
         end, total = start + len(page), walk.total
-        return Surroundings(
+        return SubsystemPage(
             subsystem=root,
             related=page,
             total=total,
-            cursor=cursor_of(end) if page and end < total else None,
+            cursor=encode_offset(end) if page and end < total else None,
             artifacts=self.artifacts_of(root.id) if include_artifacts else (),
             bounded=walk.bounded,
         )
@@ -218,19 +218,19 @@ class GraphService:
         """Nodes whose key or name holds the term, the most telling labels first. A blank term finds nothing."""
         if not term.strip():
             return ()
-        found = self._store.graph.find_nodes(term.strip(), tuple(_SEARCHED), limit)
-        return tuple(FoundNode(node, _SEARCHED[node.label], _snippet(node)) for node in found)
+        found = self._store.graph.find_nodes(term.strip(), tuple(_LABEL_SCORES), limit)
+        return tuple(FoundNode(node, _LABEL_SCORES[node.label], _snippet(node)) for node in found)
 
     def orphans(self, label: str, limit: int, cursor: str | None) -> tuple[tuple[Node, ...], str | None]:
         """A page of nodes of a label that no artifact edge connects, and the cursor of the next page."""
         if label not in LABELS:
             raise InvalidRequest(f"No label {_short(label)}.", hint=f"Labels: {', '.join(LABELS)}.")
-        after = decoded(cursor) if cursor else None
-        found = self._store.graph.unconnected(label, _CONNECTING.get(label, ARTIFACT_EDGES), after, limit + 1)
+        after = decode_text(cursor) if cursor else None
+        found = self._store.graph.unconnected(label, _CONNECTING_EDGES.get(label, ARTIFACT_EDGES), after, limit + 1)
         more = len(found) > limit
-        return found[:limit], encoded(found[limit - 1].key) if more else None
+        return found[:limit], encode_text(found[limit - 1].key) if more else None
 
-    ##= docs/spec/knowledge.md#more-questions
+    ##= docs/spec/knowledge.md#other-query-tools
     ##% The tool `km-graph-tests-of` MUST list the test files that exercise a symbol.
     def tests_of(self, symbol_id: str) -> tuple[Node, tuple[Node, ...]]:
         """A symbol and the test files that exercise it, by path."""
@@ -239,13 +239,13 @@ class GraphService:
         tests = self._store.graph.nodes({edge.source for edge in edges})
         return symbol, tuple(sorted(tests.values(), key=lambda node: node.key))
 
-    def walk(self, root: str, depth: int) -> tuple[list[Related], bool]:
+    def walk(self, root: str, depth: int) -> tuple[list[RelatedNode], bool]:
         """Every node within `depth` hops by its shortest path, the nearest first; whether the bound cut it short."""
         with self._store.snapshot():
             walk = self._walk(root, depth)
             return list(self._page(walk, 0, walk.total)), walk.bounded
 
-    def _walk(self, root: str, depth: int) -> _Walk:
+    def _walk(self, root: str, depth: int) -> _Traversal:
         """Every node within `depth` hops, in either direction, up to a bound. Names are left to who shows some of them."""
         start = self._store.graph.node_number(root)
         seen = {start}
@@ -253,54 +253,54 @@ class GraphService:
         levels: list[_Level] = []
         bounded = False
         while frontier and len(levels) < depth and not bounded:
-            steps = self._store.graph.steps(list(frontier), _WALKED_EDGES, MAX_NEIGHBOURS)
+            steps = self._store.graph.numbered_edges(list(frontier), _WALKED_EDGES, MAX_NEIGHBOURS)
             reached = {far for rows in (steps.outgoing, steps.incoming) for _, _, far in rows} - seen
             room = MAX_WALKED + 1 - len(seen)
             if len(reached) > room:
                 bounded = True
-                reached = set(list(dict.fromkeys(far for _, _, far in self._by_name(steps, reached)))[:room])
+                reached = set(list(dict.fromkeys(far for _, _, far in self._sorted_edges(steps, reached)))[:room])
             levels.append(_Level(reached, steps))
             seen |= reached
             frontier = reached
-        return _Walk(levels, bounded)
+        return _Traversal(levels, bounded)
 
-    def _by_name(self, steps: Steps, wanted: AbstractSet[int]) -> list[tuple[Step, int, int]]:
+    def _sorted_edges(self, steps: NumberedEdges, wanted: AbstractSet[int]) -> list[tuple[PathEdge, int, int]]:
         """The steps to these nodes, with the numbers of their ends, in an order that does not depend on the index's history."""
         chosen = [(*row, "OUT") for row in steps.outgoing if row[2] in wanted]
         chosen += [(*row, "IN") for row in steps.incoming if row[2] in wanted]
         nodes = self._store.graph.nodes_numbered({end for near, _, far, _ in chosen for end in (near, far)})
         ids = {number: node.id for number, node in nodes.items()}
         named = [
-            (Step(steps.types[kind], cast("Way", way), ids[near], ids[far]), near, far)
+            (PathEdge(steps.types[kind], cast("EdgeDirection", way), ids[near], ids[far]), near, far)
             for near, kind, far, way in chosen
         ]
         return sorted(named, key=lambda one: (one[0].source, one[0].type, one[0].direction, one[0].target))
 
     ##= docs/spec/knowledge.md#km-graph-subsystem
-    ##% A related node MUST say its hops and the path to it, which is a shortest one.
-    def _page(self, walk: _Walk, start: int, limit: int) -> tuple[Related, ...]:
+    ##% Each related node MUST include its number of hops and a shortest path to it.
+    def _page(self, walk: _Traversal, start: int, limit: int) -> tuple[RelatedNode, ...]:
         """One page of what a walk reached: the nearest first, those of one distance by title."""
-        shown: list[Related] = []
+        shown: list[RelatedNode] = []
         for hops, level in enumerate(walk.levels):
             if start < len(level.reached) and len(shown) < limit:
                 nodes = self._store.graph.nodes_numbered(level.reached)
                 ordered = sorted(nodes.items(), key=lambda item: (_title(item[1]), item[1].id))
                 chosen = dict(ordered[start : start + limit - len(shown)])
                 paths = self._paths(walk, hops, chosen.keys())
-                shown += [Related(node, paths[number]) for number, node in chosen.items()]
+                shown += [RelatedNode(node, paths[number]) for number, node in chosen.items()]
             start = max(0, start - len(level.reached))
         return tuple(shown)
 
-    def _paths(self, walk: _Walk, hops: int, numbers: AbstractSet[int]) -> dict[int, tuple[Step, ...]]:
+    def _paths(self, walk: _Traversal, hops: int, numbers: AbstractSet[int]) -> dict[int, tuple[PathEdge, ...]]:
         """How each of these nodes was reached, by the first of its shortest paths."""
-        last: dict[int, tuple[Step, int]] = {}
-        for step, near, far in self._by_name(walk.levels[hops].steps, numbers):
+        last: dict[int, tuple[PathEdge, int]] = {}
+        for step, near, far in self._sorted_edges(walk.levels[hops].steps, numbers):
             last.setdefault(far, (step, near))
         before = self._paths(walk, hops - 1, {near for _, near in last.values()}) if hops else {}
         return {number: (*before.get(near, ()), step) for number, (step, near) in last.items()}
 
     ##= docs/spec/knowledge.md#km-graph-subsystem
-    ##% A subsystem that is not there MUST be refused with `not_found`.
+    ##% An unknown subsystem MUST be refused with `not_found`.
     def _subsystem_node(self, name: str) -> Node:
         if not name.strip():
             raise InvalidRequest("The name of the subsystem is blank.", hint="Find names with km-graph-search.")
@@ -313,28 +313,28 @@ def placeholder(node_id: str) -> Node:
     return Node(name.labels[0], name.key)
 
 
-def cursor_of(offset: int) -> str:
-    return encoded(str(offset))
+def encode_offset(offset: int) -> str:
+    return encode_text(str(offset))
 
 
-def offset_of(cursor: str | None) -> int:
+def decode_offset(cursor: str | None) -> int:
     """The offset in a cursor; one that is not a cursor starts over."""
-    text = decoded(cursor) if cursor else ""
+    text = decode_text(cursor) if cursor else ""
     return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
-def encoded(text: str) -> str:
+def encode_text(text: str) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def decoded(cursor: str) -> str | None:
+def decode_text(cursor: str) -> str | None:
     try:
         return base64.urlsafe_b64decode(cursor.encode() + b"=" * (-len(cursor) % 4)).decode()
     except (binascii.Error, ValueError):
         return None
 
 
-def _seen_from(node_id: str, edge: Edge) -> tuple[Way, str]:
+def _seen_from(node_id: str, edge: Edge) -> tuple[EdgeDirection, str]:
     return ("OUT", edge.target) if edge.source == node_id else ("IN", edge.source)
 
 

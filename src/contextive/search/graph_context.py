@@ -1,7 +1,7 @@
 """What the graph knows about results: their node, its neighbours, their subsystems, and what stands beside them.
 
 All results are looked up together, a handful of questions to the store for each group of them, and never one for each. What
-was found is remembered as long as the index stays as it is. It does not depend on which results were looked up together.
+was found is cached as long as the index stays as it is. It does not depend on which results were looked up together.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from contextive.knowledge.graph import EDGE_TYPES, Edge, Node
-from contextive.knowledge.identifiers import artifact_node_id
+from contextive.knowledge.node_ids import artifact_node_id
 from contextive.store.protocol import Store
-from contextive.store.values import AsOf, Placed
+from contextive.store.values import AsOf, RankableChunk
 
 MAX_RELATIONSHIPS: Final = 10
 MAX_RELATED: Final = 10
-GROUP: Final = 10
+BATCH_SIZE: Final = 10
 """Results that are looked up together; the time budget is looked at between two groups."""
-REMEMBERED: Final = 1_000
-"""Contexts that are kept, some kilobytes each."""
+MAX_CACHED_CONTEXTS: Final = 1_000
+"""The contexts that are cached, some kilobytes each."""
 _MEMBERSHIP: Final = ("BELONGS_TO", "DESCRIBES", "VALIDATES")
 # A file's chunks and symbols are in the answer already; its neighbours are what the answer lacks.
 _SHOWN_TYPES: Final = tuple(kind for kind in EDGE_TYPES if kind not in ("HAS_CHUNK", "DECLARES_SYMBOL"))
@@ -58,49 +58,49 @@ class GraphContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Contexts:
+class GraphContexts:
     """The contexts by chunk number, and whether time ran out before all were made."""
 
     by_number: Mapping[int, GraphContext]
     ran_out_of_time: bool = False
     seconds: float = 0.0
-    remembered: int = 0
+    cached: int = 0
     """How many files were known from an earlier search."""
     read: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class _Memory:
+class _ContextCache:
     """What was read of one state of the index."""
 
     as_of: AsOf
     contexts: dict[str, GraphContext] = field(default_factory=dict)
     """By the id of a file's node."""
-    surroundings: dict[str, tuple[Edge, ...]] = field(default_factory=dict)
+    subsystem_edges: dict[str, tuple[Edge, ...]] = field(default_factory=dict)
     """Edges by the id of a subsystem. There are few subsystems, and each has many files to choose from."""
     neighbours: dict[str, Node] = field(default_factory=dict)
     """Nodes by id. Many files lead to the same few."""
 
 
-class ContextReader:
+class GraphContextReader:
     """Reads graph contexts. It may be used by several threads at once."""
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self._clock = clock
-        self._memory: _Memory | None = None
+        self._cache: _ContextCache | None = None
 
     def nodes(self, node_ids: Iterable[str], as_of: AsOf) -> Mapping[str, Node]:
         """Nodes that are asked for again and again, such as subsystems."""
-        memory = self._memory
-        known = memory.neighbours if memory is not None and memory.as_of == as_of else {}
+        cache = self._cache
+        known = cache.neighbours if cache is not None and cache.as_of == as_of else {}
         return self._nodes(node_ids, known)
 
     def _nodes(self, node_ids: Iterable[str], known: dict[str, Node]) -> dict[str, Node]:
         found: dict[str, Node] = {}
         unknown: list[str] = []
         for node_id in node_ids:
-            # Looked up once: another thread may empty the memory at any time.
+            # Looked up once: another thread may empty the cache at any time.
             if (node := known.get(node_id)) is not None:
                 found[node_id] = node
             else:
@@ -111,73 +111,75 @@ class ContextReader:
             known |= read
         return found
 
-    def read(self, rows: Sequence[Placed], as_of: AsOf, *, budget_ms: int) -> Contexts:
+    def read(self, rows: Sequence[RankableChunk], as_of: AsOf, *, budget_ms: int) -> GraphContexts:
         """The graph context of each result whose file has a node, as far as the time budget reaches."""
         started = self._clock()
         end = started + budget_ms / 1000
-        memory = self._memory
-        if memory is None or memory.as_of != as_of:
-            memory = _Memory(as_of)
+        cache = self._cache
+        if cache is None or cache.as_of != as_of:
+            cache = _ContextCache(as_of)
         made: dict[int, GraphContext] = {}
-        remembered = read = 0
+        cached = read = 0
         ran_out = False
-        for at in range(0, len(rows), GROUP):
+        for at in range(0, len(rows), BATCH_SIZE):
             if at and self._clock() >= end:
                 ran_out = True
                 break
-            ids = {row.number: _node_id(row) for row in rows[at : at + GROUP]}
-            known = memory.contexts
+            ids = {row.number: _node_id(row) for row in rows[at : at + BATCH_SIZE]}
+            known = cache.contexts
             missing = [node_id for node_id in dict.fromkeys(ids.values()) if node_id not in known]
             read += len(missing)
-            remembered += len(set(ids.values())) - len(missing)
-            found = self._read_group(missing, memory) if missing else {}
+            cached += len(set(ids.values())) - len(missing)
+            found = self._read_batch(missing, cache) if missing else {}
             made |= {
                 number: context
                 for number, node_id in ids.items()
                 if (context := found.get(node_id) or known.get(node_id)) is not None
             }
             known |= found
-        self._remember(memory)
-        return Contexts(made, ran_out, self._clock() - started, remembered, read)
+        self._save_cache(cache)
+        return GraphContexts(made, ran_out, self._clock() - started, cached, read)
 
-    def _remember(self, memory: _Memory) -> None:
-        if memory is not self._memory and self._store.as_of() != memory.as_of:
+    def _save_cache(self, cache: _ContextCache) -> None:
+        if cache is not self._cache and self._store.as_of() != cache.as_of:
             return
-        if len(memory.contexts) > REMEMBERED:
-            memory.contexts.clear()
-        if len(memory.neighbours) > REMEMBERED:
-            memory.neighbours.clear()
-        self._memory = memory
+        if len(cache.contexts) > MAX_CACHED_CONTEXTS:
+            cache.contexts.clear()
+        if len(cache.neighbours) > MAX_CACHED_CONTEXTS:
+            cache.neighbours.clear()
+        self._cache = cache
 
-    def _read_group(self, ids: Sequence[str], memory: _Memory) -> dict[str, GraphContext]:
-        surroundings = memory.surroundings
+    def _read_batch(self, ids: Sequence[str], cache: _ContextCache) -> dict[str, GraphContext]:
+        subsystem_edges = cache.subsystem_edges
         primary, edges = self._store.graph.nodes_with_edges(ids, _SHOWN_TYPES, MAX_RELATIONSHIPS)
         at_node = _by_node(edges, primary, MAX_RELATIONSHIPS)
         subsystems = {other for edge in edges for other in (edge.source, edge.target) if _is_subsystem(other)}
-        if unknown := sorted(subsystems - surroundings.keys()):
+        if unknown := sorted(subsystems - subsystem_edges.keys()):
             around = self._store.graph.expand(
                 unknown, ("DESCRIBES", "VALIDATES", "DEPENDS_ON"), "both", MAX_RELATED + 1
             )
             at_subsystem = _by_node(around, unknown, MAX_RELATED + 1)
-            surroundings |= {name: tuple(at_subsystem.get(name, ())) for name in unknown}
+            subsystem_edges |= {name: tuple(at_subsystem.get(name, ())) for name in unknown}
         others = {end for edge in edges for end in (edge.source, edge.target)} - primary.keys()
-        nodes = {**primary, **self._nodes(others, memory.neighbours)}
+        nodes = {**primary, **self._nodes(others, cache.neighbours)}
         contexts: dict[str, GraphContext] = {}
         for node_id, node in primary.items():
             own = at_node.get(node_id, ())
-            homes = [_other(edge, node_id) for edge in own if edge.type in _MEMBERSHIP and _is_subsystem(edge.target)]
-            beside = [edge for home in homes for edge in surroundings[home]]
+            subsystem_ids = [
+                _other(edge, node_id) for edge in own if edge.type in _MEMBERSHIP and _is_subsystem(edge.target)
+            ]
+            beside = [edge for subsystem_id in subsystem_ids for edge in subsystem_edges[subsystem_id]]
             contexts[node_id] = GraphContext(
                 primary_node=node,
                 relationships=_relationships(node_id, own, nodes),
                 neighbor_subsystems=_subsystem_names(node_id, own, beside, nodes),
                 related_artifacts=_related(node_id, own, beside),
-                path_depth=1 if homes else None,
+                path_depth=1 if subsystem_ids else None,
             )
         return contexts
 
 
-def _node_id(row: Placed) -> str:
+def _node_id(row: RankableChunk) -> str:
     return artifact_node_id(row.artifact.path, row.artifact.artifact_type)
 
 

@@ -17,14 +17,14 @@ from contextive.store.protocol import Store
 Operator = Literal["eq", "ne", "contains", "starts_with", "gt", "lt", "exists"]
 MAX_STEPS = 5
 MAX_SECONDS = 5.0
-MAX_LOOKED_AT = 50_000
+MAX_VISITED_NODES = 50_000
 MAX_PATHS = 20_000
 _PAGE = 500
 _NEIGHBOURS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class PropertyCondition:
     """What a property has to be. `key` and `id` are properties of every node."""
 
     property: str
@@ -51,7 +51,7 @@ class Condition:
             case "starts_with":
                 return isinstance(found, str) and found.lower().startswith(str(self.value).lower())
             case "gt" | "lt":
-                return _compares(found, self.value, self.operator)
+                return _compare(found, self.value, self.operator)
 
     def _has(self, found: Any) -> bool:
         if isinstance(found, list | tuple):
@@ -66,7 +66,7 @@ class Hop:
     types: tuple[EdgeType, ...] = ()
     direction: Direction = "outgoing"
     label: Label | None = None
-    where: tuple[Condition, ...] = ()
+    where: tuple[PropertyCondition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +75,14 @@ class GraphQuery:
 
     label: Label
     key: str | None = None
-    where: tuple[Condition, ...] = ()
+    where: tuple[PropertyCondition, ...] = ()
     hops: tuple[Hop, ...] = ()
     limit: int = 50
     distinct_ends: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class GraphPath:
     """Nodes, and between each two of them an edge with the way in which it was followed."""
 
     nodes: tuple[Node, ...]
@@ -97,11 +97,11 @@ class Path:
 class QueryAnswer:
     """Paths that fit, and the bound at which looking for more stopped, if one did."""
 
-    paths: tuple[Path, ...]
+    paths: tuple[GraphPath, ...]
     stopped_by: Literal["limit", "time", "nodes", "paths"] | None
 
 
-class _Bound(Exception):
+class _LimitReached(Exception):
     """A bound was reached; what was found until then is the answer."""
 
     def __init__(self, name: Literal["time", "nodes", "paths"]) -> None:
@@ -109,25 +109,25 @@ class _Bound(Exception):
         self.name = name
 
 
-##= docs/spec/knowledge.md#more-questions
-##% The tool `km-graph-query` MUST read only, and be bounded in time, nodes, paths and rows.
+##= docs/spec/knowledge.md#other-query-tools
+##% The tool `km-graph-query` MUST be read-only and limited in time, nodes, paths and rows.
 def run_query(
     store: Store, query: GraphQuery, *, seconds: float = MAX_SECONDS, clock: Callable[[], float] = time.monotonic
 ) -> QueryAnswer:
     """The paths that a question means, in an order that does not depend on the store."""
-    return _Run(store, query, clock() + seconds, clock).answer()
+    return _QueryRun(store, query, clock() + seconds, clock).answer()
 
 
-class _Run:
+class _QueryRun:
     def __init__(self, store: Store, query: GraphQuery, ends: float, clock: Callable[[], float]) -> None:
         self._store = store
         self._query = query
         self._ends = ends
         self._clock = clock
-        self._looked_at = 0
+        self._visited = 0
 
     def answer(self) -> QueryAnswer:
-        found: list[Path] = []
+        found: list[GraphPath] = []
         seen: set[str] = set()
         try:
             for path in self._paths():
@@ -138,13 +138,13 @@ class _Run:
                 if len(found) == self._query.limit:
                     return QueryAnswer(tuple(found), "limit")
                 found.append(path)
-        except _Bound as bound:
+        except _LimitReached as bound:
             return QueryAnswer(tuple(found), bound.name)
         return QueryAnswer(tuple(found), None)
 
-    def _paths(self) -> Iterator[Path]:
+    def _paths(self) -> Iterator[GraphPath]:
         for page in self._starts():
-            paths = [Path((node,)) for node in page if _fits(node, None, self._query.where)]
+            paths = [GraphPath((node,)) for node in page if _matches(node, None, self._query.where)]
             for hop in self._query.hops:
                 paths = self._follow(paths, hop)
             yield from paths
@@ -155,57 +155,57 @@ class _Run:
             return
         after: str | None = None
         while page := self._store.graph.nodes_labelled(self._query.label, after, _PAGE):
-            self._look_at(len(page))
+            self._count_visited(len(page))
             yield page
             after = page[-1].key
 
-    def _follow(self, paths: Sequence[Path], hop: Hop) -> list[Path]:
+    def _follow(self, paths: Sequence[GraphPath], hop: Hop) -> list[GraphPath]:
         ends = sorted({path.end.id for path in paths})
         leaving: dict[str, list[tuple[str, Literal["OUT", "IN"], str]]] = {end: [] for end in ends}
         for start in range(0, len(ends), _PAGE):
-            self._look_at(0)
+            self._count_visited(0)
             for edge in self._store.graph.expand(ends[start : start + _PAGE], hop.types, hop.direction, _NEIGHBOURS):
-                for source, way, target in _ways(edge, hop.direction):
+                for source, way, target in _directed_ends(edge, hop.direction):
                     if source in leaving:
                         leaving[source].append((edge.type, way, target))
         targets = sorted({target for steps in leaving.values() for _, _, target in steps})
         nodes: dict[str, Node] = {}
         for start in range(0, len(targets), _PAGE):
             part = targets[start : start + _PAGE]
-            self._look_at(len(part))
+            self._count_visited(len(part))
             known = self._store.graph.nodes(part)
             nodes |= {target: known.get(target) or placeholder(target) for target in part}
-        fitting = {target for target, node in nodes.items() if _fits(node, hop.label, hop.where)}
-        longer: list[Path] = []
+        fitting = {target for target, node in nodes.items() if _matches(node, hop.label, hop.where)}
+        longer: list[GraphPath] = []
         for path in paths:
             passed = {node.id for node in path.nodes}
             for kind, way, target in sorted(set(leaving[path.end.id])):
                 if target in fitting and target not in passed:
                     if len(longer) >= MAX_PATHS:
-                        raise _Bound("paths")
-                    longer.append(Path((*path.nodes, nodes[target]), (*path.edges, (kind, way))))
+                        raise _LimitReached("paths")
+                    longer.append(GraphPath((*path.nodes, nodes[target]), (*path.edges, (kind, way))))
         return longer
 
-    def _look_at(self, count: int) -> None:
-        self._looked_at += count
-        if self._looked_at > MAX_LOOKED_AT:
-            raise _Bound("nodes")
+    def _count_visited(self, count: int) -> None:
+        self._visited += count
+        if self._visited > MAX_VISITED_NODES:
+            raise _LimitReached("nodes")
         if self._clock() > self._ends:
-            raise _Bound("time")
+            raise _LimitReached("time")
 
 
-def _fits(node: Node, label: Label | None, where: Sequence[Condition]) -> bool:
+def _matches(node: Node, label: Label | None, where: Sequence[PropertyCondition]) -> bool:
     return (label is None or node.label == label) and all(condition.holds(node) for condition in where)
 
 
-def _ways(edge: Edge, direction: Direction) -> Iterator[tuple[str, Literal["OUT", "IN"], str]]:
+def _directed_ends(edge: Edge, direction: Direction) -> Iterator[tuple[str, Literal["OUT", "IN"], str]]:
     if direction != "incoming":
         yield edge.source, "OUT", edge.target
     if direction != "outgoing":
         yield edge.target, "IN", edge.source
 
 
-def _compares(found: Any, wanted: Any, operator: Literal["gt", "lt"]) -> bool:
+def _compare(found: Any, wanted: Any, operator: Literal["gt", "lt"]) -> bool:
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in (found, wanted))
     if not numbers and not (isinstance(found, str) and isinstance(wanted, str)):
         return False

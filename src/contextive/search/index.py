@@ -1,6 +1,6 @@
 """The one index of a project: its store, the runs that fill it, and the questions that it answers.
 
-Opened when it is first used. `keep` hands it to a background thread that indexes at the start and whenever files change; of
+Opened when it is first used. `start_watching` hands it to a background thread that indexes at the start and whenever files change; of
 all processes that serve a project, one at a time does so.
 """
 
@@ -18,23 +18,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contextive.errors import ContextiveError, ProjectMissing, Unavailable
-from contextive.ingest.settings import TURN_SECONDS, IngestRequest, IngestSettings, ReportSettings
+from contextive.ingest.settings import RUN_WAIT_SECONDS, IngestRequest, IngestSettings, ReportSettings
 from contextive.store.values import STATE_VECTOR_MODEL
-from contextive.workspace.handles import require_project
-from contextive.workspace.shared_look import SharedLook
+from contextive.workspace.directory_handles import require_project
+from contextive.workspace.shared_refresh import SharedRefresh
 
 if TYPE_CHECKING:
-    from contextive.ingest.indexer import Indexer, LayerSource, Outcome, Progress
-    from contextive.ingest.parsing import ParserPool
-    from contextive.ingest.reporting import Reporter
+    from contextive.ingest.indexer import Indexer, IngestProgress, IngestResult, LayerSource
+    from contextive.ingest.parser_pool import ParserPool
+    from contextive.ingest.reports import Reporter
     from contextive.search.editor_links import EditorLinks
-    from contextive.search.embedding.opening import BackgroundEmbedder
+    from contextive.search.embedding.factory import BackgroundEmbedder
     from contextive.search.embedding.protocol import Embedder
-    from contextive.search.event_log import EventLog
+    from contextive.search.events import Observer
     from contextive.search.graph import GraphService
-    from contextive.search.happenings import Observer
-    from contextive.search.keeper import Keeper
+    from contextive.search.search_event_log import SearchEventLog
     from contextive.search.service import SearchService, SearchSettings
+    from contextive.search.watcher import IndexWatcher
     from contextive.store.protocol import Store
     from contextive.store.values import AsOf, Repair, Run, StoreCondition
 
@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 _FIRST_RUN_WAIT_SECONDS = 5.0
 _LOAD_WAIT_SECONDS = 20.0
-_ROWS_LOOK_SECONDS = 0.05
+_ROWS_POLL_SECONDS = 0.05
 _IDLE_SECONDS = 20.0
 
 
@@ -96,15 +96,15 @@ class Index:
         self._holder = holder
         self._lock = threading.RLock()
         """Held while parts are opened or closed, and never during a look at the files."""
-        self._look = SharedLook()
+        self._refresh = SharedRefresh()
         self._store: Store | None = None
         self._graph: GraphService | None = None
         self._search: SearchService | None = None
         self._embedder: BackgroundEmbedder | None = None
-        self._events: EventLog | None = None
+        self._events: SearchEventLog | None = None
         self._pool: ParserPool | None = None
         self._idle: threading.Timer | None = None
-        self._keeper: Keeper | None = None
+        self._watcher: IndexWatcher | None = None
         self._was_filled = False
         """Whether the index was seen with rows: one without any was then removed, and is not a new one."""
         self.running: tuple[str, int, int] | None = None
@@ -121,7 +121,7 @@ class Index:
 
     @property
     def graph(self) -> GraphService:
-        self.be_fresh()
+        self.ensure_fresh()
         with self._lock:
             if self._graph is None:
                 from contextive.search.graph import GraphService
@@ -131,7 +131,7 @@ class Index:
 
     @property
     def search(self) -> SearchService:
-        self.be_fresh()
+        self.ensure_fresh()
         with self._lock:
             if self._search is None:
                 from contextive.search.service import SearchService
@@ -154,12 +154,12 @@ class Index:
             if self.settings.embedding.model == "none":
                 return None
             if self._embedder is None:
-                from contextive.search.embedding.opening import BackgroundEmbedder, open_embedder
+                from contextive.search.embedding.factory import BackgroundEmbedder, open_embedder
 
                 wanted = self.settings.embedding
                 self._embedder = BackgroundEmbedder(lambda: open_embedder(wanted.model, url=wanted.url, key=wanted.key))
             # Who keeps no index has one question and can wait; a server answers at once, by words alone if need be.
-            return self._embedder if self._keeper is not None else partial(self._embedder.wait, _LOAD_WAIT_SECONDS)
+            return self._embedder if self._watcher is not None else partial(self._embedder.wait, _LOAD_WAIT_SECONDS)
 
     def wait_for_model(self, seconds: float) -> None:
         """Give the model that makes vectors a moment to load. A search says what is the matter when it cannot."""
@@ -183,68 +183,68 @@ class Index:
 
     def with_pending(self, known: AsOf) -> AsOf:
         """A state, and how many files are known to have changed since."""
-        pending = self._keeper.pending_files if self._keeper is not None else 0
+        pending = self._watcher.pending_files if self._watcher is not None else 0
         return replace(known, pending_files=pending) if pending else known
 
-    ##= docs/spec/knowledge.md#keeping-in-step
-    ##% Where no server keeps the index, a file that was saved before a call MUST be seen in the answer to that call.
-    def be_fresh(self) -> None:
+    ##= docs/spec/knowledge.md#index-updates
+    ##% When no server maintains the index, an answer MUST reflect every file saved before the call.
+    def ensure_fresh(self) -> None:
         """Without a keeper the files are looked at now. With one, the very first run is waited for, but not for long."""
         require_project(self.settings.root)
         if self._is_served:
-            self.keep()
-        if self._keeper is None:
-            self._look.take(self._catch_up)
+            self.start_watching()
+        if self._watcher is None:
+            self._refresh.run(self._catch_up)
         elif self.store.generation():
             self._was_filled = True
         else:
-            self._wait_for_rows(self._keeper)
+            self._wait_for_rows(self._watcher)
 
-    def _wait_for_rows(self, keeper: Keeper) -> None:
+    def _wait_for_rows(self, watcher: IndexWatcher) -> None:
         """Wait a moment for the first run; also for that of an index that was removed, whichever process makes it."""
         deadline = time.monotonic() + _FIRST_RUN_WAIT_SECONDS
-        keeper.first_run_done.wait(_FIRST_RUN_WAIT_SECONDS)
+        watcher.first_run_done.wait(_FIRST_RUN_WAIT_SECONDS)
         while self._was_filled and not self.store.generation() and time.monotonic() < deadline:
-            time.sleep(_ROWS_LOOK_SECONDS)
+            time.sleep(_ROWS_POLL_SECONDS)
 
     def ingest(
         self,
         request: IngestRequest,
         *,
-        progress: Progress = lambda _phase, _done, _total: None,
+        progress: IngestProgress = lambda _phase, _done, _total: None,
         stop: threading.Event | None = None,
-        wait_seconds: float = TURN_SECONDS,
+        wait_seconds: float = RUN_WAIT_SECONDS,
         always_record: bool = True,
-    ) -> Outcome:
+    ) -> IngestResult:
         """Make a run, record it with its reports, and give what it came to."""
-        from contextive.ingest.collecting import collected_less_often
-        from contextive.search.happenings import RunEnded
+        from contextive.ingest.gc_tuning import less_frequent_gc
+        from contextive.search.events import RunEnded
         from contextive.store.sqlite.faults import Damaged
 
         started = time.monotonic()
         indexer = self.indexer()
         self.running = ("start", 0, 0)
 
-        def tell(phase: str, done: int, total: int) -> None:
+        def report_progress(phase: str, done: int, total: int) -> None:
             self.running = (phase, done, total)
             progress(phase, done, total)
 
         try:
             try:
-                outcome = indexer.run(request, progress=tell, stop=stop, wait_seconds=wait_seconds)
+                outcome = indexer.run(request, progress=report_progress, stop=stop, wait_seconds=wait_seconds)
             except Damaged:
                 # The next use of the store rebuilds it; what comes from the files is then all to be indexed again.
-                outcome = indexer.run(request, progress=tell, stop=stop, wait_seconds=wait_seconds)
+                outcome = indexer.run(request, progress=report_progress, stop=stop, wait_seconds=wait_seconds)
         except ContextiveError:
             if not (request.dry_run or (stop is not None and stop.is_set())):
                 self._observer(RunEnded(request.profile, time.monotonic() - started, None))
             raise
         finally:
             self.running = None
-            self._rest_parsers()
+            self._schedule_parser_shutdown()
         if outcome.did_something and not request.dry_run:
-            with collected_less_often():
-                self.store.search.settle()
+            with less_frequent_gc():
+                self.store.search.catch_up()
         if not request.dry_run and (always_record or outcome.did_something):
             self._reporter().record(outcome, self.settings.ingest.include, always=always_record)
         if not request.dry_run:
@@ -268,18 +268,18 @@ class Index:
     def _parsers(self) -> ParserPool | None:
         with self._lock:
             if self._pool is None and self.settings.parser_processes:
-                from contextive.ingest.parsing import ParserPool
+                from contextive.ingest.parser_pool import ParserPool
 
                 self._pool = ParserPool(self.settings.parser_processes)
             return self._pool
 
-    def _rest_parsers(self) -> None:
+    def _schedule_parser_shutdown(self) -> None:
         """End the parsers when they have had nothing to do for a while."""
         with self._lock:
             if self._idle is not None:
                 self._idle.cancel()
             if self._pool is not None:
-                self._idle = threading.Timer(_IDLE_SECONDS, self._pool.rest)
+                self._idle = threading.Timer(_IDLE_SECONDS, self._pool.end_idle_workers)
                 self._idle.daemon = True
                 self._idle.start()
 
@@ -287,11 +287,11 @@ class Index:
         self,
         *,
         dummy: bool = False,
-        progress: Progress = lambda _phase, _done, _total: None,
+        progress: IngestProgress = lambda _phase, _done, _total: None,
         stop: threading.Event | None = None,
     ) -> int:
         """Make the vectors that are missing; how many were made. Unavailable says why there is no model."""
-        from contextive.search.embedding.opening import open_embedder
+        from contextive.search.embedding.factory import open_embedder
         from contextive.search.embedding_worker import embed_pending
 
         if self.settings.embedding.model == "none" and not dummy:
@@ -302,24 +302,24 @@ class Index:
             self.store, model, stop or threading.Event(), lambda done, total: progress("embed", done, total)
         )
 
-    def keep(self) -> None:
+    def start_watching(self) -> None:
         """Index in the background from now on, until `close`."""
         with self._lock:
-            if self._keeper is None:
-                from contextive.search.keeper import Keeper
+            if self._watcher is None:
+                from contextive.search.watcher import IndexWatcher
 
-                self._keeper = Keeper(self, self._holder, self._observer)
-                self._keeper.start()
+                self._watcher = IndexWatcher(self, self._holder, self._observer)
+                self._watcher.start()
 
     @property
-    def is_kept(self) -> bool:
+    def is_watched(self) -> bool:
         """Whether vectors and changes are looked after in the background."""
-        return self._keeper is not None
+        return self._watcher is not None
 
     def close(self) -> None:
-        keeper, self._keeper = self._keeper, None
-        if keeper is not None:
-            keeper.stop()
+        watcher, self._watcher = self._watcher, None
+        if watcher is not None:
+            watcher.stop()
         with self._lock:
             if self._idle is not None:
                 self._idle.cancel()
@@ -339,15 +339,15 @@ class Index:
             shown["running"] = {"phase": phase, "done": done, "total": total}
         elif holder := self.store.lease_holder("ingest"):
             shown["running"] = {"holder": holder}
-        if self._keeper is not None:
-            shown["keeper"] = self._keeper.state
+        if self._watcher is not None:
+            shown["keeper"] = self._watcher.state
         return shown
 
     def watcher_problem(self) -> str:
         """Why changed files are not indexed, by this process or by the one that follows the files; empty if they are."""
-        from contextive.search.keeper import recorded_problem
+        from contextive.search.watcher import recorded_problem
 
-        return (self._keeper.problem if self._keeper is not None else "") or recorded_problem(self.store)
+        return (self._watcher.problem if self._watcher is not None else "") or recorded_problem(self.store)
 
     def embedding_problem(self) -> str:
         """Why searches do without the embeddings of some chunks; empty if every chunk has one, or none are wanted."""
@@ -357,19 +357,19 @@ class Index:
         missing = self.as_of().pending_vectors if self.store.state(STATE_VECTOR_MODEL) else chunks
         if not missing:
             return ""
-        reason = f" {self._keeper.embedding_problem}" if self._keeper is not None else ""
+        reason = f" {self._watcher.embedding_problem}" if self._watcher is not None else ""
         return (
             f"{missing} of {chunks} chunks have no embedding yet, so search finds them by words only.{reason}".rstrip()
         )
 
     def coverage(self, most: int) -> dict[str, Any]:
         """What the index holds now; at most so many files by name."""
-        self.be_fresh()
+        self.ensure_fresh()
         return self._reporter().coverage(self.settings.ingest.include, most)
 
     def lifecycle(self) -> dict[str, Any]:
         """What has come loose, grown old, or is not tested."""
-        self.be_fresh()
+        self.ensure_fresh()
         return self._reporter().lifecycle()
 
     def skipped(self) -> dict[str, int]:
@@ -378,13 +378,13 @@ class Index:
         return found
 
     @property
-    def events(self) -> EventLog:
+    def search_event_log(self) -> SearchEventLog:
         """Keeps what searches showed, so that a vote can be joined with it."""
         with self._lock:
             if self._events is None:
-                from contextive.search.event_log import EventLog
+                from contextive.search.search_event_log import SearchEventLog
 
-                self._events = EventLog(self.store, self.settings.log_events, self._observer)
+                self._events = SearchEventLog(self.store, self.settings.log_events, self._observer)
             return self._events
 
     def start_over(self) -> Repair | None:
@@ -401,18 +401,18 @@ class Index:
         return found[0] if found else None
 
     def _reporter(self) -> Reporter:
-        from contextive.ingest.reporting import Reporter
+        from contextive.ingest.reports import Reporter
 
         return Reporter(self.store, self.settings.reports)
 
     def _catch_up(self) -> None:
-        from contextive.ingest.plan import AnotherRun
+        from contextive.ingest.plan import RunInProgress
 
         try:
             self.ingest(IngestRequest(profile="auto"), wait_seconds=0.0, always_record=False)
-        except AnotherRun:
+        except RunInProgress:
             logger.debug("another process is indexing")
         except ProjectMissing:
             raise
         except Unavailable as error:
-            logger.warning("answers come from the index as it is, which could not be renewed: %s", error.sentence())
+            logger.warning("answers come from the index as it is, which could not be renewed: %s", error.full_message())

@@ -1,4 +1,4 @@
-"""Rules that order chunks beyond their match: what a name, a place or the rest of a file says about them.
+"""The rules that order chunks beyond their match: what a name, a place or the rest of a file says about them.
 
 The numbers were set by hand and stand beside scores between 0 and 1. Where whole files are judged, more for the name of a file
 and for its best chunks finds more; where single functions are, nothing at all does. These lie between. In prose, sections of one
@@ -14,14 +14,14 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Final
 
-from contextive.knowledge.tokens import identifiers, query_terms, tokenise
-from contextive.store.values import Placed
+from contextive.knowledge.tokeniser import query_identifiers, query_terms, tokenise
+from contextive.store.values import RankableChunk
 
-_REMEMBERED_PATHS: Final = 20_000
+_CACHED_PATHS: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class RankingRules:
     """How much each rule counts; 0 turns one off."""
 
     trial: float = -0.3
@@ -38,7 +38,7 @@ CODE_TYPES: Final = frozenset({"code", "proto", "test"})
 BEST_OF_FILE: Final = 3
 FULL_NAME_TERMS: Final = 4
 """Terms of a query up to which a name in it counts in full."""
-_TRIAL_PARTS: Final = frozenset(
+_TEST_DIRECTORIES: Final = frozenset(
     {
         "test",
         "tests",
@@ -54,25 +54,23 @@ _TRIAL_PARTS: Final = frozenset(
         "samples",
     }
 )
-_TRIAL_TERMS: Final = frozenset(
-    tokenise("test tests testing tested example examples fixture fixtures sample demo spec")
-)
-_TRIAL_STEM: Final = re.compile(r"(?:^|[._-])(?:tests?|spec)(?:[._-]|$)|conftest", re.IGNORECASE)
+_TEST_TERMS: Final = frozenset(tokenise("test tests testing tested example examples fixture fixtures sample demo spec"))
+_TEST_FILE_NAME: Final = re.compile(r"(?:^|[._-])(?:tests?|spec)(?:[._-]|$)|conftest", re.IGNORECASE)
 _NAME: Final = re.compile(r"[^\W\d]\w*(?:(?:\.|::)\w+)*")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class QueryFeatures:
     """What the rules need to know of a query."""
 
     terms: frozenset[str]
     names: frozenset[str]
     """Names that the query may mean as those of symbols, in lower case."""
-    asks_for_trials: bool
+    asks_for_tests: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Ruled:
+class RuledScore:
     """What the rules gave to one chunk, by the name of the rule."""
 
     number: int
@@ -84,62 +82,66 @@ class Ruled:
         return self.base + sum(self.gains.values())
 
 
-def read_question(query: str) -> Question:
+def query_features(query: str) -> QueryFeatures:
     """Look at a query as the rules see it."""
     terms = frozenset(query_terms(query))
-    return Question(terms, frozenset(_symbol_names(query)), not terms.isdisjoint(_TRIAL_TERMS))
+    return QueryFeatures(terms, frozenset(_symbol_names(query)), not terms.isdisjoint(_TEST_TERMS))
 
 
 ##= docs/spec/knowledge.md#ranking
 ##% The same query on the same index MUST give the same answer.
 def apply_rules(
-    question: Question, scored: Sequence[tuple[Placed, float]], rules: Rules, *, trials_are_wanted: bool = False
-) -> list[Ruled]:
+    features: QueryFeatures,
+    scored: Sequence[tuple[RankableChunk, float]],
+    rules: RankingRules,
+    *,
+    wants_tests: bool = False,
+) -> list[RuledScore]:
     """The rules applied to chunks with their scores, best first; equal ones by path and place."""
     sums = _file_sums(scored)
     top = max(sums.values(), default=0.0)
-    trials_wait = not trials_are_wanted and not question.asks_for_trials
-    definition = rules.definition * min(1.0, FULL_NAME_TERMS / max(1, len(question.terms)))
-    ruled: list[tuple[float, str, int, int, Ruled]] = []
+    demote_tests = not wants_tests and not features.asks_for_tests
+    definition = rules.definition * min(1.0, FULL_NAME_TERMS / max(1, len(features.terms)))
+    ruled: list[tuple[float, str, int, int, RuledScore]] = []
     for row, score in scored:
         artifact = row.artifact
         gains: dict[str, float] = {}
-        if trials_wait and rules.trial and is_trial(row):
+        if demote_tests and rules.trial and is_test_or_example(row):
             gains["trial"] = rules.trial
         if artifact.artifact_type in CODE_TYPES:
-            if stem := rules.stem * _stem_overlap(question, artifact.path):
+            if stem := rules.stem * _stem_overlap(features, artifact.path):
                 gains["stem"] = stem
             if top > 0 and (file := rules.file * sums[artifact.path] / top):
                 gains["file"] = file
-        if definition and _defines(question, row):
+        if definition and _defines(features, row):
             gains["definition"] = definition
-        one = Ruled(row.number, score, gains)
+        one = RuledScore(row.number, score, gains)
         ruled.append((-one.score, artifact.path, row.sequence, row.number, one))
     ruled.sort()
     return [one for *_, one in ruled]
 
 
 ##= docs/spec/knowledge.md#ranking
-##% Tests and examples SHOULD stand behind what they are about, unless the query asks for them.
-def is_trial(row: Placed) -> bool:
+##% Tests and examples SHOULD rank below what they cover, unless the query asks for them.
+def is_test_or_example(row: RankableChunk) -> bool:
     """Whether a chunk belongs to a test or an example."""
     if row.artifact.artifact_type == "test":
         return True
     if row.artifact.artifact_type not in CODE_TYPES:
         return False
-    return _is_trial_path(row.artifact.path)
+    return _is_test_path(row.artifact.path)
 
 
-@lru_cache(maxsize=_REMEMBERED_PATHS)
-def _is_trial_path(written: str) -> bool:
+@lru_cache(maxsize=_CACHED_PATHS)
+def _is_test_path(written: str) -> bool:
     path = PurePosixPath(written.lower())
-    return not _TRIAL_PARTS.isdisjoint(path.parts[:-1]) or _TRIAL_STEM.search(path.name) is not None
+    return not _TEST_DIRECTORIES.isdisjoint(path.parts[:-1]) or _TEST_FILE_NAME.search(path.name) is not None
 
 
 def _symbol_names(query: str) -> Iterable[str]:
     """Names in a query: what is written like an identifier, any capital inside a sentence, or all of a short query."""
     words = _NAME.findall(query)
-    written = set(identifiers(query))
+    written = set(query_identifiers(query))
     for at, word in enumerate(words):
         lowered = word.lower().replace("::", ".")
         is_name = lowered in written or word.lower() in written or (at > 0 and word[0].isupper() and not word.isupper())
@@ -149,29 +151,29 @@ def _symbol_names(query: str) -> Iterable[str]:
 
 ##= docs/spec/knowledge.md#ranking
 ##% The definition of a symbol that the query names SHOULD come first.
-def _defines(question: Question, row: Placed) -> bool:
-    if not question.names:
+def _defines(features: QueryFeatures, row: RankableChunk) -> bool:
+    if not features.names:
         return False
     for symbol in row.symbols:
         qualified = symbol.qualified_name.lower()
-        if symbol.name.lower() in question.names or qualified in question.names:
+        if symbol.name.lower() in features.names or qualified in features.names:
             return True
-        if any("." in name and qualified.endswith(f".{name}") for name in question.names):
+        if any("." in name and qualified.endswith(f".{name}") for name in features.names):
             return True
     return False
 
 
-def _stem_overlap(question: Question, path: str) -> float:
-    held = question.terms.intersection(_stem_terms(path))
-    return len(held) / len(question.terms) if question.terms else 0.0
+def _stem_overlap(features: QueryFeatures, path: str) -> float:
+    held = features.terms.intersection(_stem_terms(path))
+    return len(held) / len(features.terms) if features.terms else 0.0
 
 
-@lru_cache(maxsize=_REMEMBERED_PATHS)
+@lru_cache(maxsize=_CACHED_PATHS)
 def _stem_terms(path: str) -> tuple[str, ...]:
     return tuple(tokenise(PurePosixPath(path).stem))
 
 
-def _file_sums(scored: Sequence[tuple[Placed, float]]) -> dict[str, float]:
+def _file_sums(scored: Sequence[tuple[RankableChunk, float]]) -> dict[str, float]:
     by_path: dict[str, list[float]] = {}
     for row, score in scored:
         by_path.setdefault(row.artifact.path, []).append(score)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from contextive.errors import ContextiveError, InvalidRequest
-from contextive.knowledge.tokens import query_terms
+from contextive.knowledge.tokeniser import query_terms
 from contextive.search.answer import (
     FoundChunk,
     FoundSymbol,
@@ -23,26 +23,26 @@ from contextive.search.answer import (
     SearchResponse,
     SearchResult,
 )
-from contextive.search.candidates import CandidateFinder, Meaning
+from contextive.search.candidates import CandidateFinder, QueryEmbedding
 from contextive.search.editor_links import EditorLinks
 from contextive.search.embedding.protocol import Embedder
-from contextive.search.fusion import Fused, fuse
-from contextive.search.graph_context import ContextReader, Contexts, GraphContext
-from contextive.search.happenings import Observer, Searched, SearchRefused, nobody
-from contextive.search.ranking import Ruled, Rules, apply_rules, read_question
+from contextive.search.events import Observer, SearchCompleted, SearchFailed, ignore_event
+from contextive.search.fusion import FusedHit, fuse
+from contextive.search.graph_context import GraphContext, GraphContextReader, GraphContexts
+from contextive.search.ranking import RankingRules, RuledScore, apply_rules, query_features
 from contextive.search.signals import Signals, graph_gain, read_signals
 from contextive.search.snippets import TEXT_BUDGET, best_lines, trim_text
 from contextive.search.subsystem_members import SubsystemMembers
 from contextive.search.weights import Weights
 from contextive.store.protocol import Store
-from contextive.store.values import AsOf, ChunkPlace, ChunkRow
+from contextive.store.values import AsOf, ChunkHeader, ChunkRow
 
 MAX_LIMIT: Final = 25
 MAX_QUERY_CHARACTERS: Final = 4000
-RANKED: Final = 60
+MAX_RANKED: Final = 60
 """Candidates that the rules look at."""
 SHOWN_SYMBOLS: Final = 5
-AT_ONCE: Final = max(4, os.cpu_count() or 1)
+MAX_CONCURRENT_SEARCHES: Final = max(4, os.cpu_count() or 1)
 """Searches of one process that work at the same time; the others wait. Threads take turns at the interpreter, and with dozens of
 them each step of each search, and of everything else that the process does, would wait for all the others."""
 _BEHIND: Final = (
@@ -55,7 +55,7 @@ class SearchSettings:
     """What the configuration says about search."""
 
     weights: Weights = field(default_factory=Weights)
-    rules: Rules = field(default_factory=Rules)
+    rules: RankingRules = field(default_factory=RankingRules)
     sort_by_vector: bool = False
     graph_max_results: int = 20
     graph_time_budget_ms: int = 750
@@ -63,12 +63,12 @@ class SearchSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ranked:
+class _RankedChunk:
     """One result in the making."""
 
-    place: ChunkPlace
-    fused: Fused
-    ruled: Ruled
+    place: ChunkHeader
+    fused: FusedHit
+    ruled: RuledScore
     context: GraphContext | None
     criticality: str | float | None
     signals: Signals
@@ -89,18 +89,18 @@ class SearchService:
         settings: SearchSettings | None = None,
         links: EditorLinks | None = None,
         clock: Callable[[], float] = time.time,
-        observer: Observer = nobody,
+        observer: Observer = ignore_event,
     ) -> None:
         """`embedder` gives the loaded model or says by Unavailable why there is none; None means by words alone."""
         self._store = store
         self._finder = CandidateFinder(store, embedder)
-        self._context_reader = ContextReader(store)
+        self._context_reader = GraphContextReader(store)
         self._members = SubsystemMembers(store)
         self._settings = settings or SearchSettings()
         self._links = links or EditorLinks(None)
         self._clock = clock
         self._observer = observer
-        self._turns = threading.Semaphore(AT_ONCE)
+        self._slots = threading.Semaphore(MAX_CONCURRENT_SEARCHES)
 
     def with_vector_weight(self, weight: float) -> SearchService:
         """The same search with another share of vectors; words get what is left of 1."""
@@ -109,16 +109,16 @@ class SearchService:
         other._settings = replace(self._settings, weights=weights)
         return other
 
-    ##= docs/spec/knowledge.md#answers-of-km-search
-    ##% An empty index MUST be answered with no results.
-    ##= docs/spec/knowledge.md#keeping-in-step
-    ##% A search that does not see the newest changes yet MUST say so, and which state it saw.
+    ##= docs/spec/knowledge.md#km-search-answers
+    ##% A search of an empty index MUST succeed with no results.
+    ##= docs/spec/knowledge.md#index-updates
+    ##% A search that does not yet include the newest changes MUST say so, and say which state it used.
     def search(self, request: SearchRequest) -> SearchResponse:
         """The best results for a request."""
         try:
             return self._search(request)
         except ContextiveError:
-            self._observer(SearchRefused())
+            self._observer(SearchFailed())
             raise
 
     def _search(self, request: SearchRequest) -> SearchResponse:
@@ -127,86 +127,90 @@ class SearchService:
             raise InvalidRequest("query must not be blank.")
         if len(query) > MAX_QUERY_CHARACTERS:
             raise InvalidRequest(f"query may hold at most {MAX_QUERY_CHARACTERS} characters.")
-        meaning = self._finder.understand(query, request.mode)
-        with self._turns:
-            return self._answer(request, query, meaning)
+        embedding = self._finder.embed_query(query, request.mode)
+        with self._slots:
+            return self._execute(request, query, embedding)
 
-    def _answer(self, request: SearchRequest, query: str, meaning: Meaning) -> SearchResponse:
-        ##= docs/spec/knowledge.md#requests-of-km-search
-        ##% The limit MUST be 10 unless said, and a number outside of 1 to 25 is brought inside.
+    def _execute(self, request: SearchRequest, query: str, embedding: QueryEmbedding) -> SearchResponse:
+        ##= docs/spec/knowledge.md#km-search-requests
+        ##% The limit MUST default to 10, and a number outside 1 to 25 is clamped to that range.
         limit = min(MAX_LIMIT, max(1, request.limit))
         as_of = self._store.as_of()
         where = request.filters.where
         if where.subsystems:
-            where = replace(where, beside=self._members.beside(where.subsystems, as_of))
+            where = replace(where, extra_paths=self._members.unassigned_files(where.subsystems, as_of))
         by_vector = self._settings.sort_by_vector if request.sort_by_vector is None else request.sort_by_vector
         weights = self._settings.weights
-        found = self._finder.find(query, meaning, where, request.mode)
-        balanced = weights.balanced(found.meaning)
+        found = self._finder.find(query, embedding, where, request.mode)
+        query_weights = weights.for_query(found.semantic_weight)
         fused = fuse(
             found.lexical,
             found.cosines,
-            lexical_weight=balanced.lexical,
-            vector_weight=balanced.vector,
-            first=None if by_vector else RANKED,
+            lexical_weight=query_weights.lexical,
+            vector_weight=query_weights.vector,
+            first=None if by_vector else MAX_RANKED,
         )
         if by_vector:
-            fused.sort(key=_nearness)
-        question = read_question(query)
-        places = self._store.files.places([one.number for one in fused[:RANKED]], with_symbols=bool(question.names))
-        by_number = {one.number: one for one in fused[:RANKED] if one.number in places}
+            fused.sort(key=_by_cosine)
+        features = query_features(query)
+        places = self._store.files.chunk_headers(
+            [one.number for one in fused[:MAX_RANKED]], with_symbols=bool(features.names)
+        )
+        by_number = {one.number: one for one in fused[:MAX_RANKED] if one.number in places}
         ruled = apply_rules(
-            question,
+            features,
             [(places[number], one.score) for number, one in by_number.items()],
             self._settings.rules,
-            trials_are_wanted="test" in where.artifact_types,
+            wants_tests="test" in where.artifact_types,
         )
         if by_vector:
-            ruled.sort(key=lambda one: _nearness(by_number[one.number]))
+            ruled.sort(key=lambda one: _by_cosine(by_number[one.number]))
         # What stands further behind gets no graph context, and so nothing that could bring it forward.
         ruled = ruled[: max(limit, self._settings.graph_max_results)]
 
         contexts = self._contexts(request, [places[one.number] for one in ruled], as_of)
-        ranked = self._weigh(query, ruled, places, by_number, contexts, as_of)
+        ranked = self._apply_graph_signals(query, ruled, places, by_number, contexts, as_of)
         if not by_vector:
             ranked.sort(key=lambda one: (-one.adjusted, one.place.artifact.path, one.place.sequence))
         # Only what is shown is read in full. What went meanwhile is not shown.
         rows = self._store.files.chunks([one.place.number for one in ranked[:limit]])
         ranked = [one for one in ranked[:limit] if one.place.number in rows]
 
-        warnings = [f"Results are by words alone. {found.missing}"] if found.missing else []
-        if found.behind is not None:
-            warnings.append(_BEHIND.format(found.behind, as_of.generation))
-            as_of = replace(as_of, generation=min(as_of.generation, found.behind))
+        warnings = [f"Results are by words alone. {found.no_vectors_reason}"] if found.no_vectors_reason else []
+        if found.stale_generation is not None:
+            warnings.append(_BEHIND.format(found.stale_generation, as_of.generation))
+            as_of = replace(as_of, generation=min(as_of.generation, found.stale_generation))
         warnings += self._graph_warnings(request, ranked, contexts)
         if self._finder.hides_undated(query, where, found):
             warnings.append("The recency filter skipped results that have no timestamp.")
         terms = query_terms(query)
-        results = tuple(self._show(one, rows[one.place.number], terms, request) for one in ranked)
+        results = tuple(self._to_result(one, rows[one.place.number], terms, request) for one in ranked)
         metadata = SearchMetadata(
             result_count=len(results),
             graph_context_included=any(result.graph_context for result in results),
             warnings=tuple(warnings),
             weight_profile=weights.profile,
             weights=weights.as_dict(),
-            hybrid_weights={"vector": balanced.vector, "lexical": balanced.lexical},
+            hybrid_weights={"vector": query_weights.vector, "lexical": query_weights.lexical},
             filters_applied=request.filters.applied,
             request_id=request.request_id or uuid.uuid4().hex,
             embedding_model=found.model,
             truncated_results=sum(1 for result in results if result.chunk.truncated),
         )
-        self._observer(_happened(request, ranked, contexts))
+        self._observer(_completed_event(request, ranked, contexts))
         return SearchResponse(request.query, results, metadata, as_of)
 
-    ##= docs/spec/knowledge.md#answers-of-km-search
-    ##% Graph context MUST be left out where `include_graph` is false.
-    def _contexts(self, request: SearchRequest, places: Sequence[ChunkPlace], as_of: AsOf) -> Contexts:
+    ##= docs/spec/knowledge.md#km-search-answers
+    ##% Graph context MUST be omitted if `include_graph` is false.
+    def _contexts(self, request: SearchRequest, places: Sequence[ChunkHeader], as_of: AsOf) -> GraphContexts:
         if not request.include_graph:
-            return Contexts({})
+            return GraphContexts({})
         first = places[: self._settings.graph_max_results]
         return self._context_reader.read(first, as_of, budget_ms=self._settings.graph_time_budget_ms)
 
-    def _graph_warnings(self, request: SearchRequest, ranked: Sequence[_Ranked], contexts: Contexts) -> list[str]:
+    def _graph_warnings(
+        self, request: SearchRequest, ranked: Sequence[_RankedChunk], contexts: GraphContexts
+    ) -> list[str]:
         if not request.include_graph or not ranked:
             return []
         if contexts.ran_out_of_time:
@@ -218,15 +222,15 @@ class SearchService:
             return ["Graph context is unavailable."]
         return []
 
-    def _weigh(
+    def _apply_graph_signals(
         self,
         query: str,
-        ruled: Sequence[Ruled],
-        places: Mapping[int, ChunkPlace],
-        fused: Mapping[int, Fused],
-        contexts: Contexts,
+        ruled: Sequence[RuledScore],
+        places: Mapping[int, ChunkHeader],
+        fused: Mapping[int, FusedHit],
+        contexts: GraphContexts,
         as_of: AsOf,
-    ) -> list[_Ranked]:
+    ) -> list[_RankedChunk]:
         """Add what the graph knows."""
         weights = self._settings.weights.graph
         words = frozenset(re.findall(r"\w+", query.lower()))
@@ -242,10 +246,12 @@ class SearchService:
                 place, context, subsystem_criticality=criticality, words=words, weights=weights, now=now
             )
             gain = graph_gain(signals, weights)
-            ranked.append(_Ranked(place, fused[one.number], one, context, criticality, signals, gain))
+            ranked.append(_RankedChunk(place, fused[one.number], one, context, criticality, signals, gain))
         return ranked
 
-    def _show(self, ranked: _Ranked, row: ChunkRow, terms: Collection[str], request: SearchRequest) -> SearchResult:
+    def _to_result(
+        self, ranked: _RankedChunk, row: ChunkRow, terms: Collection[str], request: SearchRequest
+    ) -> SearchResult:
         chunk, artifact = row.chunk, row.artifact
         text, truncated = chunk.text, 0
         if request.detail == "concise":
@@ -288,30 +294,32 @@ class SearchService:
         return SearchResult(found, ranked.context, scoring, _explain(ranked, terms) if request.explain else None)
 
 
-def _happened(request: SearchRequest, ranked: Sequence[_Ranked], contexts: Contexts) -> Searched:
+def _completed_event(
+    request: SearchRequest, ranked: Sequence[_RankedChunk], contexts: GraphContexts
+) -> SearchCompleted:
     where = request.filters.where
     without = sum(1 for one in ranked if one.context is None) if request.include_graph else 0
-    return Searched(
+    return SearchCompleted(
         by_symbol=bool(where.symbols or where.symbol_kinds or where.symbol_languages),
         graph_seconds=contexts.seconds if request.include_graph else None,
-        contexts_remembered=contexts.remembered,
+        contexts_cached=contexts.cached,
         contexts_read=contexts.read,
         skipped_by_limit=0 if contexts.ran_out_of_time else without,
         skipped_by_time=without if contexts.ran_out_of_time else 0,
-        lifts=tuple(one.adjusted - one.fused.cosine for one in ranked if one.fused.cosine is not None),
+        score_changes=tuple(one.adjusted - one.fused.cosine for one in ranked if one.fused.cosine is not None),
     )
 
 
-##= docs/spec/knowledge.md#requests-of-km-search
-##% With `sort_by_vector` results MUST be ordered by meaning alone.
-def _nearness(one: Fused) -> tuple[float, float, int]:
+##= docs/spec/knowledge.md#km-search-requests
+##% With `sort_by_vector`, results MUST be ordered by semantic similarity alone.
+def _by_cosine(one: FusedHit) -> tuple[float, float, int]:
     """The order by meaning alone; what has no vector comes last, by its words."""
     return (-one.cosine if one.cosine is not None else 2.0, -one.score, one.number)
 
 
-##= docs/spec/knowledge.md#answers-of-km-search
-##% With `explain` the parts of a score MUST add up to it.
-def _explain(ranked: _Ranked, terms: Collection[str]) -> dict[str, Any]:
+##= docs/spec/knowledge.md#km-search-answers
+##% With `explain`, the parts of a score MUST add up to the score.
+def _explain(ranked: _RankedChunk, terms: Collection[str]) -> dict[str, Any]:
     """Every part of a score: together they are the adjusted score."""
     return {
         "terms": list(terms),

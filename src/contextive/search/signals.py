@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from contextive.search.graph_context import GraphContext
 from contextive.search.weights import GraphWeights
-from contextive.store.values import Placed
+from contextive.store.values import RankableChunk
 
 SECONDS_A_DAY: Final = 86_400.0
 CRITICALITY: Final[Mapping[str, float]] = {"low": 0.2, "medium": 0.5, "high": 0.8, "critical": 1.0}
-_REMEMBERED_PAIRS: Final = 1024
+_CACHED_PAIRS: Final = 1024
 SHORTEST_PART: Final = 3
 """Shorter names are part of too many words to mean anything."""
 
@@ -53,7 +53,7 @@ class Signals:
 
 
 def read_signals(
-    row: Placed,
+    row: RankableChunk,
     context: GraphContext | None,
     *,
     subsystem_criticality: object,
@@ -102,7 +102,7 @@ def subsystem_affinity(subsystem: str | None, words: Collection[str]) -> float:
     return _affinity(subsystem.lower(), frozenset(words)) if subsystem else 0.0
 
 
-@lru_cache(maxsize=_REMEMBERED_PAIRS)
+@lru_cache(maxsize=_CACHED_PAIRS)
 def _affinity(name: str, words: frozenset[str]) -> float:
     if name in words or words.issuperset(re.split(r"[\W_]+", name)):
         return 1.0
@@ -132,10 +132,10 @@ def coverage_ratio(context: GraphContext | None) -> float:
     return min(1.0, max(0.0, float(ratio))) if isinstance(ratio, int | float) else 1.0
 
 
-def _freshness_days(row: Placed, now: float) -> float | None:
+def _freshness_days(row: RankableChunk, now: float) -> float | None:
     git = row.artifact.git
     return round(max(0.0, now - git.timestamp) / SECONDS_A_DAY, 2) if git else None
 
 
-def _depth_without_graph(row: Placed) -> int | None:
+def _depth_without_graph(row: RankableChunk) -> int | None:
     return 1 if row.artifact.subsystem and row.artifact.artifact_type in ("code", "proto", "doc", "test") else None

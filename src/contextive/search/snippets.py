@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from contextive.knowledge.chunk import Chunk
-from contextive.knowledge.tokens import held_terms
+from contextive.knowledge.tokeniser import terms_by_line
 
 SNIPPET_LINES: Final = 5
 SNIPPET_CHARACTERS: Final = 320
@@ -29,7 +29,7 @@ def best_lines(chunk: Chunk, terms: Collection[str]) -> Snippet:
     width = min(SNIPPET_LINES, len(lines))
     # Where there is nothing to choose from, nobody asks which lines hold what.
     chooses = len(lines) > SNIPPET_LINES or (len(lines) > 1 and len(chunk.text) >= SNIPPET_CHARACTERS)
-    held = held_terms(lines, terms) if chooses else []
+    held = terms_by_line(lines, terms) if chooses else []
 
     def worth(start: int) -> tuple[int, int, int]:
         window = held[start : start + width]

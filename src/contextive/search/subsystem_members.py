@@ -14,7 +14,7 @@ from contextive.store.protocol import Store
 from contextive.store.values import AsOf
 
 MEMBERSHIP: Final = ("BELONGS_TO", "DESCRIBES", "VALIDATES")
-CONNECTING: Final = ("IMPORTS", "EXERCISES", "LINKS_TO")
+SUBSYSTEM_EDGES: Final = ("IMPORTS", "EXERCISES", "LINKS_TO")
 """Edges from a file to what it is about."""
 MAX_MEMBERS: Final = 5_000
 MAX_SYMBOLS: Final = 200
@@ -32,10 +32,10 @@ class SubsystemMembers:
         self._store = store
         self._known: tuple[AsOf, dict[tuple[str, ...], tuple[str, ...]]] | None = None
 
-    ##= docs/spec/knowledge.md#requests-of-km-search
-    ##% A file without a subsystem MUST pass a filter by subsystem where it imports, exercises or links to what belongs to
-    ##% that subsystem.
-    def beside(self, names: Sequence[str], as_of: AsOf) -> tuple[str, ...]:
+    ##= docs/spec/knowledge.md#km-search-requests
+    ##% A file without a subsystem MUST pass a subsystem filter if it imports, exercises or links to something in that
+    ##% subsystem.
+    def unassigned_files(self, names: Sequence[str], as_of: AsOf) -> tuple[str, ...]:
         """The paths of the files without a subsystem that lead directly to something of these subsystems."""
         known = self._known
         if known is None or known[0] != as_of:
@@ -53,7 +53,9 @@ class SubsystemMembers:
         members = sorted({edge.source for edge in store.graph.expand(subsystems, MEMBERSHIP, "incoming", MAX_MEMBERS)})
         symbols = {edge.target for edge in store.graph.expand(members, ("DECLARES_SYMBOL",), "outgoing", MAX_SYMBOLS)}
         inside = {*members, *symbols}
-        leading = {edge.source for edge in store.graph.expand(sorted(inside), CONNECTING, "incoming", MAX_CONNECTED)}
+        leading = {
+            edge.source for edge in store.graph.expand(sorted(inside), SUBSYSTEM_EDGES, "incoming", MAX_CONNECTED)
+        }
         found = {
             path for node in store.graph.nodes(sorted(leading - inside)).values() if (path := self._free_path(node))
         }

@@ -43,9 +43,9 @@ class Weights:
     vector: float = DEFAULT_VECTOR_WEIGHT
     lexical: float = DEFAULT_LEXICAL_WEIGHT
 
-    def balanced(self, meaning: float) -> Weights:
+    def for_query(self, semantic_weight: float) -> Weights:
         """These weights for a query for which meaning should count so much, between 0 and 1, where both are alike."""
-        vector, lexical = self.vector * meaning, self.lexical * (1.0 - meaning)
+        vector, lexical = self.vector * semantic_weight, self.lexical * (1.0 - semantic_weight)
         both = (self.vector + self.lexical) / (vector + lexical) if vector + lexical else 1.0
         return replace(self, vector=vector * both, lexical=lexical * both)
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from contextive.config import Config
 from contextive.errors import ConfigError
-from contextive.packs import BUILTIN, OFF_BY_DEFAULT, REMOTE, load_builtin
+from contextive.packs import BUILTIN, OFF_BY_DEFAULT, REMOTE_PACKS, load_builtin
 from contextive.registry import Limits, Pack, PackRules, Registry
 from contextive.registry.plugins import PluginProblem, load_plugins
 
 if TYPE_CHECKING:
-    from contextive.registry.gateway_client import Gateway
+    from contextive.registry.gateway_client import GatewayClient
 
 logger = logging.getLogger(__name__)
 
@@ -26,18 +26,18 @@ class Assembly:
     registry: Registry
     plugins: tuple[str, ...]
     problems: tuple[PluginProblem, ...]
-    gateway: Gateway | None = None
+    gateway: GatewayClient | None = None
     """What answers in place of a local index."""
 
 
-##= docs/spec/host.md#start
-##% Every start MUST register the packs, resources and prompts that the configuration switches on.
+##= docs/spec/host.md#startup
+##% At every start, the server MUST register the packs, resources and prompts that the configuration enables.
 ##= docs/spec/host.md#discovery
 ##% A plugin without a mode MUST be read-only.
 def assemble(config: Config, extra_packs: Sequence[Pack] = ()) -> Assembly:
     """Load the packs that a configuration switches on. A built-in pack that fails is a bug; a plugin that fails is news."""
     ##= docs/spec/host.md#discovery
-    ##% A pack that is switched off MUST offer nothing.
+    ##% A disabled pack MUST offer nothing.
     wanted = [
         name
         for name in BUILTIN
@@ -48,7 +48,9 @@ def assemble(config: Config, extra_packs: Sequence[Pack] = ()) -> Assembly:
     if gateway is not None:
         from contextive.registry.remote_pack import remote_pack
 
-        packs = [remote_pack(pack, gateway, REMOTE[pack.name]) if pack.name in REMOTE else pack for pack in packs]
+        packs = [
+            remote_pack(pack, gateway, REMOTE_PACKS[pack.name]) if pack.name in REMOTE_PACKS else pack for pack in packs
+        ]
     ##= docs/spec/host.md#discovery
     ##% A plugin MUST be loaded only when the configuration names it.
     plugin_names = [name for name, pack in config.tool_packs.items() if name not in BUILTIN and pack.enabled]
@@ -62,27 +64,27 @@ def assemble(config: Config, extra_packs: Sequence[Pack] = ()) -> Assembly:
         )
         for name, pack in config.tool_packs.items()
     }
-    everything = [*packs, *plugins.packs]
+    all_packs = [*packs, *plugins.packs]
     if "workflows" in wanted and config.workflows:
         from contextive.packs.workflows import workflow_pack
 
-        everything.append(workflow_pack(config.workflows, everything))
-    _check_tool_names(everything, rules)
+        all_packs.append(workflow_pack(config.workflows, all_packs))
+    _check_tool_names(all_packs, rules)
     return Assembly(
-        Registry(everything, rules), tuple(pack.name for pack in plugins.packs), tuple(plugins.problems), gateway
+        Registry(all_packs, rules), tuple(pack.name for pack in plugins.packs), tuple(plugins.problems), gateway
     )
 
 
 ##= docs/spec/gateway.md#remote-mode
-##% With `KM_GATEWAY_URL` set, the tools of the pack `knowledge` MUST be answered by that gateway, and all others
-##% locally.
+##% With `KM_GATEWAY_URL` set, calls to the tools of the pack `knowledge` MUST be sent to that gateway, and all other
+##% calls are handled locally.
 ##= docs/spec/gateway.md#remote-mode
-##% Tokens that would travel to another machine without TLS MUST be warned of.
-def _gateway(config: Config) -> Gateway | None:
+##% The server MUST warn if tokens would be sent to another machine without TLS.
+def _gateway(config: Config) -> GatewayClient | None:
     knowledge = config.knowledge
     if knowledge.gateway_url is None:
         return None
-    from contextive.registry.gateway_client import Gateway, GatewaySettings
+    from contextive.registry.gateway_client import GatewayClient, GatewaySettings
 
     settings = GatewaySettings(
         url=knowledge.gateway_url,
@@ -93,9 +95,9 @@ def _gateway(config: Config) -> Gateway | None:
         ca_file=knowledge.gateway_ca_file,
         max_bytes=2 * config.limits.max_result_bytes,
     )
-    if settings.sends_tokens_openly:
+    if settings.sends_tokens_unencrypted:
         logger.warning("tokens go to the gateway without TLS; use https in knowledge.gatewayUrl")
-    return Gateway(settings)
+    return GatewayClient(settings)
 
 
 def limits_of(config: Config) -> Limits:

@@ -21,7 +21,7 @@ class InvalidToken(Unauthorized):
     """A credential was sent, and it is not one of ours, or no longer."""
 
 
-class TokenHandler(Protocol):
+class TokenSource(Protocol):
     """One place that knows tokens."""
 
     def caller_of(self, digest: bytes) -> Caller | None:
@@ -40,7 +40,7 @@ class TokenHandler(Protocol):
 
 
 ##= docs/spec/gateway.md#issued-tokens
-##% The log MUST show the name of a token and never the token.
+##% The log MUST show the name of a token and never the token itself.
 @dataclass(frozen=True, slots=True)
 class Credential:
     """A token's fingerprint and the caller it stands for. The token itself is not kept."""
@@ -55,11 +55,11 @@ class ConfiguredTokens:
     def __init__(self, credentials: Sequence[Credential]) -> None:
         self._credentials = tuple(credentials)
 
-    ##= docs/spec/gateway.md#scopes-of-the-tools
-    ##% A reader MUST be able to search, to ask the graph and to see coverage with the token in `KM_READER_TOKEN`.
-    ##= docs/spec/gateway.md#scopes-of-the-tools
-    ##% Feedback, backups, documents, recipes and the control of ingest MUST need the maintainer scope, as the token in
-    ##% `KM_ADMIN_TOKEN` has it.
+    ##= docs/spec/gateway.md#tool-scopes
+    ##% A reader MUST be able to search, to read the graph and to see coverage with the token in `KM_READER_TOKEN`.
+    ##= docs/spec/gateway.md#tool-scopes
+    ##% Feedback, backups, documents, recipes and ingest control MUST require the maintainer scope, which the token in
+    ##% `KM_ADMIN_TOKEN` has.
     @classmethod
     def of(cls, config: Config) -> ConfiguredTokens:
         auth = config.auth
@@ -90,27 +90,27 @@ class ConfiguredTokens:
         return found
 
 
-class TokenBook:
-    """All credentials of a server. An empty book lets everybody read: only a loopback bind may have one."""
+class Authenticator:
+    """All credentials of a server. An empty authenticator lets everybody read: only a loopback bind may have one."""
 
-    def __init__(self, handlers: Sequence[TokenHandler] = (), *, is_locked: bool = False) -> None:
-        self._handlers = tuple(handlers)
-        self._is_locked = is_locked
+    def __init__(self, sources: Sequence[TokenSource] = (), *, require_token: bool = False) -> None:
+        self._sources = tuple(sources)
+        self._require_token = require_token
 
     @classmethod
-    def of(cls, config: Config, *others: TokenHandler) -> TokenBook:
+    def of(cls, config: Config, *others: TokenSource) -> Authenticator:
         return cls((ConfiguredTokens.of(config), *others))
 
-    def locked(self) -> TokenBook:
-        """The same book, which lets nobody in without a token even when its last one is taken away."""
-        return TokenBook(self._handlers, is_locked=True)
+    def requiring_token(self) -> Authenticator:
+        """The same authenticator, which lets nobody in without a token even when its last one is taken away."""
+        return Authenticator(self._sources, require_token=True)
 
     def __bool__(self) -> bool:
-        return self._is_locked or any(self._handlers)
+        return self._require_token or any(self._sources)
 
     @property
     def has_maintainer(self) -> bool:
-        return any(handler.has_maintainer for handler in self._handlers)
+        return any(source.has_maintainer for source in self._sources)
 
     ##= docs/spec/host.md#tokens
     ##% When tokens are set, a request without a known token MUST be refused with 401.
@@ -124,15 +124,15 @@ class TokenBook:
         if scheme.lower() != "bearer" or not token or token != token.strip():
             raise InvalidToken("The Authorization header is not a bearer token.", hint="Send: Bearer <token>.")
         digest = fingerprint(token)
-        for handler in self._handlers:
-            caller = handler.caller_of(digest)
+        for source in self._sources:
+            caller = source.caller_of(digest)
             if caller is not None:
                 return caller
         raise InvalidToken("The token is not known here.", hint="Ask a maintainer of this server for one.")
 
 
 ##= docs/spec/host.md#tokens
-##% A token MUST be kept as a fingerprint only.
+##% A token MUST be stored only as a fingerprint.
 def fingerprint(token: str) -> bytes:
     """The only form in which a token is kept and compared. Tokens are long and random, so a plain hash is enough."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
@@ -148,11 +148,11 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-##= docs/spec/host.md#start
-##% A start on an address that is not loopback MUST be refused while there are no tokens.
-def refuse_open_bind(host: str, book: TokenBook) -> None:
+##= docs/spec/host.md#startup
+##% The server MUST refuse to start on a non-loopback address while there are no tokens.
+def refuse_open_bind(host: str, authenticator: Authenticator) -> None:
     """Never serve other machines without tokens."""
-    if not is_loopback(host) and not book:
+    if not is_loopback(host) and not authenticator:
         raise ConfigError(
             f"Refusing to listen on {host} without tokens: everybody who can reach this machine could read the project.",
             hint="Set KM_READER_TOKEN and KM_ADMIN_TOKEN, or listen on 127.0.0.1.",

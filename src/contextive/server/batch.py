@@ -20,7 +20,7 @@ from contextive.server.jsonrpc import Message as RpcMessage
 from contextive.server.logs import log_refusal
 from contextive.server.protocol import REQUEST_ID_KEY
 
-_VERSIONS = (None, "2025-03-26")
+_BATCH_VERSIONS = (None, "2025-03-26")
 """Header values of clients that may send batches; in that version the header did not exist yet."""
 
 
@@ -42,21 +42,21 @@ class BatchSplitter:
                 await JSONResponse(refusal.body(), 400)(scope, receive, send)
             case JSONRPCRequest(method="initialize", params=None) as bare:
                 # Sent as it was understood: the SDK would not take what stood in place of the parameters.
-                status, body = await self._one(bare, scope, receive)
+                status, body = await self._send_one(bare, scope, receive)
                 await Response(body, status, media_type=_media_type(body))(scope, receive, send)
             case message:
-                await self._pass_on(message, scope, receive, send)
+                await self._forward(message, scope, receive, send)
 
     ##= docs/spec/host.md#malformed-messages
-    ##% A request with an id that is still in flight MUST be refused.
-    async def _pass_on(self, message: RpcMessage | None, scope: Scope, receive: Receive, send: Send) -> None:
+    ##% A request that reuses the id of a request in flight MUST be refused.
+    async def _forward(self, message: RpcMessage | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the session see a message, unless a request of the same id is still open in it.
 
         The SDK would give the second one the stream of the first, which then waits for ever. It compares ids as text.
         """
         headers = RequestHeaders(scope)
         session = headers.get(b"mcp-session-id")
-        if isinstance(message, JSONRPCRequest) and _is_of_another_era(message, headers):
+        if isinstance(message, JSONRPCRequest) and _version_mismatch(message, headers):
             refusal = Refusal(HEADER_MISMATCH, "Header and body name different protocol versions.", message.id)
             await JSONResponse(refusal.body(), 400)(scope, receive, send)
             return
@@ -75,10 +75,10 @@ class BatchSplitter:
             self._open.discard(key)
 
     ##= docs/spec/host.md#batches
-    ##% A session of protocol 2025-03-26 MUST accept a batch and answer it with one array.
+    ##% A session with protocol version 2025-03-26 MUST accept a batch and answer it with one array.
     async def _serve(self, scope: Scope, items: tuple[RpcMessage | Refusal, ...], receive: Receive) -> Response:
         headers = RequestHeaders(scope)
-        if headers.get(b"mcp-protocol-version") not in _VERSIONS or not headers.get(b"mcp-session-id"):
+        if headers.get(b"mcp-protocol-version") not in _BATCH_VERSIONS or not headers.get(b"mcp-session-id"):
             refusal = Refusal(
                 INVALID_REQUEST, "Invalid request: batches belong to sessions of protocol 2025-03-26 only."
             )
@@ -91,13 +91,13 @@ class BatchSplitter:
                 log_refusal(str(item.code), requestId=scope.get(REQUEST_ID_KEY))
                 answers.append(item.body())
             else:
-                status, body = await self._one(item, scope, receive)
+                status, body = await self._send_one(item, scope, receive)
                 if status == 404:  # the session is gone, and with it every answer of the batch
                     return Response(body, status, media_type="application/json")
                 answers += _messages(body)
         return JSONResponse(answers) if answers else Response(status_code=202)
 
-    async def _one(self, message: RpcMessage, scope: Scope, receive: Receive) -> tuple[int, bytes]:
+    async def _send_one(self, message: RpcMessage, scope: Scope, receive: Receive) -> tuple[int, bytes]:
         """Status and body of the answer to one message."""
         sent = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
         status, collected = 0, bytearray()
@@ -111,11 +111,11 @@ class BatchSplitter:
 
         headers = [(name, value) for name, value in scope["headers"] if name not in (b"content-length",)]
         headers.append((b"content-length", str(len(sent)).encode()))
-        await self._pass_on(message, {**scope, "headers": headers}, replay_body(sent, receive), collect)
+        await self._forward(message, {**scope, "headers": headers}, replay_body(sent, receive), collect)
         return status, bytes(collected)
 
 
-def _is_of_another_era(message: JSONRPCRequest, headers: RequestHeaders) -> bool:
+def _version_mismatch(message: JSONRPCRequest, headers: RequestHeaders) -> bool:
     """Whether a stateless request comes under the header of a handshake version, by which the SDK would believe it."""
     meta = (message.params or {}).get("_meta")
     named = meta.get(PROTOCOL_VERSION_META_KEY) if isinstance(meta, dict) else None

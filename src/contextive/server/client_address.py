@@ -14,7 +14,7 @@ from contextive.server.headers import RequestHeaders
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-_MOST_HOPS = 32
+_MAX_HOPS = 32
 # Every repetition is bounded, so the time to read a hop is too.
 _HOP = re.compile(
     r"(?:\[([0-9A-Fa-f:.]{2,45})\]|([0-9.]{7,15}))(?::(?:[0-9]{1,5}|_[A-Za-z0-9._-]{1,64}))?|([0-9A-Fa-f:.]{2,45})"
@@ -34,26 +34,27 @@ class TrustedProxies:
         return cls(tuple(ipaddress.ip_network(name) for name in names))
 
     ##= docs/spec/host.md#client-addresses
-    ##% The address of a client MUST be that of its connection, unless that is one of `server.trustedProxies`.
+    ##% The client address MUST be the address of the connection, unless that is one of `server.trustedProxies`.
     ##= docs/spec/host.md#client-addresses
-    ##% Behind trusted proxies the address of a client MUST be the rightmost forwarded one that is not a trusted proxy.
+    ##% Behind trusted proxies, the client address MUST be the rightmost forwarded address that is not a trusted
+    ##% proxy.
     def limit_key(self, peer: str, headers: RequestHeaders) -> str:
         """What requests are counted by: the address of the client, or the /64 network of one of IPv6."""
         found = _address(peer)
         if found is None:
             return peer
-        if self._has(found):
-            found = self._behind(found, headers)
+        if self._trusts(found):
+            found = self._forwarded_address(found, headers)
         if found.version == 6:
             # Whoever has one such address usually has all 2^64 of its network.
             return str(ipaddress.ip_network((int(found) >> 64 << 64, 64)))
         return str(found)
 
     ##= docs/spec/host.md#client-addresses
-    ##% Where `Forwarded` and `X-Forwarded-For` name different clients, neither MUST be believed.
-    def _behind(self, proxy: Address, headers: RequestHeaders) -> Address:
+    ##% If `Forwarded` and `X-Forwarded-For` name different clients, both MUST be ignored.
+    def _forwarded_address(self, proxy: Address, headers: RequestHeaders) -> Address:
         # A proxy that writes one of the two passes on the other as its client sent it.
-        forwarded, x_forwarded_for = headers.every(b"forwarded"), headers.every(b"x-forwarded-for")
+        forwarded, x_forwarded_for = headers.get_all(b"forwarded"), headers.get_all(b"x-forwarded-for")
         found = {
             self._first_untrusted(proxy, hops)
             for lines, hops in (
@@ -65,19 +66,19 @@ class TrustedProxies:
         return found.pop() if len(found) == 1 else proxy
 
     ##= docs/spec/host.md#client-addresses
-    ##% A forwarded address that cannot be read MUST end the search at the proxy that reported it.
+    ##% If a forwarded address cannot be parsed, the search MUST end at the proxy that reported it.
     def _first_untrusted(self, proxy: Address, hops: Iterable[str]) -> Address:
         nearest = proxy
-        for hop in islice(hops, _MOST_HOPS):
+        for hop in islice(hops, _MAX_HOPS):
             address = _read_hop(hop)
             if address is None:
                 break
             nearest = address
-            if not self._has(address):
+            if not self._trusts(address):
                 break
         return nearest
 
-    def _has(self, address: Address) -> bool:
+    def _trusts(self, address: Address) -> bool:
         return any(address in network for network in self.networks)
 
 

@@ -13,20 +13,20 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 logger = logging.getLogger(__name__)
 
-COMPLETE_KEY = "contextive.complete"
+BODY_ARRIVED_KEY = "contextive.complete"
 """Set in the ASGI scope of a request whose body had arrived with its head: there is nothing to wait for."""
 _HEAD_SECONDS = 10.0
-_MOST_GATHERED = 65_536
+_MAX_BUFFERED = 65_536
 _CHECKS = 4
 """How often it is checked, within the time that a client has, whether it reads."""
 _LENGTHS = re.compile(rb"^content-length:([^\n]*)", re.IGNORECASE | re.MULTILINE)
 
 
-class ImpatientProtocol(H11Protocol):
+class TimeoutProtocol(H11Protocol):
     """Waits a limited time for the head of a request, and for the answer to be read. The web server itself would wait for
     ever, with a descriptor each."""
 
-    _waits_since: float | None = None
+    _head_awaited_since: float | None = None
     """Since when the head of a request is awaited; None while one is being answered."""
     _timer: asyncio.TimerHandle | None = None
 
@@ -36,23 +36,23 @@ class ImpatientProtocol(H11Protocol):
         self._write_seconds = write_seconds
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in the base class
-        self._writes = _GatheredWrites(transport, self.loop, self._write_seconds, self._waits_for_reader)
+        self._writes = _BufferedTransport(transport, self.loop, self._write_seconds, self._waits_for_reader)
         super().connection_made(self._writes)
-        self._wait()
+        self._start_head_timer()
 
     def handle_events(self) -> None:
         super().handle_events()
         cycle = self.cycle
         if cycle is None or cycle.response_complete:
-            if self._waits_since is None:
-                self._wait()
+            if self._head_awaited_since is None:
+                self._start_head_timer()
             return
-        self._waits_since = None
+        self._head_awaited_since = None
         if dropped := self.conn.take_dropped():
             cycle.scope["headers"] = [*cycle.scope["headers"], *dropped]
         if not cycle.more_body:
             # Before the application runs for the first time, which the base class has only planned.
-            cycle.scope[COMPLETE_KEY] = True  # type: ignore[literal-required]
+            cycle.scope[BODY_ARRIVED_KEY] = True  # type: ignore[literal-required]
 
     def on_response_complete(self) -> None:
         self._writes.send()
@@ -65,7 +65,7 @@ class ImpatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     ##= docs/spec/host.md#requests
-    ##% An open event stream MUST NOT be cut while its heartbeats find room.
+    ##% An open event stream MUST NOT be aborted while its heartbeats still fit into the send buffer.
     def _waits_for_reader(self) -> bool:
         """Whether an answer is held up by the client, and not by the application.
 
@@ -73,21 +73,21 @@ class ImpatientProtocol(H11Protocol):
         """
         return self.cycle is None or self.cycle.response_complete or self.flow.write_paused
 
-    def _wait(self) -> None:
+    def _start_head_timer(self) -> None:
         """Begin to wait for a head. The timer of an earlier wait goes on: it looks when it ends."""
-        self._waits_since = self.loop.time()
+        self._head_awaited_since = self.loop.time()
         if self._timer is None:
-            self._timer = self.loop.call_later(_HEAD_SECONDS, self._look)
+            self._timer = self.loop.call_later(_HEAD_SECONDS, self._check_head_deadline)
 
-    def _look(self) -> None:
+    def _check_head_deadline(self) -> None:
         self._timer = None
-        if self._waits_since is None:
+        if self._head_awaited_since is None:
             return
-        ends = self._waits_since + _HEAD_SECONDS
+        ends = self._head_awaited_since + _HEAD_SECONDS
         if self.loop.time() >= ends:
             self.transport.close()
         else:
-            self._timer = self.loop.call_at(ends, self._look)
+            self._timer = self.loop.call_at(ends, self._check_head_deadline)
 
 
 class _StrictConnection(h11.Connection):
@@ -110,7 +110,7 @@ class _StrictConnection(h11.Connection):
         return dropped
 
 
-class _GatheredWrites(asyncio.Transport):
+class _BufferedTransport(asyncio.Transport):
     """A transport that sends what is written in one turn of the loop together: head and body of an answer, mostly.
 
     Closes the connection when the client reads nothing for `write_seconds` while the answer waits for it.
@@ -128,10 +128,10 @@ class _GatheredWrites(asyncio.Transport):
         self._loop = loop
         self._write_seconds = write_seconds
         self._waits_for_reader = waits_for_reader
-        self._gathered: list[bytes] = []
+        self._buffer: list[bytes] = []
         self._size = 0
         self._written = 0
-        self._taken = 0
+        self._read_bytes = 0
         """How many bytes the client, or the system for it, had taken when that number last grew."""
         self._idle_checks = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -139,18 +139,18 @@ class _GatheredWrites(asyncio.Transport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if not data:
             return
-        if not self._gathered:
+        if not self._buffer:
             self._loop.call_soon(self.send)
-        self._gathered.append(bytes(data))
+        self._buffer.append(bytes(data))
         self._size += len(data)
-        if self._size > _MOST_GATHERED:  # so that whoever writes on and on is told when the peer does not read
+        if self._size > _MAX_BUFFERED:  # so that whoever writes on and on is told when the peer does not read
             self.send()
 
     def send(self) -> None:
         """Send now what was gathered."""
-        if self._gathered:
-            gathered, size = self._gathered, self._size
-            self._gathered, self._size = [], 0
+        if self._buffer:
+            gathered, size = self._buffer, self._size
+            self._buffer, self._size = [], 0
             self._transport.write(gathered[0] if len(gathered) == 1 else b"".join(gathered))
             self._written += size
             if self._timer is None and self._transport.get_write_buffer_size():
@@ -161,7 +161,8 @@ class _GatheredWrites(asyncio.Transport):
         self._timer = self._loop.call_later(self._write_seconds() / _CHECKS, self._check)
 
     ##= docs/spec/host.md#requests
-    ##% An answer that waits for its client MUST be cut when nothing of it is read for `limits.writeSeconds`.
+    ##% A response that waits for its client MUST be aborted when the client reads none of it for
+    ##% `limits.writeSeconds`.
     def _check(self) -> None:
         # Checks are counted, and not the time: after a pause of the whole process a client gets its time again.
         self._timer = None
@@ -169,8 +170,8 @@ class _GatheredWrites(asyncio.Transport):
         if not waiting:
             return
         taken = self._written - waiting
-        if taken > self._taken or not self._waits_for_reader():
-            self._taken, self._idle_checks = taken, 0
+        if taken > self._read_bytes or not self._waits_for_reader():
+            self._read_bytes, self._idle_checks = taken, 0
         else:
             self._idle_checks += 1
         if self._idle_checks < _CHECKS:
@@ -189,7 +190,7 @@ class _GatheredWrites(asyncio.Transport):
         self._transport.close()
 
     def abort(self) -> None:
-        self._gathered.clear()
+        self._buffer.clear()
         self._transport.abort()
 
     def is_closing(self) -> bool:

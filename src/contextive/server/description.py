@@ -9,7 +9,7 @@ from contextive.server.host import Host
 from contextive.server.instructions import write_instructions
 from contextive.server.profiles import Profile
 
-##= docs/spec/host.md#versions-and-eras
+##= docs/spec/host.md#protocol-versions
 ##% The server MUST serve every handshake version from 2024-11-05 to 2025-11-25.
 PROTOCOL_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 """What the SDK serves; a test holds the two lists together, so that describing needs no SDK."""

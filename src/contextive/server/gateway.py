@@ -14,16 +14,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from contextive.errors import ContextiveError, InvalidIdentifier, InvalidRequest, NotFound, ToolNotFound, Unavailable
-from contextive.packs.knowledge.operations import operations
-from contextive.packs.knowledge.routes import ROUTES, SLOW, WEIGHTS, GatewayRoute
+from contextive.packs.knowledge.gateway_tools import gateway_pack
+from contextive.packs.knowledge.routes import ROUTES, SLOW_PER_MINUTE, WEIGHTS_PER_MINUTE, GatewayRoute
 from contextive.registry import Caller, Surface, Tool
-from contextive.registry.registry import shown
+from contextive.registry.registry import safe_repr
 from contextive.server.guard import LIMIT_KEY
 from contextive.server.host import Host
 from contextive.server.json_body import RepeatedKey
-from contextive.server.limits import RateLimiter
 from contextive.server.profiles import PROFILES
 from contextive.server.protocol import LOGGED_KEY, REQUEST_ID_KEY
+from contextive.server.rate_limits import RateLimiter
 from contextive.server.rest import caller_of, error_response, json_object
 
 PROFILE = PROFILES["duskmantle"]
@@ -31,7 +31,7 @@ _WINDOW_SECONDS = 60.0
 
 
 ##= docs/spec/gateway.md#routes
-##% Routes with large answers MUST have a limit of their own for each caller.
+##% Routes with large responses MUST have a separate rate limit for each caller.
 class RouteLimits:
     """The limits that single routes have beside the general one, counted as that one counts."""
 
@@ -41,20 +41,22 @@ class RouteLimits:
     @classmethod
     def of(cls, rate_requests: int) -> RouteLimits:
         """Limits that are off where the general one is."""
-        return cls({n: RateLimiter(n if rate_requests else 0, _WINDOW_SECONDS) for n in (SLOW, WEIGHTS)})
+        return cls(
+            {n: RateLimiter(n if rate_requests else 0, _WINDOW_SECONDS) for n in (SLOW_PER_MINUTE, WEIGHTS_PER_MINUTE)}
+        )
 
     def count(self, route: GatewayRoute, limit_key: str) -> None:
         if route.per_minute is not None:
             self._limiters[route.per_minute].count(f"{route.path}:{limit_key}")
 
 
-class GatewayDoor:
+class GatewayApi:
     """All routes of the table, and the document that describes them."""
 
     def __init__(self, host: Host, limits: Callable[[], RouteLimits]) -> None:
         self._host = host
         self._limits = limits
-        host.enable_metrics().know(tool.name for tool in operations.tools)
+        host.enable_metrics().add_tools(tool.name for tool in gateway_pack.tools)
 
     def routes(self) -> list[BaseRoute]:
         found: list[BaseRoute] = [Route("/api/v1/openapi.json", self.openapi, methods=["GET"])]
@@ -78,8 +80,8 @@ class GatewayDoor:
             raise Unavailable("The knowledge pack is switched off here.", hint="See toolPacks.knowledge.enabled.")
         offered = self._host.surface_for(PROFILE, caller)
         free = caller.tools is None
-        more = {tool.name: tool for tool in operations.tools if free and caller.scope.covers(tool.scope)}
-        withheld = offered.withheld.union(tool.name for tool in operations.tools if tool.name not in more)
+        more = {tool.name: tool for tool in gateway_pack.tools if free and caller.scope.covers(tool.scope)}
+        withheld = offered.withheld.union(tool.name for tool in gateway_pack.tools if tool.name not in more)
         return Surface({**offered.tools, **more}, (), {}, withheld, offered.only)
 
     def _endpoint(self, route: GatewayRoute) -> Callable[[Request], Any]:
@@ -95,10 +97,10 @@ class GatewayDoor:
         return endpoint
 
     ##= docs/spec/gateway.md#routes
-    ##% Each route of the API MUST call the tool behind it, with the scope, the checks, the limits, the log line and the
-    ##% metrics of that tool.
+    ##% Each API route MUST call its tool, with the scope, the checks, the limits, the log line and the metrics of
+    ##% that tool.
     ##= docs/spec/gateway.md#routes
-    ##% A report before the first run MUST be answered with 404.
+    ##% A request for a report before the first run MUST be answered with 404.
     async def _serve(self, route: GatewayRoute, request: Request) -> Response:
         caller = caller_of(request)
         surface = self.surface(caller)
@@ -120,7 +122,7 @@ class GatewayDoor:
         return JSONResponse(route.answer_from(arguments, result.data), headers=headers)
 
     ##= docs/spec/gateway.md#routes
-    ##% A limit that was clamped MUST be told in a header.
+    ##% A clamped limit MUST be reported in a header.
     async def _arguments(
         self, route: GatewayRoute, tool: Tool, request: Request
     ) -> tuple[dict[str, Any], dict[str, str]]:
@@ -134,13 +136,13 @@ class GatewayDoor:
         properties = tool.input_schema["properties"]
         for name, argument in route.query.items():
             if (text := request.query_params.get(name)) is not None:
-                arguments[argument] = _typed(name, text, properties[argument].get("type", "string"))
+                arguments[argument] = _parse_query_value(name, text, properties[argument].get("type", "string"))
         required = tool.input_schema.get("required", ())
         if missing := [
             name for name, argument in route.query.items() if argument in required and argument not in arguments
         ]:
             raise InvalidRequest(
-                f"{route.shown_path} needs the parameter {missing[0]!r}.", hint=f"Add ?{missing[0]}=… to the address."
+                f"{route.openapi_path} needs the parameter {missing[0]!r}.", hint=f"Add ?{missing[0]}=… to the address."
             )
         if route.clamped_limit is not None:
             wanted, most = arguments["limit"], getattr(self._host.config.limits, route.clamped_limit.setting)
@@ -151,17 +153,17 @@ class GatewayDoor:
         return arguments, headers
 
 
-def _typed(name: str, text: str, kind: str) -> Any:
+def _parse_query_value(name: str, text: str, kind: str) -> Any:
     match kind:
         case "integer":
             digits = text.removeprefix("-")
             if not digits.isascii() or not digits.isdigit() or len(digits) > 15:
-                raise InvalidRequest(f"{name} is a whole number, not {shown(text, 40)}.")
+                raise InvalidRequest(f"{name} is a whole number, not {safe_repr(text, 40)}.")
             return int(text)
         case "boolean":
             word = text.lower()
             if word not in ("true", "false", "1", "0"):
-                raise InvalidRequest(f"{name} is true or false, not {shown(text, 40)}.")
+                raise InvalidRequest(f"{name} is true or false, not {safe_repr(text, 40)}.")
             return word in ("true", "1")
         case _:
             return text

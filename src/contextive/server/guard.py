@@ -22,12 +22,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contextive.errors import ContextiveError, InternalError, InvalidRequest, RateLimited, TooLarge, Unauthorized
 from contextive.registry import Caller
-from contextive.server.auth import ANONYMOUS, InvalidToken, TokenBook, is_loopback
-from contextive.server.connections import COMPLETE_KEY
+from contextive.server.auth import ANONYMOUS, Authenticator, InvalidToken, is_loopback
+from contextive.server.connections import BODY_ARRIVED_KEY
 from contextive.server.headers import RequestHeaders
-from contextive.server.limits import CallerLimits, RateLimiter
 from contextive.server.logs import FIELDS, log_refusal
 from contextive.server.protocol import CALLER_KEY, LOGGED_KEY, REQUEST_ID_KEY
+from contextive.server.rate_limits import CallerLimits, RateLimiter
 
 logger = logging.getLogger(__name__)
 
@@ -37,23 +37,23 @@ BODY_KEY = "contextive.body"
 """Where the wall leaves the body that it has read, for who wants to look at it before it is read."""
 LIMIT_KEY = "contextive.limit_key"
 """Where the scope holds what this caller's requests are counted by: a token, or an address without one."""
-##= docs/spec/host.md#plain-doors
+##= docs/spec/host.md#endpoints
 ##% The paths `/healthz` and `/readyz` MUST answer without a token.
 _OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 _MONITORING_PATHS = _OPEN_PATHS | {"/metrics"}
 _NEXUS_PATH = "/api/mcp"
 # Another port of the same host is another origin and the same site.
 _FOREIGN_SITES = frozenset({"cross-site", "same-site"})
-_ONCE = (b"authorization", b"content-length")
+_SINGLE_HEADERS = (b"authorization", b"content-length")
 _BODY_SECONDS = 30.0
 _DISCARD_SECONDS = 5.0
-_PAUSE_SECONDS = 0.5
-_MOST_DISCARDED = 16 * 1024 * 1024
+_READ_SECONDS = 0.5
+_MAX_DISCARDED = 16 * 1024 * 1024
 _TOKEN_PARAMETERS = frozenset({"token", "access_token", "api_key", "apikey", "authorization"})
 
 
 @dataclass(frozen=True, slots=True)
-class DoorPolicy:
+class RequestPolicy:
     """Which requests belong to this server by their headers, and how large a body may be."""
 
     bind_host: str
@@ -89,40 +89,40 @@ class DoorPolicy:
         return _without_port(parts.netloc) in _LOOPBACK_NAMES
 
     ##= docs/spec/host.md#requests
-    ##% A request that a browser sends for a page of another origin MUST be refused with 403 before it is counted, unless
-    ##% its Origin is in `server.allowedOrigins`.
+    ##% A browser request from a page of another origin MUST be refused with 403 before it is counted, unless its
+    ##% Origin is in `server.allowedOrigins`.
     ##= docs/spec/host.md#requests
-    ##% A link from another site MUST be able to open a page for people, and nothing else.
+    ##% A link from another site MUST be able to open a web page of the server, and nothing else.
     def accepts_site(self, headers: RequestHeaders, method: str, path: str) -> bool:
         """Whether `Sec-Fetch-Site`, which browsers set and pages cannot, allows the request. Other clients send none."""
-        if not any(site.strip().lower() in _FOREIGN_SITES for site in headers.every(b"sec-fetch-site")):
+        if not any(site.strip().lower() in _FOREIGN_SITES for site in headers.get_all(b"sec-fetch-site")):
             return True
-        origins = headers.every(b"origin")
+        origins = headers.get_all(b"origin")
         if origins and all(origin.lower() in self.allowed_origins for origin in origins):
             return True
-        is_navigation = headers.every(b"sec-fetch-mode") == ["navigate"]
-        is_top_level = headers.every(b"sec-fetch-dest") == ["document"]
+        is_navigation = headers.get_all(b"sec-fetch-mode") == ["navigate"]
+        is_top_level = headers.get_all(b"sec-fetch-dest") == ["document"]
         return method == "GET" and path in self.pages and is_navigation and is_top_level
 
 
-class OuterWall:
+class RequestGuard:
     """Request id, Host, Origin, site, method and body rules, credentials and rate; in that order, for every request."""
 
     def __init__(
         self,
         app: ASGIApp,
         *,
-        policy: DoorPolicy,
-        book: Callable[[], TokenBook],
+        policy: RequestPolicy,
+        authenticator: Callable[[], Authenticator],
         limits: Callable[[], CallerLimits],
     ) -> None:
         self._app = app
         self._policy = policy
-        self._book = book
+        self._authenticator = authenticator
         self._limits = limits
 
     ##= docs/spec/host.md#requests
-    ##% These rules MUST hold for every path.
+    ##% The rules for requests MUST apply to every path.
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
@@ -133,7 +133,7 @@ class OuterWall:
         given = headers.get(b"x-request-id")
         request_id = given if given and _REQUEST_ID.match(given) else secrets.token_hex(16)
         scope[REQUEST_ID_KEY] = request_id
-        answer = _Answer(send, request_id, scope)
+        answer = _GuardedResponse(send, request_id, scope)
         try:
             refusal = self._refuse_headers(headers, scope)
             if refusal is not None:
@@ -144,8 +144,8 @@ class OuterWall:
             if caller is not ANONYMOUS:
                 scope["user"] = _sdk_user(caller)
             if scope["path"] not in _OPEN_PATHS:
-                answer.stays_allowed = lambda: self._is_still_good(headers)
-            replayed = await self._limited(scope, headers, receive)
+                answer.still_allowed = lambda: self._token_still_valid(headers)
+            replayed = await self._read_body(scope, headers, receive)
             if replayed is not None:
                 await self._app(scope, replayed, answer.send)
         except ContextiveError as error:
@@ -163,16 +163,16 @@ class OuterWall:
     ##= docs/spec/host.md#tokens
     ##% A token in a URL MUST be refused.
     def _refuse_headers(self, headers: RequestHeaders, scope: Scope) -> tuple[int, ContextiveError] | None:
-        hosts = headers.every(b"host")
+        hosts = headers.get_all(b"host")
         if len(hosts) != 1 or not self._policy.accepts_host(hosts[0]):
             return 421, InvalidRequest("The Host header is not one of this server's.", hint="See server.publicHosts.")
-        if not all(self._policy.accepts_origin(origin) for origin in headers.every(b"origin")):
+        if not all(self._policy.accepts_origin(origin) for origin in headers.get_all(b"origin")):
             return 403, InvalidRequest("The Origin is not allowed here.", hint="See server.allowedOrigins.")
         if not self._policy.accepts_site(headers, scope["method"], scope["path"]):
             return 403, InvalidRequest(
                 "A browser sent this for a page of another origin.", hint="See server.allowedOrigins."
             )
-        if (name := _repeated(headers)) is not None:
+        if (name := _repeated_header(headers)) is not None:
             return 400, InvalidRequest(f"The request has more than one {name} header.", hint="Send one.")
         if b"transfer-encoding" in headers and b"content-length" in headers:
             # Two answers to where this request ends: a proxy in front may have chosen the other one.
@@ -189,9 +189,9 @@ class OuterWall:
         return None
 
     ##= docs/spec/host.md#tokens
-    ##% A request with a valid token MUST be served, whatever else came from its address.
+    ##% A request with a valid token MUST be served, regardless of other requests from its address.
     ##= docs/spec/host.md#limits
-    ##% Requests MUST be counted per token, and per address only for callers without one.
+    ##% Requests MUST be counted per token, and per address only for callers without a token.
     def _authenticate(self, headers: RequestHeaders, scope: Scope) -> Caller:
         """The caller of a request, which is counted. The credential is checked first: it decides what is counted."""
         caller, refusal = self._caller(headers, scope["path"])
@@ -207,28 +207,28 @@ class OuterWall:
             raise refusal
         return caller
 
-    ##= docs/spec/host.md#plain-doors
-    ##% The path `/metrics` MUST need a token when tokens are set.
+    ##= docs/spec/host.md#endpoints
+    ##% The path `/metrics` MUST require a token when tokens are set.
     def _caller(self, headers: RequestHeaders, path: str) -> tuple[Caller, Unauthorized | None]:
         """The caller behind the credential; anonymous, and the error, where it is wrong or missing."""
         if path in _OPEN_PATHS:  # even a token that is right changes nothing here, so that nobody can try tokens
             return ANONYMOUS, None
         try:
-            return self._book().caller_for(headers.get(b"authorization")), None
+            return self._authenticator().caller_for(headers.get(b"authorization")), None
         except Unauthorized as refusal:
             return ANONYMOUS, refusal
 
     ##= docs/spec/host.md#limits
-    ##% The paths `/healthz`, `/readyz` and `/metrics` MUST be counted apart from all others.
+    ##% Requests to `/healthz`, `/readyz` and `/metrics` MUST be counted separately from all others.
     def _count(self, scope: Scope, limiter: RateLimiter, key: str) -> None:
         scope[LIMIT_KEY] = key
         (self._limits().monitoring if scope["path"] in _MONITORING_PATHS else limiter).count(key)
 
     ##= docs/spec/gateway.md#issued-tokens
-    ##% A session and its streams MUST end with the token that opened them.
-    def _is_still_good(self, headers: RequestHeaders) -> bool:
+    ##% A session and its streams MUST end when the token that opened them stops working.
+    def _token_still_valid(self, headers: RequestHeaders) -> bool:
         try:
-            self._book().caller_for(headers.get(b"authorization"))
+            self._authenticator().caller_for(headers.get(b"authorization"))
         except Unauthorized:
             return False
         return True
@@ -237,15 +237,15 @@ class OuterWall:
     ##% A body over `limits.maxBodyBytes` MUST be refused with 413.
     ##= docs/spec/host.md#requests
     ##% A body that does not arrive in time MUST be refused.
-    async def _limited(self, scope: Scope, headers: RequestHeaders, receive: Receive) -> Receive | None:
+    async def _read_body(self, scope: Scope, headers: RequestHeaders, receive: Receive) -> Receive | None:
         """The body, read whole under the limits of size and time, then replayed. None where the client left before its end."""
         limit = self._policy.max_body_bytes
         declared = headers.get(b"content-length") or ""
         if declared.isdigit() and int(declared) > limit:
-            if int(declared) <= limit + _MOST_DISCARDED and b"expect" not in headers:
+            if int(declared) <= limit + _MAX_DISCARDED and b"expect" not in headers:
                 await _discard_body(receive)
             raise _too_large(limit)
-        if COMPLETE_KEY in scope:  # it is here already: there is nothing to wait for
+        if BODY_ARRIVED_KEY in scope:  # it is here already: there is nothing to wait for
             body = await _whole_body(receive, limit)
         else:
             try:
@@ -261,13 +261,14 @@ class OuterWall:
 
 ##= docs/spec/host.md#requests
 ##% A request with two `Authorization` or two `Content-Length` headers MUST be refused with 400.
-def _repeated(headers: RequestHeaders) -> str | None:
+def _repeated_header(headers: RequestHeaders) -> str | None:
     """The name of a header that is there more than once and must not be: a proxy in front may have read the other one."""
-    return next((name.decode().title() for name in _ONCE if len(headers.every(name)) > 1), None)
+    return next((name.decode().title() for name in _SINGLE_HEADERS if len(headers.get_all(name)) > 1), None)
 
 
 ##= docs/spec/host.md#tokens
-##% An address that sends too many wrong tokens MUST be refused with 429 until it sends a valid one, or the window ends.
+##% An address that sends too many wrong tokens MUST be refused with 429 until it sends a valid one or the window
+##% ends.
 def _count_failure(failures: RateLimiter, address: str, refusal: Unauthorized) -> None:
     """Count a wrong credential. A missing one is not counted: clients ask without one to learn that they need it."""
     if isinstance(refusal, InvalidToken):
@@ -302,14 +303,14 @@ async def _discard_body(receive: Receive) -> None:
     discarded = 0
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_DISCARD_SECONDS):
-            while discarded <= _MOST_DISCARDED:
-                message = await asyncio.wait_for(receive(), _PAUSE_SECONDS)
+            while discarded <= _MAX_DISCARDED:
+                message = await asyncio.wait_for(receive(), _READ_SECONDS)
                 discarded += len(message.get("body", b""))
                 if not message.get("more_body", False):
                     return
 
 
-class _Answer:
+class _GuardedResponse:
     """The way back: adds the request id, and can still refuse while nothing was sent."""
 
     def __init__(self, send: Send, request_id: str, scope: Scope) -> None:
@@ -318,14 +319,14 @@ class _Answer:
         self._scope = scope
         self._started = False
         self._is_ended = False
-        self.stays_allowed: Callable[[], bool] = lambda: True
+        self.still_allowed: Callable[[], bool] = lambda: True
 
     ##= docs/spec/host.md#requests
-    ##% Every answer MUST carry a request id.
+    ##% Every response MUST include a request id.
     async def send(self, message: Message) -> None:
         if self._is_ended:
             return
-        if message["type"] == "http.response.body" and message.get("more_body") and not self.stays_allowed():
+        if message["type"] == "http.response.body" and message.get("more_body") and not self.still_allowed():
             # A stream ends with the credential that opened it, before the next word on it.
             self._is_ended = True
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -343,9 +344,9 @@ class _Answer:
             return
         self._scope[LOGGED_KEY] = True
         log_refusal(error.code, requestId=self._request_id, http=status)
-        is_dialect = self._scope["path"] == _NEXUS_PATH
-        said = {"error": error.sentence()} if is_dialect else error_body(error, self._request_id)
-        body = json.dumps(said).encode()
+        is_nexus = self._scope["path"] == _NEXUS_PATH
+        payload = {"error": error.full_message()} if is_nexus else error_body(error, self._request_id)
+        body = json.dumps(payload).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         headers += [(name.lower().encode(), value.encode()) for name, value in error_headers(error)]
         if status in (400, 413):  # the rest of the body, or what passes for it, must not be read as a request
@@ -355,7 +356,8 @@ class _Answer:
 
 
 ##= docs/spec/host.md#errors
-##% An error over plain HTTP MUST have the same shape on every path, except `/api/mcp`, whose dialect has its own.
+##% An error over plain HTTP MUST have the same shape on every path, except on `/api/mcp`, whose dialect defines a
+##% different one.
 def error_body(error: ContextiveError, request_id: str) -> dict[str, Any]:
     """The one shape of an error on the HTTP door. `detail` is for clients of the older gateway, which wrote no full stop."""
     detail = error.message.removesuffix(".")

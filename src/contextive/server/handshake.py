@@ -16,9 +16,9 @@ _FORMAT = "YYYY-MM-DD"
 
 
 ##= docs/spec/spexus.md#malformed-requests
-##% An `initialize` without an object of parameters MUST be refused with -32600.
+##% An `initialize` without a parameters object MUST be refused with -32600.
 ##= docs/spec/spexus.md#malformed-requests
-##% An `initialize` without a client name and a client version that are not empty MUST be refused with -32600.
+##% An `initialize` without a non-empty client name and a non-empty client version MUST be refused with -32600.
 def check_initialize(params: Mapping[str, Any] | None, pinned_version: str | None) -> None:
     """Refuse a malformed `initialize` with what was received and what is expected.
 
@@ -31,7 +31,7 @@ def check_initialize(params: Mapping[str, Any] | None, pinned_version: str | Non
     if not isinstance(version, str):
         raise _malformed("protocolVersion must be a string", version, supported)
     ##= docs/spec/spexus.md#malformed-requests
-    ##% A protocol version that is not of the form YYYY-MM-DD MUST be refused with -32600.
+    ##% A protocol version that is not in the format YYYY-MM-DD MUST be refused with -32600.
     if pinned_version is not None and not _DATE.match(version):
         raise _malformed("protocolVersion is not a date", version, supported)
     client = params.get("clientInfo")
@@ -43,7 +43,7 @@ def check_initialize(params: Mapping[str, Any] | None, pinned_version: str | Non
     if not isinstance(params.get("_meta", {}), Mapping):
         raise _malformed("params._meta must be an object", version, supported)
     ##= docs/spec/spexus.md#malformed-requests
-    ##% Missing or malformed client capabilities MUST be taken as none.
+    ##% Missing or malformed client capabilities MUST be treated as no capabilities.
     if isinstance(params, dict) and not _well_formed(params.get("capabilities")):
         # Optional in older clients; what is malformed is taken as none declared.
         params["capabilities"] = {}
@@ -58,9 +58,9 @@ def _well_formed(capabilities: object) -> bool:
 
 
 ##= docs/spec/spexus.md#response-envelope
-##% A failed `initialize` MUST be answered with a JSON-RPC 2.0 error in place of a result.
+##% A failed `initialize` MUST be answered with a JSON-RPC 2.0 error instead of a result.
 ##= docs/spec/spexus.md#malformed-requests
-##% The refusal of an `initialize` MUST say the supported versions, the version that was received, and the expected
+##% The error for a refused `initialize` MUST name the supported versions, the received version, and the expected
 ##% format.
 def _malformed(message: str, received: object, supported: list[str]) -> MCPError:
     shown = received[:64] if isinstance(received, str) else received if isinstance(received, int | float) else None

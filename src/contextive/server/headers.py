@@ -16,7 +16,7 @@ class RequestHeaders:
         value = self._first.get(name)
         return None if value is None else value.decode("latin-1")
 
-    def every(self, name: bytes) -> list[str]:
+    def get_all(self, name: bytes) -> list[str]:
         """All values of one header, in their order."""
         if name not in self._first:
             return []

@@ -33,30 +33,30 @@ from contextive.registry import (
 )
 from contextive.registry.threads import run_in_thread
 from contextive.server.assembly import Assembly, assemble, limits_of
-from contextive.server.auth import TokenBook
-from contextive.server.parts import (
+from contextive.server.auth import Authenticator
+from contextive.server.profiles import PROFILES, Profile
+from contextive.server.services import (
     ANSWERER,
     ASK_RULES,
+    DOCUMENTS_AND_BACKUPS,
     FACTS,
     INDEX,
     NOTES,
     RECIPES,
     ROUTER,
-    SAFEKEEPING,
     SCHEDULE,
     TRACE,
-    provide_parts,
+    provide_services,
 )
-from contextive.server.profiles import PROFILES, Profile
 from contextive.server.telemetry import Metrics, log_call
 
 if TYPE_CHECKING:
     from contextive.ingest.trace_service import TraceService
     from contextive.models.request import ModelUse
     from contextive.packs.introspect import HealthCheck
-    from contextive.search.happenings import Happening
+    from contextive.search.events import IndexEvent
     from contextive.search.index import Index
-    from contextive.server.protocol import McpDoor
+    from contextive.server.protocol import McpHandlers
     from contextive.server.tokens import TokenFile
 
 logger = logging.getLogger(__name__)
@@ -82,9 +82,9 @@ class Host:
         """Why the newest configuration was refused; None while it is in force."""
         self.metrics: Metrics | None = None
         self._extra_packs = tuple(extra_packs)
-        self._doors: dict[str, McpDoor] = {}
+        self._mcp_handlers: dict[str, McpHandlers] = {}
         self._pack_names: dict[str, tuple[str, ...]] = {}
-        self._on_adopt: list[Callable[[], None]] = []
+        self._config_listeners: list[Callable[[], None]] = []
         self.services = Services()
         self.assembly = assemble(loaded.config, self._extra_packs)
         self.dispatcher = Dispatcher(
@@ -94,8 +94,8 @@ class Host:
             freshness=lambda: Freshness.now(self.generation),
         )
         self._index: Index | None = None
-        self._keeps = False
-        provide_parts(self)
+        self._is_watching = False
+        provide_services(self)
         self.services.add(self.dispatcher)
 
     @property
@@ -121,15 +121,15 @@ class Host:
     def state_dir(self) -> Path:
         return self.loaded.project / self.config.store.state_path
 
-    def token_book(self) -> TokenBook:
+    def authenticator(self) -> Authenticator:
         """Who may call over HTTP, by the configuration and by the tokens that were issued."""
         from contextive.server.tokens import TokenFile
 
         if self._token_key is None:
-            return TokenBook.of(self.config)
+            return Authenticator.of(self.config)
         if self._token_file is None or self._token_file.folder != self.state_dir:
             self._token_file = TokenFile(self.state_dir, self._token_key)
-        return TokenBook.of(self.config, self._token_file)
+        return Authenticator.of(self.config, self._token_file)
 
     @property
     def limits(self) -> Limits:
@@ -139,15 +139,15 @@ class Host:
     def profile(self) -> Profile:
         return PROFILES[self.config.server.profile]
 
-    ##= docs/spec/host.md#what-a-scope-allows
-    ##% The owner of a pipe or a terminal MUST be a reader unless `auth.adminToken` is set.
+    ##= docs/spec/host.md#permissions
+    ##% The caller on a pipe or a terminal MUST be a reader unless `auth.adminToken` is set.
     @property
     def owner(self) -> Caller:
         """Who sits at the other end of a pipe or a terminal."""
         return OWNER_AS_MAINTAINER if self.config.auth.admin_token else OWNER_AS_READER
 
-    ##= docs/spec/host.md#lists-and-pages
-    ##% The list of tools MUST NOT change with the content of the project.
+    ##= docs/spec/host.md#lists-and-pagination
+    ##% The list of tools MUST NOT depend on the content of the project.
     def surface(self, profile: Profile, scope: Scope) -> Surface:
         return self.assembly.registry.surface(self.pack_names(profile), scope)
 
@@ -181,13 +181,13 @@ class Host:
             client=client or NoClient(),
         )
 
-    def door(self, profile_name: str) -> McpDoor:
+    def mcp_handlers(self, profile_name: str) -> McpHandlers:
         """The MCP door of a profile, opened when it is first asked for."""
-        if profile_name not in self._doors:
-            from contextive.server.protocol import McpDoor
+        if profile_name not in self._mcp_handlers:
+            from contextive.server.protocol import McpHandlers
 
-            self._doors[profile_name] = McpDoor(self, PROFILES[profile_name])
-        return self._doors[profile_name]
+            self._mcp_handlers[profile_name] = McpHandlers(self, PROFILES[profile_name])
+        return self._mcp_handlers[profile_name]
 
     def load_packs(self) -> None:
         """Load the code of every pack now, and not when something of it runs for the first time."""
@@ -206,21 +206,21 @@ class Host:
     def render_metrics(self) -> bytes:
         """All metrics as they are now, with what other processes did to the index."""
         metrics = self.enable_metrics()
-        metrics.index.show_health({check.name: check.ok for check in self.checks()})
+        metrics.index.set_health({check.name: check.ok for check in self.checks()})
         if self._index is not None:
             with contextlib.suppress(ContextiveError):  # an index that cannot be read is told by /readyz
-                metrics.index.look_at(self._index.store)
+                metrics.index.refresh(self._index.store)
         return metrics.render()
 
-    def when_adopted(self, callback: Callable[[], None]) -> None:
+    def on_config_change(self, callback: Callable[[], None]) -> None:
         """Have `callback` run after each change of the configuration."""
-        self._on_adopt.append(callback)
+        self._config_listeners.append(callback)
 
     ##= docs/spec/host.md#reload
-    ##% When a reload changes a list that clients see, the server MUST notify every client whose list it is.
-    async def adopt(self, loaded: LoadedConfig) -> None:
+    ##% When a reload changes a list that clients see, the server MUST notify every client whose list changed.
+    async def apply_config(self, loaded: LoadedConfig) -> None:
         """Go on with a new configuration: packs come and go, and every client that cares is told."""
-        before = {name: self._remembered(PROFILES[name]) for name in self._doors}
+        before = {name: self._cacheable_lists(PROFILES[name]) for name in self._mcp_handlers}
         # In a thread: a plugin that takes long to load must not hold up the calls that are being served.
         assembly = await asyncio.to_thread(assemble, loaded.config, self._extra_packs)
         before_config = self.loaded.config
@@ -230,43 +230,43 @@ class Host:
             former.gateway.close()
         self.dispatcher.registry, self.dispatcher.limits = assembly.registry, limits_of(loaded.config)
         self.generation += 1
-        provide_parts(self, FACTS, SCHEDULE, SAFEKEEPING)
+        provide_services(self, FACTS, SCHEDULE, DOCUMENTS_AND_BACKUPS)
         if loaded.config.trace != before_config.trace:
-            provide_parts(self, TRACE)
+            provide_services(self, TRACE)
         if loaded.config.notes != before_config.notes:
-            provide_parts(self, NOTES, ASK_RULES)
+            provide_services(self, NOTES, ASK_RULES)
         if any(
             getattr(loaded.config, k) != getattr(before_config, k) for k in ("providers", "routing", "notes", "store")
         ):
-            provide_parts(self, ROUTER, ANSWERER, RECIPES)
+            provide_services(self, ROUTER, ANSWERER, RECIPES)
         if any(getattr(loaded.config, k) != getattr(before_config, k) for k in _INDEX_SECTIONS):
-            await asyncio.to_thread(self._renew_index)
-        self.report_problems()
+            await asyncio.to_thread(self._reopen_index)
+        self.log_plugin_problems()
         if self.metrics is not None:
-            self.metrics.know(self._all_tool_names())
-        for callback in self._on_adopt:
+            self.metrics.add_tools(self._all_tool_names())
+        for callback in self._config_listeners:
             callback()
         from contextive.server.notifications import SurfaceChange
 
-        for name, door in list(self._doors.items()):
-            old, new = before[name], self._remembered(PROFILES[name])
-            await door.hub.announce(
+        for name, handlers in list(self._mcp_handlers.items()):
+            old, new = before[name], self._cacheable_lists(PROFILES[name])
+            await handlers.hub.announce(
                 SurfaceChange(tools=old[0] != new[0], resources=old[1] != new[1], prompts=old[2] != new[2])
             )
-            await door.hub.announce_resource("contextive:///server")
+            await handlers.hub.announce_resource("contextive:///server")
         logger.info("configuration adopted", extra={"contextive_fields": {"generation": self.generation}})
 
-    ##= docs/spec/knowledge.md#keeping-in-step
-    ##% A server MUST index by itself after its start and after each change of a file, unless `knowledge.autoIngest` is
+    ##= docs/spec/knowledge.md#index-updates
+    ##% A server MUST index automatically after it starts and after each file change, unless `knowledge.autoIngest` is
     ##% false.
-    def keep_index(self) -> None:
+    def start_watching(self) -> None:
         """Have the index follow the files in the background, from now until `close`."""
-        self._keeps = True
+        self._is_watching = True
         if self.config.knowledge.auto_ingest and not self.is_remote:
-            self.index().keep()
+            self.index().start_watching()
 
     ##= docs/spec/host.md#shutdown
-    ##% Before the process ends, the server MUST close the connections and streams that it holds open.
+    ##% Before it exits, the server MUST close its open connections and streams.
     def close(self) -> None:
         """End what runs in the background, and close the index."""
         index, self._index = self._index, None
@@ -283,7 +283,7 @@ class Host:
 
     def open_index(self) -> Index:
         """A new index, which this host closes in the end."""
-        from contextive.server.indexing import open_index
+        from contextive.server.build_index import open_index
 
         if self.is_remote:
             raise Unavailable(
@@ -295,38 +295,40 @@ class Host:
             self.services,
             is_served=self.mode != "in-process",
             holder=self.holder,
-            observer=self.count,
+            observer=self.count_event,
         )
         return self._index
 
-    def _renew_index(self) -> None:
+    def _reopen_index(self) -> None:
         self.close()
-        provide_parts(self, INDEX)
-        if self._keeps:
-            self.keep_index()
+        provide_services(self, INDEX)
+        if self._is_watching:
+            self.start_watching()
 
     ##= docs/spec/host.md#broken-plugins
-    ##% A plugin that is left out MUST be reported by the log, by `check` and by the health of the server.
-    def report_problems(self) -> None:
+    ##% A plugin that is left out MUST be reported in the log, by `check` and in the health of the server.
+    def log_plugin_problems(self) -> None:
         """Say in the log which plugins were left out."""
         for problem in self.assembly.problems:
             logger.warning("the plugin %s was left out: it %s", problem.name, problem.reason)
 
-    async def prepare_watch(self, uris: Iterable[str]) -> None:
+    async def prepare_subscription(self, uris: Iterable[str]) -> None:
         """Called before somebody is subscribed: what changes from this moment on will be told."""
-        if any(map(_is_traced, uris)):
+        if any(map(_is_trace_uri, uris)):
             await run_in_thread(lambda: self._trace().remember_statuses())
 
-    ##= docs/spec/trace.md#fresh-answers
-    ##% A client that has subscribed to a requirement MUST be told when its status changes.
+    ##= docs/spec/trace.md#freshness
+    ##% A client that has subscribed to a requirement MUST be notified when its status changes.
     async def announce_changed_resources(self) -> None:
         """Tell subscribers of requirements whose status changed. Looks at the project only where somebody subscribed."""
-        watching = [door for door in self._doors.values() if any(map(_is_traced, door.hub.watched))]
+        watching = [
+            handlers for handlers in self._mcp_handlers.values() if any(map(_is_trace_uri, handlers.hub.watched))
+        ]
         if not watching:
             return
         for uri in await run_in_thread(lambda: self._trace().changed_resources()):
-            for door in watching:
-                await door.hub.announce_resource(uri)
+            for handlers in watching:
+                await handlers.hub.announce_resource(uri)
 
     def checks(self) -> list[HealthCheck]:
         """What every report of health says: `/healthz`, `/readyz`, the health tools, `doctor` and `status`."""
@@ -361,10 +363,10 @@ class Host:
         if self.mode == "in-process" and not (self.state_dir / "index.db").exists():
             return [no_index_yet(indexes_itself)]
         index = self.index()
-        is_kept = index.is_kept or (indexes_itself and self.mode != "in-process")
-        return index_checks(index, self.services.get(SchedulePlan), is_kept=is_kept)
+        is_watched = index.is_watched or (indexes_itself and self.mode != "in-process")
+        return index_checks(index, self.services.get(SchedulePlan), is_watched=is_watched)
 
-    def _remembered(self, profile: Profile) -> tuple[object, object, object]:
+    def _cacheable_lists(self, profile: Profile) -> tuple[object, object, object]:
         """What clients of a profile may have cached, per scope."""
         surfaces = [self.surface(profile, scope) for scope in Scope]
         return (
@@ -373,7 +375,7 @@ class Host:
             [[(p.name, p.arguments) for p in s.prompts.values()] for s in surfaces],
         )
 
-    def count(self, happening: Happening) -> None:
+    def count_event(self, happening: IndexEvent) -> None:
         """Count what happened to the index, where somebody can scrape it."""
         if self.metrics is not None:
             self.metrics.index.count(happening)
@@ -392,7 +394,7 @@ class Host:
         return [tool.name for pack in self.assembly.registry.packs.values() for tool in pack.tools]
 
 
-def _is_traced(uri: str) -> bool:
+def _is_trace_uri(uri: str) -> bool:
     """Whether a URI, in either spelling, is one of the trace pack's."""
     return uri.startswith(("duvet:", "/specifications", "/requirements", "/citations"))
 

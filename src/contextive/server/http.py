@@ -24,15 +24,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from contextive.errors import ConfigError, ContextiveError, InternalError, InvalidRequest, NotFound
 from contextive.server.auth import is_loopback, refuse_open_bind
 from contextive.server.batch import BatchSplitter
-from contextive.server.connections import ImpatientProtocol
-from contextive.server.gateway import GatewayDoor, RouteLimits
-from contextive.server.guard import DoorPolicy, OuterWall
+from contextive.server.connections import TimeoutProtocol
+from contextive.server.gateway import GatewayApi, RouteLimits
+from contextive.server.guard import RequestGuard, RequestPolicy
 from contextive.server.host import Host
-from contextive.server.limits import CallerLimits
 from contextive.server.logs import FIELDS
-from contextive.server.nexus import NexusDoor
+from contextive.server.nexus import NexusApi
 from contextive.server.profiles import PROFILES
-from contextive.server.rest import RestDoor, error_response
+from contextive.server.rate_limits import CallerLimits
+from contextive.server.rest import RestApi, error_response
 from contextive.server.sdk import open_transports
 
 logger = logging.getLogger(__name__)
@@ -44,9 +44,9 @@ class HttpServer:
     def __init__(self, host: Host, bind_host: str) -> None:
         self._host = host
         self._bind_host = bind_host
-        refuse_open_bind(bind_host, host.token_book())
-        self._adopt()
-        host.when_adopted(self._adopt)
+        refuse_open_bind(bind_host, host.authenticator())
+        self._apply_config()
+        host.on_config_change(self._apply_config)
         host.enable_metrics()
         self._managers = {name: self._manager(name) for name in PROFILES}
         self._mcp: dict[str, ASGIApp] = {
@@ -56,22 +56,22 @@ class HttpServer:
 
     ##= docs/spec/host.md#tokens
     ##% A token that is removed from the configuration MUST stop working without a restart.
-    def _adopt(self) -> None:
+    def _apply_config(self) -> None:
         config = self._host.config
-        book = self._host.token_book()
+        authenticator = self._host.authenticator()
         if is_loopback(self._bind_host):
-            self._book = book
-        elif book:
-            self._book = book.locked()
+            self._authenticator = authenticator
+        elif authenticator:
+            self._authenticator = authenticator.requiring_token()
         else:
             logger.error("the new configuration has no tokens for an open bind; the old ones stay")
         self._limits = CallerLimits.of(config)
-        self._slow_routes = RouteLimits.of(config.limits.rate_requests)
+        self._route_limits = RouteLimits.of(config.limits.rate_requests)
 
     def _manager(self, profile: str) -> StreamableHTTPSessionManager:
         config = self._host.config
         return StreamableHTTPSessionManager(
-            self._host.door(profile).server,
+            self._host.mcp_handlers(profile).server,
             json_response=config.server.json_response,
             # The outer wall has checked Host, Origin and size for every route already.
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
@@ -81,38 +81,38 @@ class HttpServer:
         )
 
     ##= docs/spec/notes.md#failures
-    ##% Pages of another origin MUST NOT get an answer unless `server.allowedOrigins` names it.
+    ##% Web pages of another origin MUST NOT get an answer unless `server.allowedOrigins` names that origin.
     def _build(self) -> ASGIApp:
         config = self._host.config
         routes = [
-            Route("/mcp", _Endpoint(self._default)),
-            Route("/mcp/{profile}", _Endpoint(self._by_profile)),
-            Route("/api/mcp", _Endpoint(NexusDoor(self._host, self._mcp["nexus"]))),
-            *RestDoor(self._host).routes(),
-            *GatewayDoor(self._host, lambda: self._slow_routes).routes(),
+            Route("/mcp", _AsgiEndpoint(self._serve_default_profile)),
+            Route("/mcp/{profile}", _AsgiEndpoint(self._serve_profile)),
+            Route("/api/mcp", _AsgiEndpoint(NexusApi(self._host, self._mcp["nexus"]))),
+            *RestApi(self._host).routes(),
+            *GatewayApi(self._host, lambda: self._route_limits).routes(),
         ]
-        app = _Application(
-            self._default,
+        app = _AppWithMcpShortcut(
+            self._serve_default_profile,
             routes=routes,
             lifespan=self._lifespan,
-            exception_handlers={HTTPException: _http_error, Exception: _fault},
+            exception_handlers={HTTPException: _http_error, Exception: _internal_error},
         )
         app.router.redirect_slashes = False
-        policy = DoorPolicy(
+        policy = RequestPolicy(
             bind_host=self._bind_host,
             public_hosts=frozenset(name.lower() for name in config.server.public_hosts),
             allowed_origins=frozenset(origin.lower() for origin in config.server.allowed_origins),
             max_body_bytes=config.limits.max_body_bytes,
         )
-        wall: ASGIApp = OuterWall(
+        guarded: ASGIApp = RequestGuard(
             app,
             policy=policy,
-            book=lambda: self._book,
+            authenticator=lambda: self._authenticator,
             limits=lambda: self._limits,
         )
         if policy.allowed_origins:
-            wall = CORSMiddleware(
-                wall,
+            guarded = CORSMiddleware(
+                guarded,
                 allow_origins=list(config.server.allowed_origins),
                 allow_methods=["GET", "POST", "DELETE"],
                 allow_headers=[
@@ -127,14 +127,14 @@ class HttpServer:
                 ],
                 expose_headers=["Mcp-Session-Id", "X-Request-ID"],
             )
-        return wall
+        return guarded
 
-    async def _default(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve_default_profile(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._mcp[self._host.profile.name](scope, receive, send)
 
-    ##= docs/spec/host.md#plain-doors
-    ##% The path `/mcp` MUST serve the configured profile, and `/mcp/{profile}` each profile by its name.
-    async def _by_profile(self, scope: Scope, receive: Receive, send: Send) -> None:
+    ##= docs/spec/host.md#endpoints
+    ##% The path `/mcp` MUST serve the configured profile, and `/mcp/{profile}` the profile of that name.
+    async def _serve_profile(self, scope: Scope, receive: Receive, send: Send) -> None:
         app = self._mcp.get(scope["path_params"]["profile"])
         if app is None:
             unknown = NotFound("No such profile.", hint=f"Profiles: {', '.join(PROFILES)}.")
@@ -150,16 +150,16 @@ class HttpServer:
             yield
 
     ##= docs/spec/host.md#shutdown
-    ##% Before the process ends, the server MUST close the connections and streams that it holds open.
+    ##% Before it exits, the server MUST close its open connections and streams.
     async def end_streams(self) -> None:
         """Close what clients listen on, with its final frame, so that the web server has nothing to wait for."""
         for name, manager in self._managers.items():
-            self._host.door(name).hub.close()
+            self._host.mcp_handlers(name).hub.close()
             for transport in open_transports(manager):
                 await transport.terminate()
 
 
-class _Application(Starlette):
+class _AppWithMcpShortcut(Starlette):
     """All routes. `/mcp`, to which nearly every request goes, is found without a walk through middleware and router."""
 
     def __init__(self, mcp: ASGIApp, **more: Any) -> None:
@@ -173,7 +173,7 @@ class _Application(Starlette):
             await super().__call__(scope, receive, send)
 
 
-class _Endpoint:
+class _AsgiEndpoint:
     """Lets a route lead to a plain ASGI application."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -194,7 +194,7 @@ class _Uvicorn(uvicorn.Server):
 ##= docs/spec/host.md#commands
 ##% The command `contextive-mcp serve --http` MUST serve many clients over HTTP.
 ##= docs/spec/host.md#requests
-##% Headers of proxies MUST NOT change the caller or its scope.
+##% Proxy headers MUST NOT change the caller or its scope.
 async def serve_http(host: Host, stop: asyncio.Event, *, bind_host: str, port: int) -> None:
     """Serve until `stop` is set, then end open streams and leave."""
     http = HttpServer(host, bind_host)
@@ -202,7 +202,7 @@ async def serve_http(host: Host, stop: asyncio.Event, *, bind_host: str, port: i
     config = uvicorn.Config(
         http.app,
         # uvicorn calls this as it would call the class.
-        http=partial(ImpatientProtocol, write_seconds=lambda: host.config.limits.write_seconds),  # type: ignore[arg-type]
+        http=partial(TimeoutProtocol, write_seconds=lambda: host.config.limits.write_seconds),  # type: ignore[arg-type]
         log_config=None,
         access_log=False,
         proxy_headers=False,
@@ -219,7 +219,7 @@ async def serve_http(host: Host, stop: asyncio.Event, *, bind_host: str, port: i
         server.should_exit = True
 
     ending = asyncio.create_task(end())
-    url = f"http://{_in_url(bind_host)}:{listener.getsockname()[1]}"
+    url = f"http://{_url_host(bind_host)}:{listener.getsockname()[1]}"
     logger.info("serving", extra={FIELDS: {"url": f"{url}/mcp", "profile": host.profile.name}})
     try:
         await server.serve(sockets=[listener])
@@ -245,7 +245,7 @@ def _listen(bind_host: str, port: int) -> socket.socket:
     return listener
 
 
-def _in_url(bind_host: str) -> str:
+def _url_host(bind_host: str) -> str:
     return f"[{bind_host.strip('[]')}]" if ":" in bind_host else bind_host
 
 
@@ -264,6 +264,6 @@ async def _http_error(request: Request, error: Exception) -> Response:
     return response
 
 
-async def _fault(request: Request, _error: Exception) -> Response:
+async def _internal_error(request: Request, _error: Exception) -> Response:
     """The answer to a fault of ours. The framework raises it on, to the outer wall, which logs it."""
     return error_response(InternalError("Internal error.", hint="The log has the details."), request)

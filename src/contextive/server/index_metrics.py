@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, assert_never, get_args
 
-from contextive.ingest.schedule import JobName, SkipReason, read_state
+from contextive.ingest.schedule import JobName, JobSkipReason, read_state
 from contextive.knowledge.artifact import ArtifactType
-from contextive.search.happenings import EventsDropped, Happening, RunEnded, Searched, SearchRefused, WatcherRan
+from contextive.search.events import EventsDropped, IndexEvent, RunEnded, SearchCompleted, SearchFailed, WatcherRan
 from contextive.store.values import BackupEnded
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from contextive.store.protocol import Store
     from contextive.store.values import ReportKind
 
-PROFILES = ("auto", "manual", "scheduled")
+INGEST_PROFILES = ("auto", "manual", "scheduled")
 """Profiles whose series are there from the start."""
-_MOST_PROFILES = 20
+_MAX_PROFILES = 20
 _OTHER = "other"
-_LOOKED_AT_RUNS = 20
-_LOOKED_AT_AUDIT = 200
-_MOST_REPORTS = 100
+_MAX_RUNS = 20
+_MAX_AUDIT_ENTRIES = 200
+_MAX_REPORTS = 100
 _LIFTS = (-1.0, -0.5, -0.25, -0.1, 0.0, 0.1, 0.25, 0.5, 1.0, 2.0)
 _LOOKUPS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 _RUN_SECONDS = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0)
@@ -64,8 +64,10 @@ class IndexMetrics:
         self._run_status = gauge("km_ingest_last_run_status", "Whether the last run went well", ["profile"])
         self._run_time = gauge("km_ingest_last_run_timestamp", "When the last run ended", ["profile"])
         self._skips = counter("km_ingest_skips_total", "Ingests that were skipped or found nothing new", ["reason"])
-        self._turns = counter("km_scheduler_runs_total", "Turns of scheduled jobs by result", ["job", "result"])
-        self._turn_time = gauge("km_scheduler_last_success_timestamp", "When a job's last turn went well", ["job"])
+        self._job_runs = counter("km_scheduler_runs_total", "Turns of scheduled jobs by result", ["job", "result"])
+        self._job_success_time = gauge(
+            "km_scheduler_last_success_timestamp", "When a job's last turn went well", ["job"]
+        )
         self._watched = counter("km_watch_runs_total", "Runs after files changed", ["result"])
         self._searches = counter("km_search_requests_total", "Searches by result", ["status"])
         self._by_symbol = counter("km_search_symbol_filters_total", "Searches with filters on symbols")
@@ -78,7 +80,7 @@ class IndexMetrics:
         self._cache = counter(
             "km_search_graph_cache_events_total", "Graph contexts by where they came from", ["status"]
         )
-        self._without = counter("km_search_graph_skipped_total", "Results without graph context", ["reason"])
+        self._skipped_contexts = counter("km_search_graph_skipped_total", "Results without graph context", ["reason"])
         self._lifts = Histogram(
             "km_search_adjusted_minus_vector",
             "Adjusted score less the cosine of a result's vector",
@@ -114,17 +116,17 @@ class IndexMetrics:
         self._seen_runs: dict[str, float] = {}
         self._seen_reports: dict[ReportKind, float] = {}
         self._seen_backup = 0.0
-        self._start()
+        self._create_series()
 
-    def _start(self) -> None:
-        for profile in PROFILES:
+    def _create_series(self) -> None:
+        for profile in INGEST_PROFILES:
             self._profile(profile)
-        for reason in ("unchanged", *get_args(SkipReason)):
+        for reason in ("unchanged", *get_args(JobSkipReason)):
             self._skips.labels(reason)
         for job in get_args(JobName):
-            self._turn_time.labels(job)
+            self._job_success_time.labels(job)
             for result in ("success", "failure", "skipped"):
-                self._turns.labels(job, result)
+                self._job_runs.labels(job, result)
         for result in ("success", "failure"):
             self._watched.labels(result)
             self._backups.labels(result)
@@ -133,12 +135,12 @@ class IndexMetrics:
         for status in ("hit", "miss"):
             self._cache.labels(status)
         for reason in ("limit", "time"):
-            self._without.labels(reason)
+            self._skipped_contexts.labels(reason)
 
     def _profile(self, name: str) -> str:
         """The label of a profile. Callers choose these names, so only so many of them become series."""
         if name not in self._profiles:
-            if len(self._profiles) >= _MOST_PROFILES:
+            if len(self._profiles) >= _MAX_PROFILES:
                 name = _OTHER
             self._profiles.add(name)
             for status in ("success", "failure"):
@@ -149,58 +151,58 @@ class IndexMetrics:
                 series.labels(name)
         return name
 
-    def count(self, happening: Happening) -> None:
+    def count(self, event: IndexEvent) -> None:
         """Count what happened in this process."""
-        match happening:
+        match event:
             case RunEnded():
-                self._count_run(happening)
-            case Searched():
-                self._count_search(happening)
-            case SearchRefused():
+                self._count_run(event)
+            case SearchCompleted():
+                self._count_search(event)
+            case SearchFailed():
                 self._searches.labels("error").inc()
             case WatcherRan():
-                self._watched.labels("success" if happening.success else "failure").inc()
+                self._watched.labels("success" if event.success else "failure").inc()
             case EventsDropped():
                 self._rotations.inc()
             case BackupEnded():
-                self._backups.labels("success" if happening.success else "failure").inc()
-                self._pruned.inc(happening.pruned)
-                self._tell_backup(happening.at, success=happening.success)
+                self._backups.labels("success" if event.success else "failure").inc()
+                self._pruned.inc(event.pruned)
+                self._set_last_backup(event.at, success=event.success)
             case _:
-                assert_never(happening)
+                assert_never(event)
 
-    def count_turn(self, job: str, result: str, reason: str | None, at: float) -> None:
+    def count_job_run(self, job: str, result: str, reason: str | None, at: float) -> None:
         """Count one turn of a scheduled job."""
-        self._turns.labels(job, result).inc()
+        self._job_runs.labels(job, result).inc()
         if result == "success":
-            self._turn_time.labels(job).set(at)
+            self._job_success_time.labels(job).set(at)
         if job == "ingest" and reason is not None:
             self._skips.labels(reason).inc()
 
     def count_refused_cypher(self) -> None:
         self._cypher.inc()
 
-    def show_health(self, checks: Mapping[str, bool]) -> None:
+    def set_health(self, checks: Mapping[str, bool]) -> None:
         """Have one series for each check of the server's health: 1 where the part works, else 0."""
         for name, ok in checks.items():
             self._healthy.labels(name).set(ok)
 
-    def look_at(self, store: Store) -> None:
+    def refresh(self, store: Store) -> None:
         """Bring the gauges in step with what the store says, whichever process made it so."""
         from contextive.store.backup import TOOL as BACKUP_TOOL
 
-        for run in reversed(store.records.runs(_LOOKED_AT_RUNS)):
-            self._tell_run(self._profile(run.profile), run.created_at, success=run.success)
-        for entry in reversed(store.records.audit(_LOOKED_AT_AUDIT)):
+        for run in reversed(store.records.runs(_MAX_RUNS)):
+            self._set_last_run(self._profile(run.profile), run.created_at, success=run.success)
+        for entry in reversed(store.records.audit(_MAX_AUDIT_ENTRIES)):
             if entry.tool == BACKUP_TOOL and "archive" in entry.body:
-                self._tell_backup(entry.timestamp, success=True)
+                self._set_last_backup(entry.timestamp, success=True)
         for job in get_args(JobName):
             state = read_state(store, job)
             if state.result == "success" and state.last_at is not None:
-                self._turn_time.labels(job).set(state.last_at)
+                self._job_success_time.labels(job).set(state.last_at)
         self._log_bytes.set(store.records.event_bytes())
-        self._look_at_report(store, "coverage")
-        self._look_at_report(store, "lifecycle")
+        self._refresh_report(store, "coverage")
+        self._refresh_report(store, "lifecycle")
 
     def _count_run(self, ended: RunEnded) -> None:
         profile = self._profile(ended.profile)
@@ -215,54 +217,56 @@ class IndexMetrics:
         self._removed.labels(profile).inc(ended.removed)
         if not ended.did_something:
             self._skips.labels("unchanged").inc()
-        self._tell_run(profile, run.created_at, success=run.success)
+        self._set_last_run(profile, run.created_at, success=run.success)
 
-    def _count_search(self, searched: Searched) -> None:
+    def _count_search(self, searched: SearchCompleted) -> None:
         self._searches.labels("success").inc()
         if searched.by_symbol:
             self._by_symbol.inc()
         if searched.graph_seconds is not None:
             self._lookups.observe(searched.graph_seconds)
-        self._cache.labels("hit").inc(searched.contexts_remembered)
+        self._cache.labels("hit").inc(searched.contexts_cached)
         self._cache.labels("miss").inc(searched.contexts_read)
-        self._without.labels("limit").inc(searched.skipped_by_limit)
-        self._without.labels("time").inc(searched.skipped_by_time)
-        for lift in searched.lifts:
+        self._skipped_contexts.labels("limit").inc(searched.skipped_by_limit)
+        self._skipped_contexts.labels("time").inc(searched.skipped_by_time)
+        for lift in searched.score_changes:
             self._lifts.observe(lift)
 
-    def _tell_run(self, profile: str, at: float, *, success: bool) -> None:
+    def _set_last_run(self, profile: str, at: float, *, success: bool) -> None:
         """An older run says nothing about the last one; a failed one is not in the store, so its mark stays until a newer."""
         if at > self._seen_runs.get(profile, 0.0):
             self._seen_runs[profile] = at
             self._run_status.labels(profile).set(success)
             self._run_time.labels(profile).set(at)
 
-    def _tell_backup(self, at: float, *, success: bool) -> None:
+    def _set_last_backup(self, at: float, *, success: bool) -> None:
         if at > self._seen_backup:
             self._seen_backup = at
             self._backup_status.set(success)
             if success:
                 self._backup_time.set(at)
 
-    def _look_at_report(self, store: Store, kind: ReportKind) -> None:
+    def _refresh_report(self, store: Store, kind: ReportKind) -> None:
         newest = store.records.reports(kind, 1)
         if not newest or self._seen_reports.get(kind) == newest[0].generated_at:
             return
         body: Mapping[str, Any] = newest[0].body
         summary = body.get("summary", {})
-        told = {
+        gauge_values = {
             "last_run_status": 1,
             "last_run_timestamp": newest[0].generated_at,
-            "history_snapshots": len(store.records.reports(kind, _MOST_REPORTS)),
+            "history_snapshots": len(store.records.reports(kind, _MAX_REPORTS)),
         }
         if kind == "coverage":
-            told |= {
+            gauge_values |= {
                 "artifacts_total": summary.get("artifact_total", 0),
                 "chunks_total": summary.get("chunk_count", 0),
                 "missing_artifacts_total": len(body.get("missing_artifacts", ())),
             }
         else:
-            told |= {name.removeprefix("km_lifecycle_"): summary.get(key, 0) for key, name in _LIFECYCLE.items()}
-        for name, value in told.items():
+            gauge_values |= {
+                name.removeprefix("km_lifecycle_"): summary.get(key, 0) for key, name in _LIFECYCLE.items()
+            }
+        for name, value in gauge_values.items():
             self._report_gauges[f"km_{kind}_{name}"].set(value)
         self._seen_reports[kind] = newest[0].generated_at

@@ -7,9 +7,9 @@ from contextive.server.profiles import Profile
 
 
 ##= docs/spec/trace.md#instructions
-##% The instructions of the profile `duvet` MUST say what it is for, name each tool and each resource, and say how
-##% both are reached.
-##= docs/spec/host.md#discovery-of-capabilities
+##% The instructions of the profile `duvet` MUST say what it is for, name each tool and each resource, and explain how
+##% to access them.
+##= docs/spec/host.md#capabilities
 ##% The instructions MUST NOT contain text from the project's files.
 def write_instructions(profile: Profile, surface: Surface) -> str:
     """What this server is, every tool in one line with when to use it, and how resources and prompts are reached.
@@ -25,7 +25,7 @@ def write_instructions(profile: Profile, surface: Surface) -> str:
         lines = ["## Resources (resources/list, resources/read)"]
         lines += [f"- {resource.uri}: {resource.description}" for resource in surface.resources]
         ##= docs/spec/spexus.md#instructions
-        ##% The instructions MUST say how resources are reached.
+        ##% The instructions MUST say how to access resources.
         lines.append(
             "Read one with resources/read and its URI; fill {blanks} first (completion/complete proposes values). "
             "The path alone works as a URI too. Subscribe to a URI to hear when it changes."
@@ -44,9 +44,9 @@ def write_instructions(profile: Profile, surface: Surface) -> str:
 
 
 ##= docs/spec/host.md#declaration
-##% A tool's declaration MAY carry hints on when an agent should call it.
+##% A tool declaration MAY include hints on when an agent should call the tool.
 ##= docs/spec/spexus.md#instructions
-##% The instructions MUST say which tools there are and when to use them.
+##% The instructions MUST say which tools are available and when to use them.
 def _tool_line(tool: Tool) -> str:
     first_sentence = tool.description.split(". ")[0].rstrip(".")
     when = f" Use it {tool.invocation_hints}." if tool.invocation_hints else ""

@@ -35,7 +35,7 @@ def count_keys(data: bytes) -> Any:
 
 
 ##= docs/spec/host.md#malformed-messages
-##% A key that occurs twice at the top level of a request MUST be refused.
-def has_repeated_key(value: Any, written: Any) -> bool:
+##% A request with a duplicate key at its top level MUST be refused.
+def has_repeated_key(value: Any, key_count: Any) -> bool:
     """Whether a decoded object has fewer keys than were written, as `count_keys` returns them."""
-    return isinstance(value, dict) and len(value) != written
+    return isinstance(value, dict) and len(value) != key_count

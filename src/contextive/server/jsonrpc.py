@@ -46,19 +46,19 @@ def parse_line(line: bytes) -> Message | Batch | Refusal | None:
         value = decode_json(line)
     except ValueError:
         return Refusal(PARSE_ERROR, "Parse error: not one JSON value.")
-    written = count_keys(line)
+    key_count = count_keys(line)
     if not isinstance(value, list):
-        return _parse_once(value, written)
+        return _parse_with_unique_keys(value, key_count)
     if not value:
         return Refusal(INVALID_REQUEST, "Invalid request: an empty batch.")
     if len(value) > _MAX_BATCH:
         return Refusal(INVALID_REQUEST, f"Invalid request: a batch of more than {_MAX_BATCH} messages.")
-    return Batch(tuple(map(_parse_once, value, written)))
+    return Batch(tuple(map(_parse_with_unique_keys, value, key_count)))
 
 
-def _parse_once(value: Any, written: Any) -> Message | Refusal:
+def _parse_with_unique_keys(value: Any, key_count: Any) -> Message | Refusal:
     """A decoded value as a message, unless one of its keys was written twice. Then its id is not certain either."""
-    if has_repeated_key(value, written):
+    if has_repeated_key(value, key_count):
         return Refusal(INVALID_REQUEST, "Invalid request: the message has the same key twice; send each key once.")
     return parse_message(value)
 
@@ -66,7 +66,7 @@ def _parse_once(value: Any, written: Any) -> Message | Refusal:
 ##= docs/spec/host.md#malformed-messages
 ##% A JSON value that is not a JSON-RPC message MUST be answered with -32600.
 ##= docs/spec/spexus.md#response-envelope
-##% The response to `initialize` MUST have the id of its request, of the same type.
+##% The response to `initialize` MUST have the same id as its request, of the same type.
 def parse_message(value: Any) -> Message | Refusal:
     """One decoded JSON value as a message."""
     if not isinstance(value, dict):

@@ -25,7 +25,7 @@ LEVELS: Mapping[str, int] = {
 }
 _BATCH_SECONDS = 0.2
 _LINES_AT_ONCE = 16
-_BREATH_SECONDS = 0.0005
+_YIELD_SECONDS = 0.0005
 _CLOSE_SECONDS = 5.0
 FIELDS = "contextive_fields"
 """The attribute of a log record under which structured fields travel."""
@@ -49,10 +49,10 @@ class LogPipeline:
         self._writer = _JsonLines(stream or sys.stderr, secrets)
         self._thread = threading.Thread(target=self._write_batches, name="logs", daemon=True)
         self._closing = threading.Event()
-        self._entrance = _Entrance(self._queue)
+        self._queue_handler = _RecordQueueHandler(self._queue)
         self._root = logging.getLogger()
         self._before = (self._root.handlers[:], self._root.level)
-        self._root.handlers[:] = [self._entrance]
+        self._root.handlers[:] = [self._queue_handler]
         self.set_level(level)
         self._thread.start()
 
@@ -64,12 +64,12 @@ class LogPipeline:
 
     ##= docs/spec/host.md#logs
     ##% A secret of the configuration MUST NOT be logged.
-    def hide(self, secrets: Sequence[str]) -> None:
+    def redact(self, secrets: Sequence[str]) -> None:
         """Never print these values, whoever logs them."""
-        self._writer.hide(secrets)
+        self._writer.redact(secrets)
 
     ##= docs/spec/host.md#shutdown
-    ##% Before the process ends, the server MUST write out every log line that is waiting.
+    ##% Before it exits, the server MUST write all pending log lines.
     def close(self) -> None:
         """Write what is queued, then give the root logger back."""
         self._root.handlers[:], level = self._before
@@ -93,26 +93,26 @@ class LogPipeline:
             records = [record for record in batch if record is not None]
             for start in range(0, len(records), _LINES_AT_ONCE):
                 self._writer.write(records[start : start + _LINES_AT_ONCE])
-                self._closing.wait(_BREATH_SECONDS)
+                self._closing.wait(_YIELD_SECONDS)
             if None in batch:
                 return
 
 
-class _Entrance(logging.handlers.QueueHandler):
+class _RecordQueueHandler(logging.handlers.QueueHandler):
     def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
         # Same process: the record can travel as it is, so that the writer renders exceptions as fields.
         return record
 
 
 ##= docs/spec/host.md#logs
-##% Logs MUST be JSON, one object a line, on standard error.
+##% Logs MUST be written to standard error as JSON, one object per line.
 class _JsonLines:
     def __init__(self, stream: TextIO, secrets: Sequence[str]) -> None:
         self._stream = stream
         self._tracebacks = logging.Formatter()
-        self.hide(secrets)
+        self.redact(secrets)
 
-    def hide(self, secrets: Sequence[str]) -> None:
+    def redact(self, secrets: Sequence[str]) -> None:
         # As they would stand inside a JSON string.
         self._secrets = tuple(json.dumps(secret)[1:-1] for secret in secrets if secret)
 
@@ -131,23 +131,23 @@ class _JsonLines:
         return line
 
     def _object(self, record: logging.LogRecord) -> dict[str, Any]:
-        said: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "event": record.getMessage(),
             "level": record.levelname.lower(),
             "logger": record.name,
         }
         if record.exc_info:
-            said["exception"] = self._tracebacks.formatException(record.exc_info)
+            entry["exception"] = self._tracebacks.formatException(record.exc_info)
         # When it happened, not when it was written.
-        said["timestamp"] = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds")
-        said.update(getattr(record, FIELDS, {}))
-        return said
+        entry["timestamp"] = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds")
+        entry.update(getattr(record, FIELDS, {}))
+        return entry
 
 
-def _as_json(said: dict[str, Any]) -> str:
+def _as_json(entry: dict[str, Any]) -> str:
     """One line of ASCII. Whatever else stands in it is escaped: some readers take U+2028 for the end of a line."""
     try:
-        fast = to_json(said, fallback=repr)
+        fast = to_json(entry, fallback=repr)
     except ValueError:  # half a surrogate pair, or bytes that are no text
-        return _escaping.encode(said)
-    return fast.decode("ascii") if fast.isascii() else _escaping.encode(said)
+        return _escaping.encode(entry)
+    return fast.decode("ascii") if fast.isascii() else _escaping.encode(entry)

@@ -23,15 +23,15 @@ from contextive.server.rest import caller_of
 _PROFILE = PROFILES["nexus"]
 
 
-class NexusDoor:
+class NexusApi:
     """One ASGI application for the whole path."""
 
     def __init__(self, host: Host, mcp: ASGIApp) -> None:
         self._host = host
         self._mcp = mcp
 
-    ##= docs/spec/host.md#plain-doors
-    ##% The path `/api/mcp` MUST serve a manifest and take calls in the NEXUS dialect.
+    ##= docs/spec/host.md#endpoints
+    ##% The path `/api/mcp` MUST serve a manifest and accept calls in the NEXUS dialect.
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         wants_stream = "text/event-stream" in request.headers.get("accept", "")
@@ -43,7 +43,7 @@ class NexusDoor:
             if _is_rpc(decoded):
                 await self._mcp(scope, replay_body(body, receive), send)
             elif isinstance(decoded, dict) and has_repeated_key(decoded, count_keys(body)):
-                await _error(400, RepeatedKey().sentence())(scope, receive, send)
+                await _error(400, RepeatedKey().full_message())(scope, receive, send)
             else:
                 await (await self._invoke(request, decoded))(scope, receive, send)
         elif request.method in ("GET", "DELETE"):
@@ -54,9 +54,9 @@ class NexusDoor:
             )
 
     ##= docs/spec/notes.md#manifest
-    ##% A GET of `/api/mcp` MUST be answered with 200, `application/json` and a manifest of the tools.
+    ##% A GET request to `/api/mcp` MUST be answered with 200, `application/json` and a manifest of the tools.
     ##= docs/spec/notes.md#manifest
-    ##% The manifest MUST give the name, the description and the input schema of each tool.
+    ##% The manifest MUST contain the name, the description and the input schema of each tool.
     def _manifest(self, request: Request) -> Response:
         surface = self._surface(request)
         return JSONResponse(
@@ -72,9 +72,10 @@ class NexusDoor:
         )
 
     ##= docs/spec/notes.md#calls
-    ##% A POST to `/api/mcp` with `tool`, a string, and `input`, an object, MUST call that tool with that input.
+    ##% A POST request to `/api/mcp` with the string `tool` and the object `input` MUST call that tool with that
+    ##% input.
     ##= docs/spec/notes.md#failures
-    ##% A fault inside MUST be answered with 500 and `Internal server error`, and shows nothing of its insides.
+    ##% An internal error MUST be answered with 500 and `Internal server error`, without any details.
     async def _invoke(self, request: Request, body: Any) -> Response:
         if not isinstance(body, dict):
             return _error(400, "Invalid JSON body")
@@ -107,7 +108,7 @@ class NexusDoor:
         except ContextiveError as error:
             return _error(error.http_status, error.message)
         ##= docs/spec/notes.md#calls
-        ##% The output of a tool MUST be given in the field `result` of a JSON object.
+        ##% The output of a tool MUST be returned in the field `result` of a JSON object.
         return JSONResponse({"result": result.data if result.data is not None else result.text})
 
     def _surface(self, request: Request) -> Surface:
@@ -128,14 +129,14 @@ def _decode(body: bytes) -> Any:
         return None
 
 
-##= docs/spec/host.md#plain-doors
-##% A body with `jsonrpc` at `/api/mcp` MUST be served as MCP.
+##= docs/spec/host.md#endpoints
+##% A body with `jsonrpc` at `/api/mcp` MUST be handled as MCP.
 def _is_rpc(body: Any) -> bool:
     message = body[0] if isinstance(body, list) and body else body
     return isinstance(message, dict) and "jsonrpc" in message
 
 
 ##= docs/spec/notes.md#calls
-##% An error MUST be given in the field `error` of a JSON object, as a message that says what was wrong.
+##% An error MUST be returned in the field `error` of a JSON object, as a message that says what was wrong.
 def _error(status: int, message: str) -> Response:
     return JSONResponse({"error": message}, status_code=status)

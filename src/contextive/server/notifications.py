@@ -55,8 +55,8 @@ class NotificationHub:
         self._listened: dict[int, frozenset[str]] = {}
         self._peers: dict[int, _Peer] = {}
 
-    ##= docs/spec/host.md#discovery-of-capabilities
-    ##% A stateless client MUST be able to hear of changes through `subscriptions/listen`.
+    ##= docs/spec/host.md#capabilities
+    ##% A stateless client MUST be able to receive change notifications through `subscriptions/listen`.
     async def listen(
         self, ctx: ServerRequestContext[Any, Any], params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
@@ -101,8 +101,8 @@ class NotificationHub:
                 await self.bus.publish(event)
                 await _send_to(send, [peer.connection for peer in self._peers.values()])
 
-    ##= docs/spec/host.md#discovery-of-capabilities
-    ##% A handshake client that has subscribed to a resource MUST be told when that resource changes.
+    ##= docs/spec/host.md#capabilities
+    ##% A handshake client that has subscribed to a resource MUST be notified when that resource changes.
     async def announce_resource(self, uri: str) -> None:
         """Tell the subscribers of `uri` that its content changed, under the spelling that each of them used."""
         await self.bus.publish(ResourceUpdated(uri))
@@ -113,7 +113,7 @@ class NotificationHub:
             await _send_to(lambda c, s=spelling: c.send_resource_updated(s), [connection])  # type: ignore[misc]
 
     ##= docs/spec/host.md#shutdown
-    ##% An open event stream MUST be ended with its final frame at shutdown.
+    ##% At shutdown, the server MUST end every open event stream with its final frame.
     def close(self) -> None:
         """End every open listen stream with its final frame."""
         self._listen.close()

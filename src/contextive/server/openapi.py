@@ -65,22 +65,22 @@ _SCHEMAS: dict[str, Any] = {
 
 
 ##= docs/spec/gateway.md#routes
-##% The path `/api/v1/openapi.json` MUST describe the API, as far as the caller may use it.
+##% The path `/api/v1/openapi.json` MUST describe the part of the API that the caller may use.
 def describe_api(tools: Mapping[str, Tool], routes: Iterable[tuple[GatewayRoute, Tool]]) -> dict[str, Any]:
     """OpenAPI 3.1 for what one caller may use."""
     schemas = dict(_SCHEMAS)
     paths: dict[str, dict[str, Any]] = {}
     for route, tool in routes:
-        paths.setdefault(route.shown_path, {})[route.method.lower()] = _route(route, tool, schemas)
+        paths.setdefault(route.openapi_path, {})[route.method.lower()] = _route_operation(route, tool, schemas)
     for tool in tools.values():
-        paths[f"/api/v1/tools/{tool.name}"] = {"post": _tool(tool, schemas)}
-    paths["/api/v1/tools"] = {"get": _plain("List the tools", {"type": "object"})}
-    paths["/api/v1/openapi.json"] = {"get": _plain("This document", {"type": "object"})}
-    paths["/healthz"] = {"get": _open("Health", {"$ref": "#/components/schemas/Health"})}
-    ready = _open("Readiness", {"$ref": "#/components/schemas/Readiness"})
+        paths[f"/api/v1/tools/{tool.name}"] = {"post": _tool_operation(tool, schemas)}
+    paths["/api/v1/tools"] = {"get": _base_operation("List the tools", {"type": "object"})}
+    paths["/api/v1/openapi.json"] = {"get": _base_operation("This document", {"type": "object"})}
+    paths["/healthz"] = {"get": _public_operation("Health", {"$ref": "#/components/schemas/Health"})}
+    ready = _public_operation("Readiness", {"$ref": "#/components/schemas/Readiness"})
     ready["responses"]["503"] = ready["responses"]["200"]
     paths["/readyz"] = {"get": ready}
-    metrics = _plain("Prometheus metrics", {})
+    metrics = _base_operation("Prometheus metrics", {})
     metrics["responses"]["200"]["content"] = {"text/plain": {"schema": {"type": "string"}}}
     paths["/metrics"] = {"get": metrics}
     return {
@@ -95,7 +95,7 @@ def describe_api(tools: Mapping[str, Tool], routes: Iterable[tuple[GatewayRoute,
     }
 
 
-def _route(route: GatewayRoute, tool: Tool, schemas: dict[str, Any]) -> dict[str, Any]:
+def _route_operation(route: GatewayRoute, tool: Tool, schemas: dict[str, Any]) -> dict[str, Any]:
     properties, required = tool.input_schema["properties"], tool.input_schema.get("required", ())
     parameters: list[dict[str, Any]] = []
     if route.path_argument is not None:
@@ -106,20 +106,20 @@ def _route(route: GatewayRoute, tool: Tool, schemas: dict[str, Any]) -> dict[str
             rule["default"] = route.defaults[argument]
         parameters.append(_parameter(name, "query", rule, argument in required and argument not in route.defaults))
     answer = route.answer_schema or tool.output_schema or {"type": "object"}
-    operation = _operation(route.summary, tool, answer, schemas)
+    operation = _scoped_operation(route.summary, tool, answer, schemas)
     if parameters:
         operation["parameters"] = parameters
     if route.invalid_status != 400:
         operation["responses"][str(route.invalid_status)] = _failure(str(route.invalid_status))
     if route.method == "POST":
-        body = _hoisted(tool.name, tool.input_schema, schemas)
+        body = _hoist_definitions(tool.name, tool.input_schema, schemas)
         if route.more_body_properties:
             body = {**body, "properties": {**body["properties"], **route.more_body_properties}}
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
     return operation
 
 
-def _tool(tool: Tool, schemas: dict[str, Any]) -> dict[str, Any]:
+def _tool_operation(tool: Tool, schemas: dict[str, Any]) -> dict[str, Any]:
     answer = {
         "type": "object",
         "required": ["status", "result", "as_of", "request_id"],
@@ -130,29 +130,29 @@ def _tool(tool: Tool, schemas: dict[str, Any]) -> dict[str, Any]:
             "request_id": {"type": "string"},
         },
     }
-    operation = _operation(tool.title, tool, answer, schemas)
+    operation = _scoped_operation(tool.title, tool, answer, schemas)
     operation["description"] = tool.description
     operation["responses"] |= {code: _failure(code) for code in ("409", "422")}
-    body = _hoisted(tool.name, tool.input_schema, schemas)
+    body = _hoist_definitions(tool.name, tool.input_schema, schemas)
     operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
     return operation
 
 
 ##= docs/spec/gateway.md#routes
-##% What the API answers MUST fit the schemas of its document.
-def _operation(summary: str, tool: Tool, answer: Mapping[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
-    operation = _plain(summary, _hoisted(f"{tool.name}-answer", answer, schemas))
+##% The responses of the API MUST match the schemas in its OpenAPI document.
+def _scoped_operation(summary: str, tool: Tool, answer: Mapping[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
+    operation = _base_operation(summary, _hoist_definitions(f"{tool.name}-answer", answer, schemas))
     operation["x-scope"] = tool.scope.value
     return operation
 
 
-def _plain(summary: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+def _base_operation(summary: str, answer: Mapping[str, Any]) -> dict[str, Any]:
     responses: dict[str, Any] = {"200": _success(answer)}
     responses |= {code: _failure(code) for code in _COMMON}
     return {"summary": summary, "responses": responses}
 
 
-def _open(summary: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+def _public_operation(summary: str, answer: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "summary": summary,
         "security": [],
@@ -169,28 +169,28 @@ def _failure(code: str) -> dict[str, Any]:
     return {"description": words, "content": {"application/json": {"schema": _ERROR}}}
 
 
-def _parameter(name: str, place: str, rule: Mapping[str, Any], required: bool) -> dict[str, Any]:
+def _parameter(name: str, location: str, rule: Mapping[str, Any], required: bool) -> dict[str, Any]:
     schema = {key: value for key, value in rule.items() if key != "description"}
-    shown = {"name": name, "in": place, "required": required, "schema": schema}
+    shown = {"name": name, "in": location, "required": required, "schema": schema}
     return shown | ({"description": rule["description"]} if "description" in rule else {})
 
 
-def _hoisted(name: str, schema: Mapping[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
+def _hoist_definitions(name: str, schema: Mapping[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
     """The schema with its own definitions moved to the document's, where references can find them."""
     for key, definition in schema.get("$defs", {}).items():
-        schemas[f"{name}.{key}"] = _redirected(name, definition)
-    found: dict[str, Any] = _redirected(name, {key: value for key, value in schema.items() if key != "$defs"})
+        schemas[f"{name}.{key}"] = _rewrite_refs(name, definition)
+    found: dict[str, Any] = _rewrite_refs(name, {key: value for key, value in schema.items() if key != "$defs"})
     return found
 
 
-def _redirected(name: str, node: Any) -> Any:
+def _rewrite_refs(name: str, node: Any) -> Any:
     if isinstance(node, dict):
         return {
             key: f"#/components/schemas/{name}.{value.rpartition('/')[2]}"
             if key == "$ref" and isinstance(value, str)
-            else _redirected(name, value)
+            else _rewrite_refs(name, value)
             for key, value in node.items()
         }
     if isinstance(node, list):
-        return [_redirected(name, item) for item in node]
+        return [_rewrite_refs(name, item) for item in node]
     return node

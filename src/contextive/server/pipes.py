@@ -16,9 +16,9 @@ _LOW_WATER = 256
 
 
 ##= docs/spec/host.md#standard-output
-##% Standard output MUST carry protocol messages only while stdio is served.
+##% While stdio is served, standard output MUST carry only protocol messages.
 ##= docs/spec/host.md#standard-output
-##% What a tool, a plugin or a library prints MUST go to standard error.
+##% Output printed by a tool, a plugin or a library MUST go to standard error.
 def claim_stdio() -> tuple[int, int]:
     """Private descriptors of the pipe. From now on `print` goes to standard error and `input` finds nothing.
 
@@ -34,7 +34,7 @@ def claim_stdio() -> tuple[int, int]:
 
 
 @contextlib.contextmanager
-def output_diverted() -> Iterator[None]:
+def stdout_to_stderr() -> Iterator[None]:
     """While packs work for a command, what they print goes to standard error: the command's output is its own."""
     sys.stdout.flush()
     kept = _dup_high(1)
@@ -57,7 +57,7 @@ def _dup_high(fd: int) -> int:
 
 
 ##= docs/spec/host.md#malformed-messages
-##% A message over the size limit MUST be refused without ending the connection.
+##% A message over the size limit MUST be refused without closing the connection.
 class LineReader(asyncio.Protocol):
     """Splits what arrives into lines. A line over the limit is dropped whole and reported as None."""
 
@@ -142,9 +142,9 @@ class LineWriter(asyncio.Protocol):
         self._on_broken = on_broken
         self._transport: asyncio.WriteTransport | None = None
         self._fd = -1
-        self._room = asyncio.Event()
-        self._room.set()
-        self._lost = asyncio.Event()
+        self._can_write = asyncio.Event()
+        self._can_write.set()
+        self._closed = asyncio.Event()
         self._order = asyncio.Lock()
 
     async def start(self, fd: int) -> None:
@@ -157,11 +157,11 @@ class LineWriter(asyncio.Protocol):
             self._transport, _ = await loop.connect_write_pipe(lambda: self, os.fdopen(fd, "wb", buffering=0))
 
     async def write(self, line: bytes) -> None:
-        if self._lost.is_set():
+        if self._closed.is_set():
             return
         if self._transport is not None:
             self._transport.write(line + b"\n")
-            await self._room.wait()
+            await self._can_write.wait()
             return
         async with self._order:
             await asyncio.to_thread(self._write_all, line + b"\n")
@@ -172,7 +172,7 @@ class LineWriter(asyncio.Protocol):
             while view:
                 view = view[os.write(self._fd, view) :]
         except OSError:
-            self._lost.set()
+            self._closed.set()
 
     async def close(self, timeout_seconds: float) -> None:
         """Let what was written reach the peer, but do not wait for ever."""
@@ -181,18 +181,18 @@ class LineWriter(asyncio.Protocol):
         self._transport.close()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_seconds):
-                await self._lost.wait()
-        if not self._lost.is_set():
+                await self._closed.wait()
+        if not self._closed.is_set():
             self._transport.abort()
 
     def pause_writing(self) -> None:
-        self._room.clear()
+        self._can_write.clear()
 
     def resume_writing(self) -> None:
-        self._room.set()
+        self._can_write.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._room.set()
-        self._lost.set()
+        self._can_write.set()
+        self._closed.set()
         if exc is not None:
             self._on_broken()

@@ -22,8 +22,8 @@ class Profile:
     """The only protocol version that `initialize` answers with; None negotiates."""
     with_plugins: bool = False
 
-    ##= docs/spec/knowledge.md#keeping-in-step
-    ##% A server on a pipe whose profile has neither notes nor knowledge MUST NOT index.
+    ##= docs/spec/knowledge.md#index-updates
+    ##% A stdio server whose profile includes neither notes nor knowledge MUST NOT index.
     @property
     def uses_index(self) -> bool:
         """Whether a client of this profile alone has any use for the index."""

@@ -15,25 +15,25 @@ from starlette.responses import Response, StreamingResponse
 
 from contextive.registry import Client, NoClient
 
-_PATIENCE_SECONDS = 0.3
+_STREAM_AFTER_SECONDS = 0.3
 _HEARTBEAT_SECONDS = 2.0
-_MOST_WAITING = 100
+_MAX_QUEUED = 100
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
-class ListeningClient(NoClient):
+class ProgressClient(NoClient):
     """Somebody at the other end who hears of progress and cannot be asked anything."""
 
     def __init__(self) -> None:
-        self._waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        if self._waiting.qsize() >= _MOST_WAITING:  # a slow listener misses the middle, never the end
-            self._waiting.get_nowait()
-        self._waiting.put_nowait({"progress": done, "total": total, "message": message})
+        if self._queue.qsize() >= _MAX_QUEUED:  # a slow listener misses the middle, never the end
+            self._queue.get_nowait()
+        self._queue.put_nowait({"progress": done, "total": total, "message": message})
 
     async def next(self) -> dict[str, Any]:
-        return await self._waiting.get()
+        return await self._queue.get()
 
 
 def wants_progress(request: Request) -> bool:
@@ -43,10 +43,10 @@ def wants_progress(request: Request) -> bool:
 
 async def answer_with_progress(call: Callable[[Client], Coroutine[Any, Any, Response]]) -> Response:
     """The answer of a call; a stream of its progress and then its answer where it takes longer than a moment."""
-    client = ListeningClient()
+    client = ProgressClient()
     task = asyncio.create_task(call(client))
     try:
-        await asyncio.wait({task}, timeout=_PATIENCE_SECONDS)
+        await asyncio.wait({task}, timeout=_STREAM_AFTER_SECONDS)
     except asyncio.CancelledError:
         task.cancel()
         raise
@@ -55,16 +55,16 @@ async def answer_with_progress(call: Callable[[Client], Coroutine[Any, Any, Resp
     return StreamingResponse(_events(task, client), media_type="text/event-stream", headers=_HEADERS)
 
 
-async def _events(task: asyncio.Task[Response], client: ListeningClient) -> AsyncIterator[bytes]:
+async def _events(task: asyncio.Task[Response], client: ProgressClient) -> AsyncIterator[bytes]:
     """Progress as it comes, a comment where none comes for a while, and the answer with its status at the end."""
     try:
         while not task.done():
-            told = asyncio.create_task(client.next())
-            await asyncio.wait({task, told}, timeout=_HEARTBEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-            if told.done():
-                yield _event("progress", told.result())
+            next_event = asyncio.create_task(client.next())
+            await asyncio.wait({task, next_event}, timeout=_HEARTBEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if next_event.done():
+                yield _event("progress", next_event.result())
                 continue
-            told.cancel()
+            next_event.cancel()
             if not task.done():
                 yield b": at work\n\n"
         response = task.result()

@@ -1,6 +1,6 @@
 """One profile as an MCP server: the SDK's low-level `Server`, its handlers turned into calls of our dispatcher.
 
-Everything that must hold on both eras and both transports stands in `_Frame`, the one middleware around every message.
+Everything that must hold on both eras and both transports stands in `_MessageMiddleware`, the one middleware around every message.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from contextive.errors import CapabilityMissing, ContextiveError, InvalidRequest
 from contextive.registry import Caller, Context, InputNeeded, Prompt, Resource, Surface
 from contextive.registry.paging import page_of
 from contextive.server.client import McpClient, remember_log_level
-from contextive.server.dialect import explain_parameters, in_own_words
 from contextive.server.handshake import check_initialize
 from contextive.server.instructions import write_instructions
 from contextive.server.logs import log_refusal
 from contextive.server.notifications import NotificationHub
 from contextive.server.profiles import Profile
+from contextive.server.request_params import explain_invalid_params, resolve_aliases
 from contextive.server.sdk import connection_of, pin_requested_version
 from contextive.server.wire import (
     body_to_wire,
@@ -63,12 +63,12 @@ _LIST_TTL_MS = 60_000
 _MAX_COMPLETIONS = 100
 
 
-##= docs/spec/host.md#versions-and-eras
+##= docs/spec/host.md#protocol-versions
 ##% The server MUST pass the scored scenarios of the official conformance suite for 2025-11-25 and 2026-07-28.
 class ProfileServer(Server[Any]):
     """The SDK server of one profile, telling the truth about `listChanged` on every transport."""
 
-    ##= docs/spec/host.md#discovery-of-capabilities
+    ##= docs/spec/host.md#capabilities
     ##% The server MUST declare `listChanged` for tools, resources and prompts.
     ##= docs/spec/spexus.md#capabilities
     ##% The property `listChanged` MUST be true for prompts, resources and tools.
@@ -82,7 +82,7 @@ class ProfileServer(Server[Any]):
         return super().create_initialization_options(everything, experimental_capabilities, extensions)
 
 
-class McpDoor:
+class McpHandlers:
     """The handlers of one profile. Stateless but for the notification hub, so every transport can share it."""
 
     def __init__(self, host: Host, profile: Profile) -> None:
@@ -95,17 +95,17 @@ class McpDoor:
         return self.host.surface_for(self.profile, caller)
 
     ##= docs/spec/spexus.md#instructions
-    ##% The instructions MUST change when what the server offers changes.
+    ##% The instructions MUST change when the server changes what it offers.
     def instructions(self, caller: Caller) -> str:
         return write_instructions(self.profile, self.surface(caller))
 
     ##= docs/spec/host.md#discovery
-    ##% Every pack that is switched on MUST be registered with the MCP server.
-    ##= docs/spec/host.md#versions-and-eras
+    ##% Every enabled pack MUST be registered with the MCP server.
+    ##= docs/spec/host.md#protocol-versions
     ##% The server MUST implement MCP 2025-11-25 over stdio and over HTTP.
     def _build(self) -> ProfileServer:
-        ##= docs/spec/host.md#discovery-of-capabilities
-        ##% A capability that is declared MUST be served.
+        ##= docs/spec/host.md#capabilities
+        ##% Every declared capability MUST be served.
         ##= docs/spec/host.md#malformed-messages
         ##% An unknown method MUST be answered with -32601.
         server = ProfileServer(
@@ -121,14 +121,14 @@ class McpDoor:
                 "resources/read": CacheHint(0, "private"),
             },
             get_tool_input_schema=self._input_schema,
-            ##= docs/spec/host.md#discovery-of-capabilities
+            ##= docs/spec/host.md#capabilities
             ##% The server MUST declare the capabilities tools, resources and prompts.
             ##= docs/spec/spexus.md#capabilities
             ##% The result MUST have a `capabilities` object with the sections prompts, resources and tools.
             on_list_tools=self.list_tools,
             on_call_tool=self.call_tool,
             ##= docs/spec/spexus.md#capabilities
-            ##% The declared capabilities MUST be those that the profile really serves.
+            ##% The declared capabilities MUST be those that the profile actually serves.
             ##= docs/spec/spexus.md#capabilities
             ##% Every feature that the profile offers MUST be declared.
             on_list_resources=self.list_resources,
@@ -145,7 +145,7 @@ class McpDoor:
         tracing = server.middleware if self.host.config.server.tracing.enabled else []
         server.middleware = [
             *tracing,
-            _Frame(self),
+            _MessageMiddleware(self),
             RequestStateBoundary(RequestStateSecurity(keys=[self.host.state_key]), default_audience=self.profile.name),
         ]
         return server
@@ -178,7 +178,7 @@ class McpDoor:
         return resources_to_wire(page)
 
     ##= docs/spec/host.md#resources-and-prompts
-    ##% The server MUST list resource templates and propose values for their blanks.
+    ##% The server MUST list resource templates and suggest values for their parameters.
     async def list_templates(
         self, ctx: RequestContext, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
@@ -200,7 +200,7 @@ class McpDoor:
     # -- calls ---------------------------------------------------------------------------------------------------------
 
     ##= docs/spec/host.md#tool-calls
-    ##% A call of a tool that does not exist MUST be a protocol error.
+    ##% A call to a tool that does not exist MUST be a protocol error.
     async def call_tool(self, ctx: RequestContext, params: types.CallToolRequestParams) -> Any:
         call = self._context(ctx, McpClient(ctx, params.input_responses, params.request_state))
         surface = self.surface(call.caller)
@@ -230,7 +230,7 @@ class McpDoor:
         return types.ReadResourceResult(contents=[body_to_wire(body) for body in bodies])
 
     ##= docs/spec/host.md#resources-and-prompts
-    ##% The server MUST offer prompt templates as prompts of the protocol.
+    ##% The server MUST offer prompt templates as MCP prompts.
     async def get_prompt(self, ctx: RequestContext, params: types.GetPromptRequestParams) -> Any:
         call = self._context(ctx, McpClient(ctx, params.input_responses, params.request_state))
         try:
@@ -269,17 +269,17 @@ class McpDoor:
     # -- handshake-era subscriptions and logging -----------------------------------------------------------------------
 
     ##= docs/spec/spexus.md#capabilities
-    ##% The resources section MAY declare `subscribe`, and then it is true.
+    ##% The resources section MAY declare `subscribe`, in which case its value is true.
     async def subscribe(self, ctx: RequestContext, params: types.SubscribeRequestParams) -> types.EmptyResult:
         _, uri, _ = self._surface_of(ctx).find_resource(params.uri)
-        await self.host.prepare_watch([uri])
+        await self.host.prepare_subscription([uri])
         self.hub.subscribe(connection_of(ctx), uri, params.uri)
         return types.EmptyResult()
 
     async def listen(
         self, ctx: RequestContext, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        await self.host.prepare_watch(params.notifications.resource_subscriptions or ())
+        await self.host.prepare_subscription(params.notifications.resource_subscriptions or ())
         return await self.hub.listen(ctx, params)
 
     async def unsubscribe(self, ctx: RequestContext, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
@@ -318,28 +318,28 @@ class McpDoor:
         )
 
 
-class _Frame:
+class _MessageMiddleware:
     """Around every message of a profile: aliases, the pinned handshake, live instructions, and no leaking exception."""
 
-    def __init__(self, door: McpDoor) -> None:
-        self._door = door
+    def __init__(self, handlers: McpHandlers) -> None:
+        self._handlers = handlers
 
     ##= docs/spec/host.md#errors
     ##% An error MUST NOT show a stack trace, a secret, the text of an unexpected exception, or a path outside the
     ##% project.
     async def __call__(self, ctx: RequestContext, call_next: CallNext) -> HandlerResult:
         asked = ctx.method
-        method, params = in_own_words(asked, ctx.params)
+        method, params = resolve_aliases(asked, ctx.params)
         if method is not asked or params is not ctx.params:
             ctx = replace(ctx, method=method, params=params)
         if ctx.request_id is None and not ctx.method.startswith("notifications/"):
             return None  # a request without an id: nobody waits for an answer, so nothing is done
         try:
             if ctx.method == "initialize" and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-                self._open(ctx)
+                self._check_handshake(ctx)
             result = await call_next(ctx)
         except (MCPError, ValidationError) as error:
-            better = self._said_better(ctx, error, asked)
+            better = self._explain_sdk_error(ctx, error, asked)
             _log_refusal(ctx, better)
             raise better from None
         except ContextiveError as error:
@@ -353,18 +353,18 @@ class _Frame:
         if ctx.method in ("initialize", "server/discover"):
             return self._with_instructions(ctx, result)
         if ctx.method == "notifications/initialized":
-            self._door.hub.join(connection_of(ctx))
+            self._handlers.hub.join(connection_of(ctx))
         return result
 
-    ##= docs/spec/host.md#versions-and-eras
-    ##% A client that asks for a handshake version which the server knows MUST get that version.
-    ##= docs/spec/host.md#versions-and-eras
-    ##% A client that asks `initialize` for another version MUST be offered 2025-11-25.
-    def _open(self, ctx: RequestContext) -> None:
-        pinned = self._door.profile.pinned_version
+    ##= docs/spec/host.md#protocol-versions
+    ##% A client that requests a supported handshake version MUST get that version.
+    ##= docs/spec/host.md#protocol-versions
+    ##% A client that requests any other version in `initialize` MUST be offered 2025-11-25.
+    def _check_handshake(self, ctx: RequestContext) -> None:
+        pinned = self._handlers.profile.pinned_version
         check_initialize(ctx.params, pinned)
         ##= docs/spec/spexus.md#protocol-version
-        ##% The result MUST have the `protocolVersion` 2025-03-26, whichever version was asked for.
+        ##% The result MUST have the `protocolVersion` 2025-03-26, regardless of the requested version.
         if pinned is not None:
             pin_requested_version(ctx, pinned)
 
@@ -381,14 +381,14 @@ class _Frame:
         assert isinstance(body, dict)
         ##= docs/spec/spexus.md#instructions
         ##% The result MUST have the field `instructions`, which is a string.
-        ##= docs/spec/host.md#discovery-of-capabilities
-        ##% The instructions MUST be written from what the caller is offered at that moment.
-        body["instructions"] = self._door.instructions(self._door.caller_of(ctx))
+        ##= docs/spec/host.md#capabilities
+        ##% The instructions MUST be generated from what the caller is offered at that moment.
+        body["instructions"] = self._handlers.instructions(self._handlers.caller_of(ctx))
         return body
 
     ##= docs/spec/host.md#malformed-messages
     ##% A request before `initialize` MUST be refused with a message that says what to send first.
-    def _said_better(self, ctx: RequestContext, error: MCPError | ValidationError, asked: str) -> Exception:
+    def _explain_sdk_error(self, ctx: RequestContext, error: MCPError | ValidationError, asked: str) -> Exception:
         """The SDK's two wordless answers, with words."""
         wordless = isinstance(error, ValidationError) or (error.code == types.INVALID_PARAMS and error.data == "")
         if not wordless:
@@ -400,7 +400,7 @@ class _Frame:
         )
         if handshake_missing:
             return MCPError(types.INVALID_REQUEST, "Send initialize first.", {"code": "invalid_request"})
-        message, hint = explain_parameters(ctx.method, asked, error if isinstance(error, ValidationError) else None)
+        message, hint = explain_invalid_params(ctx.method, asked, error if isinstance(error, ValidationError) else None)
         return MCPError(types.INVALID_PARAMS, message, {"code": "invalid_request", **({"hint": hint} if hint else {})})
 
 

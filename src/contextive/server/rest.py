@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 from contextive.errors import CapabilityMissing, ContextiveError, InvalidRequest, ToolNotFound
 from contextive.packs.introspect import Health, health_report
 from contextive.registry import Caller, Client, InputNeeded, NoClient
-from contextive.registry.threads import run_beside_handlers
+from contextive.registry.threads import run_in_service_thread
 from contextive.server.description import describe_tool
 from contextive.server.guard import error_body, error_headers
 from contextive.server.host import Host
@@ -24,12 +24,12 @@ from contextive.server.protocol import CALLER_KEY, LOGGED_KEY, REQUEST_ID_KEY
 _HEALTH_SECONDS = 1.0
 
 
-class RestDoor:
+class RestApi:
     """`/api/v1/tools`, `/healthz`, `/readyz` and `/metrics`."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._examining = asyncio.Lock()
+        self._health_lock = asyncio.Lock()
         self._health: tuple[float, Health] | None = None
 
     def routes(self) -> list[BaseRoute]:
@@ -45,14 +45,14 @@ class RestDoor:
         surface = self._host.surface_for(self._host.profile, caller_of(request))
         return JSONResponse({"status": "success", "tools": [describe_tool(tool) for tool in surface.tools.values()]})
 
-    ##= docs/spec/host.md#plain-doors
-    ##% The path `/api/v1/tools/{name}` MUST call a tool with the arguments in its body.
+    ##= docs/spec/host.md#endpoints
+    ##% The path `/api/v1/tools/{name}` MUST call the tool of that name with the arguments in the request body.
     async def call_tool(self, request: Request) -> Response:
         if wants_progress(request):
-            return await answer_with_progress(lambda client: self._answer(request, client))
-        return await self._answer(request, NoClient())
+            return await answer_with_progress(lambda client: self._call_or_error(request, client))
+        return await self._call_or_error(request, NoClient())
 
-    async def _answer(self, request: Request, client: Client) -> Response:
+    async def _call_or_error(self, request: Request, client: Client) -> Response:
         try:
             return await self._call(request, client)
         except ContextiveError as error:
@@ -79,16 +79,16 @@ class RestDoor:
             }
         )
 
-    async def _examine(self) -> Health:
+    async def _current_health(self) -> Health:
         """Anyone may ask for health, so requests within a second share one report."""
-        async with self._examining:
+        async with self._health_lock:
             if self._health is None or time.monotonic() - self._health[0] > _HEALTH_SECONDS:
-                report = health_report(await run_beside_handlers(self._host.checks))
+                report = health_report(await run_in_service_thread(self._host.checks))
                 self._health = (time.monotonic(), report)
             return self._health[1]
 
     async def healthz(self, _request: Request) -> Response:
-        report = await self._examine()
+        report = await self._current_health()
         return JSONResponse(
             {
                 "status": "ok" if report.status == "healthy" else "degraded",
@@ -101,7 +101,7 @@ class RestDoor:
     ##% The path `/readyz` MUST answer with 503 while the index cannot be opened.
     async def readyz(self, _request: Request) -> Response:
         """Whether questions can be answered: the index opens and can be read. Other faults are reported with 200."""
-        report = await self._examine()
+        report = await self._current_health()
         if report.status == "healthy":
             return JSONResponse({"status": "ready", "timestamp": report.timestamp})
         body = {"status": "degraded", "dependencies": _checks_by_name(report), "timestamp": report.timestamp}
@@ -110,7 +110,7 @@ class RestDoor:
 
     async def metrics(self, _request: Request) -> Response:
         content_type = self._host.enable_metrics().content_type
-        return Response(await run_beside_handlers(self._host.render_metrics), headers={"content-type": content_type})
+        return Response(await run_in_service_thread(self._host.render_metrics), headers={"content-type": content_type})
 
 
 def _checks_by_name(report: Health) -> dict[str, dict[str, Any]]:

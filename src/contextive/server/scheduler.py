@@ -18,13 +18,13 @@ from contextive.ingest.schedule import (
     INGEST_PROFILE,
     LEASE,
     JobPlan,
+    JobSkipReason,
     JobState,
     SchedulePlan,
-    SkipReason,
     read_state,
     write_state,
 )
-from contextive.packs import SCHEDULED
+from contextive.packs import SCHEDULED_TOOLS
 from contextive.registry import Caller, Scope
 from contextive.search.index import Index
 from contextive.server.logs import FIELDS
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CALLER = Caller("scheduler", Scope.MAINTAINER)
-_LOOK_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 
 
 ##= docs/spec/gateway.md#schedule
-##% Nothing MUST be done by the clock unless the configuration asks for it.
+##% Jobs MUST run on a schedule only if the configuration asks for it.
 def plan_of(config: Config) -> SchedulePlan:
     """The jobs that a configuration describes."""
     ingest, backup = config.knowledge.schedule.ingest, config.knowledge.schedule.backup
@@ -57,39 +57,39 @@ def plan_of(config: Config) -> SchedulePlan:
 class Scheduler:
     """Looks every moment whether a job is due. The clock is a parameter so that tests need not wait for hours."""
 
-    def __init__(self, host: Host, clock: Callable[[], float] = time.time, look_seconds: float = _LOOK_SECONDS) -> None:
+    def __init__(self, host: Host, clock: Callable[[], float] = time.time, poll_seconds: float = _POLL_SECONDS) -> None:
         self._host = host
         self._clock = clock
-        self._look_seconds = look_seconds
+        self._poll_seconds = poll_seconds
         self._lease: Lease | None = None
-        self._since = clock()
+        self._started_at = clock()
 
     async def run(self) -> None:
         """Until it is cancelled; then another process may lead."""
         try:
             while True:
-                await asyncio.sleep(self._look_seconds)
+                await asyncio.sleep(self._poll_seconds)
                 try:
-                    await self.look()
+                    await self.run_due_jobs()
                 except ContextiveError as error:
-                    logger.warning("the schedule cannot be kept just now: %s", error.sentence())
+                    logger.warning("the schedule cannot be kept just now: %s", error.full_message())
         finally:
             self._release()
 
-    async def look(self) -> None:
+    async def run_due_jobs(self) -> None:
         """Run what is due, if this process leads."""
         plan = plan_of(self._host.config)
-        if not plan.is_enabled or self._host.is_remote or not await asyncio.to_thread(self._leads):
+        if not plan.is_enabled or self._host.is_remote or not await asyncio.to_thread(self._acquire_lease):
             if not plan.is_enabled:
                 self._release()
             return
         for job in plan.jobs:
             if job.enabled and await asyncio.to_thread(self._is_due, job):
-                await self._take_turn(job)
+                await self._run_job(job)
 
     ##= docs/spec/gateway.md#schedule
-    ##% Of all servers of a project one MUST run the jobs, and another one goes on when it ends.
-    def _leads(self) -> bool:
+    ##% Exactly one server of a project MUST run the jobs, and another one takes over when it ends.
+    def _acquire_lease(self) -> bool:
         if self._lease is None or not self._lease.is_held:
             self._lease = self._store.acquire_lease(LEASE, self._host.holder)
         return self._lease is not None
@@ -97,9 +97,9 @@ class Scheduler:
     def _is_due(self, job: JobPlan) -> bool:
         last = read_state(self._store, job.name).last_at
         now = self._clock()
-        return now >= job.next_due(self._since if last is None else last, now)
+        return now >= job.next_due(self._started_at if last is None else last, now)
 
-    async def _take_turn(self, job: JobPlan) -> None:
+    async def _run_job(self, job: JobPlan) -> None:
         before = await asyncio.to_thread(read_state, self._store, job.name)
         at = self._clock()
         reason = await asyncio.to_thread(self._skip_reason, job)
@@ -112,17 +112,17 @@ class Scheduler:
             state = JobState(at, result, error, round(time.monotonic() - started, 3))  # type: ignore[arg-type]
         await asyncio.to_thread(write_state, self._store, job.name, state)
         if self._host.metrics is not None:
-            self._host.metrics.index.count_turn(job.name, state.result or "", reason, at)
+            self._host.metrics.index.count_job_run(job.name, state.result or "", reason, at)
         logger.info("schedule", extra={FIELDS: {"job": job.name, "status": state.result, "reason": state.detail}})
 
     ##= docs/spec/gateway.md#schedule
-    ##% An ingest MUST be skipped while another one runs, and when the git HEAD did not move.
+    ##% A scheduled ingest MUST be skipped while another ingest runs, and when the git HEAD has not changed.
     ##= docs/spec/gateway.md#schedule
-    ##% With tokens and none of the maintainer scope, no job MUST change anything.
-    def _skip_reason(self, job: JobPlan) -> SkipReason | None:
+    ##% If there are tokens but none has the maintainer scope, jobs MUST change nothing.
+    def _skip_reason(self, job: JobPlan) -> JobSkipReason | None:
         """Why a job is left out this time: nobody may maintain, somebody is at it, or nothing has changed."""
-        book = self._host.token_book()
-        if book and not book.has_maintainer:
+        authenticator = self._host.authenticator()
+        if authenticator and not authenticator.has_maintainer:
             return "auth"
         if job.name != "ingest":
             return None
@@ -134,7 +134,7 @@ class Scheduler:
 
     async def _call(self, job: JobPlan) -> str | None:
         """The code of the error that a turn ended with; None where it ended well."""
-        tool = SCHEDULED[job.name]
+        tool = SCHEDULED_TOOLS[job.name]
         profile = self._host.profile_with("knowledge")
         surface = self._host.surface_for(profile, CALLER)
         context = self._host.context(CALLER, door="scheduler", profile=profile, request_id=uuid.uuid4().hex)
@@ -145,7 +145,7 @@ class Scheduler:
             logger.warning("%s is not offered here, so it cannot be scheduled", tool)
             return ToolNotFound.code
         except ContextiveError as error:
-            logger.warning("the scheduled %s failed: %s", job.name, error.sentence())
+            logger.warning("the scheduled %s failed: %s", job.name, error.full_message())
             return error.code
         return "failed" if result.is_error else None
 

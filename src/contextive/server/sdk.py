@@ -20,7 +20,7 @@ def connection_of(ctx: ServerRequestContext[Any, Any]) -> Connection:
 
 
 ##= docs/spec/spexus.md#protocol-version
-##% A session MUST go on in the version that its `initialize` was answered with.
+##% A session MUST continue in the version that was returned for its `initialize`.
 def pin_requested_version(ctx: ServerRequestContext[Any, Any], version: str) -> None:
     """Make an `initialize` ask for `version`, so that answer and connection agree on it.
 

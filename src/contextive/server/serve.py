@@ -19,7 +19,7 @@ from contextive.server.tracing import enable_tracing
 
 logger = logging.getLogger(__name__)
 
-_LOOK_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 
 
 def serve(
@@ -37,14 +37,14 @@ def serve(
     end_tracing = enable_tracing(host.config.server.tracing)
     logs = LogPipeline(host.config.server.log_level, secrets=secrets_of(host))
 
-    def follow() -> None:
+    def apply_logging() -> None:
         logs.set_level(host.config.server.log_level)
-        logs.hide(secrets_of(host))
+        logs.redact(secrets_of(host))
 
-    host.when_adopted(follow)
+    host.on_config_change(apply_logging)
     for ignored in host.loaded.ignored:
         logger.warning("ignored %s: %s", ignored.key, ignored.reason)
-    host.report_problems()
+    host.log_plugin_problems()
     try:
         asyncio.run(_serve(host, reload, bind_host, port, pipe))
     finally:
@@ -52,7 +52,7 @@ def serve(
         logs.close()
 
 
-def _thaw() -> None:
+def _enable_gc() -> None:
     """Put what the start made out of the collector's sight, and let it work from here on."""
     gc.freeze()
     gc.enable()
@@ -66,9 +66,9 @@ async def _serve(
     _on_signals(stop, changed)
     background = [asyncio.create_task(_reload_on(changed, host, reload))]
     if pipe is None or host.profile.uses_index:
-        background.append(asyncio.create_task(_keep_index(host)))
+        background.append(asyncio.create_task(_start_watching(host)))
     background.append(asyncio.create_task(_watch_resources(host)))
-    background.append(asyncio.create_task(_keep_schedule(host)))
+    background.append(asyncio.create_task(_run_scheduler(host)))
     if host.config.server.reload:
         background.append(asyncio.create_task(_watch_config(host, changed, reload)))
     try:
@@ -76,14 +76,14 @@ async def _serve(
             from contextive.server.http import serve_http
 
             host.load_packs()  # many clients share this process, and none shall wait while another one's tool is imported
-            _thaw()
+            _enable_gc()
             await serve_http(host, stop, bind_host=bind_host, port=port)
         else:
             from contextive.server.stdio import serve_stdio
 
-            door = host.door(host.profile.name)
-            _thaw()
-            await serve_stdio(door, stop, pipe, host.config.limits.max_body_bytes)
+            handlers = host.mcp_handlers(host.profile.name)
+            _enable_gc()
+            await serve_stdio(handlers, stop, pipe, host.config.limits.max_body_bytes)
     finally:
         for task in background:
             task.cancel()
@@ -91,25 +91,25 @@ async def _serve(
         await asyncio.to_thread(host.close)
 
 
-async def _keep_index(host: Host) -> None:
+async def _start_watching(host: Host) -> None:
     """Start to follow the files, after the first answer."""
     if "knowledge" in host.assembly.registry.packs:
-        await asyncio.sleep(_LOOK_SECONDS)
-        await asyncio.to_thread(host.keep_index)
+        await asyncio.sleep(_POLL_SECONDS)
+        await asyncio.to_thread(host.start_watching)
 
 
-async def _keep_schedule(host: Host) -> None:
+async def _run_scheduler(host: Host) -> None:
     """Do what the clock asks for, after the first answer."""
-    await asyncio.sleep(_LOOK_SECONDS)
+    await asyncio.sleep(_POLL_SECONDS)
     from contextive.server.scheduler import Scheduler
 
     await Scheduler(host).run()
 
 
 ##= docs/spec/host.md#shutdown
-##% On SIGINT and on SIGTERM the server MUST end with the exit code 0.
+##% On SIGINT and on SIGTERM, the server MUST exit with code 0.
 ##= docs/spec/host.md#reload
-##% On SIGHUP the server MUST read its configuration again.
+##% On SIGHUP, the server MUST read its configuration again.
 def _on_signals(stop: asyncio.Event, changed: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
     if sys.platform == "win32":
@@ -122,7 +122,7 @@ def _on_signals(stop: asyncio.Event, changed: asyncio.Event) -> None:
 
 
 ##= docs/spec/host.md#reload
-##% A changed configuration that is not valid MUST be refused, and the old one stays in force.
+##% When a changed configuration is invalid, the server MUST refuse it and keep the old one.
 async def _reload_on(changed: asyncio.Event, host: Host, reload: Callable[[], LoadedConfig]) -> None:
     """Adopt the configuration anew whenever it may have changed. A bad one is refused and the old one stays."""
     while True:
@@ -130,29 +130,29 @@ async def _reload_on(changed: asyncio.Event, host: Host, reload: Callable[[], Lo
         changed.clear()
         try:
             loaded = await asyncio.to_thread(reload)
-            await host.adopt(loaded)
+            await host.apply_config(loaded)
         except ContextiveError as error:
             host.refused_config = error
-            logger.error("the new configuration was refused, the old one stays: %s", error.sentence())
+            logger.error("the new configuration was refused, the old one stays: %s", error.full_message())
 
 
 async def _watch_resources(host: Host) -> None:
     """Notice what subscribers wait for, a moment after it happened. A fault of the project's is theirs to see on reading."""
     while True:
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(_POLL_SECONDS)
         with contextlib.suppress(ContextiveError):
             await host.announce_changed_resources()
 
 
 ##= docs/spec/host.md#reload
-##% When the configuration file changes, the server MUST take the change over without a restart, unless `server.reload`
-##% is false.
+##% When the configuration file changes, the server MUST apply the change without a restart, unless `server.reload` is
+##% false.
 async def _watch_config(host: Host, changed: asyncio.Event, reload: Callable[[], LoadedConfig]) -> None:
     """Notice a configuration file that is written, replaced, added or removed.
 
     Looked at twice a second: a handful of stat calls that work on every file system and miss nothing between load and watch.
     """
-    await asyncio.sleep(_LOOK_SECONDS)  # the first answer goes first
+    await asyncio.sleep(_POLL_SECONDS)  # the first answer goes first
     seen = _signature(host.loaded)
     try:
         # It may have changed after it was read and before the first signature.
@@ -162,7 +162,7 @@ async def _watch_config(host: Host, changed: asyncio.Event, reload: Callable[[],
     if has_changed:
         changed.set()
     while True:
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(_POLL_SECONDS)
         now = _signature(host.loaded)
         if now != seen:
             seen = now

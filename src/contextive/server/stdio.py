@@ -31,7 +31,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from contextive.server.jsonrpc import Batch, Message, Refusal, parse_line
 from contextive.server.logs import log_refusal
 from contextive.server.pipes import LineReader, LineWriter
-from contextive.server.protocol import McpDoor
+from contextive.server.protocol import McpHandlers
 
 logger = logging.getLogger(__name__)
 
@@ -41,9 +41,9 @@ _EOF_GRACE_SECONDS = 1.5
 _STOP_GRACE_SECONDS = 0.3
 
 
-async def serve_stdio(door: McpDoor, stop: asyncio.Event, pipe: tuple[int, int], max_line_bytes: int) -> None:
+async def serve_stdio(handlers: McpHandlers, stop: asyncio.Event, pipe: tuple[int, int], max_line_bytes: int) -> None:
     """Serve one client on the claimed pipe until it leaves, breaks, or `stop` is set."""
-    await StdioPipe(door, max_line_bytes).run(*pipe, stop)
+    await StdioPipe(handlers, max_line_bytes).run(*pipe, stop)
 
 
 @dataclass
@@ -57,8 +57,8 @@ class _OpenBatch:
 class StdioPipe:
     """The two ends of the pipe as the streams that the SDK's dispatcher reads and writes."""
 
-    def __init__(self, door: McpDoor, max_line_bytes: int) -> None:
-        self._door = door
+    def __init__(self, handlers: McpHandlers, max_line_bytes: int) -> None:
+        self._handlers = handlers
         self._reader = LineReader(max_line_bytes, self._on_line, lambda: self._close(_EOF_GRACE_SECONDS))
         self._writer = LineWriter(lambda: self._close(0.0))
         self._inbox: deque[Message | Batch | Refusal | SessionMessage] = deque()
@@ -72,12 +72,12 @@ class StdioPipe:
         )
         self._connection = Connection.for_loop(self._dispatcher)
 
-    ##= docs/spec/host.md#versions-and-eras
+    ##= docs/spec/host.md#protocol-versions
     ##% The server MUST serve the stateless version 2026-07-28.
-    ##= docs/spec/host.md#versions-and-eras
-    ##% Both eras MUST work on the same pipe and on the same path, in any order.
+    ##= docs/spec/host.md#protocol-versions
+    ##% Handshake and stateless requests MUST work on the same pipe and on the same path, in any order.
     async def run(self, fd_in: int, fd_out: int, stop: asyncio.Event) -> None:
-        server = self._door.server
+        server = self._handlers.server
         legacy = ServerRunner(server, self._connection, {})
         modern = modern_on_request(server, {})
 
@@ -125,7 +125,7 @@ class StdioPipe:
         if len(self._inbox) >= _QUEUE_LIMIT:
             self._reader.pause()
 
-    def _judge(self, item: Message | Batch | Refusal | SessionMessage) -> SessionMessage | None:
+    def _process_item(self, item: Message | Batch | Refusal | SessionMessage) -> SessionMessage | None:
         """What the dispatcher shall see of the next item. Judged in the order of arrival, after all before it were taken."""
         match item:
             case SessionMessage():
@@ -140,9 +140,9 @@ class StdioPipe:
                 return self._admit(item, None)
 
     ##= docs/spec/host.md#batches
-    ##% A session of protocol 2025-03-26 MUST accept a batch and answer it with one array.
+    ##% A session with protocol version 2025-03-26 MUST accept a batch and answer it with one array.
     ##= docs/spec/host.md#batches
-    ##% A batch MUST be refused in every other version.
+    ##% A batch MUST be refused in every other protocol version.
     def _open_batch(self, items: tuple[Message | Refusal, ...]) -> None:
         version = self._connection.protocol_version
         if version != BATCH_VERSION or not self._connection.initialize_accepted:
@@ -160,12 +160,12 @@ class StdioPipe:
             elif (message := self._admit(item, batch)) is not None:
                 admitted.append(message)
         self._inbox.extendleft(reversed(admitted))
-        self._settle_in(batch)
+        self._settle_in_batch(batch)
 
     ##= docs/spec/host.md#tool-calls
-    ##% A client that cancels a call MUST get no answer to it.
+    ##% A client that cancels a call MUST get no response to it.
     ##= docs/spec/host.md#malformed-messages
-    ##% A request with an id that is still in flight MUST be refused.
+    ##% A request that reuses the id of a request in flight MUST be refused.
     def _admit(self, message: Message, batch: _OpenBatch | None) -> SessionMessage | None:
         if not isinstance(message, types.JSONRPCRequest):
             return SessionMessage(message)
@@ -184,18 +184,18 @@ class StdioPipe:
         return SessionMessage(message, ServerMessageMetadata(on_request_unanswered=unanswered))
 
     ##= docs/spec/host.md#shutdown
-    ##% When the client closes standard input, the server MUST end within two seconds.
+    ##% When the client closes standard input, the server MUST exit within two seconds.
     def _close(self, grace: float) -> None:
         """No more input. Requests in flight get `grace` seconds to finish; listening streams end at once."""
         if self._grace is None or grace < self._grace:
             self._grace = grace
-            self._door.hub.close()
+            self._handlers.hub.close()
             self._arrived.set()
 
     async def next_message(self) -> SessionMessage:
         while True:
             while self._inbox:
-                message = self._judge(self._inbox.popleft())
+                message = self._process_item(self._inbox.popleft())
                 if len(self._inbox) == _QUEUE_LIMIT // 2:
                     self._reader.resume()
                 if message is not None:
@@ -207,7 +207,7 @@ class StdioPipe:
             await self._arrived.wait()
 
     ##= docs/spec/host.md#shutdown
-    ##% Calls in flight SHOULD get a short time to finish before the server ends.
+    ##% Calls in flight SHOULD get a short time to finish before the server exits.
     async def _drain(self) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._grace):
@@ -236,9 +236,9 @@ class StdioPipe:
         batch = self._in_flight.pop(request_id, None)
         self._settled.set()
         if batch is not None:
-            self._settle_in(batch)
+            self._settle_in_batch(batch)
 
-    def _settle_in(self, batch: _OpenBatch) -> None:
+    def _settle_in_batch(self, batch: _OpenBatch) -> None:
         batch.waiting -= 1
         if batch.waiting == 0 and batch.answers:
             self._reply(batch.answers)

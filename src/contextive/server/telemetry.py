@@ -25,10 +25,10 @@ _NOT_FAILURES = frozenset({"input_required", "cancelled"})
 
 
 ##= docs/spec/host.md#logs
-##% A finished call MUST leave one log line with time, request id, tool, caller, door, duration and outcome.
-##= docs/spec/gateway.md#metrics-of-calls
-##% The log line of a call MUST tell the tool, a summary of its parameters without values, the duration, and how many
-##% warnings its answer has.
+##% A finished call MUST produce one log line with time, request id, tool, caller, transport, duration and outcome.
+##= docs/spec/gateway.md#call-metrics-and-logs
+##% The log line of a call MUST contain the tool, a summary of its parameters without values, the duration, and the
+##% number of warnings in the result.
 def log_call(record: CallRecord) -> None:
     """One line a call: what, how long, how it ended, and the shape of its parameters, never their content."""
     if not logger.isEnabledFor(logging.INFO):
@@ -44,22 +44,23 @@ def log_call(record: CallRecord) -> None:
     }
     if record.warnings:
         fields["warnings"] = record.warnings
-    logger.handle(_line(fields))
+    logger.handle(_log_record(fields))
 
 
-_PATTERN = logging.LogRecord(logger.name, logging.INFO, __file__, 0, "call", (), None, "log_call").__dict__
+_RECORD_TEMPLATE = logging.LogRecord(logger.name, logging.INFO, __file__, 0, "call", (), None, "log_call").__dict__
 
 
-def _line(fields: dict[str, Any]) -> logging.LogRecord:
+def _log_record(fields: dict[str, Any]) -> logging.LogRecord:
     """What `logger.info` would make. Which thread and which line of code it comes from is the same for every call."""
     line = logging.LogRecord.__new__(logging.LogRecord)
     now = time.time()
-    line.__dict__ = {**_PATTERN, "created": now, "msecs": now % 1 * 1000, FIELDS: fields}
+    line.__dict__ = {**_RECORD_TEMPLATE, "created": now, "msecs": now % 1 * 1000, FIELDS: fields}
     return line
 
 
-##= docs/spec/models-and-recipes.md#requests-to-providers
-##% Logs and metrics of a request MUST hold provider, model, tokens, duration and outcome, and no text.
+##= docs/spec/models-and-recipes.md#provider-requests
+##% Logs and metrics of a request MUST contain provider, model, tokens, duration and outcome, but no text of prompts
+##% or answers.
 def log_model_use(use: ModelUse) -> None:
     """One line a request to a model: which, how long, how many tokens, never a text."""
     fields = {
@@ -76,19 +77,19 @@ def log_model_use(use: ModelUse) -> None:
 ##= docs/spec/host.md#logs
 ##% The values of arguments MUST NOT be logged.
 ##= docs/spec/host.md#logs
-##% Text from a caller MUST NOT be able to make a log line of its own.
+##% Text from a caller MUST NOT be able to forge a log line.
 def summarise(arguments: Mapping[str, Any]) -> dict[str, str]:
     """Names, types and sizes of the arguments. Values stay out: they may hold anything."""
     summary = {}
     for name, value in list(arguments.items())[:_MAX_SUMMARY_KEYS]:
         shown = "".join(c if c.isprintable() else "?" for c in str(name)[:64])
-        summary[shown] = _shape(value)
+        summary[shown] = _type_and_size(value)
     if len(arguments) > _MAX_SUMMARY_KEYS:
         summary["…"] = f"{len(arguments) - _MAX_SUMMARY_KEYS} more"
     return summary
 
 
-def _shape(value: Any) -> str:
+def _type_and_size(value: Any) -> str:
     match value:
         case None:
             return "null"
@@ -110,9 +111,9 @@ class _Series:
 
 
 ##= docs/spec/host.md#metrics
-##% In HTTP mode the number, the failures and the duration of calls MUST be exposed for each tool.
-##= docs/spec/gateway.md#metrics-of-calls
-##% The metrics MUST hold `km_mcp_failures_total` by tool and error.
+##% In HTTP mode, the server MUST expose the number, the failures and the duration of calls for each tool.
+##= docs/spec/gateway.md#call-metrics-and-logs
+##% The metrics MUST include `km_mcp_failures_total` by tool and error.
 class Metrics:
     """Prometheus metrics under the names of the gateway contract, every series there from the start."""
 
@@ -124,13 +125,13 @@ class Metrics:
         from contextive.server.index_metrics import IndexMetrics
 
         self._registry = CollectorRegistry(auto_describe=True)
-        ##= docs/spec/gateway.md#metrics-of-calls
-        ##% The metrics MUST hold `km_mcp_requests_total` by tool and result.
+        ##= docs/spec/gateway.md#call-metrics-and-logs
+        ##% The metrics MUST include `km_mcp_requests_total` by tool and result.
         self._requests = Counter(
             "km_mcp_requests_total", "Tool calls by result", ["tool", "result"], registry=self._registry
         )
-        ##= docs/spec/gateway.md#metrics-of-calls
-        ##% The metrics MUST hold `km_mcp_request_seconds` with buckets by tool.
+        ##= docs/spec/gateway.md#call-metrics-and-logs
+        ##% The metrics MUST include `km_mcp_request_seconds` with buckets by tool.
         self._seconds = Histogram(
             "km_mcp_request_seconds", "Time of a tool call in seconds", ["tool"], registry=self._registry
         )
@@ -160,11 +161,11 @@ class Metrics:
         self._codes = frozenset(kind.code for kind in all_error_types())
         self._tools: set[str] = set()
         self._series: dict[str, _Series] = {}
-        self.know([*tools, "unknown"])
+        self.add_tools([*tools, "unknown"])
 
     ##= docs/spec/host.md#metrics
-    ##% A tool name that the server does not know MUST NOT make a series of its own.
-    def know(self, tools: Iterable[str]) -> None:
+    ##% An unknown tool name MUST NOT create a new metric series.
+    def add_tools(self, tools: Iterable[str]) -> None:
         """Have a series for each of these tools; every other name counts as `unknown`."""
         for tool in tools:
             if tool not in self._tools:

@@ -42,7 +42,7 @@ _NOT_A_TOKEN = (ValueError, LookupError, TypeError, AttributeError, OverflowErro
 
 
 ##= docs/spec/gateway.md#issued-tokens
-##% A token MAY have an end and a list of tools.
+##% A token MAY have an expiry time and a list of tools.
 @dataclass(frozen=True, slots=True)
 class IssuedToken:
     """What is kept of a token. Times are seconds since the epoch."""
@@ -76,15 +76,15 @@ class TokenFile:
     # Asking
 
     ##= docs/spec/gateway.md#issued-tokens
-    ##% Taking away the last token MUST NOT open the server.
+    ##% Removing the last token MUST NOT open the server to callers without a token.
     def __bool__(self) -> bool:
         """Revoked and expired tokens count: taking away the last one must not open the door."""
-        self._look()
+        self._reload_if_changed()
         return self._is_broken or bool(self._tokens)
 
     def caller_of(self, digest: bytes) -> Caller | None:
         """The caller behind a fingerprint; None where no such token was issued. Raises `InvalidToken` for a spent one."""
-        self._look()
+        self._reload_if_changed()
         found: IssuedToken | None = None
         for token in self._tokens:  # every one is compared, whichever fits: the time tells nothing
             if hmac.compare_digest(bytes.fromhex(token.sha256), digest):
@@ -102,7 +102,7 @@ class TokenFile:
 
     @property
     def has_maintainer(self) -> bool:
-        self._look()
+        self._reload_if_changed()
         now = self._clock()
         return any(token.scope is Scope.MAINTAINER and token.state(now) == "valid" for token in self._tokens)
 
@@ -113,7 +113,7 @@ class TokenFile:
     # Changing
 
     ##= docs/spec/gateway.md#issued-tokens
-    ##% The command `token create` MUST show a token once and keep its hash only.
+    ##% The command `token create` MUST show a token once and store only its hash.
     def issue(
         self,
         name: str,
@@ -124,7 +124,7 @@ class TokenFile:
         taken: Sequence[str] = (),
     ) -> str:
         """A new token, which is told this once. `taken` are names that other tokens of the server have."""
-        with self._changing() as tokens:
+        with self._edit() as tokens:
             now = self._clock()
             if name in taken or any(token.name == name and token.state(now) != "revoked" for token in tokens):
                 raise Conflict(f"There is a token of the name {name}.", hint="Choose another name, or revoke it first.")
@@ -135,7 +135,7 @@ class TokenFile:
 
     def revoke(self, name: str) -> IssuedToken:
         """Have a token refused from now on."""
-        with self._changing() as tokens:
+        with self._edit() as tokens:
             for position, token in enumerate(tokens):
                 if token.name == name and token.revoked_at is None:
                     tokens[position] = replace(token, revoked_at=self._clock())
@@ -144,7 +144,7 @@ class TokenFile:
             raise NotFound(f"No token has the name {name}.", hint=f"Tokens: {names or 'none'}.")
 
     @contextmanager
-    def _changing(self) -> Iterator[list[IssuedToken]]:
+    def _edit(self) -> Iterator[list[IssuedToken]]:
         """The tokens as they are, locked; written when the block ends well, also by a return from within it."""
         lock = FileLock(self._path.with_suffix(".lock"))
         try:
@@ -167,7 +167,7 @@ class TokenFile:
         try:
             return list(self._read())
         except Unavailable:
-            tokens = list(self._salvaged())
+            tokens = list(self._readable_tokens())
             if not tokens:
                 raise
             stamp = datetime.fromtimestamp(self._clock(), UTC).strftime("%Y%m%dT%H%M%S")
@@ -177,8 +177,8 @@ class TokenFile:
     # The file
 
     ##= docs/spec/gateway.md#issued-tokens
-    ##% A new token MUST work at once, and a revoked or expired one stop at once.
-    def _look(self) -> None:
+    ##% A new token MUST work immediately, and a revoked or expired token stops working immediately.
+    def _reload_if_changed(self) -> None:
         """Read the file again where it is not the one that was read last."""
         try:
             stat = self._path.stat()
@@ -193,12 +193,14 @@ class TokenFile:
         try:
             self._tokens, self._is_broken = self._read(), False
         except Unavailable as error:
-            self._tokens, self._is_broken = self._salvaged(), True
-            logger.error("%s %d issued tokens are still readable and accepted.", error.sentence(), len(self._tokens))
+            self._tokens, self._is_broken = self._readable_tokens(), True
+            logger.error(
+                "%s %d issued tokens are still readable and accepted.", error.full_message(), len(self._tokens)
+            )
         self._seen = signature
 
     ##= docs/spec/gateway.md#issued-tokens
-    ##% A file of tokens that the user's own key did not seal MUST let nobody in.
+    ##% A token file that was not sealed with the user's key MUST grant no access.
     def _read(self) -> tuple[IssuedToken, ...]:
         try:
             with self._path.open("rb") as file:
@@ -209,7 +211,7 @@ class TokenFile:
             raise Unavailable("tokens.json cannot be read.", hint="Check who owns it.") from None
         try:
             body = json.loads(data)
-            tokens = tuple(_token(item) for item in body["tokens"])
+            tokens = tuple(_token_from_json(item) for item in body["tokens"])
             seal = str(body["seal"])
         except _NOT_A_TOKEN:
             raise Unavailable("tokens.json is damaged.", hint=_HINT) from None
@@ -219,8 +221,8 @@ class TokenFile:
         return tokens
 
     ##= docs/spec/gateway.md#issued-tokens
-    ##% Tokens of a damaged file that can still be read MUST go on to work.
-    def _salvaged(self) -> tuple[IssuedToken, ...]:
+    ##% Tokens that can still be read from a damaged token file MUST continue to work.
+    def _readable_tokens(self) -> tuple[IssuedToken, ...]:
         """The tokens of a damaged file that are whole, by the seal that each one has of its own."""
         key = self._key()
         try:
@@ -232,7 +234,7 @@ class TokenFile:
         for piece in _OBJECT.findall(text) if key is not None else ():
             with suppress(*_NOT_A_TOKEN):
                 item = json.loads(piece)
-                token = _token(item)
+                token = _token_from_json(item)
                 assert key is not None
                 if hmac.compare_digest(str(item["seal"]).encode(), _seal(key, [token]).encode()):
                     found[token.sha256] = token
@@ -240,7 +242,7 @@ class TokenFile:
 
     def _write(self, tokens: Sequence[IssuedToken]) -> None:
         key = self._key() or self._make_key()
-        rows = [{**_shown(token), "seal": _seal(key, [token])} for token in tokens]
+        rows = [{**_token_to_json(token), "seal": _seal(key, [token])} for token in tokens]
         body = {"tokens": rows, "seal": _seal(key, tokens)}
         write_file(self._path, json.dumps(body, indent=2).encode() + b"\n", mode=0o600)
 
@@ -268,15 +270,15 @@ class TokenFile:
 
 
 def _seal(key: bytes, tokens: Sequence[IssuedToken]) -> str:
-    text = json.dumps([_shown(token) for token in tokens], sort_keys=True)
+    text = json.dumps([_token_to_json(token) for token in tokens], sort_keys=True)
     return hmac.new(key, b"contextive tokens\n" + text.encode(), hashlib.sha256).hexdigest()
 
 
-def _shown(token: IssuedToken) -> dict[str, Any]:
+def _token_to_json(token: IssuedToken) -> dict[str, Any]:
     return {name: value for name, value in asdict(token).items() if value is not None}
 
 
-def _token(item: Mapping[str, Any]) -> IssuedToken:
+def _token_from_json(item: Mapping[str, Any]) -> IssuedToken:
     digest = str(item["sha256"])
     if len(bytes.fromhex(digest)) != 32:
         raise ValueError("not a SHA-256")

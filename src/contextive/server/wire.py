@@ -41,7 +41,8 @@ LEGACY_RESOURCE_NOT_FOUND = -32002
 
 
 ##= docs/spec/host.md#declaration
-##% A tool MUST say in its annotations whether it only reads, destroys, can be repeated, and reaches outside.
+##% The annotations of a tool MUST say whether it is read-only, destructive and idempotent, and whether it reaches
+##% external systems.
 def tool_to_wire(tool: Tool) -> types.Tool:
     annotations = tool.annotations
     return types.Tool(
@@ -128,9 +129,9 @@ def body_to_wire(body: ResourceBody) -> types.TextResourceContents | types.BlobR
 
 
 ##= docs/spec/host.md#tool-calls
-##% A successful result MUST carry its data as structured content and the same data as text.
+##% A successful result MUST contain its data as structured content and the same data as text.
 ##= docs/spec/host.md#tool-calls
-##% A result MUST say how fresh it is.
+##% A result MUST report the freshness of its data.
 def result_to_wire(result: ToolResult) -> types.CallToolResult:
     return types.CallToolResult(
         content=[content_to_wire(block) for block in result.content],
@@ -141,16 +142,16 @@ def result_to_wire(result: ToolResult) -> types.CallToolResult:
 
 
 ##= docs/spec/host.md#tool-calls
-##% A failed call MUST be a result with `isError`, a code, a message and, where something can be done, a hint.
+##% A failed call MUST return a result with `isError`, a code, a message and, if there is a remedy, a hint.
 ##= docs/spec/host.md#tool-calls
-##% A failed call MUST NOT carry structured content.
+##% A failed call MUST NOT return structured content.
 def failure_to_wire(error: ContextiveError) -> types.CallToolResult:
     """A failed tool call as its caller sees it. No structured content: clients check that against the output schema."""
     return types.CallToolResult(content=[types.TextContent(text=failure_text(error))], is_error=True)
 
 
-##= docs/spec/gateway.md#answers-of-the-tools
-##% An error MUST have the `status` `error` and an `error` with code, message and, where something can be done, a hint.
+##= docs/spec/gateway.md#tool-results
+##% An error MUST have the `status` `error` and an `error` with a code, a message and, if there is a remedy, a hint.
 def failure_text(error: ContextiveError) -> str:
     from pydantic_core import to_json
 

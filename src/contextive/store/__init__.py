@@ -28,10 +28,10 @@ def replace_unusable_store(state_dir: Path, *, project: Path | None = None) -> R
     """
     from contextive.store.sqlite.connection import WAIT_SECONDS
     from contextive.store.sqlite.directory import StateDirectory
-    from contextive.store.sqlite.faults import translated
+    from contextive.store.sqlite.faults import translate_errors
     from contextive.store.sqlite.preparation import replace_unusable
 
-    with translated():
+    with translate_errors():
         return replace_unusable(StateDirectory(state_dir, read_only=False, project=project), WAIT_SECONDS)
 
 

@@ -130,7 +130,7 @@ def check_archive(path: Path) -> Manifest:
 
 
 ##= docs/spec/gateway.md#restoring-a-backup
-##% A restore MUST check every byte of an archive before anything is touched.
+##% A restore MUST check every byte of an archive before it changes anything.
 def unpack_archive(path: Path, folder: Path) -> Manifest:
     """Unpack an archive into an empty directory, checking it meanwhile."""
     return _unpack(path, folder)
@@ -208,7 +208,8 @@ def _number(value: Any) -> int:
 
 
 ##= docs/spec/gateway.md#restoring-a-backup
-##% An archive that was changed, holds links, grows too large or is none of ours MUST be refused.
+##% An archive that was modified, contains links, becomes too large or was not created by this product MUST be
+##% refused.
 def _read_header(stream: gzip.GzipFile) -> tuple[str, int]:
     """Name and size of the next file. Only plain files are known: whatever else a tar can hold is refused unread."""
     entry = tarfile.TarInfo.frombuf(_exactly(stream, _BLOCK), "utf-8", "surrogateescape")

@@ -35,7 +35,7 @@ from contextive.store.archive import (
     write_archive,
 )
 from contextive.store.values import AuditEntry, BackupEnded
-from contextive.workspace.handles import open_folder, walk
+from contextive.workspace.directory_handles import open_folder, open_nested_folder
 
 if TYPE_CHECKING:
     from contextive.store.protocol import Store
@@ -46,7 +46,7 @@ _FOLDER = ("backups", "archives")
 _NAME = re.compile(r"km-backup-(\d{8}T\d{6})(?:-(\d{1,3}))?\.(?:tgz|tar\.gz)")
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _STAGING = "staging-"
-_MOST_IN_A_SECOND = 100
+_MAX_PER_SECOND = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Backup:
     """An archive that was made or found."""
 
     path: Path
-    shown: str
+    display_path: str
     """Its path from the state directory or the project; only its name where it stands outside both."""
     size_bytes: int
     manifest: Manifest
@@ -102,38 +102,38 @@ class Backups:
         return made
 
     def _create(self, destination: str | None, caller: str, *, prune: bool) -> Backup:
-        place = self._place(destination)
+        target = self._resolve_folder(destination)
         lease = self._store().acquire_lease(LEASE, f"backup:{os.getpid()}")
         if lease is None:
             raise Unavailable("Another backup is being made.", hint="Wait for it.")
         try:
-            with self._staging() as staging, self._opened(place) as folder:
-                made = self._write(staging, folder, place)
-                pruned = tuple(self._prune(place, made.path.name)) if prune and destination is None else ()
+            with self._staging() as staging, self._opened(target) as folder:
+                made = self._write(staging, folder, target)
+                pruned = tuple(self._prune(target, made.path.name)) if prune and destination is None else ()
         except OSError as failure:
-            raise _explained(failure) from None
+            raise _translate_os_error(failure) from None
         finally:
             lease.release()
         body = {"archive": made.path.name, "bytes": made.size_bytes, "sha256": made.sha256, "pruned": list(pruned)}
         with self._store().transaction() as writer:
             writer.put_audit(AuditEntry(self._clock(), caller, TOOL, body))
-        return Backup(made.path, made.shown, made.size_bytes, made.manifest, made.sha256, pruned)
+        return Backup(made.path, made.display_path, made.size_bytes, made.manifest, made.sha256, pruned)
 
     def existing(self) -> tuple[Backup, ...]:
         """The archives of this project in the usual place, newest first. What cannot be read is passed over."""
-        return tuple(self._existing(self._place(None)))
+        return tuple(self._existing(self._resolve_folder(None)))
 
-    def moved_to(self, state_dir: Path) -> Backups:
+    def with_state_dir(self, state_dir: Path) -> Backups:
         """The backups of another state directory."""
         return Backups(replace(self.settings, state_dir=state_dir), self._store, self._clock, self._observer)
 
     # Where archives go
 
-    ##= docs/spec/gateway.md#making-a-backup
-    ##% A destination MUST lie below the directory for backups.
-    def _place(self, given: str | None) -> _Place:
-        own = _Place(self.settings.state_dir, ("backups",))
-        usual = _Place(self.settings.state_dir, _FOLDER)
+    ##= docs/spec/gateway.md#creating-a-backup
+    ##% A destination MUST be below the backup directory.
+    def _resolve_folder(self, given: str | None) -> _BackupFolder:
+        own = _BackupFolder(self.settings.state_dir, ("backups",))
+        usual = _BackupFolder(self.settings.state_dir, _FOLDER)
         configured = self._configured()
         if given is None or not given.strip():
             return configured or usual
@@ -143,32 +143,32 @@ class Backups:
                 "The destination is not the name of a directory.", hint="Use letters, digits, - and _."
             )
         if not given.startswith("/"):
-            return _Place(own.root, (*own.steps, *(steps[1:] if steps[:1] == own.steps else steps)))
+            return _BackupFolder(own.root, (*own.steps, *(steps[1:] if steps[:1] == own.steps else steps)))
         for allowed in (own, configured):
             if allowed is not None and (below := allowed.steps_to(given)) is not None:
-                return _Place(allowed.root, (*allowed.steps, *below))
+                return _BackupFolder(allowed.root, (*allowed.steps, *below))
         raise Forbidden(
             "Backups go into the directory for backups only.",
             hint="backup.destination (KM_BACKUP_DEST_PATH) names another one.",
         )
 
-    def _configured(self) -> _Place | None:
+    def _configured(self) -> _BackupFolder | None:
         """A directory of the project is reached without a link, as it may be somebody else's. Another is its user's word."""
         given = self.settings.destination
         if given is None:
             return None
         parts = tuple(part for part in given.split("/") if part not in ("", "."))
         if given.startswith(("/", "~")) or ".." in parts:
-            return _Place(Path(os.path.normpath(self.settings.project / Path(given).expanduser())), ())
-        return _Place(self.settings.project, parts)
+            return _BackupFolder(Path(os.path.normpath(self.settings.project / Path(given).expanduser())), ())
+        return _BackupFolder(self.settings.project, parts)
 
     @contextmanager
-    def _opened(self, place: _Place) -> Iterator[int]:
-        if not place.root.exists():
-            make_folders(place.root, mode=0o700)
-        top = open_folder(place.root)
+    def _opened(self, target: _BackupFolder) -> Iterator[int]:
+        if not target.root.exists():
+            make_folders(target.root, mode=0o700)
+        top = open_folder(target.root)
         try:
-            folder = walk(top, place.steps, make=True, mode=0o700)
+            folder = open_nested_folder(top, target.steps, make=True, mode=0o700)
         finally:
             os.close(top)
         try:
@@ -178,12 +178,12 @@ class Backups:
 
     # Making one
 
-    ##= docs/spec/gateway.md#making-a-backup
-    ##% A backup that fails MUST leave nothing behind.
+    ##= docs/spec/gateway.md#creating-a-backup
+    ##% A failed backup MUST leave nothing behind.
     @contextmanager
     def _staging(self) -> Iterator[Path]:
         """A directory for the copies, gone afterwards. Only the holder of the lease has one, so any other was left behind."""
-        with self._opened(_Place(self.settings.state_dir, ("backups",))):
+        with self._opened(_BackupFolder(self.settings.state_dir, ("backups",))):
             folder = self.settings.state_dir / "backups"
         for left in folder.glob(f"{_STAGING}*"):
             shutil.rmtree(left, ignore_errors=True)
@@ -194,20 +194,20 @@ class Backups:
         finally:
             shutil.rmtree(staging, ignore_errors=True)
 
-    def _write(self, staging: Path, folder: int, place: _Place) -> Backup:
+    def _write(self, staging: Path, folder: int, target: _BackupFolder) -> Backup:
         now = self._clock()
         manifest = self._stage(staging, now)
         with new_file(folder, mode=0o600) as new:
             write_archive(new.stream, manifest, staging, now)
-            name = _claim(new, now)
-        path = place.path / name
+            name = _name_archive(new, now)
+        path = target.path / name
         size, digest = digest_of(path)
-        return Backup(path, self._shown(path), size, manifest, digest)
+        return Backup(path, self._display_path(path), size, manifest, digest)
 
-    ##= docs/spec/gateway.md#making-a-backup
-    ##% An archive MUST NOT hold tokens or the files of the project.
+    ##= docs/spec/gateway.md#creating-a-backup
+    ##% An archive MUST NOT contain tokens or the files of the project.
     def _stage(self, staging: Path, now: float) -> Manifest:
-        from contextive.store.sqlite.copying import copy_database, indexed_files, read_facts
+        from contextive.store.sqlite.database_copy import copy_database, indexed_files, read_facts
 
         database = staging / DATABASE
         copy_database(self.settings.state_dir / DATABASE, database)
@@ -234,32 +234,33 @@ class Backups:
 
     # Keeping few
 
-    ##= docs/spec/gateway.md#making-a-backup
-    ##% The newest `backup.retention` archives of the project MUST stay, and archives of others be left alone.
-    def _prune(self, place: _Place, newest: str) -> Iterator[str]:
+    ##= docs/spec/gateway.md#creating-a-backup
+    ##% The newest `backup.retention` archives of the project MUST be kept, and archives of other projects left
+    ##% untouched.
+    def _prune(self, target: _BackupFolder, newest: str) -> Iterator[str]:
         if self.settings.retention:
-            for old in list(self._existing(place))[self.settings.retention :]:
+            for old in list(self._existing(target))[self.settings.retention :]:
                 if old.path.name != newest:
                     with suppress(OSError):
                         old.path.unlink()
                         yield old.path.name
 
-    def _existing(self, place: _Place) -> Iterator[Backup]:
+    def _existing(self, target: _BackupFolder) -> Iterator[Backup]:
         """Archives of this very state directory: one directory may hold those of several projects."""
         try:
-            found = [entry for entry in place.path.iterdir() if _NAME.fullmatch(entry.name) and not entry.is_symlink()]
+            found = [entry for entry in target.path.iterdir() if _NAME.fullmatch(entry.name) and not entry.is_symlink()]
         except OSError:
             return
-        for path in sorted(found, key=_age, reverse=True):
+        for path in sorted(found, key=_sort_key, reverse=True):
             with suppress(ContextiveError, OSError):
                 manifest = read_manifest(path)
                 if manifest.origin == self._origin():
-                    yield Backup(path, self._shown(path), path.stat().st_size, manifest)
+                    yield Backup(path, self._display_path(path), path.stat().st_size, manifest)
 
     def _origin(self) -> str:
         return hashlib.sha256(os.fsencode(os.path.realpath(self.settings.state_dir))).hexdigest()[:16]
 
-    def _shown(self, path: Path) -> str:
+    def _display_path(self, path: Path) -> str:
         for base in (self.settings.state_dir, self.settings.project):
             if path.is_relative_to(base):
                 return path.relative_to(base).as_posix()
@@ -267,7 +268,7 @@ class Backups:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _BackupFolder:
     """A directory: a root that was configured, and steps down from it that follow no link."""
 
     root: Path
@@ -287,10 +288,10 @@ class _Place:
         return None
 
 
-def _claim(new: NewFile, now: float) -> str:
+def _name_archive(new: NewFile, now: float) -> str:
     """The name of the archive, by the time in UTC. A second one in the same second gets a number."""
     stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%S")
-    for number in range(1, _MOST_IN_A_SECOND):
+    for number in range(1, _MAX_PER_SECOND):
         name = f"km-backup-{stamp}.tgz" if number == 1 else f"km-backup-{stamp}-{number}.tgz"
         with suppress(FileExistsError):
             new.publish(name, overwrite=False)
@@ -298,13 +299,13 @@ def _claim(new: NewFile, now: float) -> str:
     raise Unavailable("Too many backups were made this second.", hint="Try again.")
 
 
-def _age(path: Path) -> tuple[str, int]:
+def _sort_key(path: Path) -> tuple[str, int]:
     found = _NAME.fullmatch(path.name)
     assert found is not None
     return found[1], int(found[2] or 1)
 
 
-def _explained(failure: OSError) -> ContextiveError:
+def _translate_os_error(failure: OSError) -> ContextiveError:
     return Unavailable(
         f"The backup cannot be written: {failure.strerror or 'the system refuses'}.",
         hint="Check the directory for backups: that it is no link, can be written, and has room.",

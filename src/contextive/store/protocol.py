@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from contextive.knowledge.artifact import ArtifactType, GitFacts, ParsedArtifact, Totals
+from contextive.knowledge.artifact import ArtifactType, LastCommit, ParsedArtifact, Totals
 from contextive.knowledge.graph import Direction, Edge, Layer, Node
 from contextive.knowledge.symbol import Reference, Symbol
 from contextive.store.values import (
@@ -23,18 +23,18 @@ from contextive.store.values import (
     AsOf,
     AuditEntry,
     ChunkFilter,
-    ChunkPlace,
+    ChunkHeader,
     ChunkRow,
     Discrepancy,
-    Found,
     LedgerEntry,
     LexicalQuery,
-    Pending,
+    NumberedEdges,
+    PendingChunk,
     Report,
     ReportKind,
     Run,
     SearchEvent,
-    Steps,
+    SearchHits,
     VectorModel,
     Vote,
 )
@@ -53,7 +53,7 @@ class Writer(Protocol):
         """Put one file's rows in place of those it had. Chunks whose digest is unchanged keep their number and vector."""
         ...
 
-    def touch_artifact(self, entry: LedgerEntry, git: GitFacts | None) -> None:
+    def touch_artifact(self, entry: LedgerEntry, git: LastCommit | None) -> None:
         """Renew the ledger and the git facts of a file whose content did not change, its node's properties included."""
         ...
 
@@ -135,7 +135,7 @@ class FileStore(Protocol):
 
     def chunks(self, numbers: Sequence[int]) -> Mapping[int, ChunkRow]: ...
 
-    def places(self, numbers: Sequence[int], *, with_symbols: bool) -> Mapping[int, ChunkPlace]:
+    def chunk_headers(self, numbers: Sequence[int], *, with_symbols: bool) -> Mapping[int, ChunkHeader]:
         """The same chunks without their text, for a fraction of the cost; the names of their symbols where asked for."""
         ...
 
@@ -175,7 +175,7 @@ class GraphStore(Protocol):
 
     def nodes_numbered(self, numbers: Iterable[int]) -> Mapping[int, Node]: ...
 
-    def steps(self, frontier: Sequence[int], types: Sequence[str], limit: int) -> Steps:
+    def numbered_edges(self, frontier: Sequence[int], types: Sequence[str], limit: int) -> NumberedEdges:
         """What `expand` says of these nodes in both directions, by their numbers; in no order, and an edge perhaps twice."""
         ...
 
@@ -197,15 +197,15 @@ class GraphStore(Protocol):
 class SearchStore(Protocol):
     """Chunks by their words and by their vectors.
 
-    A store may answer from caches that follow the change sequence. `Found` has the generation of an answer, and whether it is
+    A store may answer from caches that follow the change sequence. `SearchHits` has the generation of an answer, and whether it is
     behind the last commit.
     """
 
-    def lexical(self, query: LexicalQuery, k: int, where: ChunkFilter) -> Found:
+    def lexical(self, query: LexicalQuery, k: int, where: ChunkFilter) -> SearchHits:
         """The `k` best chunks by BM25 over title and text, of those that the filter lets through."""
         ...
 
-    def dense(self, model: VectorModel, vector: Vector, k: int, where: ChunkFilter) -> Found:
+    def dense(self, model: VectorModel, vector: Vector, k: int, where: ChunkFilter) -> SearchHits:
         """The `k` nearest chunks by cosine; exact. Empty when the index has no vectors of this model."""
         ...
 
@@ -213,13 +213,13 @@ class SearchStore(Protocol):
         """The cosine of each of these chunks that has a vector of this model."""
         ...
 
-    def pending_vectors(self, model: VectorModel, limit: int) -> tuple[Pending, ...]:
+    def pending_vectors(self, model: VectorModel, limit: int) -> tuple[PendingChunk, ...]:
         """Chunks without a vector of this model, short ones together."""
         ...
 
     def vector_counts(self) -> Mapping[VectorModel, int]: ...
 
-    def settle(self) -> None:
+    def catch_up(self) -> None:
         """Bring the caches up to the last commit, so that the next query is quick. Call it after a large write; without it,
         queries are answered from what the caches have."""
         ...

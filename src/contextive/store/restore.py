@@ -16,7 +16,7 @@ from contextive.file_writing import write_file_in
 from contextive.store.archive import CONTENT, DATABASE, Manifest, digest_of, unpack_archive
 from contextive.store.backup import Backup, Backups
 from contextive.store.values import AuditEntry
-from contextive.workspace.handles import open_folder, walk
+from contextive.workspace.directory_handles import open_folder, open_nested_folder
 
 TOOL = "restore"
 _STAGING = "restoring-"
@@ -25,7 +25,7 @@ _LEASES = ("keeper", "ingest")
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoreResult:
     """What came back, and where what stood there before can be found."""
 
     manifest: Manifest
@@ -36,12 +36,12 @@ class Restored:
 
 
 ##= docs/spec/gateway.md#restoring-a-backup
-##% An index that is there MUST be replaced with `--force` only, and after a copy of it was made.
+##% An existing index MUST be replaced only with `--force`, and only after a backup of it was made.
 ##= docs/spec/gateway.md#restoring-a-backup
-##% What was restored MUST hold all that was kept.
-def restore_backup(archive: Path, backups: Backups, *, force: bool = False, caller: str = "owner") -> Restored:
+##% A restore MUST bring back everything that was backed up.
+def restore_backup(archive: Path, backups: Backups, *, force: bool = False, caller: str = "owner") -> RestoreResult:
     """Bring a backup back into the state directory. An index that is there is replaced with `force` only, and copied first."""
-    from contextive.store.sqlite.copying import prepare_database, put_database
+    from contextive.store.sqlite.database_copy import prepare_database, replace_database
     from contextive.store.sqlite.directory import StateDirectory
 
     state_dir = backups.settings.state_dir
@@ -60,19 +60,19 @@ def restore_backup(archive: Path, backups: Backups, *, force: bool = False, call
             manifest = unpack_archive(archive, staging)
             prepare_database(staging / DATABASE, directory)
             copy = _safety_copy(backups, caller) if is_taken else None
-            aside = put_database(staging / DATABASE, directory)
+            aside = replace_database(staging / DATABASE, directory)
             _put_kept_files(manifest, staging, state_dir)
     except OSError as failure:
         raise Unavailable(f"The backup cannot be restored: {failure.strerror or 'the system refuses'}.") from None
     _write_audit(state_dir, archive, manifest, caller)
-    return Restored(manifest, state_dir, copy, aside is not None)
+    return RestoreResult(manifest, state_dir, copy, aside is not None)
 
 
-def restore_elsewhere(archive: Path, target: Path, backups: Backups, *, caller: str = "owner") -> Restored:
+def restore_elsewhere(archive: Path, target: Path, backups: Backups, *, caller: str = "owner") -> RestoreResult:
     """Bring a backup back into a directory that is empty or not there yet."""
     if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
         raise Conflict("The directory to restore to is not empty.", hint="Name one that is empty or not there yet.")
-    return restore_backup(archive, backups.moved_to(target.absolute()), caller=caller)
+    return restore_backup(archive, backups.with_state_dir(target.absolute()), caller=caller)
 
 
 def _has_index(state_dir: Path) -> bool:
@@ -85,7 +85,7 @@ def _staging(state_dir: Path) -> Iterator[Path]:
     """A directory to unpack into, gone afterwards. Whoever holds the leases is alone, so any other was left behind."""
     top = open_folder(state_dir)
     try:
-        os.close(walk(top, ("backups",), make=True, mode=0o700))
+        os.close(open_nested_folder(top, ("backups",), make=True, mode=0o700))
     finally:
         os.close(top)
     for left in (state_dir / "backups").glob(f"{_STAGING}*"):
@@ -99,7 +99,7 @@ def _staging(state_dir: Path) -> Iterator[Path]:
 
 
 ##= docs/spec/gateway.md#restoring-a-backup
-##% An index that a server keeps MUST NOT be replaced.
+##% An index that a server is using MUST NOT be replaced.
 @contextmanager
 def _lease(state_dir: Path, name: str) -> Iterator[None]:
     from contextive.store.sqlite.lease import acquire_lease, lease_holder
@@ -131,7 +131,7 @@ def _put_kept_files(manifest: Manifest, staging: Path, state_dir: Path) -> None:
         for member in manifest.files:
             if member.name not in (DATABASE, CONTENT):
                 folder, _, name = member.name.rpartition("/")
-                handle = walk(top, (folder,), make=True, mode=0o700)
+                handle = open_nested_folder(top, (folder,), make=True, mode=0o700)
                 try:
                     write_file_in(handle, name, (staging / member.name).read_bytes(), overwrite=True, mode=0o600)
                 finally:

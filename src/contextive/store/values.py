@@ -49,7 +49,7 @@ class ChunkFilter:
     """Which chunks may be found. Conditions are joined by *and*, the values of one by *or*, all without regard to case."""
 
     subsystems: tuple[str, ...] = ()
-    beside: tuple[str, ...] = ()
+    extra_paths: tuple[str, ...] = ()
     """Paths of files that pass `subsystems` as well, because of what they are connected with."""
     artifact_types: tuple[ArtifactType, ...] = ()
     namespaces: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchHits:
     """Hits, best first, and the generation that they were found in."""
 
     hits: tuple[Hit, ...]
@@ -94,7 +94,7 @@ class Found:
     """Whether the index has changed since that generation in what was searched."""
 
 
-class Named(Protocol):
+class NamedSymbol(Protocol):
     """A symbol, as far as a query may name it."""
 
     @property
@@ -103,7 +103,7 @@ class Named(Protocol):
     def qualified_name(self) -> str: ...
 
 
-class Placed(Protocol):
+class RankableChunk(Protocol):
     """A chunk as ranking sees it: where it stands, and what it declares."""
 
     @property
@@ -113,7 +113,7 @@ class Placed(Protocol):
     @property
     def artifact(self) -> Artifact: ...
     @property
-    def symbols(self) -> Sequence[Named]: ...
+    def symbols(self) -> Sequence[NamedSymbol]: ...
 
 
 class SymbolName(NamedTuple):
@@ -123,7 +123,7 @@ class SymbolName(NamedTuple):
     qualified_name: str
 
 
-class ChunkPlace(NamedTuple):
+class ChunkHeader(NamedTuple):
     """A chunk without its text: many are ranked for each that is shown."""
 
     number: int
@@ -146,7 +146,7 @@ class ChunkRow:
         return self.chunk.sequence
 
 
-class Steps(NamedTuple):
+class NumberedEdges(NamedTuple):
     """Edges as they are seen from one of their ends: near node, type and far node by the store's own numbers."""
 
     outgoing: Sequence[tuple[int, int, int]]
@@ -166,7 +166,7 @@ class ArtifactRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingChunk:
     """A chunk whose vector is missing or made by another model."""
 
     number: int

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from contextive.errors import TextError
+from contextive.errors import ParseError
 from contextive.toml.reader import read_toml
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tomlkit.container import Container
     from tomlkit.items import Item, Key, Table
 
-Values = Mapping[str, str | Sequence[str]]
+TableValues = Mapping[str, str | Sequence[str]]
 MAX_CHARACTERS: Final = 262_144
 
 
@@ -25,12 +25,12 @@ class NotEditable(Exception):
     """A text, TOML or JSON, in which a change cannot be made; the message says why."""
 
 
-def table_text(path: Sequence[str], values: Values) -> str:
+def table_text(path: Sequence[str], values: TableValues) -> str:
     """A table as it is written into a file."""
     import tomlkit  # few starts edit TOML
 
     table = tomlkit.table()
-    for key, value in _plain(values).items():
+    for key, value in _with_lists(values).items():
         table.add(key, value)
     for key in reversed(path[1:]):
         outer = tomlkit.table(is_super_table=True)
@@ -39,27 +39,27 @@ def table_text(path: Sequence[str], values: Values) -> str:
     return tomlkit.document().add(path[0], table).as_string()
 
 
-def with_values(text: str, path: Sequence[str], values: Values) -> str:
+def with_values(text: str, path: Sequence[str], values: TableValues) -> str:
     """The text with these values in the table at this path; an empty path is the document itself.
 
     Other values of the table stay. A table that is not there is added at the end.
     """
     data = _read(text)
-    there = _find(data, path)
-    if there is not None and not isinstance(there, dict):
+    table = _find(data, path)
+    if table is not None and not isinstance(table, dict):
         raise NotEditable(f"there is no table where {path[-1]!r} belongs")
-    expected = _with(data, path, {**(there or {}), **_plain(values)})
-    if there is None:
+    expected = _with(data, path, {**(table or {}), **_with_lists(values)})
+    if table is None:
         gap = "" if not text.strip() else "\n" if text.endswith("\n") else "\n\n"
-        return _checked(text + _with_newlines_of(text, gap + table_text(path, values)), expected)
+        return _verify(text + _with_newlines_of(text, gap + table_text(path, values)), expected)
     document = _parse(text)
-    table: Any = document
+    node: Any = document
     for key in path:
-        table = table[key]
-    for key, value in _plain(values).items():
-        if there.get(key) != value:
-            table[key] = value
-    return _checked(_with_newlines_of(text, document.as_string()), expected)
+        node = node[key]
+    for key, value in _with_lists(values).items():
+        if table.get(key) != value:
+            node[key] = value
+    return _verify(_with_newlines_of(text, document.as_string()), expected)
 
 
 def without_table(text: str, path: Sequence[str]) -> str:
@@ -73,7 +73,7 @@ def without_table(text: str, path: Sequence[str]) -> str:
     if changed.endswith("\n\n") and not text.endswith(("\n\n", "\n\r\n")):
         changed = changed.rstrip("\n") + "\n"  # the blank line above a table at the end goes with it
     changed = _with_newlines_of(text, changed.lstrip("\n"))
-    return _checked(changed, _without(data, path), _without(data, path, keep_empty=True))
+    return _verify(changed, _without(data, path), _without(data, path, keep_empty=True))
 
 
 def _remove(container: Container, path: Sequence[str], *, has_header: bool = True) -> list[tuple[Key | None, Item]]:
@@ -125,7 +125,7 @@ def _read(text: str) -> dict[str, Any]:
         raise NotEditable(f"it has more than {MAX_CHARACTERS} characters")
     try:
         return read_toml(text)
-    except TextError as error:
+    except ParseError as error:
         raise NotEditable(f"it is not TOML{f' at line {error.line}' if error.line else ''}") from None
 
 
@@ -147,7 +147,7 @@ def _with_newlines_of(text: str, changed: str) -> str:
     return changed.replace("\n", "\r\n") if _has_only_crlf(text) else changed
 
 
-def _plain(values: Values) -> dict[str, str | list[str]]:
+def _with_lists(values: TableValues) -> dict[str, str | list[str]]:
     return {key: value if isinstance(value, str) else list(value) for key, value in values.items()}
 
 
@@ -177,10 +177,10 @@ def _without(data: dict[str, Any], path: Sequence[str], *, keep_empty: bool = Fa
     return {key: value for key, value in data.items() if key != path[0]}
 
 
-def _checked(text: str, *expected: dict[str, Any]) -> str:
+def _verify(text: str, *expected: dict[str, Any]) -> str:
     try:
         is_right = read_toml(text) in expected
-    except TextError:
+    except ParseError:
         is_right = False
     if not is_right:
         raise NotEditable("the text cannot be changed without touching other parts of it")

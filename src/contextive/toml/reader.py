@@ -6,7 +6,7 @@ import re
 import tomllib
 from typing import Any, Final
 
-from contextive.errors import TextError
+from contextive.errors import ParseError
 
 _MAX_KEY_PARTS: Final = 64
 _TOO_DEEP: Final = f"nested more than {_MAX_KEY_PARTS} levels deep"
@@ -22,10 +22,10 @@ _PLACE: Final = re.compile(
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """The values of a TOML text; raises TextError."""
+    """The values of a TOML text; raises ParseError."""
     if long_key := _LONG_KEY.search(text):
         line = text.count("\n", 0, long_key.start()) + 1
-        raise TextError(_TOO_DEEP, line)
+        raise ParseError(_TOO_DEEP, line)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -33,9 +33,9 @@ def read_toml(text: str) -> dict[str, Any]:
         place = _PLACE.match(str(error).splitlines()[0])
         assert place is not None
         if place["line"] is None:
-            raise TextError(place["text"], text.count("\n") + 1) from None
-        raise TextError(place["text"], int(place["line"]), int(place["column"])) from None
+            raise ParseError(place["text"], text.count("\n") + 1) from None
+        raise ParseError(place["text"], int(place["line"]), int(place["column"])) from None
     except RecursionError:
-        raise TextError(_TOO_DEEP) from None
+        raise ParseError(_TOO_DEEP) from None
     except ValueError:  # Python refuses to read integers of thousands of digits
-        raise TextError("a number has too many digits") from None
+        raise ParseError("a number has too many digits") from None

@@ -13,7 +13,7 @@ from contextive.trace.level import TYPE_ORDER
 from contextive.trace.matching import CitedText, Haystack, Match, MatchKind, match_quote
 from contextive.trace.requirement import Requirement, find_requirements
 from contextive.trace.specification import Section, Specification
-from contextive.trace.target import Target, TargetQuery, Unavailable
+from contextive.trace.target import Target, TargetQuery, UnavailableSpec
 from contextive.trace.text import quoted
 
 
@@ -25,11 +25,11 @@ class ResolvedSpec:
     specification: Specification
 
 
-ResolvedSpecs: TypeAlias = Mapping[TargetQuery, ResolvedSpec | Unavailable]
+ResolvedSpecs: TypeAlias = Mapping[TargetQuery, ResolvedSpec | UnavailableSpec]
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class SpanReference:
     """One span of a specification's text, and the citation that covers it."""
 
     number: int
@@ -39,7 +39,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
+class MatchedCitation:
     """A citation whose target exists: its section and, unless it quotes nothing, where its quote is."""
 
     number: int
@@ -50,7 +50,7 @@ class Matched:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _ResolvedTarget:
     """Where the target of a citation is."""
 
     spec: ResolvedSpec
@@ -71,10 +71,10 @@ class MatchedFile:
 
     parsed: tuple[ParsedFile, ...]
     """What the file holds, once for each way in which it is read."""
-    specs: tuple[ResolvedSpec | Unavailable, ...]
+    specs: tuple[ResolvedSpec | UnavailableSpec, ...]
     """What its queries were answered with."""
     citations: tuple[Citation, ...]
-    outcomes: tuple[_Found | Problem, ...]
+    outcomes: tuple[_ResolvedTarget | Problem, ...]
     by_target: dict[Target, FileCitations]
 
 
@@ -100,18 +100,18 @@ class TargetReport:
         return sum(len(item.spans) for item in self.cited)
 
     @cached_property
-    def references(self) -> tuple[Reference, ...]:
+    def references(self) -> tuple[SpanReference, ...]:
         """The same span by span, each with the number of its citation."""
         return tuple(
-            Reference(first + item.index, item.citation, start, end)
+            SpanReference(first + item.index, item.citation, start, end)
             for first, file in zip(self.first_numbers, self.files, strict=True)
             for item in file.cited
             for start, end in item.spans
         )
 
     @cached_property
-    def by_line(self) -> dict[int, list[Reference]]:
-        lines: dict[int, list[Reference]] = {}
+    def by_line(self) -> dict[int, list[SpanReference]]:
+        lines: dict[int, list[SpanReference]] = {}
         source = self.specification.source
         for reference in self.references:
             for line in source.line_range(reference.start, reference.end):
@@ -135,11 +135,11 @@ class Analysis:
         return tuple(chain.from_iterable(file.citations for file in self.files.values()))
 
     @cached_property
-    def matched(self) -> tuple[Matched, ...]:
+    def matched(self) -> tuple[MatchedCitation, ...]:
         return tuple(
-            Matched(number, citation, outcome.spec.target, outcome.section, outcome.match)
+            MatchedCitation(number, citation, outcome.spec.target, outcome.section, outcome.match)
             for number, (citation, outcome) in enumerate(zip(self.citations, self._outcomes(), strict=True))
-            if isinstance(outcome, _Found)
+            if isinstance(outcome, _ResolvedTarget)
         )
 
     @cached_property
@@ -155,13 +155,13 @@ class Analysis:
     def mapped_sections(self) -> int:
         return len({(item.target, item.citation.section_id) for item in self.matched})
 
-    def _outcomes(self) -> Iterator[_Found | Problem]:
+    def _outcomes(self) -> Iterator[_ResolvedTarget | Problem]:
         return chain.from_iterable(file.outcomes for file in self.files.values())
 
 
 def sort_citations(citations: Iterable[Citation]) -> list[Citation]:
     """Every citation once, in the order from which reports take their ids."""
-    ordered = sorted(citations, key=_order)
+    ordered = sorted(citations, key=_citation_sort_key)
     return ordered[:1] + [other for one, other in pairwise(ordered) if not _is_same(one, other)]
 
 
@@ -176,17 +176,17 @@ def path_parts(path: str) -> tuple[str, ...]:
     return tuple(part for part in path.split("/") if part not in ("", "."))
 
 
-def _order(citation: Citation) -> tuple[object, ...]:
-    place = citation.target_place
+def _citation_sort_key(citation: Citation) -> tuple[object, ...]:
+    location = citation.target_location
     return (
         path_parts(citation.source),
         citation.line,
-        place.line,
-        place.column,
+        location.line,
+        location.column,
         citation.quote_end.line,
         citation.quote_end.column,
-        citation.quote_place.line,
-        citation.quote_place.column,
+        citation.quote_location.line,
+        citation.quote_location.column,
         TYPE_ORDER[citation.type],
         citation.target,
         citation.quote,
@@ -195,8 +195,8 @@ def _order(citation: Citation) -> tuple[object, ...]:
     )
 
 
-##= docs/spec/trace.md#fresh-answers
-##% A file that did not change SHOULD NOT be parsed or matched again.
+##= docs/spec/trace.md#freshness
+##% An unchanged file SHOULD NOT be parsed or matched again.
 def match_files(files: Iterable[ParsedFile], specs: ResolvedSpecs, previous: Analysis | None = None) -> Analysis:
     """Match the citations of all files.
 
@@ -252,11 +252,10 @@ def _report(
 
 
 ##= docs/spec/trace.md#matching
-##% A citation that cannot be parsed or matched MUST NOT cover anything, and keeps no other citation from being
-##% matched.
+##% A citation that cannot be parsed or matched MUST NOT cover anything or prevent other citations from being matched.
 def _match_file(
     parsed: tuple[ParsedFile, ...],
-    answers: tuple[ResolvedSpec | Unavailable, ...],
+    answers: tuple[ResolvedSpec | UnavailableSpec, ...],
     specs: ResolvedSpecs,
     previous: Mapping[Target, FileCitations],
 ) -> MatchedFile:
@@ -266,9 +265,9 @@ def _match_file(
     cited: dict[Target, list[CitedText]] = {}
     for index, (citation, outcome) in enumerate(zip(citations, outcomes, strict=True)):
         match outcome:
-            case _Found(spec=spec, section=section, match=None):
+            case _ResolvedTarget(spec=spec, section=section, match=None):
                 spans = ((section.title_start, section.title_end),)
-            case _Found(spec=spec, match=Match(spans=spans)):
+            case _ResolvedTarget(spec=spec, match=Match(spans=spans)):
                 pass
             case Problem():
                 continue
@@ -281,32 +280,32 @@ def _match_file(
     return MatchedFile(parsed, answers, tuple(citations), outcomes, by_target)
 
 
-def _match(citation: Citation, spec: ResolvedSpec | Unavailable) -> _Found | Problem:
-    """A citation's section and the place of its quote there; no place for one that quotes nothing."""
+def _match(citation: Citation, spec: ResolvedSpec | UnavailableSpec) -> _ResolvedTarget | Problem:
+    """A citation's section and the location of its quote there; no location for one that quotes nothing."""
     match spec:
-        case Unavailable(reason=reason):
-            return Problem("specification_not_found", reason, citation.target_place, "referenced here")
+        case UnavailableSpec(reason=reason):
+            return Problem("specification_not_found", reason, citation.target_location, "referenced here")
         case ResolvedSpec(target=target, specification=specification):
-            shown, section_id = target.shown, citation.section_id
+            shown, section_id = target.display_name, citation.section_id
     if section_id is None:
         message = f"reference to {shown} is missing a section"
-        return Problem("section_missing", message, citation.target_place, "referenced here")
+        return Problem("section_missing", message, citation.target_location, "referenced here")
     section = specification.section(section_id)
     if section is None:
         message = f"missing section {quoted(section_id)} in {shown}"
-        return Problem("section_not_found", message, citation.target_place, "referenced here")
+        return Problem("section_not_found", message, citation.target_location, "referenced here")
     ##= docs/spec/trace.md#citation-comments
-    ##% A citation without quoted lines MUST be valid where its section exists, and covers nothing.
+    ##% A citation without quoted lines MUST be valid if its section exists, but it covers nothing.
     if not citation.quote:
-        return _Found(spec, section, None)
+        return _ResolvedTarget(spec, section, None)
     found = _find_quote(citation.quote, section, specification)
     ##= docs/spec/trace.md#matching
-    ##% A quote that does not stand in its section MUST be an error.
+    ##% A quote that does not occur in its section MUST be an error.
     if found is None:
         message = f"could not find text in section {quoted(section_id)} of {shown}"
         label = "text here" if section.text_lines else "section is empty"
-        return Problem("quote_not_found", message, citation.quote_place, label)
-    return _Found(spec, section, found)
+        return Problem("quote_not_found", message, citation.quote_location, label)
+    return _ResolvedTarget(spec, section, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,14 +319,14 @@ class _SearchedSection:
 def _find_quote(quote: str, section: Section, specification: Specification) -> Match | None:
     """Where a quote is in a section. The answer is remembered with the specification, so each quote is searched for once."""
     key = ("searched", section.id)
-    searched = specification._memory.get(key)
+    searched = specification._cache.get(key)
     if not isinstance(searched, _SearchedSection):
-        searched = specification._memory[key] = _SearchedSection(Haystack.of(section), {})
+        searched = specification._cache[key] = _SearchedSection(Haystack.of(section), {})
     if quote not in searched.matches:
         searched.matches[quote] = match_quote(quote, searched.haystack)
     return searched.matches[quote]
 
 
-def fuzzy_matches(analysis: Analysis) -> list[Matched]:
+def fuzzy_matches(analysis: Analysis) -> list[MatchedCitation]:
     """The citations whose words are not quite those of the specification."""
     return [item for item in analysis.matched if item.match is not None and item.match.kind is MatchKind.FUZZY]

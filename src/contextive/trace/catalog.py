@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from itertools import chain
 from urllib.parse import quote, unquote, urlsplit
 
-from contextive.trace.analysis import Analysis, Matched
+from contextive.trace.analysis import Analysis, MatchedCitation
 from contextive.trace.citation import Citation, Problem
 from contextive.trace.level import CitationType
 from contextive.trace.requirement import Requirement
@@ -23,10 +23,10 @@ _RFC_NAME = re.compile(
     r"(?:https?://(?:[a-z]+\.)?(?:rfc-editor|ietf)\.org/(?:[a-z]+/)*)?rfc[ -]?(\d{1,5})(?:\.[a-z]+)?/?\Z", re.IGNORECASE
 )
 _RESOURCE = re.compile(r"(?:duvet://)?/specifications/([^/]+)")
-_UPWARDS = re.compile(r"\A(?:\.\./)+")
+_PARENT_FOLDERS = re.compile(r"\A(?:\.\./)+")
 MIN_PREFIX = 8
-NAMELESS = "-"
-"""What stands in a path for a section whose title leaves nothing for an id: a path has no empty segments."""
+EMPTY_SECTION_ID = "-"
+"""What stands in a path for a section whose title leaves nothing for an id: a path has no empty parts."""
 
 
 def rfc_number(path: str) -> str | None:
@@ -64,14 +64,16 @@ class SpecificationEntry:
 
     @property
     def path(self) -> str:
-        return f"/specifications/{segment(self.id)}"
+        return f"/specifications/{quote_segment(self.id)}"
 
     def section_path(self, section: Section) -> str:
-        return f"{self.path}/sections/{segment(section.id) or NAMELESS}"
+        return f"{self.path}/sections/{quote_segment(section.id) or EMPTY_SECTION_ID}"
 
     def section(self, name: str) -> Section | None:
         """The section of an id, or of its place in a path."""
-        return self.specification.section(name) or (self.specification.section("") if name == NAMELESS else None)
+        return self.specification.section(name) or (
+            self.specification.section("") if name == EMPTY_SECTION_ID else None
+        )
 
 
 _BOILERPLATE = frozenset({"name-copyright-notice", "name-status-of-this-memo", "name-table-of-contents"})
@@ -102,7 +104,7 @@ class TraceCatalog:
         self._root = root
         self._download_dir = download_dir
         wanted = sorted({*specifications, *analysis.reports}, key=Target.sort_key)
-        ids = _remembered_ids(tuple(wanted))
+        ids = _cached_ids(tuple(wanted))
         self.specifications: dict[str, SpecificationEntry] = {
             ids[target]: SpecificationEntry(
                 ids[target],
@@ -176,15 +178,18 @@ class TraceCatalog:
     def citation(self, name: str) -> Citation | None:
         """The citation of an id, as it is or as clients are shown it."""
         spellings = (name, posixpath.normpath(name), unquote(name))
-        found = (self.citations_by_id.get(spelling) or self._citations_as_shown.get(spelling) for spelling in spellings)
+        found = (
+            self.citations_by_id.get(spelling) or self._citations_by_displayed_id.get(spelling)
+            for spelling in spellings
+        )
         return next((citation for citation in found if citation is not None), None)
 
     @cached_property
-    def _citations_as_shown(self) -> dict[str, Citation]:
-        return {as_shown(name): citation for name, citation in self.citations_by_id.items()}
+    def _citations_by_displayed_id(self) -> dict[str, Citation]:
+        return {replace_surrogates(name): citation for name, citation in self.citations_by_id.items()}
 
     @cached_property
-    def matched_by_id(self) -> dict[str, Matched]:
+    def matched_by_id(self) -> dict[str, MatchedCitation]:
         return {item.citation.id: item for item in self.analysis.matched}
 
     @property
@@ -195,10 +200,10 @@ class TraceCatalog:
         return self._by_target[target]
 
     ##= docs/spec/trace.md#identifiers
-    ##% An identifier MUST be accepted in a shortened form of eight or more digits while only one requirement text
-    ##% begins so.
+    ##% An identifier MUST be accepted when shortened to eight or more digits, as long as only one requirement text
+    ##% matches.
     ##= docs/spec/trace.md#identifiers
-    ##% A `full_path` MUST be accepted in place of an identifier, and means the requirement of that section alone.
+    ##% A `full_path` MUST be accepted in place of an identifier and refer only to the requirement of that section.
     def find(self, identifier: str) -> list[Requirement]:
         """The requirements of an identifier, which may be shortened to eight or more digits while it stays unique."""
         path, slash, identifier = identifier.strip().removeprefix("duvet://").rpartition("/")
@@ -227,19 +232,19 @@ class TraceCatalog:
         return f"{section}/requirements/{requirement.identifier}"
 
     def citation_path(self, requirement: Requirement, citation: Citation) -> str:
-        return f"{self.full_path(requirement)}/citations/{segments(citation.id)}"
+        return f"{self.full_path(requirement)}/citations/{quote_path(citation.id)}"
 
-    def section_citation_path(self, item: Matched) -> str:
+    def section_citation_path(self, item: MatchedCitation) -> str:
         section = self.entry_of(item.target).section_path(item.section)
-        return f"{section}/citations/{segments(item.citation.id)}"
+        return f"{section}/citations/{quote_path(item.citation.id)}"
 
-    def cited(self, path: str, format_: Format = Format.AUTO) -> SpecificationEntry | None:
+    def find_cited(self, path: str, format_: Format = Format.AUTO) -> SpecificationEntry | None:
         """The specification that a citation of this path or URL means, under the format that it asks for."""
         entries = self._stored_at(path)
         if not entries and "://" not in path:
             # A relative path is looked for above the project, too.
             wanted = stored_path(path, self._download_dir)
-            entries = [e for e in self.specifications.values() if _UPWARDS.sub("", e.target.path) == wanted]
+            entries = [e for e in self.specifications.values() if _PARENT_FOLDERS.sub("", e.target.path) == wanted]
         entries.sort(key=lambda entry: entry.target.format is not format_)
         if not entries or format_ in (Format.AUTO, entries[0].specification.format):
             return entries[0] if entries else None
@@ -247,10 +252,10 @@ class TraceCatalog:
         return replace(entries[0], specification=other)
 
     ##= docs/spec/trace.md#resolve-spec-id
-    ##% A path with `./` or `file://` before it, and every usual address of an RFC, MUST resolve to the same id as the
+    ##% A path prefixed with `./` or `file://`, and every common URL of an RFC, MUST resolve to the same id as the
     ##% plain form.
     ##= docs/spec/trace.md#resolve-spec-id
-    ##% An absolute path into the project, the path of a resource and the bare name of an RFC MUST resolve, too.
+    ##% An absolute path into the project, the path of a resource and the bare name of an RFC MUST also resolve.
     def resolve(self, name: str) -> SpecificationEntry | None:
         """The specification that a URL, a path or an id names, however it is spelled."""
         if name in self.specifications:
@@ -271,17 +276,17 @@ class TraceCatalog:
         return None
 
 
-def segment(text: str) -> str:
-    """Text as one path segment."""
+def quote_segment(text: str) -> str:
+    """Text as one percent-encoded part of a path."""
     return quote(text, safe="-._~!$&'()*+,;=:@", errors="surrogateescape")
 
 
-def segments(text: str) -> str:
+def quote_path(text: str) -> str:
     """Text that may hold slashes as the rest of a path."""
     return quote(text, safe="-._~!$&'()*+,;=:@/", errors="surrogateescape")
 
 
-def as_shown(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Text as it reaches a client: a byte of a file name that is no UTF-8 becomes a replacement character."""
     return "".join("\N{REPLACEMENT CHARACTER}" if "\ud800" <= c <= "\udfff" else c for c in text)
 
@@ -307,7 +312,7 @@ def assign_ids(targets: Sequence[Target]) -> dict[Target, str]:
 
 
 @lru_cache(maxsize=16)
-def _remembered_ids(targets: tuple[Target, ...]) -> Mapping[Target, str]:
+def _cached_ids(targets: tuple[Target, ...]) -> Mapping[Target, str]:
     return assign_ids(targets)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from contextive.trace.advice import STYLES, write_citation
 from contextive.trace.analysis import Analysis
 from contextive.trace.citation import Citation
+from contextive.trace.citation_help import COMMENT_STYLES, write_citation
 from contextive.trace.level import CitationType
 from contextive.trace.requirement import Requirement, is_covered, merge_spans
 
@@ -18,7 +18,7 @@ _COUNTING = (CitationType.CITATION, CitationType.IMPLICATION, CitationType.EXCEP
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckFinding:
     """One thing that a check does not accept."""
 
     check: Check
@@ -29,11 +29,11 @@ class Finding:
 
 
 ##= docs/spec/trace.md#other-commands
-##% The command `duvet query` MUST check implementations, tests and duplicates, and end with the exit code 1 when it
-##% finds something.
+##% The command `duvet query` MUST check implementations, tests and duplicates, and end with the exit code 1 if it
+##% finds a problem.
 def run_checks(
     checks: Iterable[Check], analysis: Analysis, requirements: Sequence[Requirement]
-) -> dict[Check, list[Finding]]:
+) -> dict[Check, list[CheckFinding]]:
     """The findings of each check; a check without findings passes."""
     runners = {
         "implementation": lambda: _implementation(requirements),
@@ -43,7 +43,7 @@ def run_checks(
     return {check: list(runners[check]()) for check in checks}
 
 
-def _implementation(requirements: Iterable[Requirement]) -> Iterator[Finding]:
+def _implementation(requirements: Iterable[Requirement]) -> Iterator[CheckFinding]:
     for requirement in requirements:
         spans = merge_spans(span for kind in _COUNTING for span in requirement.covered.get(kind, ()))
         if is_covered(requirement.spans, spans):
@@ -53,7 +53,7 @@ def _implementation(requirements: Iterable[Requirement]) -> Iterator[Finding]:
         yield _finding("implementation", kind, requirement, None)
 
 
-def _tests(requirements: Iterable[Requirement]) -> Iterator[Finding]:
+def _tests(requirements: Iterable[Requirement]) -> Iterator[CheckFinding]:
     for requirement in requirements:
         implemented = requirement.covered.get(CitationType.CITATION, ())
         tested = merge_spans(
@@ -65,12 +65,14 @@ def _tests(requirements: Iterable[Requirement]) -> Iterator[Finding]:
             yield _finding("test", "untested", requirement, CitationType.TEST)
 
 
-def _finding(check: Check, kind: str, requirement: Requirement, type_: CitationType | None) -> Finding:
+def _finding(check: Check, kind: str, requirement: Requirement, type_: CitationType | None) -> CheckFinding:
     target = f"{requirement.target.path}#{requirement.section.id}"
-    return Finding(check, kind, target, requirement.text, write_citation(STYLES[0], target, requirement.text, type_))
+    return CheckFinding(
+        check, kind, target, requirement.text, write_citation(COMMENT_STYLES[0], target, requirement.text, type_)
+    )
 
 
-def _duplicates(analysis: Analysis) -> Iterator[Finding]:
+def _duplicates(analysis: Analysis) -> Iterator[CheckFinding]:
     seen: dict[tuple[object, ...], Citation] = {}
     for item in analysis.matched:
         citation = item.citation
@@ -79,4 +81,6 @@ def _duplicates(analysis: Analysis) -> Iterator[Finding]:
         key = (citation.type, item.target, item.match.spans)
         first = seen.setdefault(key, citation)
         if first is not citation:
-            yield Finding("duplicates", citation.type.value, citation.id, citation.quote, f"first cited at {first.id}")
+            yield CheckFinding(
+                "duplicates", citation.type.value, citation.id, citation.quote, f"first cited at {first.id}"
+            )

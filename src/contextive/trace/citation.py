@@ -20,7 +20,7 @@ _INDENT = f"{SPACE_IN_LINE}*+"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """A position in a file, 1-based."""
 
     path: str
@@ -37,7 +37,7 @@ class Problem:
 
     code: str
     message: str
-    place: Place
+    location: Location
     label: str = ""
     help: str = ""
     fatal: bool = True
@@ -52,7 +52,7 @@ class CommentStyle:
 
 
 DEFAULT_STYLE = CommentStyle()
-_NOWHERE = Place("", 0)
+_NO_LOCATION = Location("", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,9 @@ class Citation:
     blob_link: str | None = None
     base: str | None = None
     """The file whose directories are searched for a relative target; None means the project directory."""
-    target_place: Place = field(default=_NOWHERE, compare=False)
-    quote_place: Place = field(default=_NOWHERE, compare=False)
-    quote_end: Place = field(default=_NOWHERE, compare=False)
+    target_location: Location = field(default=_NO_LOCATION, compare=False)
+    quote_location: Location = field(default=_NO_LOCATION, compare=False)
+    quote_end: Location = field(default=_NO_LOCATION, compare=False)
     text: str = field(default="", compare=False)
     """The first line of the citation as it is in the file."""
     end_line: int = field(default=0, compare=False)
@@ -87,7 +87,7 @@ class Citation:
         return replace(self, type=kind)
 
     ##= docs/spec/trace.md#citation-comments
-    ##% The id of a citation MUST be its path and its first line's number, with a colon between them.
+    ##% The id of a citation MUST be its path and the number of its first line, separated by a colon.
     @property
     def id(self) -> str:
         return f"{self.source}:{self.line}"
@@ -162,21 +162,21 @@ def parse_citations(
 ) -> ParsedFile:
     """Every citation in a source file, and every one that cannot be understood."""
     grammar = _grammar(style)
-    reader = _Reader(path, default_type, blob_link)
+    reader = _CitationParser(path, default_type, blob_link)
     number, counted, start = 1, 0, 0
     while start < len(text) and (found := grammar.meta.search(text, start)) is not None:
         start = text.rfind("\n", start, found.start()) + 1 or start
         number, counted = number + text.count("\n", counted, start), start
-        for line in _run(text, start, number, grammar.line):
-            reader.take(line)
+        for line in _citation_lines(text, start, number, grammar.line):
+            reader.add_line(line)
             start = _next_line(text, start)
         if start == counted:
             start = _next_line(text, found.start())  # something else is before the prefix
-        reader.close()
+        reader.finish_citation()
     return ParsedFile(tuple(reader.citations), tuple(reader.problems))
 
 
-def _run(text: str, start: int, number: int, pattern: re.Pattern[str]) -> Iterator[_Line]:
+def _citation_lines(text: str, start: int, number: int, pattern: re.Pattern[str]) -> Iterator[_Line]:
     """The lines of a citation, and of those right behind it, from a meta line on: quoted lines before it mean nothing."""
     match = pattern.match(text, start)
     if match is None or match.group(1) is None:
@@ -204,26 +204,26 @@ def _column(before: str) -> int:
 class _Meta:
     """What the meta lines of a citation say."""
 
-    def __init__(self, line: int, place: Place, text: str, problems_before: int) -> None:
+    def __init__(self, line: int, location: Location, text: str, problems_before: int) -> None:
         self.line = line
         """Of the first meta line …"""
-        self.place = place
+        self.location = location
         """… and where its value stands."""
         self.text = text
         self.problems_before = problems_before
         self.target: str | None = None
-        self.target_place: Place | None = None
+        self.target_location: Location | None = None
         self.type: CitationType | None = None
         self.level: Level | None = None
         self.format: Format | None = None
-        self.reasons: list[tuple[str, Place]] = []
-        self.feature: tuple[str, Place] | None = None
-        self.tracking_issue: tuple[str, Place] | None = None
-        self.seen: dict[str, Place] = {}
+        self.reasons: list[tuple[str, Location]] = []
+        self.feature: tuple[str, Location] | None = None
+        self.tracking_issue: tuple[str, Location] | None = None
+        self.seen: dict[str, Location] = {}
         """Each field that was given, and where."""
 
 
-class _Reader:
+class _CitationParser:
     """Puts lines together into citations; an error costs one citation, never the file."""
 
     def __init__(self, path: str, default_type: CitationType, blob_link: str | None) -> None:
@@ -237,87 +237,93 @@ class _Reader:
         self._last = 0
 
     ##= docs/spec/trace.md#citation-comments
-    ##% A citation MUST be a run of comment lines without a gap: meta lines first, then quoted lines.
-    def take(self, line: _Line) -> None:
+    ##% A citation MUST be a contiguous run of comment lines: meta lines first, then quoted lines.
+    def add_line(self, line: _Line) -> None:
         if line.number > self._last + 1 or (line.is_meta and self._quote):
-            self.close()
+            self.finish_citation()
         self._last = line.number
         if not line.is_meta:
             if line.value:
                 self._quote.append(line)
             return
-        self._set(line)
+        self._set_field(line)
 
-    def close(self) -> None:
+    def finish_citation(self) -> None:
         """End the citation that is open, if there is one. Quoted lines without a meta line before them mean nothing."""
         meta, quote = self._meta, self._quote
         self._meta, self._quote = None, []
         if meta is not None:
-            self._build(meta, quote)
+            self._build_citation(meta, quote)
 
-    def _place(self, line: _Line) -> Place:
-        return Place(self._path, line.number, _column(line.text[: len(line.text) - len(line.value)]))
+    def _value_location(self, line: _Line) -> Location:
+        return Location(self._path, line.number, _column(line.text[: len(line.text) - len(line.value)]))
 
-    def _end(self, line: _Line) -> Place:
+    def _value_end(self, line: _Line) -> Location:
         trailing = len(line.value) - len(line.value.rstrip(WHITESPACE))
-        return Place(self._path, line.number, _column(line.text[: len(line.text) - trailing]))
+        return Location(self._path, line.number, _column(line.text[: len(line.text) - trailing]))
 
     ##= docs/spec/trace.md#citation-comments
-    ##% An unknown field, a second value for a field, or a field that the type does not allow MUST be an error,
-    ##% except for a second reason.
-    def _set(self, line: _Line) -> None:
+    ##% An unknown field, a second value for a field, or a field that the type does not allow MUST be an error, except
+    ##% that a second reason is allowed.
+    def _set_field(self, line: _Line) -> None:
         key, equals, value = line.value.partition("=")
         if not equals:
-            key, value, place = "source", key.rstrip(WHITESPACE), self._place(line)
+            key, value, location = "source", key.rstrip(WHITESPACE), self._value_location(line)
         else:
             # An empty value stands right behind the `=`.
             offset = len(line.text) - len(value.lstrip(WHITESPACE) or value)
-            place = Place(self._path, line.number, _column(line.text[:offset]))
+            location = Location(self._path, line.number, _column(line.text[:offset]))
             key, value = key.rstrip(WHITESPACE), value.strip(WHITESPACE)
         if self._meta is None:
-            self._meta = _Meta(line.number, place, line.text, len(self.problems))
+            self._meta = _Meta(line.number, location, line.text, len(self.problems))
         meta = self._meta
         match key:
             case "source":
-                meta.target, meta.target_place = value, place
+                meta.target, meta.target_location = value, location
             case "type":
                 if (kind := CitationType.parse(value)) is None:
-                    self._fail("invalid_type", _not_one_of("annotation type", value, _TYPES), place, "error here")
+                    self._add_problem(
+                        "invalid_type", _not_one_of("annotation type", value, _TYPES), location, "error here"
+                    )
                     return
                 meta.type = kind
             case "level":
                 if value not in Level.__members__:
-                    self._fail("invalid_level", _not_one_of("annotation level", value, _LEVELS), place, "error here")
+                    self._add_problem(
+                        "invalid_level", _not_one_of("annotation level", value, _LEVELS), location, "error here"
+                    )
                     return
                 meta.level = Level[value]
             case "format":
                 if (form := Format.parse(value)) is None:
-                    self._fail("invalid_format", _not_one_of("spec type", value, _FORMATS), place, "error here")
+                    self._add_problem(
+                        "invalid_format", _not_one_of("spec type", value, _FORMATS), location, "error here"
+                    )
                     return
                 meta.format = form
             case "reason":
-                meta.reasons.append((value, place))
+                meta.reasons.append((value, location))
                 return
             case "feature":
-                meta.feature = (value, place)
+                meta.feature = (value, location)
             case "tracking-issue":
-                meta.tracking_issue = (value, place)
+                meta.tracking_issue = (value, location)
             case _:
-                self._fail("invalid_field", "invalid metadata field", self._place(line))
+                self._add_problem("invalid_field", "invalid metadata field", self._value_location(line))
                 return
         if key in meta.seen:
-            self._fail("repeated_field", f'"{key}" already specified', meta.seen[key], "already defined here")
-        meta.seen[key] = place
+            self._add_problem("repeated_field", f'"{key}" already specified', meta.seen[key], "already defined here")
+        meta.seen[key] = location
 
     ##= docs/spec/trace.md#citation-comments
     ##% A citation without a target, or with a target that has no section, MUST be an error.
-    def _build(self, meta: _Meta, quote: list[_Line]) -> None:
-        if meta.target is None or meta.target_place is None:
-            self._fail("missing_target", "comment is missing source specification", meta.place)
+    def _build_citation(self, meta: _Meta, quote: list[_Line]) -> None:
+        if meta.target is None or meta.target_location is None:
+            self._add_problem("missing_target", "comment is missing source specification", meta.location)
             return
         kind = meta.type or self._default_type
         if misplaced := _misplaced(kind, meta):
-            self._fail("misplaced_field", f"invalid key for type {kind.value.upper()}", misplaced)
+            self._add_problem("misplaced_field", f"invalid key for type {kind.value.upper()}", misplaced)
             return
         if meta.problems_before != len(self.problems):
             return  # what it says is in doubt, so it counts for nothing
@@ -334,16 +340,16 @@ class _Reader:
                 feature=meta.feature[0] if meta.feature else "",
                 tracking_issue=meta.tracking_issue[0] if meta.tracking_issue else "",
                 blob_link=self._blob_link,
-                target_place=meta.target_place,
-                quote_place=self._place(quote[0]) if quote else meta.place,
-                quote_end=self._end(quote[-1]) if quote else meta.place,
+                target_location=meta.target_location,
+                quote_location=self._value_location(quote[0]) if quote else meta.location,
+                quote_end=self._value_end(quote[-1]) if quote else meta.location,
                 text=meta.text.strip(WHITESPACE),
                 end_line=self._last,
             )
         )
 
-    def _fail(self, code: str, message: str, place: Place, label: str = "defined here") -> None:
-        self.problems.append(Problem(code, message, place, label))
+    def _add_problem(self, code: str, message: str, location: Location, label: str = "defined here") -> None:
+        self.problems.append(Problem(code, message, location, label))
 
 
 _TYPES = ("spec", "test", "implementation", "exception", "todo", "implication")
@@ -357,7 +363,7 @@ def _not_one_of(what: str, found: str, allowed: tuple[str, ...]) -> str:
     return f"Invalid {what} {quoted(found)}, expected one of [{words}]"
 
 
-def _misplaced(kind: CitationType, meta: _Meta) -> Place | None:
+def _misplaced(kind: CitationType, meta: _Meta) -> Location | None:
     if meta.reasons and kind not in _WITH_REASON:
         return meta.reasons[0][1]
     if kind is not CitationType.TODO:

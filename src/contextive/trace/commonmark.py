@@ -35,11 +35,11 @@ def block_parser() -> MarkdownIt:
             ruler.at(rule.name, _remembering_indent(changed) if rule.name == "list" else changed, {"alt": rule.alt})
         elif rule.name == "lheading":
             ruler.at(rule.name, _if_underlined(rule.fn), {"alt": rule.alt})
-    ruler.before("code", "prose", _prose)
+    ruler.before("code", "prose", _skip_plain_paragraph)
     return parser
 
 
-def _prose(state: StateBlock, line: int, end: int, _silent: bool) -> bool:
+def _skip_plain_paragraph(state: StateBlock, line: int, end: int, _silent: bool) -> bool:
     """Pass over a paragraph outside of any container whose lines can neither open nor underline anything.
 
     Most of a specification is that, and all the other rules together would come to the same end: the next blank line.

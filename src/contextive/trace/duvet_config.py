@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from contextive.errors import ConfigError, TextError
+from contextive.errors import ConfigError, ParseError
 from contextive.toml.reader import read_toml
 from contextive.trace.citation import DEFAULT_STYLE, CommentStyle
 from contextive.trace.level import CitationType
@@ -22,8 +22,8 @@ _SOURCE_TYPES = {
 }
 _FORMATS = {"ietf": Format.IETF, "IETF": Format.IETF, "markdown": Format.MARKDOWN, "md": Format.MARKDOWN}
 ##= docs/spec/trace.md#requirement-files
-##% The TOML files below `.duvet/requirements`, `.duvet/exceptions` and `.duvet/todos` MUST be read for
-##% requirements, exceptions and todos.
+##% The TOML files below `.duvet/requirements`, `.duvet/exceptions` and `.duvet/todos` MUST be read as requirements,
+##% exceptions and todos.
 REQUIREMENT_PATTERNS = tuple(f".duvet/{folder}/**/*.toml" for folder in ("requirements", "todos", "exceptions"))
 
 
@@ -81,9 +81,9 @@ def parse_duvet_config(text: str, config_path: str, environ: Mapping[str, str] |
     """
     try:
         document = read_toml(text)
-    except TextError as error:
+    except ParseError as error:
         raise ConfigError(error.located_in(config_path)) from None
-    reader = _Reader(config_path, environ)
+    reader = _ConfigReader(config_path, environ)
     schema = document.pop("$schema", None)
     if schema is None:
         raise reader.error("missing field `$schema`", f"Add: '$schema' = \"{SCHEMA}\"")
@@ -91,15 +91,15 @@ def parse_duvet_config(text: str, config_path: str, environ: Mapping[str, str] |
         raise reader.error("`$schema` must be a string", f"Known: {SCHEMA}")
     if schema not in _SCHEMAS:
         raise reader.error(f"unknown $schema {schema!r}", f"Known: {SCHEMA}")
-    reader.close(document, "", {"source", "specification", "requirement", "report"})
+    reader.reject_unknown_keys(document, "", {"source", "specification", "requirement", "report"})
     folder = config_path.rpartition("/")[0]
     report = reader.table(document, "report")
-    reader.close(report, "report.", {"html", "json", "snapshot"})
+    reader.reject_unknown_keys(report, "report.", {"html", "json", "snapshot"})
     html = reader.table(report, "html", "report.")
-    reader.close(html, "report.html.", {"enabled", "path", "blob-link", "issue-link"})
+    reader.reject_unknown_keys(html, "report.html.", {"enabled", "path", "blob-link", "issue-link"})
     patterns = []
     for entry in reader.tables(document, "requirement"):
-        reader.close(entry, "requirement.", {"pattern"})
+        reader.reject_unknown_keys(entry, "requirement.", {"pattern"})
         patterns.append(reader.required(entry, "pattern", "requirement."))
     return TraceSettings(
         sources=tuple(reader.source(entry) for entry in reader.tables(document, "source")),
@@ -116,7 +116,7 @@ def parse_duvet_config(text: str, config_path: str, environ: Mapping[str, str] |
     )
 
 
-class _Reader:
+class _ConfigReader:
     def __init__(self, path: str, environ: Mapping[str, str] | None) -> None:
         self._path = path
         self._environ = environ
@@ -124,7 +124,7 @@ class _Reader:
     def error(self, message: str, hint: str | None = None) -> ConfigError:
         return ConfigError(f"{self._path}: {message}.", hint=hint)
 
-    def close(self, table: Mapping[str, Any], prefix: str, known: set[str]) -> None:
+    def reject_unknown_keys(self, table: Mapping[str, Any], prefix: str, known: set[str]) -> None:
         if unknown := sorted(set(table) - known):
             raise self.error(f"unknown field `{prefix}{unknown[0]}`", f"Known: {', '.join(sorted(known))}.")
 
@@ -152,12 +152,12 @@ class _Reader:
         return self.text(table, key, "", prefix)
 
     ##= docs/spec/trace.md#citation-comments
-    ##% The prefixes of both kinds of lines MUST be settable for each pattern of source files, and default to `//=`
+    ##% The prefixes of meta lines and quoted lines MUST be configurable for each source pattern and default to `//=`
     ##% and `//#`.
     def source(self, entry: dict[str, Any]) -> SourcePattern:
-        self.close(entry, "source.", {"pattern", "comment-style", "type", "blob-link"})
+        self.reject_unknown_keys(entry, "source.", {"pattern", "comment-style", "type", "blob-link"})
         style = self.table(entry, "comment-style", "source.")
-        self.close(style, "source.comment-style.", {"meta", "content"})
+        self.reject_unknown_keys(style, "source.comment-style.", {"meta", "content"})
         kind = self.text(entry, "type", "implementation", "source.")
         if kind not in _SOURCE_TYPES:
             raise self.error(f"unknown source type {kind!r}", f"Known: {', '.join(_SOURCE_TYPES)}.")
@@ -169,7 +169,7 @@ class _Reader:
         )
 
     def specification(self, entry: dict[str, Any]) -> SpecificationSource:
-        self.close(entry, "specification.", {"source", "format"})
+        self.reject_unknown_keys(entry, "specification.", {"source", "format"})
         word = self.text(entry, "format", "", "specification.")
         if word and word not in _FORMATS:
             raise self.error(f"unknown specification format {word!r}", f"Known: {', '.join(_FORMATS)}.")
@@ -177,7 +177,7 @@ class _Reader:
 
     def report(self, table: dict[str, Any], name: str, enabled: bool, path: str) -> ReportFile:
         if name != "html":
-            self.close(table, f"report.{name}.", {"enabled", "path"})
+            self.reject_unknown_keys(table, f"report.{name}.", {"enabled", "path"})
         value = table.get("enabled", enabled)
         if not isinstance(value, bool):
             raise self.error(f"`report.{name}.enabled` must be true or false")

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from contextive.trace.citation import Citation, ParsedFile, Place
-from contextive.trace.letters import is_part_of_word
+from contextive.trace.citation import Citation, Location, ParsedFile
 from contextive.trace.level import CitationType, Level
 from contextive.trace.specification import Section, Specification, SpecLine
 from contextive.trace.text import WHITESPACE, normalise
+from contextive.trace.unicode_classes import is_part_of_word
 
 ##= docs/spec/trace.md#extraction
 ##% The level MUST be "MUST" for "MUST", "SHALL" and "REQUIRED", "SHOULD" for "SHOULD" and "RECOMMENDED", "MAY" for
@@ -56,7 +56,7 @@ _Position = tuple[int, int]
 
 
 ##= docs/spec/trace.md#extraction
-##% Each sentence below a heading that holds a key word of RFC 2119 in capitals MUST be a requirement.
+##% Each sentence that is below a heading and contains a key word of RFC 2119 in capitals MUST be a requirement.
 ##= docs/spec/trace.md#extraction
 ##% A sentence with several key words MUST have the highest of their levels.
 def _extract(lines: Sequence[SpecLine | None]) -> list[ExtractedRequirement]:
@@ -67,7 +67,7 @@ def _extract(lines: Sequence[SpecLine | None]) -> list[ExtractedRequirement]:
     for index in _lines_with_keywords(texts):
         for hit in _KEYWORD.finditer(_with_ascii_borders(texts[index])):
             ##= docs/spec/trace.md#extraction
-            ##% A key word directly before a quotation mark MUST NOT make a requirement.
+            ##% A key word directly before a quotation mark MUST NOT make a sentence a requirement.
             if hit.group().endswith('"'):
                 continue  # the definition of the key word itself
             level = _LEVELS[hit[hit.lastindex or 0]]
@@ -102,8 +102,8 @@ def _with_ascii_borders(text: str) -> str:
 
 
 ##= docs/spec/trace.md#extraction
-##% A sentence MUST end at a full stop before white space, at an empty line, at the border of a list item, or with
-##% its section.
+##% A sentence MUST end at a full stop before white space, at an empty line, at the start or end of a list item, or at
+##% the end of its section.
 class _Sentences:
     """Where the sentences of a section begin and end. What was looked at once is remembered, so that the work for a section
     of many key words and few full stops grows with its length, not with the square of it."""
@@ -112,7 +112,7 @@ class _Sentences:
         self._texts = texts
         self._before: dict[int, _Position] = {-1: (0, 0)}
         self._after: dict[int, _Position] = {}
-        self._stops: dict[int, _Stops | None] = {}
+        self._stops: dict[int, _SentenceEnds | None] = {}
 
     def start(self, index: int, column: int) -> _Position:
         """The start of the sentence that holds this place."""
@@ -170,15 +170,15 @@ class _Sentences:
         stops = self._stops_of(index)
         return stops.first_from(column) if stops is not None else None
 
-    def _stops_of(self, index: int) -> _Stops | None:
+    def _stops_of(self, index: int) -> _SentenceEnds | None:
         """None for a line without any full stop."""
         if index not in self._stops:
             text = self._texts[index]
-            self._stops[index] = _Stops(text) if "." in text else None
+            self._stops[index] = _SentenceEnds(text) if "." in text else None
         return self._stops[index]
 
 
-class _Stops:
+class _SentenceEnds:
     """The ends of sentences in one line: behind a full stop that white space or the end of the line follows."""
 
     def __init__(self, text: str) -> None:
@@ -237,38 +237,43 @@ def _quote(texts: Sequence[str], start: _Position, end: _Position) -> tuple[str,
 
 
 ##= docs/spec/trace.md#requirement-files
-##% A requirement file that is written MUST be valid TOML without raw control characters, whatever the specification
-##% holds.
-def requirement_file(target: str, section: Section, requirements: Sequence[ExtractedRequirement]) -> str:
+##% A generated requirement file MUST be valid TOML without raw control characters, whatever the specification
+##% contains.
+def format_requirement_file(target: str, section: Section, requirements: Sequence[ExtractedRequirement]) -> str:
     """A section's requirements as the TOML file that duvet writes and reads.
 
     What TOML cannot hold as it is, which duvet writes nonetheless, is escaped: in a comment too, where it is only shown.
     """
-    parts = [f'target = "{_basic(f"{target}#{section.id}")}"', "", f"# {_without_controls(section.title_text)}", "#"]
-    parts += [f"# {_without_controls(line.text)}" for line in section.text_lines]
+    parts = [
+        f'target = "{_toml_basic_string(f"{target}#{section.id}")}"',
+        "",
+        f"# {_escape_controls(section.title_text)}",
+        "#",
+    ]
+    parts += [f"# {_escape_controls(line.text)}" for line in section.text_lines]
     parts.append("")
     for requirement in requirements:
-        parts += ["[[spec]]", f'level = "{requirement.level.name}"', *_quoted(requirement.quote), ""]
+        parts += ["[[spec]]", f'level = "{requirement.level.name}"', *_toml_quote_lines(requirement.quote), ""]
     return "\n".join(parts) + "\n"
 
 
-def _quoted(quote: Sequence[str]) -> list[str]:
+def _toml_quote_lines(quote: Sequence[str]) -> list[str]:
     """The lines of a quote as a text of several lines: literal, as duvet has it, where that can hold them."""
     if any("'''" in line or _CONTROL.search(line) for line in quote):
-        return ['quote = """', *map(_basic, quote), '"""']
+        return ['quote = """', *map(_toml_basic_string, quote), '"""']
     return ["quote = '''", *quote, "'''"]
 
 
-def _basic(text: str) -> str:
+def _toml_basic_string(text: str) -> str:
     """A text as it is written between double quotes."""
-    return _without_controls(text.replace("\\", "\\\\").replace('"', '\\"'))
+    return _escape_controls(text.replace("\\", "\\\\").replace('"', '\\"'))
 
 
-def _without_controls(text: str) -> str:
+def _escape_controls(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04X}", text)
 
 
-def citations_of_file(
+def requirement_file_citations(
     path: str, target: str, section: Section, requirements: Sequence[ExtractedRequirement]
 ) -> ParsedFile:
     """What such a file says. It need not be parsed for that."""
@@ -285,8 +290,8 @@ def citations_of_file(
                 level=requirement.level,
                 comment="\n".join(requirement.quote) + "\n",
                 base=path,
-                target_place=Place(path, 1, 10),
-                quote_place=Place(path, line + 2, 9),
+                target_location=Location(path, 1, 10),
+                quote_location=Location(path, line + 2, 9),
                 text="[[spec]]",
                 end_line=line,
             )
@@ -295,7 +300,7 @@ def citations_of_file(
     return ParsedFile(tuple(citations))
 
 
-def requirement_comments(target: str, section: Section, requirements: Sequence[ExtractedRequirement]) -> str:
+def format_requirement_comments(target: str, section: Section, requirements: Sequence[ExtractedRequirement]) -> str:
     """The same as Rust comments, for `extract --extension rs`."""
     parts = [f"//! {target}#{section.id}", "//!", f"//! {section.title_text}", "//!"]
     parts += [f"//! {line.text}" for line in section.text_lines]
@@ -305,4 +310,4 @@ def requirement_comments(target: str, section: Section, requirements: Sequence[E
         parts += [f"//# {line}" for line in requirement.quote]
         parts.append("")
     # A comment has no escapes. The quote of such a line no longer matches its specification, which is an error to be seen.
-    return "\n".join(map(_without_controls, parts)) + "\n"
+    return "\n".join(map(_escape_controls, parts)) + "\n"

@@ -29,10 +29,10 @@ _NUMBER_ALONE = re.compile(r"((?:[A-Z]\.)?[0-9.]+)\Z")
 _HEADER_AT_START = re.compile(r"RFC [1-9][0-9]*  |\[Page [1-9][0-9]*\]")
 _FOOTER_AT_END = re.compile(r" \[Page [1-9][0-9]*\]\Z")
 _MAX_NUMBER = 199
-_MARK = "\ufeff"
+_BYTE_ORDER_MARK = "\ufeff"
 """The mark of the order of bytes, with which some files begin."""
 
-_NAMED = frozenset(
+_UNNUMBERED_TITLES = frozenset(
     {
         "Abstract",
         "Status of this Memo",
@@ -63,16 +63,16 @@ _NAMED = frozenset(
 )
 
 
-class _Kind(Enum):
+class _LineKind(Enum):
     TEXT = auto()
     LINE_BREAK = auto()
     PAGE_BREAK = auto()
-    FURNITURE = auto()
+    PAGE_HEADER_OR_FOOTER = auto()
     """A header or a footer of a page."""
     HEADING = auto()
 
 
-_BREAKS = (_Kind.LINE_BREAK, _Kind.PAGE_BREAK)
+_BREAKS = (_LineKind.LINE_BREAK, _LineKind.PAGE_BREAK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +85,14 @@ class _Heading:
 def parse_ietf(text: str) -> Specification:
     """The sections of an IETF document. Of two sections with one id the last one counts, as it does in duvet."""
     starts, lines = split_lines(text)
-    if lines and lines[0].startswith(_MARK):
-        stripped = lines[0].lstrip(_MARK)
+    if lines and lines[0].startswith(_BYTE_ORDER_MARK):
+        stripped = lines[0].lstrip(_BYTE_ORDER_MARK)
         starts[0], lines[0] = len(lines[0]) - len(stripped), stripped
     kinds, headings, at_edge = _classify(starts, lines)
-    _add_named(at_edge, starts, lines, kinds, headings)
+    _add_unnumbered_headings(at_edge, starts, lines, kinds, headings)
     sections: dict[str, Section] = {}
     duplicates: list[str] = []
-    for section in _collect(starts, lines, kinds, headings):
+    for section in _build_sections(starts, lines, kinds, headings):
         if section.id in sections:
             duplicates.append(section.id)
         sections[section.id] = section
@@ -100,25 +100,25 @@ def parse_ietf(text: str) -> Specification:
     return Specification(SourceText(text), Format.IETF, None, ordered, tuple(dict.fromkeys(duplicates)))
 
 
-def _classify(starts: Sequence[int], lines: Sequence[str]) -> tuple[list[_Kind], dict[int, _Heading], list[int]]:
+def _classify(starts: Sequence[int], lines: Sequence[str]) -> tuple[list[_LineKind], dict[int, _Heading], list[int]]:
     """What each line is, the numbered headings among them, and the lines of text at the left edge."""
     reader = _HeadingReader()
     headings: dict[int, _Heading] = {}
     at_edge: list[int] = []
     # Most lines are empty or indented. Of all that an indented line can be besides text, only a footer has letters.
-    kinds = [_Kind.TEXT if line else _Kind.LINE_BREAK for line in lines]
+    kinds = [_LineKind.TEXT if line else _LineKind.LINE_BREAK for line in lines]
     others = [i for i, line in enumerate(lines) if line and (line[0] != " " or line[-1] == "]" or line.isspace())]
     for index in others:
         line = lines[index]
         if not line.strip(WHITESPACE):
-            kinds[index] = _Kind.PAGE_BREAK if line == "\x0c" else _Kind.LINE_BREAK
+            kinds[index] = _LineKind.PAGE_BREAK if line == "\x0c" else _LineKind.LINE_BREAK
         elif line[0] == " ":
             if _FOOTER_AT_END.search(line):
-                kinds[index] = _Kind.FURNITURE
+                kinds[index] = _LineKind.PAGE_HEADER_OR_FOOTER
         elif heading := reader.read(starts[index], line, index > 0 and kinds[index - 1] in _BREAKS):
-            kinds[index], headings[index] = _Kind.HEADING, heading
+            kinds[index], headings[index] = _LineKind.HEADING, heading
         elif _HEADER_AT_START.match(line) or _FOOTER_AT_END.search(line):
-            kinds[index] = _Kind.FURNITURE
+            kinds[index] = _LineKind.PAGE_HEADER_OR_FOOTER
         else:
             at_edge.append(index)
     return kinds, headings, at_edge
@@ -144,20 +144,20 @@ class _HeadingReader:
                     continue
                 title_at = found.start(2) if form.groups == 2 else found.end(1)
                 title = found.group(2) if form.groups == 2 else ""
-                if heading := self._accept(found.group(1), title, title_base + title_at, appendix=True):
+                if heading := self._build_heading(found.group(1), title, title_base + title_at, appendix=True):
                     return heading
         if found := _NUMBERED.match(rest):
             number, title_start = found.group(1).rstrip("."), title_base + found.start(2)
-            if heading := self._accept(number, found.group(2), title_start, appendix=bool(prefix)):
+            if heading := self._build_heading(number, found.group(2), title_start, appendix=bool(prefix)):
                 return heading
         if _NUMBER_ALONE.match(rest):
             number = rest.rstrip(".")
-            return self._accept(number, "", title_base + len(number), appendix=bool(prefix))
+            return self._build_heading(number, "", title_base + len(number), appendix=bool(prefix))
         return None
 
     ##= docs/spec/trace.md#ietf-sections
-    ##% The id of a numbered IETF section MUST be `section-` or `appendix-` and the number.
-    def _accept(self, number: str, title: str, title_start: int, *, appendix: bool) -> _Heading | None:
+    ##% The id of a numbered IETF section MUST be `section-` or `appendix-` followed by the number.
+    def _build_heading(self, number: str, title: str, title_start: int, *, appendix: bool) -> _Heading | None:
         trimmed = trim(title)
         if not _is_title(trimmed) or not self._may_follow(number, trimmed):
             return None
@@ -225,11 +225,11 @@ def _is_successor(old: int | str, new: int | str) -> bool:
     return isinstance(new, str) and ord(new) == ord(old) + 1
 
 
-def _add_named(
+def _add_unnumbered_headings(
     at_edge: Sequence[int],
     starts: Sequence[int],
     lines: Sequence[str],
-    kinds: list[_Kind],
+    kinds: list[_LineKind],
     headings: dict[int, _Heading],
 ) -> None:
     """Make headings of well-known titles without a number, standing alone between two blank lines."""
@@ -237,34 +237,34 @@ def _add_named(
     """The blank line after a title does not open another one."""
     for index in at_edge:
         line = lines[index]
-        if line not in _NAMED or not 0 < index < len(lines) - 1 or index - 1 == closed:
+        if line not in _UNNUMBERED_TITLES or not 0 < index < len(lines) - 1 or index - 1 == closed:
             continue
-        if kinds[index - 1] is kinds[index + 1] is _Kind.LINE_BREAK:
-            kinds[index] = _Kind.HEADING
+        if kinds[index - 1] is kinds[index + 1] is _LineKind.LINE_BREAK:
+            kinds[index] = _LineKind.HEADING
             headings[index] = _Heading(f"name-{slug(line)}", starts[index], line)
             closed = index + 1
 
 
-def _collect(
-    starts: Sequence[int], lines: Sequence[str], kinds: Sequence[_Kind], headings: Mapping[int, _Heading]
+def _build_sections(
+    starts: Sequence[int], lines: Sequence[str], kinds: Sequence[_LineKind], headings: Mapping[int, _Heading]
 ) -> Iterator[Section]:
     """The sections. Runs of breaks become one; headers and footers go, and so does the line that follows a page break."""
     heading: _Heading | None = None
     found: list[SpecLine] = []
-    last_break: _Kind | None = None
+    last_break: _LineKind | None = None
     for index, kind in enumerate(kinds):
-        if kind is _Kind.TEXT:
-            if last_break is _Kind.PAGE_BREAK:
-                last_break = _Kind.LINE_BREAK
+        if kind is _LineKind.TEXT:
+            if last_break is _LineKind.PAGE_BREAK:
+                last_break = _LineKind.LINE_BREAK
                 continue
             last_break = None
             found.append(SpecLine(starts[index], lines[index]))
-        elif kind is _Kind.HEADING:
+        elif kind is _LineKind.HEADING:
             if heading is not None:
                 yield _section(heading, found)
             heading, found, last_break = headings[index], [], None
-        elif kind is _Kind.FURNITURE:
-            last_break = _Kind.LINE_BREAK
+        elif kind is _LineKind.PAGE_HEADER_OR_FOOTER:
+            last_break = _LineKind.LINE_BREAK
         else:
             if last_break is None and found:
                 found.append(SpecLine(starts[index], ""))

@@ -15,8 +15,8 @@ class Level(IntEnum):
 
 
 ##= docs/spec/trace.md#citation-comments
-##% A citation MUST have the type implementation, test, implication, exception, todo or spec; without one, that of
-##% its source pattern.
+##% A citation MUST have the type implementation, test, implication, exception, todo or spec; the default is the type
+##% of its source pattern.
 class CitationType(StrEnum):
     """What a citation claims. Only `SPEC` makes a requirement; `TODO` covers nothing."""
 

@@ -35,8 +35,8 @@ _NOT_MARKDOWN_SPACES = "".join(sorted(set(WHITESPACE) - set(_ASCII_SPACES)))
 
 
 ##= docs/spec/trace.md#markdown-sections
-##% The id of a Markdown section MUST be the one that its heading sets, or else the slug of its title; one that is
-##% taken gets a number after it.
+##% The id of a Markdown section MUST be the one that its heading sets, or else the slug of its title; a duplicate
+##% gets a number as a suffix.
 def parse_markdown(text: str) -> Specification:
     """The sections of a Markdown document. Text before the first heading belongs to none."""
     sections: dict[str, Section] = {}
@@ -136,7 +136,7 @@ class _Heading:
     """The first line behind it."""
 
 
-class _Kind(Enum):
+class _EventKind(Enum):
     HEADING = auto()
     ITEM = auto()
     ITEM_END = auto()
@@ -147,7 +147,7 @@ class _Kind(Enum):
 class _Event:
     """A piece of block structure, and the line with which it comes into view."""
 
-    kind: _Kind
+    kind: _EventKind
     line: int = 0
     heading: _Heading | None = None
 
@@ -175,7 +175,7 @@ class _Body:
 
 
 ##= docs/spec/trace.md#markdown-sections
-##% Every heading of a Markdown specification outside of code MUST begin a section.
+##% Every heading of a Markdown specification outside code MUST start a section.
 def _sections(document: _Document) -> Iterator[tuple[_Heading, tuple[SpecLine | None, ...]]]:
     """Headings with their lines. A border runs before a list item, and after the last line with anything of it."""
     events = list(_events(document))
@@ -188,10 +188,10 @@ def _sections(document: _Document) -> Iterator[tuple[_Heading, tuple[SpecLine | 
         while position < len(events) and events[position].line <= line and found is None:
             event = events[position]
             position += 1
-            if event.kind is _Kind.ITEM:
+            if event.kind is _EventKind.ITEM:
                 body.separate()
-            if event.kind in (_Kind.ITEM, _Kind.ITEM_END):
-                ends_item = event.kind is _Kind.ITEM_END
+            if event.kind in (_EventKind.ITEM, _EventKind.ITEM_END):
+                ends_item = event.kind is _EventKind.ITEM_END
             found = event.heading
         if found is not None:
             if ends_item and found.last_line > line:
@@ -226,16 +226,16 @@ def _events(document: _Document) -> Iterator[_Event]:
             assert token.map is not None
             underlined = None if token.markup.startswith("#") else tokens[index + 1].content
             heading = _heading(document, (token.map[0], token.map[1]), int(token.tag[1:]), underlined)
-            yield _Event(_Kind.HEADING, _first_line(document, token), heading)
+            yield _Event(_EventKind.HEADING, _first_line(document, token), heading)
         elif token.type == "list_item_open":
             depth += 1
-            yield _Event(_Kind.ITEM, _first_line(document, token))
+            yield _Event(_EventKind.ITEM, _first_line(document, token))
         elif token.type == "list_item_close":
             depth -= 1
-            yield _Event(_Kind.ITEM_END)
+            yield _Event(_EventKind.ITEM_END)
         elif depth and token.map is not None and token.type != "inline":
             inline = tokens[index + 1] if token.type == "paragraph_open" else None
-            yield _Event(_Kind.OTHER, _last_seen_line(document, token, inline))
+            yield _Event(_EventKind.OTHER, _last_seen_line(document, token, inline))
 
 
 def _first_line(document: _Document, token: Token) -> int:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from contextive.trace.citation import Citation
 from contextive.trace.specification import Section
-from contextive.trace.text import Normalised, normalise, normalise_mapped, trim, trim_end
+from contextive.trace.text import NormalisedText, normalise, normalise_mapped, trim, trim_end
 
 Span: TypeAlias = tuple[int, int]
 """Start and end of a piece of a specification's text, as offsets."""
@@ -66,7 +66,7 @@ class Haystack:
         return Haystack(" ".join(piece for _, piece in found), starts, offsets, lengths)
 
     @cached_property
-    def normalised(self) -> Normalised:
+    def normalised(self) -> NormalisedText:
         return normalise_mapped(self.text)
 
     def spans(self, start: int, end: int) -> tuple[Span, ...]:
@@ -85,10 +85,10 @@ class Haystack:
 
 
 ##= docs/spec/trace.md#matching
-##% A quote MUST be looked for as it stands, then regardless of white space, then with one byte of difference; the
-##% first rule that finds it counts.
+##% A quote MUST be matched exactly, then ignoring white space, then with a difference of one byte; the first rule
+##% that matches counts.
 ##= docs/spec/trace.md#matching
-##% Where a quote stands more than once in a section, the first place MUST count.
+##% If a quote occurs more than once in a section, the first occurrence MUST count.
 def match_quote(quote: str, haystack: Haystack) -> Match | None:
     """The first place of the quote, by the mildest rule that finds one."""
     if not quote or not haystack.text:
@@ -109,7 +109,7 @@ def match_quote(quote: str, haystack: Haystack) -> Match | None:
     )
     if found is None:
         return None
-    first, last = _characters(haystack.normalised.text, found)
+    first, last = _to_character_span(haystack.normalised.text, found)
     return Match(MatchKind.FUZZY, _original_spans(haystack, first, last))
 
 
@@ -120,7 +120,7 @@ def _original_spans(haystack: Haystack, start: int, end: int) -> tuple[Span, ...
     return haystack.spans(first, last)
 
 
-def _characters(text: str, span: tuple[int, int]) -> tuple[int, int]:
+def _to_character_span(text: str, span: tuple[int, int]) -> tuple[int, int]:
     """A byte range as a character range; a border inside a character moves in front of it."""
     if text.isascii():
         return span

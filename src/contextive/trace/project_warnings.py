@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from contextive.trace.analysis import Analysis
-from contextive.trace.citation import Citation, Place, Problem
+from contextive.trace.citation import Citation, Location, Problem
 from contextive.trace.level import CitationType
 from contextive.trace.matching import Match, MatchKind
 from contextive.trace.specification import Format, Specification
@@ -42,14 +42,16 @@ def find_warnings(analysis: Analysis, context: WarningContext) -> list[Problem]:
 ##= docs/spec/trace.md#reports
 ##% A run that finds neither a specification nor a citation MUST say so.
 def _nothing_found(analysis: Analysis, context: WarningContext) -> Iterator[Problem]:
-    place = Place(context.config_path or ".duvet/config.toml", 1)
+    location = Location(context.config_path or ".duvet/config.toml", 1)
     if not context.specifications and not analysis.citations:
         message = "nothing found: no specification and no citation"
         help_ = "Run in the project's directory, or name specifications and sources in .duvet/config.toml (duvet init)."
-        yield Problem("nothing_found", message, place, help=help_, fatal=False)
+        yield Problem("nothing_found", message, location, help=help_, fatal=False)
     elif context.source_count == 0:
         message = "no source file matches the configured patterns"
-        yield Problem("no_sources", message, place, help="Patterns are relative to the current directory.", fatal=False)
+        yield Problem(
+            "no_sources", message, location, help="Patterns are relative to the current directory.", fatal=False
+        )
 
 
 def _aliases(analysis: Analysis, context: WarningContext) -> Iterator[Problem]:
@@ -61,8 +63,8 @@ def _aliases(analysis: Analysis, context: WarningContext) -> Iterator[Problem]:
         if len(spellings) > 1:
             first = next((c for c in analysis.citations if c.target_path == spellings[1]), None)
             message = f"one document under several names, counted apart: {', '.join(spellings)}"
-            place = first.target_place if first else Place(context.config_path or spellings[0], 1)
-            yield Problem("spec_aliases", message, place, help=f"Write {spellings[0]} everywhere.", fatal=False)
+            location = first.target_location if first else Location(context.config_path or spellings[0], 1)
+            yield Problem("spec_aliases", message, location, help=f"Write {spellings[0]} everywhere.", fatal=False)
 
 
 def _duplicate_sections(context: WarningContext) -> Iterator[Problem]:
@@ -74,7 +76,7 @@ def _duplicate_sections(context: WarningContext) -> Iterator[Problem]:
                     f'section "{section_id}" stands more than once in {target.path}; only the last one can be cited'
                 )
                 line = specification.source.line_of(section.title_start)
-                yield Problem("duplicate_section", message, Place(target.path, line), fatal=False)
+                yield Problem("duplicate_section", message, Location(target.path, line), fatal=False)
 
 
 def _empty_specifications(context: WarningContext) -> Iterator[Problem]:
@@ -82,13 +84,13 @@ def _empty_specifications(context: WarningContext) -> Iterator[Problem]:
         if count == 0:
             message = f"no requirement found in {target.path}"
             help_ = "Is the format right? Requirements are sentences with MUST, SHOULD, MAY and the like, in capitals."
-            yield Problem("no_requirements", message, Place(target.path, 1), help=help_, fatal=False)
+            yield Problem("no_requirements", message, Location(target.path, 1), help=help_, fatal=False)
 
 
 def _stale_files(context: WarningContext) -> Iterator[Problem]:
     for path in context.stale_files:
         message = "a generated requirement file whose section no longer has requirements"
-        yield Problem("stale_requirements", message, Place(path, 1), help="Delete it.", fatal=False)
+        yield Problem("stale_requirements", message, Location(path, 1), help="Delete it.", fatal=False)
 
 
 _Quote: TypeAlias = tuple[Citation, Target, Match]
@@ -102,15 +104,15 @@ def _quotes(analysis: Analysis) -> Iterator[_Quote]:
 
 
 ##= docs/spec/trace.md#matching
-##% A quote that is found with one byte of difference MUST be reported as a warning.
+##% A quote that matches only with a difference of one byte MUST be reported as a warning.
 def _inexact(quotes: Iterable[_Quote]) -> Iterator[Problem]:
     for citation, _, match in quotes:
         if match.kind is MatchKind.FUZZY:
             message = "the quote differs from the specification in one character"
-            yield Problem("fuzzy_quote", message, citation.quote_place, help="Copy the sentence anew.", fatal=False)
+            yield Problem("fuzzy_quote", message, citation.quote_location, help="Copy the sentence anew.", fatal=False)
         elif match.repeated:
             message = "the quote stands more than once in its section; only the first place counts"
-            yield Problem("ambiguous_quote", message, citation.quote_place, help="Quote more of it.", fatal=False)
+            yield Problem("ambiguous_quote", message, citation.quote_location, help="Quote more of it.", fatal=False)
 
 
 def _duplicate_citations(quotes: Iterable[_Quote]) -> Iterator[Problem]:
@@ -120,4 +122,6 @@ def _duplicate_citations(quotes: Iterable[_Quote]) -> Iterator[Problem]:
         first = seen.setdefault(key, citation)
         if first is not citation:
             message = f"the same text is cited twice in this file, first on line {first.line}"
-            yield Problem("duplicate_citation", message, citation.target_place, help="Keep one of them.", fatal=False)
+            yield Problem(
+                "duplicate_citation", message, citation.target_location, help="Keep one of them.", fatal=False
+            )

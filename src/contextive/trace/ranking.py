@@ -17,7 +17,7 @@ _TERM = re.compile(r'"([^"]+)"|(\S+)')
 _WORD = re.compile(r"\w+")
 _HEX = re.compile(rf"[0-9a-f]{{{MIN_PREFIX},64}}\Z")
 _ENDINGS = frozenset({"s", "es", "d", "ed", "ing", "er", "ers", "ly", "ment", "ion", "ions"})
-_ALIKE, _LEAST_LETTERS, _MOST_LETTERS, _MOST_WORDS = 0.75, 4, 40, 10
+_MIN_SIMILARITY, _MIN_WORD_LENGTH, _MAX_WORD_LENGTH, _MAX_WORDS = 0.75, 4, 40, 10
 
 PRIORITY_STATUS = {
     Status.COMPLETE: "fully_implemented",
@@ -66,23 +66,23 @@ def prioritise(requirements: Sequence[Requirement]) -> list[Requirement]:
 
 
 ##= docs/spec/trace.md#search-requirements
-##% A search MUST find requirements by words in any case, by quoted phrases, and by identifier.
+##% A search MUST find requirements by words regardless of case, by quoted phrases, and by identifier.
 def search(catalog: TraceCatalog, query: str) -> list[Requirement]:
     """Requirements that hold all words and "quoted phrases" of the query, best first; failing that, the most of them."""
     terms = _TERM.findall(query)
-    phrases = [_plain(quoted or word) for quoted, word in terms]
+    phrases = [_fold_text(quoted or word) for quoted, word in terms]
     if not phrases:
         return []
     exact = [r for phrase in phrases if _HEX.match(phrase) for r in catalog.find(phrase)]
     if exact:
         return list(dict.fromkeys(exact))
-    texts = [(requirement, _plain(requirement.text)) for requirement in catalog.requirements]
-    return _holding(texts, phrases, _plain(query)) or _holding(
-        texts, _alike([_plain(word) for _, word in terms], texts), ""
+    texts = [(requirement, _fold_text(requirement.text)) for requirement in catalog.requirements]
+    return _rank_matches(texts, phrases, _fold_text(query)) or _rank_matches(
+        texts, _closest_words([_fold_text(word) for _, word in terms], texts), ""
     )
 
 
-def _holding(texts: Sequence[tuple[Requirement, str]], phrases: Sequence[str], query: str) -> list[Requirement]:
+def _rank_matches(texts: Sequence[tuple[Requirement, str]], phrases: Sequence[str], query: str) -> list[Requirement]:
     """The requirements that hold all of the phrases or, where none does, at least one; best first."""
     weights = {phrase: _weight(sum(phrase in text for _, text in texts), len(texts)) for phrase in set(phrases)}
     scored = []
@@ -96,21 +96,21 @@ def _holding(texts: Sequence[tuple[Requirement, str]], phrases: Sequence[str], q
 
 
 ##= docs/spec/trace.md#search-requirements
-##% Where nothing holds any word of a search, words much like them SHOULD count.
-def _alike(words: Sequence[str], texts: Sequence[tuple[Requirement, str]]) -> list[str]:
+##% If no requirement contains any word of a search, similar words SHOULD match.
+def _closest_words(words: Sequence[str], texts: Sequence[tuple[Requirement, str]]) -> list[str]:
     """For each word of a search that nothing holds, the word of the requirements that is most like it."""
-    known = sorted({word for _, text in texts for word in _WORD.findall(text) if len(word) >= _LEAST_LETTERS})
-    wanted = [word for word in words[:_MOST_WORDS] if _LEAST_LETTERS <= len(word) <= _MOST_LETTERS]
+    known = sorted({word for _, text in texts for word in _WORD.findall(text) if len(word) >= _MIN_WORD_LENGTH})
+    wanted = [word for word in words[:_MAX_WORDS] if _MIN_WORD_LENGTH <= len(word) <= _MAX_WORD_LENGTH]
     found = []
     for word in wanted:
         stems = [other for other in known if word.startswith(other) and word[len(other) :] in _ENDINGS]
-        found += stems[-1:] or get_close_matches(word, known, n=1, cutoff=_ALIKE)
+        found += stems[-1:] or get_close_matches(word, known, n=1, cutoff=_MIN_SIMILARITY)
     return found
 
 
 ##= docs/spec/trace.md#search-requirements
-##% A search MUST make no difference between letters with and without accents.
-def _plain(text: str) -> str:
+##% A search MUST ignore accents on letters.
+def _fold_text(text: str) -> str:
     """Text as it is compared: in one case, and without accents."""
     if text.isascii():
         return text.lower()
@@ -129,7 +129,7 @@ def _score(present: Sequence[str], text: str, weights: dict[str, float], query: 
     return score / (1 + 0.15 * math.log(1 + len(text) / 100))
 
 
-def similar(requirement: Requirement, among: Sequence[Requirement], limit: int = 3) -> list[Requirement]:
+def similar_requirements(requirement: Requirement, among: Sequence[Requirement], limit: int = 3) -> list[Requirement]:
     """Requirements in much the same words, most alike first."""
     words = Counter(_WORD.findall(requirement.text.lower()))
     scored = []

@@ -21,7 +21,7 @@ from contextive.trace.target import Target
 from contextive.trace.text import SourceText
 
 ##= docs/spec/trace.md#coverage
-##% An implication and an exception MUST count as implementation and as test.
+##% An implication or an exception MUST count as both implementation and test.
 _CITING = frozenset({CitationType.CITATION, CitationType.IMPLICATION, CitationType.EXCEPTION})
 _TESTING = frozenset({CitationType.TEST, CitationType.IMPLICATION, CitationType.EXCEPTION})
 
@@ -68,8 +68,8 @@ class Requirement:
         return [citation for citation in self.related if citation.type in types]
 
     ##= docs/spec/trace.md#list-uncited-requirements
-    ##% A requirement MUST be uncited while no implementation, implication or exception touches it, whatever tests
-    ##% and todos do.
+    ##% A requirement MUST count as uncited until an implementation, implication or exception covers part of it,
+    ##% regardless of tests and todos.
     @property
     def is_cited(self) -> bool:
         """Whether the code says anything that counts: a test or a todo alone does not."""
@@ -81,17 +81,17 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class StatusSummary:
     """How many requirements there are of each status."""
 
     by_status: dict[Status, int]
 
     @staticmethod
-    def of(requirements: Iterable[Requirement]) -> Summary:
+    def of(requirements: Iterable[Requirement]) -> StatusSummary:
         by_status = dict.fromkeys(_STATUSES, 0)
         for requirement in requirements:
             by_status[requirement.status] += 1
-        return Summary(by_status)
+        return StatusSummary(by_status)
 
     @property
     def total(self) -> int:
@@ -107,8 +107,8 @@ class Summary:
 
 
 ##= docs/spec/trace.md#identifiers
-##% The identifier of a requirement MUST be the BLAKE3 hash, in 64 hexadecimal digits, of its lines trimmed and
-##% joined with one space.
+##% The identifier of a requirement MUST be the BLAKE3 hash, in 64 hexadecimal digits, of its trimmed lines joined
+##% with one space.
 @cache
 def identify(text: str) -> str:
     """A requirement's identifier: the hex BLAKE3 hash of its normalised text."""
@@ -189,7 +189,7 @@ def _coverage(spans: tuple[Span, ...], others: Mapping[int, Sequence[_Numbered]]
 
 
 ##= docs/spec/trace.md#coverage
-##% A requirement MUST be complete when its whole text is covered by implementations and by tests.
+##% A requirement MUST be complete when implementations cover its whole text and tests do, too.
 def _status(spans: tuple[Span, ...], covered: dict[CitationType, tuple[Span, ...]], text: str) -> Status:
     def covers(types: AbstractSet[CitationType]) -> bool:
         found = {span for kind in types if kind in covered for span in covered[kind]}

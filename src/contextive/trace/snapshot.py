@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from contextive.trace.analysis import Reference, TargetReport
+from contextive.trace.analysis import SpanReference, TargetReport
 from contextive.trace.level import CitationType, Level
 from contextive.trace.specification import SpecLine
 from contextive.trace.text import trim_end
 
-_SHOWN = {
+_TYPE_NAMES = {
     CitationType.CITATION: "implementation",
     CitationType.IMPLICATION: "implication",
     CitationType.TEST: "test",
@@ -21,12 +21,12 @@ _SHOWN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class LineSpan:
     """A piece of a line that the same references cover."""
 
     start: int
     end: int
-    references: tuple[Reference, ...]
+    references: tuple[SpanReference, ...]
 
     def status(self) -> str:
         return _status(frozenset((reference.citation.type, reference.citation.level) for reference in self.references))
@@ -37,10 +37,10 @@ def _status(said: frozenset[tuple[CitationType, Level]]) -> str:
     """What is said about a piece of text, in the words of the snapshot. Thousands of pieces share a few of them."""
     types, level = {kind for kind, _ in said}, max((level for _, level in said), default=Level.AUTO)
     words = [f"!{level.name}"] if level is not Level.AUTO else []
-    return ",".join(words + [word for kind, word in _SHOWN.items() if kind in types])
+    return ",".join(words + [word for kind, word in _TYPE_NAMES.items() if kind in types])
 
 
-def runs_of(line: SpecLine, references: Sequence[Reference]) -> Iterator[Run]:
+def split_line(line: SpecLine, references: Sequence[SpanReference]) -> Iterator[LineSpan]:
     """A line cut wherever a reference begins or ends; offsets are counted from the start of the line."""
     position, end = line.start, line.end
     while position < end:
@@ -53,19 +53,19 @@ def runs_of(line: SpecLine, references: Sequence[Reference]) -> Iterator[Run]:
                     current.append(reference)
             else:
                 stop = min(stop, reference.start)
-        yield Run(position - line.start, stop - line.start, tuple(current))
+        yield LineSpan(position - line.start, stop - line.start, tuple(current))
         position = stop
 
 
 ##= docs/spec/trace.md#reports
-##% The snapshot MUST have the bytes that duvet writes for the same project.
+##% The snapshot MUST be byte-for-byte the one that duvet writes for the same project.
 def write_snapshot(reports: Iterable[TargetReport]) -> str:
     """The snapshot of all targets, in the order given."""
     return "\n".join("".join(f"{line}\n" for line in _target_lines(report)) for report in reports)
 
 
 def _target_lines(report: TargetReport) -> Iterator[str]:
-    specification, path = report.specification, report.target.shown
+    specification, path = report.specification, report.target.display_name
     titled = separated = False
     for section in specification.sections:
         opened = False
@@ -89,10 +89,10 @@ def _target_lines(report: TargetReport) -> Iterator[str]:
             yield from _text_lines(line, references)
 
 
-def _text_lines(line: SpecLine, references: Sequence[Reference]) -> Iterator[str]:
+def _text_lines(line: SpecLine, references: Sequence[SpanReference]) -> Iterator[str]:
     pending_start: int | None = None
     open_start, open_end, open_status = 0, 0, ""
-    for run in [*runs_of(line, references), None]:
+    for run in [*split_line(line, references), None]:
         status = run.status() if run is not None else ""
         if run is not None and status == open_status:
             open_end = max(open_end, run.end)

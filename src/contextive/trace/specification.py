@@ -81,7 +81,7 @@ class Specification:
     sections: tuple[Section, ...]
     duplicates: tuple[str, ...] = ()
     """Section ids that are in the file more than once; citations reach only one of these sections."""
-    _memory: dict[object, object] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _cache: dict[object, object] = field(default_factory=dict, init=False, compare=False, repr=False)
     """Results that depend on this text alone, such as where a quote was found. They are dropped together with it."""
 
     @cached_property
@@ -89,7 +89,7 @@ class Specification:
         return {section.id: section for section in self.sections}
 
     ##= docs/spec/trace.md#ietf-sections
-    ##% In an IETF text a section MUST be found also without its prefix, or with the other one.
+    ##% A section of an IETF text MUST also be found without its prefix or with the other prefix.
     def section(self, section_id: str) -> Section | None:
         """The section of that id. In IETF texts the prefixes `section-` and `appendix-` may be left out or mixed up."""
         found = self.by_id.get(section_id)
@@ -120,10 +120,10 @@ def parse_specification(text: str, format: Format, name: str) -> Specification: 
 
 
 ##= docs/spec/trace.md#formats
-##% Where no format is named, a specification whose path ends with `.md` or `.markdown` MUST be read as Markdown.
+##% If no format is given, a specification whose path ends with `.md` or `.markdown` MUST be read as Markdown.
 ##= docs/spec/trace.md#formats
-##% Every other text MUST be read as Markdown when it begins with a number sign or with `[//]:`, and as IETF plain
-##% text otherwise.
+##% Every other text MUST be read as Markdown if it begins with a number sign or with `[//]:`, and as IETF plain text
+##% otherwise.
 def _looks_like_markdown(text: str, name: str) -> bool:
     if name.rsplit("/", 1)[-1].rpartition(".")[0] and name.endswith((".md", ".markdown")):
         return True
@@ -134,8 +134,8 @@ _ASCII_WORD = re.compile("[a-z0-9]+")
 
 
 ##= docs/spec/trace.md#markdown-sections
-##% A slug MUST hold the letters and digits of a title as lower-case ASCII, with one dash for each run of anything
-##% else.
+##% A slug MUST consist of the letters and digits of a title in lower-case ASCII, with one dash for each run of other
+##% characters.
 def slug(text: str) -> str:
     """Letters and digits in lower case, everything else one dash: how Markdown titles become section ids."""
     if text.isascii():

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 from contextive.trace.specification import Format
 
 _RFC = r"(?s)https?://(?:www\.rfc-editor\.org/rfc|tools\.ietf\.org/rfc|datatracker\.ietf\.org/doc/html)/rfc(.*)\Z"
-_RFC_HOME = "https://www.rfc-editor.org/rfc/rfc"
+_RFC_BASE_URL = "https://www.rfc-editor.org/rfc/rfc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Target:
     """The path from the project directory, where an absolute one was written."""
 
     @property
-    def shown(self) -> str:
+    def display_name(self) -> str:
         """The name in reports."""
         return self.path if self.path_in_project is None else self.path_in_project
 
@@ -54,7 +54,7 @@ class TargetQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Unavailable:
+class UnavailableSpec:
     """Why a specification cannot be had, as an error message."""
 
     reason: str
@@ -72,7 +72,7 @@ def _path_parts(path: str) -> Iterator[tuple[int, str]]:
 
 
 ##= docs/spec/trace.md#targets
-##% Every usual address of an RFC MUST lead to the same stored copy.
+##% Every common URL of an RFC MUST lead to the same stored copy.
 def canonical_url(url: str) -> str:
     """The address from which a URL's document is loaded: every way to name an RFC leads to its text."""
     found = re.match(_RFC, url)  # compiled when the first URL comes: most projects cite files
@@ -82,7 +82,7 @@ def canonical_url(url: str) -> str:
     for ending in (".txt", ".html", ".xml", ".pdf"):
         while number.endswith(ending):
             number = number.removesuffix(ending)
-    return f"{_RFC_HOME}{number}.txt"
+    return f"{_RFC_BASE_URL}{number}.txt"
 
 
 def normalise_url(url: str) -> str:

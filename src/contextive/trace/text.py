@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-from contextive.trace.letters import is_alphanumeric
+from contextive.trace.unicode_classes import is_alphanumeric
 
 WHITESPACE = (
     "\t\n\x0b\x0c\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
@@ -22,7 +22,7 @@ SPACE = r"[^\S\x1c-\x1f]"
 """The same as a pattern. Python's own white space without what it has more is compiled in a tenth of the time."""
 SPACE_IN_LINE = r"[^\S\n\x1c-\x1f]"
 _ASCII = "\t\n\x0b\x0c\r "
-_MEANINGLESS = re.compile(
+_INSIGNIFICANT_SPACE = re.compile(
     f"[{_ASCII}](?:(?<![A-Za-z0-9{_ASCII}].)[{_ASCII}]*+|[{_ASCII}]*+(?![A-Za-z0-9])|(?<=[{_ASCII}].)[{_ASCII}]*+)",
     re.DOTALL,
 )
@@ -30,7 +30,7 @@ _MEANINGLESS = re.compile(
 
 Every alternative begins with white space, so that the search runs from one to the next without a look at the words.
 """
-_RUN = f"{SPACE}+"
+_SPACE_RUN = f"{SPACE}+"
 
 
 def trim(text: str) -> str:
@@ -50,10 +50,10 @@ _ESCAPES = {"\0": "\\0", "\t": "\\t", "\r": "\\r", "\n": "\\n", '"': '\\"', "\\"
 
 def quoted(text: str) -> str:
     """A text between quotation marks with everything invisible in it spelled out, as duvet's messages show it."""
-    return '"' + "".join(map(_spelled_out, text)) + '"'
+    return '"' + "".join(map(_escape_character, text)) + '"'
 
 
-def _spelled_out(character: str) -> str:
+def _escape_character(character: str) -> str:
     if character in _ESCAPES:
         return _ESCAPES[character]
     is_visible = character.isprintable() and unicodedata.category(character) not in ("Mn", "Me")
@@ -125,7 +125,7 @@ class SourceText:
 
 
 @dataclass(frozen=True, slots=True)
-class Normalised:
+class NormalisedText:
     """A text without the white space that carries no meaning, and the way back to the text it was made from."""
 
     text: str
@@ -144,14 +144,16 @@ class Normalised:
 
 def normalise(text: str) -> str:
     """White space next to punctuation or an edge goes; a run between two letters or digits shrinks to its first character."""
-    return _MEANINGLESS.sub("", text) if text.isascii() else normalise_mapped(text).text
+    return _INSIGNIFICANT_SPACE.sub("", text) if text.isascii() else normalise_mapped(text).text
 
 
-def normalise_mapped(text: str) -> Normalised:
+def normalise_mapped(text: str) -> NormalisedText:
     pieces: list[str] = []
     breaks, shifts = [0], [0]
     length = end = start = 0
-    for run in re.finditer(_RUN, text):  # compiled when the first text comes that needs it: most reports have none
+    for run in re.finditer(
+        _SPACE_RUN, text
+    ):  # compiled when the first text comes that needs it: most reports have none
         before, after = run.start(), run.end()
         pieces.append(text[start:before])
         length += before - start
@@ -166,4 +168,4 @@ def normalise_mapped(text: str) -> Normalised:
     if start < len(text):
         pieces.append(text[start:])
         end = len(text)
-    return Normalised("".join(pieces), text, breaks, shifts, end)
+    return NormalisedText("".join(pieces), text, breaks, shifts, end)

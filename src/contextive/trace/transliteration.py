@@ -10,7 +10,7 @@ from __future__ import annotations
 import unicodedata
 from functools import lru_cache
 
-_SILENT = frozenset({"Mn", "Me", "Cf", "Cc"})
+_DROPPED_CATEGORIES = frozenset({"Mn", "Me", "Cf", "Cc"})
 """Categories of characters that vanish; any other one without a spelling separates words."""
 
 _SIGNS = (
@@ -33,7 +33,7 @@ _KANA = (
     "シ=si ジ=zi チ=ti ヂ=di ッ=tu ツ=tu ヅ=du フ=hu ヰ=wi ヱ=we ヲ=wo ヶ=ke"
 )
 """Those that are spelled by their place in the table of syllables, not by their sound."""
-_SPELLED = dict(
+_OVERRIDES = dict(
     pair.split("=", 1)
     for group in (_SIGNS, _LATIN, _GREEK, _CYRILLIC, _HEBREW, _DEVANAGARI, _KANA)
     for pair in group.split(" ")
@@ -104,22 +104,22 @@ def to_ascii(character: str) -> str:
     lower = character.lower()
     base = unicodedata.normalize("NFD", lower)[0]
     for known in (character, lower, base if "Ͱ" <= base <= "Ͽ" else lower):
-        if known in _SPELLED:
-            return _SPELLED[known]
+        if known in _OVERRIDES:
+            return _OVERRIDES[known]
     if "가" <= character <= "힣":
         number = ord(character) - ord("가")
         return _LEADS[number // 588] + _VOWELS[number % 588 // 28] + _TAILS[number % 28]
     if "\u2190" <= character <= "\u21ff" or character == "\u200b":
         return "-"
-    return _from_library(base if "Ͱ" <= base <= "Ͽ" else character)
+    return _from_anyascii(base if "Ͱ" <= base <= "Ͽ" else character)
 
 
-def _from_library(character: str) -> str:
+def _from_anyascii(character: str) -> str:
     from anyascii import anyascii
 
     spelled = anyascii(character)
     if not spelled:
-        return "" if unicodedata.category(character) in _SILENT else "-"
+        return "" if unicodedata.category(character) in _DROPPED_CATEGORIES else "-"
     if len(spelled) > 2 and spelled[0] == spelled[-1] == ":":
         return spelled[1:]  # the name of an emoji
     if "\u4e00" <= character <= "\u9fff":

@@ -31,7 +31,7 @@ SkipReason = Literal[
 ]
 """Why a file or a directory is left out of the index."""
 
-_OPENING = (
+_OPEN_FLAGS = (
     os.O_RDONLY
     | getattr(os, "O_NONBLOCK", 0)
     | getattr(os, "O_CLOEXEC", 0)
@@ -56,28 +56,28 @@ class Skipped:
     fingerprint: Fingerprint | None = None
 
 
-##= docs/spec/knowledge.md#files-of-the-index
-##% A link MUST NOT be followed, and a pipe or a device not be waited for.
+##= docs/spec/knowledge.md#indexed-files
+##% Indexing MUST NOT follow links or wait for pipes or devices.
 def read_bytes(root: Path, path: str, limit: int) -> Contents | Skipped:
     """The bytes of a regular file below the root. No link is followed on the way, whatever changes meanwhile."""
     if not is_inside(path):
         return Skipped("bad_name")
     absolute = os.path.join(root, path)  # noqa: PTH118 - strings, for speed
     try:
-        handle = os.open(absolute, _OPENING)
+        handle = os.open(absolute, _OPEN_FLAGS)
     except (OSError, ValueError):
         return Skipped(_why_not_opened(absolute))
     try:
-        return _read_open(handle, limit) if _stands_there(root, path, handle) else Skipped("symlink")
+        return _read_open(handle, limit) if _is_file_at_path(root, path, handle) else Skipped("symlink")
     except OSError:
         return Skipped("unreadable")
     finally:
         os.close(handle)
 
 
-##= docs/spec/knowledge.md#files-of-the-index
-##% A file that holds a secret by its name or by its content MUST NOT be indexed.
-def text_of(data: bytes) -> str | Skipped:
+##= docs/spec/knowledge.md#indexed-files
+##% A file whose name or content shows that it holds a secret MUST NOT be indexed.
+def decode_text(data: bytes) -> str | Skipped:
     """The text of a file's bytes, or why it is not indexed."""
     if b"\0" in data:
         return Skipped("binary")
@@ -103,8 +103,8 @@ def _why_not_opened(absolute: str) -> SkipReason:
     return "unreadable" if stat.S_ISREG(mode) else "special"
 
 
-##= docs/spec/knowledge.md#files-of-the-index
-##% A file over `knowledge.maxFileBytes`, and one that is no text, MUST be left out.
+##= docs/spec/knowledge.md#indexed-files
+##% A file larger than `knowledge.maxFileBytes`, or one that is not text, MUST be left out.
 def _read_open(handle: int, limit: int) -> Contents | Skipped:
     found = os.fstat(handle)
     fingerprint = Fingerprint.of(found)
@@ -117,7 +117,7 @@ def _read_open(handle: int, limit: int) -> Contents | Skipped:
     return Skipped("too_large", fingerprint) if len(data) > limit else Contents(data, fingerprint)
 
 
-def _stands_there(root: Path, path: str, handle: int) -> bool:
+def _is_file_at_path(root: Path, path: str, handle: int) -> bool:
     """Whether an open file is the one of this path, with no link on the way. The handle is asked: a path can change meanwhile."""
     absolute = os.path.join(root, path)  # noqa: PTH118
     try:

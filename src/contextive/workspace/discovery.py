@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 from contextive.file_writing import is_temporary
 from contextive.workspace.contents import SkipReason
+from contextive.workspace.directory_handles import require_project
 from contextive.workspace.files import Fingerprint
-from contextive.workspace.handles import require_project
-from contextive.workspace.ignore import Rules, rules_of
+from contextive.workspace.ignore import IgnoreRules, rules_from_patterns
 from contextive.workspace.repository import is_ignored, outer_rules, read_rules, repository_root
 from contextive.workspace.secrets import is_secret_name
 
@@ -34,11 +34,11 @@ OWN_IGNORE_FILE = ".contextiveignore"
 MAX_EXAMPLES = 5
 GENERATED_DIRECTORIES = frozenset({"node_modules", "__pycache__", "bower_components", "site-packages"})
 """Directories that hold no work of the project's own, whatever git says of them."""
-GENERATED_MARKS = frozenset({"pyvenv.cfg", "CACHEDIR.TAG"})
+GENERATED_MARKER_FILES = frozenset({"pyvenv.cfg", "CACHEDIR.TAG"})
 """Files by which a virtual environment and a cache (such as the target directory of cargo) say what they are."""
 STORED_SPECIFICATIONS = ".duvet/specifications"
 """Where a project keeps the texts of specifications that it names by a URL: what it promised, though in a dot-directory."""
-_WAY_THERE, _, _LAST_STEP = STORED_SPECIFICATIONS.rpartition("/")
+_SPECIFICATIONS_PARENT, _, _SPECIFICATIONS_NAME = STORED_SPECIFICATIONS.rpartition("/")
 IMAGE_ENDINGS = frozenset(
     {
         "avif", "bmp", "gif", "heic", "ico", "icns", "jpeg", "jpg", "png", "psd", "svg", "svgz", "tif", "tiff",
@@ -56,7 +56,7 @@ BINARY_ENDINGS = frozenset(
     }
 )  # fmt: skip
 _name_of = attrgetter("name")
-_DANGEROUS_IN_NAMES = frozenset([*range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xE0000, 0xE0080)])
+_UNSAFE_CHARACTERS = frozenset([*range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xE0000, 0xE0080)])
 
 
 class FoundFile(NamedTuple):
@@ -67,26 +67,26 @@ class FoundFile(NamedTuple):
 
 
 @dataclass(slots=True)
-class Discovery:
+class DiscoveredFiles:
     """The files of a project by path, and what was left out by reason: how often, and some paths as examples."""
 
     files: list[FoundFile] = field(default_factory=list)
     skipped: dict[SkipReason, int] = field(default_factory=dict)
     examples: dict[SkipReason, list[str]] = field(default_factory=dict)
-    unfinished: set[str] = field(default_factory=set)
+    folders_with_temporary_files: set[str] = field(default_factory=set)
     """Directories with files that we are writing, or that a writer of ours left behind. The root is the empty one."""
 
-    ##= docs/spec/knowledge.md#files-of-the-index
-    ##% How many files were left out MUST be told by reason.
+    ##= docs/spec/knowledge.md#indexed-files
+    ##% The number of files left out MUST be reported for each reason.
     def skip(self, reason: SkipReason, path: str) -> None:
         """Count something that is left out; also for what only a file's bytes tell."""
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
         shown = self.examples.setdefault(reason, [])
         if len(shown) < MAX_EXAMPLES:
-            shown.append(_visible(path))
+            shown.append(_escaped(path))
 
 
-##= docs/spec/knowledge.md#files-of-the-index
+##= docs/spec/knowledge.md#indexed-files
 ##% Every text file of the project MUST be indexed, unless there is a reason to leave it out.
 def discover(
     root: Path,
@@ -94,11 +94,17 @@ def discover(
     exclude: Sequence[str] = (),
     max_bytes: int = DEFAULT_MAX_BYTES,
     state_directory: Path | None = None,
-) -> Discovery:
+) -> DiscoveredFiles:
     """The files of a project that its index should hold, with what tells whether they changed."""
     root = Path(os.path.realpath(root))
     require_project(root)
-    walk = _Walk(root, rules_of(include), rules_of(exclude), max_bytes, _inner(root, state_directory))
+    walk = _ProjectWalk(
+        root,
+        rules_from_patterns(include),
+        rules_from_patterns(exclude),
+        max_bytes,
+        _path_from_root(root, state_directory),
+    )
     found = walk.run()
     require_project(root)  # files that were not found because the project went away are not files that were removed
     found.files.sort()
@@ -108,13 +114,13 @@ def discover(
 
 
 @dataclass(frozen=True, slots=True)
-class _Folder:
+class _PendingFolder:
     """A directory to look into, and what was decided on the way to it."""
 
     path: str
     """Empty for the root, else with a slash at its end."""
-    git: list[Rules]
-    own: list[Rules]
+    git: list[IgnoreRules]
+    own: list[IgnoreRules]
     included: bool
 
 
@@ -124,39 +130,40 @@ class _Entries(NamedTuple):
     folders: list[os.DirEntry[str]]
 
 
-class _Walk:
+class _ProjectWalk:
     """One walk. It keeps a list of directories to visit: depth costs no recursion."""
 
     def __init__(
-        self, root: Path, include: Rules | None, exclude: Rules | None, max_bytes: int, state: str | None
+        self, root: Path, include: IgnoreRules | None, exclude: IgnoreRules | None, max_bytes: int, state: str | None
     ) -> None:
         self.prefix = os.path.join(root, "")  # noqa: PTH118 - strings, for speed
         self.include, self.exclude, self.max_bytes, self.state = include, exclude, max_bytes, state
-        self.found = Discovery()
+        self.found = DiscoveredFiles()
         repository = repository_root(root)
         # Rules speak of paths from the repository's root, the walk of paths from the project's.
-        self.before = b"" if repository in (None, root) else os.fsencode(f"{root.relative_to(repository or root)}/")
-        self.pending = [_Folder("", outer_rules(root), [], include is None)]
+        self.repository_prefix = (
+            b"" if repository in (None, root) else os.fsencode(f"{root.relative_to(repository or root)}/")
+        )
+        self.pending = [_PendingFolder("", outer_rules(root), [], include is None)]
 
-    def run(self) -> Discovery:
+    def run(self) -> DiscoveredFiles:
         while self.pending:
             self._visit(self.pending.pop())
         return self.found
 
-    def _visit(self, folder: _Folder) -> None:
+    def _visit(self, folder: _PendingFolder) -> None:
         entries = self._entries(folder.path)
         if entries is None:
             return
-        if folder.path and not GENERATED_MARKS.isdisjoint(entries.names):
+        if folder.path and not GENERATED_MARKER_FILES.isdisjoint(entries.names):
             self.found.skip("generated_directory", folder.path.rstrip("/"))
             return
         git, own = self._with_rules(folder, entries.names)
-        ##= docs/spec/knowledge.md#files-of-the-index
-        ##% The texts of specifications that the project stores below `.duvet/specifications` MUST be indexed like any
-        ##% other file.
-        if folder.path == f"{_WAY_THERE}/":
+        ##= docs/spec/knowledge.md#indexed-files
+        ##% Specification texts stored below `.duvet/specifications` MUST be indexed like any other file.
+        if folder.path == f"{_SPECIFICATIONS_PARENT}/":
             # Nothing beside the one directory that this is the way to.
-            entries = entries._replace(files=[], folders=[e for e in entries.folders if e.name == _LAST_STEP])
+            entries = entries._replace(files=[], folders=[e for e in entries.folders if e.name == _SPECIFICATIONS_NAME])
         for entry in entries.files:
             path = folder.path + entry.name
             reason = self._reason_for_file(entry, path, git, own, folder.included)
@@ -165,24 +172,24 @@ class _Walk:
             else:
                 self.found.skip(reason, path)
                 if reason == "temporary":
-                    self.found.unfinished.add(folder.path.rstrip("/"))
+                    self.found.folders_with_temporary_files.add(folder.path.rstrip("/"))
         for entry in entries.folders:
             path = folder.path + entry.name
             reason_for_folder = self._reason_for_folder(entry.name, path, git, own)
             if reason_for_folder is not None:
                 self.found.skip(reason_for_folder, path)
             else:
-                included = folder.included or _names(self.include, path, entry.name, True)
-                self.pending.append(_Folder(f"{path}/", git, own, included))
+                included = folder.included or _matches(self.include, path, entry.name, True)
+                self.pending.append(_PendingFolder(f"{path}/", git, own, included))
 
-    def _with_rules(self, folder: _Folder, names: frozenset[str]) -> tuple[list[Rules], list[Rules]]:
+    def _with_rules(self, folder: _PendingFolder, names: frozenset[str]) -> tuple[list[IgnoreRules], list[IgnoreRules]]:
         git, own = folder.git, folder.own
-        before = os.fsdecode(self.before)
+        repository_prefix = os.fsdecode(self.repository_prefix)
         if ".gitignore" in names:
-            rules = read_rules(f"{self.prefix}{folder.path}.gitignore", before + folder.path)
+            rules = read_rules(f"{self.prefix}{folder.path}.gitignore", repository_prefix + folder.path)
             git = [*git, rules] if rules else git
         if OWN_IGNORE_FILE in names:
-            rules = read_rules(f"{self.prefix}{folder.path}{OWN_IGNORE_FILE}", before + folder.path)
+            rules = read_rules(f"{self.prefix}{folder.path}{OWN_IGNORE_FILE}", repository_prefix + folder.path)
             own = [*own, rules] if rules else own
         return git, own
 
@@ -203,41 +210,45 @@ class _Walk:
             (folders if is_folder else files).append(entry)
         return _Entries(frozenset(entry.name for entry in names), files, folders)
 
-    ##= docs/spec/knowledge.md#files-of-the-index
-    ##% What git or `.contextiveignore` ignores MUST NOT be indexed.
-    def _is_ignored(self, path: str, name: str, is_directory: bool, git: list[Rules], own: list[Rules]) -> bool:
+    ##= docs/spec/knowledge.md#indexed-files
+    ##% Files that git or `.contextiveignore` ignores MUST NOT be indexed.
+    def _is_ignored(
+        self, path: str, name: str, is_directory: bool, git: list[IgnoreRules], own: list[IgnoreRules]
+    ) -> bool:
         if not git and not own:
             return False
-        full, last = self.before + os.fsencode(path), os.fsencode(name)
+        full, last = self.repository_prefix + os.fsencode(path), os.fsencode(name)
         verdict = is_ignored(own, full, last, is_directory) if own else None
         return bool(is_ignored(git, full, last, is_directory) if verdict is None else verdict)
 
-    def _reason_for_folder(self, name: str, path: str, git: list[Rules], own: list[Rules]) -> SkipReason | None:
+    def _reason_for_folder(
+        self, name: str, path: str, git: list[IgnoreRules], own: list[IgnoreRules]
+    ) -> SkipReason | None:
         if path == self.state:
             return "state_directory"
-        if name.startswith(".") and path != _WAY_THERE:
+        if name.startswith(".") and path != _SPECIFICATIONS_PARENT:
             return "dot_directory"
         if name in GENERATED_DIRECTORIES:
             return "generated_directory"
-        if _is_bad(name):
+        if _is_unsafe_name(name):
             return "bad_name"
         if self._is_ignored(path, name, True, git, own):
             return "ignored"
-        return "excluded" if _names(self.exclude, path, name, True) else None
+        return "excluded" if _matches(self.exclude, path, name, True) else None
 
-    ##= docs/spec/knowledge.md#files-of-the-index
-    ##% A file that holds a secret by its name or by its content MUST NOT be indexed.
-    ##= docs/spec/knowledge.md#files-of-the-index
-    ##% A file over `knowledge.maxFileBytes`, and one that is no text, MUST be left out.
+    ##= docs/spec/knowledge.md#indexed-files
+    ##% A file whose name or content shows that it holds a secret MUST NOT be indexed.
+    ##= docs/spec/knowledge.md#indexed-files
+    ##% A file larger than `knowledge.maxFileBytes`, or one that is not text, MUST be left out.
     def _reason_for_file(
-        self, entry: os.DirEntry[str], path: str, git: list[Rules], own: list[Rules], included: bool
+        self, entry: os.DirEntry[str], path: str, git: list[IgnoreRules], own: list[IgnoreRules], included: bool
     ) -> SkipReason | Fingerprint:
         name = entry.name
         if name == ".git":
             return "dot_directory"  # the file by which a worktree or a submodule names it
-        if _is_bad(name):
+        if _is_unsafe_name(name):
             return "bad_name"
-        ##= docs/spec/knowledge.md#files-of-the-index
+        ##= docs/spec/knowledge.md#indexed-files
         ##% A temporary file of this server, `.<16 hex digits>.tmp`, MUST NOT be indexed.
         if is_temporary(name):
             return "temporary"
@@ -246,9 +257,9 @@ class _Walk:
             return "secret"
         if self._is_ignored(path, name, False, git, own):
             return "ignored"
-        if _names(self.exclude, path, name, False):
+        if _matches(self.exclude, path, name, False):
             return "excluded"
-        if not (included or _names(self.include, path, name, False)):
+        if not (included or _matches(self.include, path, name, False)):
             return "not_included"
         try:
             status = entry.stat(follow_symlinks=False)
@@ -266,12 +277,12 @@ class _Walk:
         return "too_large" if status.st_size > self.max_bytes else Fingerprint.of(status)
 
 
-def _names(rules: Rules | None, path: str, name: str, is_directory: bool) -> bool:
+def _matches(rules: IgnoreRules | None, path: str, name: str, is_directory: bool) -> bool:
     """Whether patterns of the configuration name an entry."""
     return rules is not None and bool(rules.verdict(os.fsencode(path), os.fsencode(name), is_directory))
 
 
-def _inner(root: Path, folder: Path | None) -> str | None:
+def _path_from_root(root: Path, folder: Path | None) -> str | None:
     """The path of a directory from the root, where it stands below it."""
     if folder is None:
         return None
@@ -279,18 +290,18 @@ def _inner(root: Path, folder: Path | None) -> str | None:
     return real.relative_to(root).as_posix() if real != root and real.is_relative_to(root) else None
 
 
-def _is_bad(name: str) -> bool:
+def _is_unsafe_name(name: str) -> bool:
     """Whether a name could not be shown or stored as it is: no UTF-8, line ends, controls, characters that turn text round."""
     if name.isprintable():
         return False
     return any(
-        ord(character) in _DANGEROUS_IN_NAMES or unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")
+        ord(character) in _UNSAFE_CHARACTERS or unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")
         for character in name
     )
 
 
-def _visible(path: str) -> str:
+def _escaped(path: str) -> str:
     """A path in which everything that is not plain text is spelled out."""
-    if not _is_bad(path):
+    if not _is_unsafe_name(path):
         return path
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in path)

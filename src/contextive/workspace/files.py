@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from contextive.workspace.folders import Folders
+from contextive.workspace.directory_listings import DirectoryListings
 
 MAX_TEXT_BYTES = 16 * 1024 * 1024
-_OPENING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _CHUNK_BYTES = 64 * 1024
 _SETTLING_NS = 50_000_000
 _COARSE_SETTLING_NS = 2_100_000_000
@@ -65,8 +65,8 @@ class ProjectFiles:
         """Files that were read so soon after a change that another one could have left the same fingerprint."""
 
     ##= docs/spec/trace.md#bad-input
-    ##% The server MUST NOT read files outside the repository that the project belongs to, or outside the project
-    ##% where there is none.
+    ##% The server MUST NOT read files outside the project's repository, or outside the project if it has no
+    ##% repository.
     @staticmethod
     def bounded(root: Path) -> ProjectFiles:
         """Files up to the repository that the project belongs to, and no further."""
@@ -74,12 +74,12 @@ class ProjectFiles:
         repository = next((folder for folder in (resolved, *resolved.parents) if (folder / ".git").exists()), resolved)
         return ProjectFiles(resolved, repository)
 
-    ##= docs/spec/trace.md#fresh-answers
-    ##% A file that was saved before a call MUST be seen in the answer to that call.
+    ##= docs/spec/trace.md#freshness
+    ##% An answer MUST reflect every file saved before the call.
     def read(self, path: str) -> FileText | Unreadable:
         """The text of a file. Asks the file system whether it changed, and reads it again only then."""
         known = self._cache.get(path)
-        if known is not None and self._is_still(path, known.fingerprint):
+        if known is not None and self._is_unchanged(path, known.fingerprint):
             return known
         now = time.time_ns()
         fresh = self._read(path)
@@ -98,7 +98,7 @@ class ProjectFiles:
         except (OSError, ValueError):
             return None
 
-    def _is_still(self, path: str, before: Fingerprint | None) -> bool:
+    def _is_unchanged(self, path: str, before: Fingerprint | None) -> bool:
         """Whether a file has the fingerprint that it had. Asked for every file at every call, so nothing is built for it."""
         if path in self._unsettled:
             return False
@@ -108,9 +108,9 @@ class ProjectFiles:
             return before is None
         return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino) == before
 
-    def is_file(self, path: str, folders: Folders | None = None) -> bool:
+    def is_file(self, path: str, folders: DirectoryListings | None = None) -> bool:
         """Whether a regular file stands there, inside the boundary. Known directories spare a look at each of them."""
-        if folders is not None and self._stands_in(folders, path):
+        if folders is not None and self._is_listed_file(folders, path):
             return True
         try:
             return os.path.isfile(self._absolute(path)) and self.allows(path)  # noqa: PTH113
@@ -124,7 +124,7 @@ class ProjectFiles:
         if not path.startswith(("/", "../")) and "/../" not in path and not self._has_link(path):
             return True
         real = real_path(self._absolute(path))
-        return real is not None and self._holds(real)
+        return real is not None and self._is_in_boundary(real)
 
     def keep_only(self, paths: set[str]) -> None:
         """Forget the texts of files that are no longer of interest."""
@@ -132,7 +132,7 @@ class ProjectFiles:
             self._cache.pop(path, None)
         self._unsettled &= paths
 
-    def _stands_in(self, folders: Folders, path: str) -> bool:
+    def _is_listed_file(self, folders: DirectoryListings, path: str) -> bool:
         """Whether a path leads below the root to a regular file without a single link. If not, nothing is said."""
         *above, name = path.split("/")
         place = self._prefix
@@ -161,9 +161,9 @@ class ProjectFiles:
             real = os.readlink(f"/proc/self/fd/{handle}")  # noqa: PTH115
         except OSError:
             return self.allows(path)  # a system that does not tell
-        return self._holds(real)
+        return self._is_in_boundary(real)
 
-    def _holds(self, real: str) -> bool:
+    def _is_in_boundary(self, real: str) -> bool:
         """Whether a path without links lies inside the boundary. Asked for every file, so it is told from the text."""
         return f"{real}{os.sep}".startswith(self._inside)
 
@@ -174,7 +174,7 @@ class ProjectFiles:
             if not stat.S_ISREG(found.st_mode):
                 return Unreadable("it is not a regular file", Fingerprint.of(found))
             # Non-blocking, so that a pipe that takes the file's place this very moment cannot hold us up.
-            handle = os.open(self._absolute(path), _OPENING)
+            handle = os.open(self._absolute(path), _OPEN_FLAGS)
         except (OSError, ValueError):
             return Unreadable("the file cannot be opened", Fingerprint.of(found) if found else None)
         try:

@@ -13,7 +13,7 @@ from contextive.workspace.repository import repository_root
 
 _HEADER = re.compile(rb"\x01(\d+)")
 _TIMEOUT_SECONDS = 10.0
-_MOVING_FILES = ("HEAD", "logs/HEAD", "packed-refs")
+_HISTORY_FILES = ("HEAD", "logs/HEAD", "packed-refs")
 
 
 def first_commits(root: Path, folder: str, timeout_seconds: float = _TIMEOUT_SECONDS) -> Mapping[str, float]:
@@ -36,18 +36,18 @@ def first_commits(root: Path, folder: str, timeout_seconds: float = _TIMEOUT_SEC
     return found
 
 
-def history_mark(root: Path) -> tuple[Fingerprint | None, ...]:
+def history_fingerprint(root: Path) -> tuple[Fingerprint | None, ...]:
     """What changes when the repository gets another commit, read without starting git."""
     repository = repository_root(root)
     if repository is None:
         return ()
     folder = repository / ".git"
     if folder.is_file():
-        folder = _linked(folder)
-    return tuple(_fingerprint(folder / name) for name in _MOVING_FILES)
+        folder = _git_directory(folder)
+    return tuple(_fingerprint(folder / name) for name in _HISTORY_FILES)
 
 
-def _linked(file: Path) -> Path:
+def _git_directory(file: Path) -> Path:
     """Where the `.git` file of a worktree leads."""
     try:
         text = file.read_text(encoding="utf-8")[:4096].strip()

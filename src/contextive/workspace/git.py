@@ -21,7 +21,7 @@ from typing import NamedTuple
 TIMEOUT_SECONDS = 30.0
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _HEADER = re.compile(rb"\x01([0-9a-f]{40,64}) (\d+) ([0-9a-f ]*)")
-_HARMLESS = (
+_SAFE_OPTIONS = (
     "--no-pager",
     "--literal-pathspecs",
     "--no-replace-objects",
@@ -60,7 +60,7 @@ class GitHistory:
     is_complete: bool = True
     """False where time ran out before all files were seen."""
 
-    def of(self, path: str, before: FileCommit | None = None) -> FileCommit | None:
+    def last_commit(self, path: str, before: FileCommit | None = None) -> FileCommit | None:
         """The last commit of a file; `before` is what was known of it at the earlier commit."""
         if path not in self.tracked:
             return None
@@ -74,9 +74,9 @@ def git_head(root: Path, timeout_seconds: float = TIMEOUT_SECONDS) -> str | None
     return head if _COMMIT.fullmatch(head) else None
 
 
-##= docs/spec/knowledge.md#what-is-known-of-a-file
-##% The time of a file MUST be that of the last commit that touched it.
-def git_facts(
+##= docs/spec/knowledge.md#file-metadata
+##% The time of a file MUST be the time of the last commit that changed it.
+def git_history(
     root: Path,
     paths: Collection[str] | None = None,
     since: str | None = None,
@@ -195,7 +195,7 @@ def run_git(root: Path, timeout_seconds: float, *arguments: str) -> bytes | None
 
 def _command(root: Path, arguments: tuple[str, ...]) -> list[str] | None:
     program = shutil.which("git")
-    return None if program is None else [program, "-C", str(root), *_HARMLESS, *arguments]
+    return None if program is None else [program, "-C", str(root), *_SAFE_OPTIONS, *arguments]
 
 
 def _environment() -> dict[str, str]:

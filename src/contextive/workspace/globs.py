@@ -15,12 +15,12 @@ from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
 from contextive.errors import ConfigError
-from contextive.workspace.folders import Entry, Folders
+from contextive.workspace.directory_listings import DirectoryListings, Entry
 
-_NEVER_ENTERED = frozenset({".git", ".hg", ".svn"})
+_VCS_FOLDERS = frozenset({".git", ".hg", ".svn"})
 _MAX_DEPTH = 64
 _MAX_PATTERN = 4096
-GENERATED = frozenset(
+GENERATED_FOLDERS = frozenset(
     {
         "node_modules",
         "target",
@@ -82,7 +82,7 @@ class Glob:
         literal = "/".join(takewhile(lambda c: isinstance(c, str), self._components[:-1]))  # type: ignore[arg-type]
         return f"/{literal}" if self.pattern.startswith("/") else literal
 
-    def walk(self, root: str, allows: Allows | None = None, folders: Folders | None = None) -> Iterator[str]:
+    def walk(self, root: str, allows: Allows | None = None, folders: DirectoryListings | None = None) -> Iterator[str]:
         """The paths of all regular files that match, each once, in order, relative to `root`."""
         components, base = self._components, self.base
         place = os.path.join(root, base)  # noqa: PTH118 - strings, for speed
@@ -90,8 +90,8 @@ class Glob:
             return
         prefix = f"{base}/" if base and base != "/" else base
         first = sum(1 for part in base.split("/") if part)
-        skip = _NEVER_ENTERED | GENERATED if self.skip_generated else _NEVER_ENTERED
-        walk = _Walk(self, root, components, skip, allows, folders or Folders())
+        skip = _VCS_FOLDERS | GENERATED_FOLDERS if self.skip_generated else _VCS_FOLDERS
+        walk = _GlobWalk(self, root, components, skip, allows, folders or DirectoryListings())
         if first == len(components) - 1 and isinstance(components[first], str):
             path = f"{prefix}{components[first]}"
             if os.path.isfile(os.path.join(root, path)):  # noqa: PTH113, PTH118
@@ -102,46 +102,48 @@ class Glob:
             yield from found
 
 
-def walk_by_ending(root: str, endings: AbstractSet[str], folders: Folders | None = None) -> Iterator[tuple[str, str]]:
+def walk_by_ending(
+    root: str, endings: AbstractSet[str], folders: DirectoryListings | None = None
+) -> Iterator[tuple[str, str]]:
     """Path and ending of every file of the project's own that has one of the endings; one walk for all of them."""
-    wanted, folders = frozenset(endings), folders or Folders()
+    wanted, folders = frozenset(endings), folders or DirectoryListings()
     pending = [""]
     while pending:
         prefix = pending.pop()
         listing = folders.listing(os.path.join(root, prefix))  # noqa: PTH118
-        found = listing.work_out((prefix, wanted), partial(_by_ending, prefix, wanted))
+        found = listing.get_or_compute((prefix, wanted), partial(_by_ending, prefix, wanted))
         yield from found.files
         if prefix.count("/") < _MAX_DEPTH:
             pending += reversed(found.folders)
 
 
-class _Own(NamedTuple):
+class _OwnEntries(NamedTuple):
     """What a directory holds of the project's own work."""
 
     files: list[tuple[str, str]]
     folders: list[str]
 
 
-def _by_ending(prefix: str, endings: AbstractSet[str], entries: list[Entry]) -> _Own:
-    own = _Own([], [])
+def _by_ending(prefix: str, endings: AbstractSet[str], entries: list[Entry]) -> _OwnEntries:
+    own = _OwnEntries([], [])
     for name, is_file, is_dir, is_link in entries:
         if is_dir and not is_link:
-            if name not in GENERATED and not name.startswith("."):
+            if name not in GENERATED_FOLDERS and not name.startswith("."):
                 own.folders.append(f"{prefix}{name}/")
         elif is_file and (ending := name.rpartition(".")[2]) in endings:
             own.files.append((prefix + name, ending))
     return own
 
 
-class _Step(NamedTuple):
+class _MatchedEntry(NamedTuple):
     """A file that matches, or a directory to enter and the places in the pattern that are reached there."""
 
     path: str
-    places: frozenset[int] = frozenset()
+    positions: frozenset[int] = frozenset()
     is_link: bool = False
 
 
-class _Walk:
+class _GlobWalk:
     """One walk through the tree for all ways in which a pattern can match: their number may be astronomic, the walk is not.
 
     A place in the pattern is the number of components that are behind it; several can be reached at once.
@@ -154,7 +156,7 @@ class _Walk:
         components: tuple[_Component, ...],
         skip: AbstractSet[str],
         allows: Allows | None,
-        folders: Folders,
+        folders: DirectoryListings,
     ) -> None:
         self.glob = glob
         self.root = root
@@ -163,47 +165,51 @@ class _Walk:
         self.allows = allows
         self.folders = folders
 
-    def with_empty_stars(self, places: set[int]) -> frozenset[int]:
+    def with_empty_stars(self, positions: set[int]) -> frozenset[int]:
         """The places, and those behind a `**` that stands for nothing."""
-        stars = {place for place in places if place < len(self.components) and self.components[place] is None}
-        return frozenset(places | {place + 1 for place in stars})
+        stars = {
+            position for position in positions if position < len(self.components) and self.components[position] is None
+        }
+        return frozenset(positions | {position + 1 for position in stars})
 
-    def collect(self, prefix: str, places: frozenset[int], depth: int, found: list[str]) -> None:
+    def collect(self, prefix: str, positions: frozenset[int], depth: int, found: list[str]) -> None:
         """Add to `found` what matches below a directory."""
         listing = self.folders.listing(os.path.join(self.root, prefix))  # noqa: PTH118
-        steps = listing.work_out((self.glob, prefix, places), partial(self._steps, prefix, places))
+        steps = listing.get_or_compute((self.glob, prefix, positions), partial(self._match_entries, prefix, positions))
         for path, further, is_link in steps:
             if not further:
                 found.append(path)
             elif depth < _MAX_DEPTH and (not is_link or self.allows is None or self.allows(path)):
                 self.collect(f"{path}/", further, depth + 1, found)
 
-    def _steps(self, prefix: str, places: frozenset[int], entries: list[Entry]) -> list[_Step]:
+    def _match_entries(self, prefix: str, positions: frozenset[int], entries: list[Entry]) -> list[_MatchedEntry]:
         """Where a directory leads, entry by entry."""
         end = len(self.components)
         steps = []
         for name, is_file, is_dir, is_link in entries:
-            reached = {place for place in places if place < end and _matches(self.components[place], name)}
+            reached = {
+                position for position in positions if position < end and _matches(self.components[position], name)
+            }
             if is_file:
                 # What stands behind a last `**` is a match at any depth.
-                if any(place + 1 == end for place in reached):
-                    steps.append(_Step(prefix + name))
+                if any(position + 1 == end for position in reached):
+                    steps.append(_MatchedEntry(prefix + name))
             elif is_dir:
                 following = {
-                    place if self.components[place] is None else place + 1
-                    for place in reached
-                    if self._enters(place, name, is_link)
+                    position if self.components[position] is None else position + 1
+                    for position in reached
+                    if self._enters(position, name, is_link)
                 }
                 if following:
-                    steps.append(_Step(prefix + name, self.with_empty_stars(following), is_link))
+                    steps.append(_MatchedEntry(prefix + name, self.with_empty_stars(following), is_link))
         return steps
 
     ##= docs/spec/trace.md#bad-input
-    ##% Links that lead in a circle MUST NOT be followed for ever.
-    def _enters(self, place: int, name: str, is_link: bool) -> bool:
-        component = self.components[place]
+    ##% Circular links MUST NOT be followed endlessly.
+    def _enters(self, position: int, name: str, is_link: bool) -> bool:
+        component = self.components[position]
         # A link is followed where the pattern spells out its level, never while `**` looks for places.
-        if is_link and (component is None or (place > 0 and self.components[place - 1] is None)):
+        if is_link and (component is None or (position > 0 and self.components[position - 1] is None)):
             return False
         return isinstance(component, str) or name not in self.skip
 
@@ -228,7 +234,7 @@ def _component(part: str, pattern: str) -> re.Pattern[str]:
             end = part.find("]", position + (2 if part[position : position + 1] == "!" else 1))
             if end < 0:
                 raise ConfigError(f"In the pattern {pattern!r}, a [ is never closed.")
-            pieces[-1] += _set(part[position:end])
+            pieces[-1] += _character_class(part[position:end])
             position = end + 1
         else:
             pieces[-1] += re.escape(character)
@@ -237,7 +243,7 @@ def _component(part: str, pattern: str) -> re.Pattern[str]:
     return re.compile(text + r"\Z", re.DOTALL)
 
 
-def _set(inner: str) -> str:
+def _character_class(inner: str) -> str:
     """`[a-z_]` or `[!a-z_]` as a regular expression; a range that runs backwards holds nothing."""
     negated = inner.startswith("!")
     rest, members = inner[1:] if negated else inner, ""

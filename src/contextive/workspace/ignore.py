@@ -34,12 +34,12 @@ _ASCII = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class IgnoreRule:
     """One line of a file of rules."""
 
     source: bytes
     """A regular expression for the name, or for the path where the rule names directories."""
-    keeps: bool
+    negated: bool
     only_directories: bool
     is_path: bool
     literal: bytes | None = None
@@ -49,12 +49,12 @@ class Rule:
 
 
 @dataclass(slots=True)
-class Rules:
+class IgnoreRules:
     """The rules of one file, for the entries below `base`: the path of its directory, empty or with a slash at its end."""
 
     base: bytes
-    rules: tuple[Rule, ...]
-    _compiled: list[tuple[re.Pattern[bytes], Rule]] = field(init=False)
+    rules: tuple[IgnoreRule, ...]
+    _compiled: list[tuple[re.Pattern[bytes], IgnoreRule]] = field(init=False)
     _literals: frozenset[bytes] = field(init=False)
     _endings: tuple[bytes, ...] = field(init=False)
     _other_names: re.Pattern[bytes] | None = field(init=False)
@@ -82,11 +82,11 @@ class Rules:
             if rule.only_directories and not is_directory:
                 continue
             if pattern.fullmatch(inner if rule.is_path else name):
-                return not rule.keeps
+                return not rule.negated
         return None
 
 
-def parse_rules(data: bytes, base: str = "") -> Rules | None:
+def parse_rules(data: bytes, base: str = "") -> IgnoreRules | None:
     """The rules in the bytes of an ignore file, or None where it holds none."""
     data = data.removeprefix(b"\xef\xbb\xbf")
     found = []
@@ -96,22 +96,22 @@ def parse_rules(data: bytes, base: str = "") -> Rules | None:
             found.append(rule)
             if len(found) == MAX_RULES:
                 break
-    return Rules(os.fsencode(base), tuple(found)) if found else None
+    return IgnoreRules(os.fsencode(base), tuple(found)) if found else None
 
 
-def rules_of(patterns: Iterable[str]) -> Rules | None:
+def rules_from_patterns(patterns: Iterable[str]) -> IgnoreRules | None:
     """Rules from a list of patterns in the same language, below the root."""
     found = tuple(rule for pattern in patterns if (rule := parse_rule(os.fsencode(pattern))) is not None)
-    return Rules(b"", found) if found else None
+    return IgnoreRules(b"", found) if found else None
 
 
-def parse_rule(line: bytes) -> Rule | None:
+def parse_rule(line: bytes) -> IgnoreRule | None:
     """The rule of one line; None for an empty one, a comment, and a pattern that can never match."""
     if not line or line.startswith(b"#") or len(line) > _MAX_RULE_BYTES:
         return None
     pattern = _without_trailing_spaces(line)
-    keeps = pattern.startswith(b"!")
-    pattern = pattern[1:] if keeps else pattern
+    negated = pattern.startswith(b"!")
+    pattern = pattern[1:] if negated else pattern
     only_directories = pattern.endswith(b"/")
     pattern = pattern[:-1] if only_directories else pattern
     is_path = b"/" in pattern
@@ -121,15 +121,15 @@ def parse_rule(line: bytes) -> Rule | None:
         return None
     special = _SPECIAL.search(pattern)
     if special is None:
-        return Rule(re.escape(pattern), keeps, only_directories, is_path, literal=None if is_path else pattern)
+        return IgnoreRule(re.escape(pattern), negated, only_directories, is_path, literal=None if is_path else pattern)
     if not is_path and pattern.startswith(b"*") and not _SPECIAL.search(pattern, 1):
         ending = pattern[1:]
-        return Rule(b".*" + re.escape(ending), keeps, only_directories, is_path, ending=ending)
+        return IgnoreRule(b".*" + re.escape(ending), negated, only_directories, is_path, ending=ending)
     # As in git, what stands before the first special character is compared by itself: `a**/b` matches `ab`.
-    rest = _translated(pattern[special.start() :])
+    rest = _to_regex(pattern[special.start() :])
     if rest is None:
         return None
-    return Rule(re.escape(pattern[: special.start()]) + rest, keeps, only_directories, is_path)
+    return IgnoreRule(re.escape(pattern[: special.start()]) + rest, negated, only_directories, is_path)
 
 
 def _any_of(sources: Iterable[bytes]) -> re.Pattern[bytes] | None:
@@ -157,7 +157,7 @@ _SOME_FOLDERS = b".*?/"
 _REST = b".*"
 
 
-def _translated(pattern: bytes) -> bytes | None:
+def _to_regex(pattern: bytes) -> bytes | None:
     """A pattern as a regular expression; None for one that is not well formed, which never matches."""
     components: list[list[bytes] | bytes] = [[b""]]
     """Each a list of what stands between the stars of a name, or one of the constants for `**`."""
@@ -168,7 +168,7 @@ def _translated(pattern: bytes) -> bytes | None:
         assert isinstance(name, list)
         if character == b"*":
             end = position + len(pattern[position:]) - len(pattern[position:].lstrip(b"*"))
-            folders = _folders(pattern, position, end)
+            folders = _double_star(pattern, position, end)
             if folders is None:
                 name.append(b"")
                 position = end
@@ -180,7 +180,7 @@ def _translated(pattern: bytes) -> bytes | None:
         if character == b"?":
             name[-1] += b"[^/]"
         elif character == b"[":
-            found = _set(pattern, position + 1)
+            found = _character_class(pattern, position + 1)
             if found is None:
                 return None
             name[-1] += found[0]
@@ -197,10 +197,10 @@ def _translated(pattern: bytes) -> bytes | None:
             else:
                 name[-1] += re.escape(character)
         position += 1
-    return _joined(components)
+    return _join_components(components)
 
 
-def _folders(pattern: bytes, start: int, end: int) -> tuple[bytes, int] | None:
+def _double_star(pattern: bytes, start: int, end: int) -> tuple[bytes, int] | None:
     """What a run of stars stands for when it is all of a path's component, and where the pattern goes on behind it."""
     if end - start < 2 or (start > 0 and pattern[start - 1 : start] != b"/"):
         return None
@@ -211,7 +211,7 @@ def _folders(pattern: bytes, start: int, end: int) -> tuple[bytes, int] | None:
     return (_SOME_FOLDERS, end + 2) if pattern[end : end + 2] == b"\\/" else None
 
 
-def _joined(components: list[list[bytes] | bytes]) -> bytes:
+def _join_components(components: list[list[bytes] | bytes]) -> bytes:
     """All components as one expression that no path makes slow.
 
     Between two `**` stands a fixed number of components, so the first place where they fit is as good as any later one, and
@@ -224,19 +224,19 @@ def _joined(components: list[list[bytes] | bytes]) -> bytes:
         if isinstance(component, bytes):
             groups.append(component)
         else:
-            groups[-1] += _name(component) + (b"/" if index < len(components) - 1 else b"")
+            groups[-1] += _name_regex(component) + (b"/" if index < len(components) - 1 else b"")
     first, *others = groups
     return first + b"".join(b"(?>" + group + b")" for group in others[:-1]) + (others[-1] if others else b"")
 
 
-def _name(pieces: list[bytes]) -> bytes:
+def _name_regex(pieces: list[bytes]) -> bytes:
     """The expression of one name from what stands between its stars; what a star has passed it does not give back."""
     first, *others = pieces
     inner = b"".join(b"(?>[^/]*?" + piece + b")" for piece in others[:-1])
     return first + inner + (b"[^/]*" + others[-1] if others else b"")
 
 
-def _set(pattern: bytes, position: int) -> tuple[bytes, int] | None:
+def _character_class(pattern: bytes, position: int) -> tuple[bytes, int] | None:
     """The expression for a set that starts behind its bracket, and where the pattern goes on; None if it is never closed."""
     negated = pattern[position : position + 1] in (b"!", b"^")
     position += negated

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from contextive.workspace.ignore import Rules, parse_rules
+from contextive.workspace.ignore import IgnoreRules, parse_rules
 
 MAX_IGNORE_BYTES = 1024 * 1024
 
@@ -16,7 +16,7 @@ def repository_root(folder: Path) -> Path | None:
     return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), None)
 
 
-def read_rules(path: str, base: str) -> Rules | None:
+def read_rules(path: str, base: str) -> IgnoreRules | None:
     """The rules of an ignore file; none where there is no such regular file of bearable size. As in git, no link is followed."""
     try:
         if not hasattr(os, "O_NOFOLLOW") and os.path.islink(path):  # noqa: PTH114
@@ -36,7 +36,7 @@ def read_rules(path: str, base: str) -> Rules | None:
         os.close(handle)
 
 
-def outer_rules(root: Path) -> list[Rules]:
+def outer_rules(root: Path) -> list[IgnoreRules]:
     """What the repository says about the entries of a root before the root's own files do, the weakest first.
 
     The rules speak of paths from the repository's root. A root that the repository around it ignores is not part of it, and
@@ -55,7 +55,7 @@ def outer_rules(root: Path) -> list[Rules]:
     return [rules for rules in found if rules is not None]
 
 
-def is_ignored(rules: list[Rules], path: bytes, name: bytes, is_directory: bool) -> bool | None:
+def is_ignored(rules: list[IgnoreRules], path: bytes, name: bytes, is_directory: bool) -> bool | None:
     """What the strongest of some rules says about an entry: that of the innermost file. None where none speaks of it."""
     for one in reversed(rules):
         verdict = one.verdict(path, name, is_directory)

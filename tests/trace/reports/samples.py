@@ -10,10 +10,10 @@ from contextive.trace.analysis import Analysis
 from contextive.trace.citation import Citation, ParsedFile, Problem, parse_citations
 from contextive.trace.extraction import extract_requirements
 from contextive.trace.level import CitationType
-from contextive.trace.reports.code import Code, code_block
+from contextive.trace.reports.code_excerpt import CodeExcerpt, code_block
 from contextive.trace.requirement import Requirement
 from contextive.trace.specification import Format, parse_specification
-from tests.trace.tracing import match_texts
+from tests.trace.in_memory_trace import match_texts
 
 SPEC = """# Frames
 
@@ -115,7 +115,7 @@ class Sample:
     def _code_of(self, citation: Citation) -> str:
         lines = self.sources.get(citation.source, "").split("\n")
         first = max(0, citation.line - 2)
-        code = Code(first + 1, lines[first : citation.end_line + 2])
+        code = CodeExcerpt(first + 1, lines[first : citation.end_line + 2])
         return code_block(code, range(citation.line, citation.end_line + 1))
 
 

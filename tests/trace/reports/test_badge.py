@@ -8,15 +8,15 @@ from xml.etree import ElementTree
 import pytest
 
 from contextive.trace.reports.badge import write_badge
-from contextive.trace.requirement import Status, Summary
+from contextive.trace.requirement import Status, StatusSummary
 
 from .samples import HIDDEN, HOSTILE
 
 _SVG = "{http://www.w3.org/2000/svg}"
 
 
-def summary(done: int, total: int) -> Summary:
-    return Summary(dict.fromkeys(Status, 0) | {Status.COMPLETE: done, Status.NOT_STARTED: total - done})
+def summary(done: int, total: int) -> StatusSummary:
+    return StatusSummary(dict.fromkeys(Status, 0) | {Status.COMPLETE: done, Status.NOT_STARTED: total - done})
 
 
 def texts(badge: str) -> list[str]:
@@ -33,7 +33,7 @@ def test_a_badge_shows_label_and_percentage() -> None:
 
 def test_exceptions_count_as_done() -> None:
     counts = dict.fromkeys(Status, 0) | {Status.EXCEPTION: 1, Status.COMPLETE: 1, Status.TODO: 2}
-    assert texts(write_badge(Summary(counts)))[1] == "50%"
+    assert texts(write_badge(StatusSummary(counts)))[1] == "50%"
 
 
 def test_a_percentage_is_rounded_down_so_that_100_means_all() -> None:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from contextive.trace.citation import Place, Problem
+from contextive.trace.citation import Location, Problem
 from contextive.trace.level import Level
 from contextive.trace.reports.github import annotation, write_github
 
@@ -31,7 +31,7 @@ def _unescaped(text: str) -> str:
 
 def test_an_annotation_has_the_form_that_the_runner_reads() -> None:
     assert (
-        annotation("error", "It is gone.", Place("src/a.rs", 3, 5), "quote not found")
+        annotation("error", "It is gone.", Location("src/a.rs", 3, 5), "quote not found")
         == "::error file=src/a.rs,line=3,col=5,title=quote not found::It is gone."
     )
 
@@ -41,13 +41,13 @@ def test_an_annotation_without_place_and_title_is_bare() -> None:
 
 
 def test_properties_escape_colons_and_commas_and_messages_do_not() -> None:
-    line = annotation("warning", "100%, a: b\r\nnext", Place("a,b:c%.rs", 1), "x:y,z")
+    line = annotation("warning", "100%, a: b\r\nnext", Location("a,b:c%.rs", 1), "x:y,z")
     assert line == "::warning file=a%2Cb%3Ac%25.rs,line=1,col=1,title=x%3Ay%2Cz::100%25, a: b%0Anext"
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, HIDDEN, "%0A", "%250A", "::set-output name=x::y"])
 def test_hostile_text_stays_one_command(text: str) -> None:
-    line = annotation("error", text, Place(text, 1), text)
+    line = annotation("error", text, Location(text, 1), text)
     line.encode("utf-8")
     assert len(line.splitlines()) == 1
     kind, properties, message = understood(line)
@@ -58,11 +58,11 @@ def test_hostile_text_stays_one_command(text: str) -> None:
 
 
 def test_an_unknown_line_is_left_out() -> None:
-    assert annotation("error", "m", Place("a.rs", 0)) == "::error file=a.rs::m"
+    assert annotation("error", "m", Location("a.rs", 0)) == "::error file=a.rs::m"
 
 
 def test_problems_are_errors_and_warnings_are_warnings() -> None:
-    problem = Problem("quote_not_found", "It is gone.", Place("a.rs", 2, 5), help="Copy it anew.")
+    problem = Problem("quote_not_found", "It is gone.", Location("a.rs", 2, 5), help="Copy it anew.")
     lines = write_github([problem], [problem]).splitlines()
     assert [understood(line)[0] for line in lines] == ["error", "warning"]
     assert understood(lines[0])[2] == "It is gone.\nCopy it anew."
@@ -82,13 +82,13 @@ def test_open_musts_point_into_the_specification() -> None:
 
 def test_lower_levels_are_reported_when_asked_for() -> None:
     reports = usual().analysis.reports.values()
-    assert len(write_github(reports=reports, least=Level.MAY).splitlines()) == 4
+    assert len(write_github(reports=reports, min_level=Level.MAY).splitlines()) == 4
 
 
 def test_a_specification_from_the_web_points_to_its_file_in_the_project() -> None:
     url = "https://www.rfc-editor.org/rfc/rfc9999"
     sample = Sample({url: "1. Title\n\n   It MUST work.\n"}, {})
-    problem = Problem("duplicate_section", "Twice.", Place(url, 7))
+    problem = Problem("duplicate_section", "Twice.", Location(url, 7))
     lines = write_github([problem], reports=sample.analysis.reports.values()).splitlines()
     files = {understood(line)[1]["file"] for line in lines}
     assert files == {".duvet/specifications/www.rfc-editor.org/rfc/rfc9999.txt"}

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from contextive.trace.citation import Place, Problem
+from contextive.trace.citation import Location, Problem
 from contextive.trace.reports.assets.script import SCRIPT
 from contextive.trace.reports.assets.style import STYLE
-from contextive.trace.reports.code import Code, code_block
+from contextive.trace.reports.code_excerpt import CodeExcerpt, code_block
 from contextive.trace.reports.html import write_html
-from contextive.trace.reports.visible import one_line, spell_hidden, uri_of_path, web_link
+from contextive.trace.reports.safe_text import escape_invisible, one_line, uri_of_path, web_link
 
 from .samples import HIDDEN, HOSTILE, Sample, hostile, usual
 
@@ -98,7 +98,7 @@ def test_every_link_inside_the_page_leads_somewhere() -> None:
 
 
 ##= docs/spec/trace.md#reports
-##% The HTML report MUST be one file that loads nothing else and shows text of the project as text only.
+##% The HTML report MUST be a single file that loads nothing else and shows text of the project only as text.
 @pytest.mark.parametrize("sample", [usual(), hostile()], ids=["usual", "hostile"])
 def test_a_page_asks_nothing_of_the_network_and_runs_nothing_but_its_script(sample: Sample) -> None:
     page = Page(written(sample, project=" ".join(HOSTILE), date=HOSTILE[0]))
@@ -136,11 +136,11 @@ def test_hostile_text_stays_text_wherever_it_stands(text: str) -> None:
         {"spec.md": "# T\n\n## S\n\nIt MUST work.\n"},
         {"a.rs": f"//= spec.md#s\n//= type=exception\n//= reason=x{text.strip()}\n//# It MUST work.\n"},
     )
-    problem = Problem("code", text, Place(text.strip(), 3, 4), help=text)
+    problem = Problem("code", text, Location(text.strip(), 3, 4), help=text)
     page = written(sample, project=text, date=text, problems=[problem], warnings=[problem])
     page.encode("utf-8")
     seen = " ".join(Page(page).text.split())
-    plain = " ".join(spell_hidden(text.replace("\r\n", "\n"), lambda name: name).split())
+    plain = " ".join(escape_invisible(text.replace("\r\n", "\n"), lambda name: name).split())
     assert seen.count(plain) >= 6
 
 
@@ -154,8 +154,8 @@ def test_hidden_characters_are_spelled_out_and_never_written() -> None:
 
 def test_ordinary_foreign_text_and_emoji_are_left_alone() -> None:
     text = "השרת MUST أن サーバー \u2764\ufe0f naïve\u00a0text\ttab"
-    assert spell_hidden(text) == text
-    assert spell_hidden("a\ufe0f\ufe0f") == "a\ufe0f[U+FE0F]"
+    assert escape_invisible(text) == text
+    assert escape_invisible("a\ufe0f\ufe0f") == "a\ufe0f[U+FE0F]"
     assert one_line(" a\n\tb ") == "a b"
 
 
@@ -302,14 +302,14 @@ def test_without_links_the_page_is_text() -> None:
 
 
 def test_a_path_that_leaves_the_repository_is_not_linked() -> None:
-    problem = Problem("x", "m", Place("../../settings", 1))
+    problem = Problem("x", "m", Location("../../settings", 1))
     assert "settings#L1" not in written(usual(), problems=[problem])
 
 
 def test_invalid_citations_come_with_place_code_and_hint() -> None:
     sample = Sample({"spec.md": SPEC_ONE}, {"a.rs": "//= spec.md#length\n//# The limit MAY be finite.\nfn f() {}\n"})
     [problem] = sample.problems
-    helped = Problem(problem.code, problem.message, problem.place, help="Did you mean “infinite”?")
+    helped = Problem(problem.code, problem.message, problem.location, help="Did you mean “infinite”?")
     page = written(sample, problems=[helped])
     text = Page(page).text
     assert "1 invalid citation" in text
@@ -321,7 +321,7 @@ def test_invalid_citations_come_with_place_code_and_hint() -> None:
 
 
 def test_warnings_are_listed_apart() -> None:
-    warning = Problem("fuzzy_match", "One letter differs.", Place("a.rs", 3), fatal=False)
+    warning = Problem("fuzzy_match", "One letter differs.", Location("a.rs", 3), fatal=False)
     text = Page(written(usual(), warnings=[warning, warning])).text
     assert "2 warnings" in text
     assert "One letter differs." in text
@@ -381,7 +381,7 @@ def test_a_large_project_is_written_in_time_that_grows_with_its_size() -> None:
             sample.analysis,
             project="p",
             date="d",
-            code=dict.fromkeys(sample.analysis.citations, code_block(Code(1, ["code"]), range(1, 2))),
+            code=dict.fromkeys(sample.analysis.citations, code_block(CodeExcerpt(1, ["code"]), range(1, 2))),
         )
         assert len(page) < count * 2500
         return time.process_time() - started

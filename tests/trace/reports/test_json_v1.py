@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from contextive.trace.reports.json_v1 import write_json_v1
-from tests.trace.tracing import trace
+from tests.trace.in_memory_trace import trace
 
 SPEC = '# Doc\n\n## One\n\nÉt MUST work.\n\n## Two "q"\n\nEnd.\n'
 CODE = """//= s.md#one

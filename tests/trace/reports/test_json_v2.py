@@ -12,7 +12,7 @@ from contextive.trace.reports.json_v2 import (
     SPECIFICATION,
     write_json_v2,
 )
-from tests.trace.tracing import trace
+from tests.trace.in_memory_trace import trace
 
 SPEC = "# Dé\n\nÉt MUST work\nwell.\n\n## Two\n"
 CODE = """//= s.md#de

@@ -4,7 +4,7 @@ import pytest
 
 from contextive.trace.analysis import TargetReport
 from contextive.trace.reports.lcov import write_lcov
-from tests.trace.tracing import trace
+from tests.trace.in_memory_trace import trace
 
 SPEC = "# Doc\n\n## One\n\nFirst line,\nsecond line.\n\n## Two\n\nThird line.\n"
 

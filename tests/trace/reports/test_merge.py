@@ -10,7 +10,7 @@ import pytest
 from contextive.errors import Conflict, InvalidRequest
 from contextive.trace.reports.json_v2 import CITE, INLINE, LINKED, REQUIREMENT, SECTION, SPECIFICATION, write_json_v2
 from contextive.trace.reports.merge import merge, merge_reports
-from tests.trace.tracing import trace
+from tests.trace.in_memory_trace import trace
 
 SPEC = "# Doc\n\nIt MUST work well.\n"
 REQUIREMENTS = "//= s.md#doc\n//= type=spec\n//= level=MUST\n//# It MUST work well.\n"

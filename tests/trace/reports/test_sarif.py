@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from contextive.trace.citation import Place, Problem
+from contextive.trace.citation import Location, Problem
 from contextive.trace.level import Level
 from contextive.trace.reports.sarif import write_sarif
 
@@ -90,7 +90,7 @@ def test_a_project_without_findings_is_a_valid_log() -> None:
 
 
 def test_an_invalid_citation_is_an_error_with_its_place() -> None:
-    problem = Problem("quote_not_found", "It is gone.", Place("src/a.rs", 3, 5), help="Copy it anew.")
+    problem = Problem("quote_not_found", "It is gone.", Location("src/a.rs", 3, 5), help="Copy it anew.")
     run = run_of(write_sarif([problem]))
     [result] = run["results"]
     assert (result["ruleId"], result["level"]) == ("quote_not_found", "error")
@@ -103,7 +103,7 @@ def test_an_invalid_citation_is_an_error_with_its_place() -> None:
 
 
 def test_a_warning_is_a_warning_and_an_unknown_code_has_words_too() -> None:
-    run = run_of(write_sarif(warnings=[Problem("some_new_code", "m", Place("a", 1))]))
+    run = run_of(write_sarif(warnings=[Problem("some_new_code", "m", Location("a", 1))]))
     assert run["results"][0]["level"] == "warning"
     assert run["tool"]["driver"]["rules"][0]["shortDescription"]["text"] == "Some new code."
 
@@ -129,7 +129,7 @@ def test_a_requirement_over_several_lines_says_where_it_ends() -> None:
 
 def test_columns_are_counted_in_utf_16_code_units() -> None:
     line = "é😀 //= specs/s.md#x"
-    problem = Problem("quote_not_found", "It is gone.", Place("src/a.rs", 3, len("é😀 ".encode()) + 1))
+    problem = Problem("quote_not_found", "It is gone.", Location("src/a.rs", 3, len("é😀 ".encode()) + 1))
     log = run_of(write_sarif([problem], read_line=lambda place: line if place.line == 3 else None))
     assert log["columnKind"] == "utf16CodeUnits"
     region = log["results"][0]["locations"][0]["physicalLocation"]["region"]
@@ -140,12 +140,12 @@ def test_columns_are_counted_in_utf_16_code_units() -> None:
 
 
 def test_lower_levels_are_reported_when_asked_for() -> None:
-    run = run_of(write_sarif(reports=usual().analysis.reports.values(), least=Level.MAY))
+    run = run_of(write_sarif(reports=usual().analysis.reports.values(), min_level=Level.MAY))
     assert "requirement_todo" in {result["ruleId"] for result in run["results"]}
 
 
 def test_one_rule_serves_all_its_results() -> None:
-    problems = [Problem("quote_not_found", str(n), Place("a.rs", n)) for n in range(1, 4)]
+    problems = [Problem("quote_not_found", str(n), Location("a.rs", n)) for n in range(1, 4)]
     run = run_of(write_sarif(problems))
     assert len(run["results"]) == 3
     assert len(run["tool"]["driver"]["rules"]) == 1
@@ -155,13 +155,13 @@ def test_one_rule_serves_all_its_results() -> None:
     "path", ["a b.rs", "a#b?c.rs", "c:/x.rs", "ä/ü.rs", "<evil>\u202e.rs", "100%.rs", "a\\b.rs", "\udcff"]
 )
 def test_paths_are_percent_encoded(path: str) -> None:
-    [result] = run_of(write_sarif([Problem("x", "m", Place(path, 1))]))["results"]
+    [result] = run_of(write_sarif([Problem("x", "m", Location(path, 1))]))["results"]
     uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
     assert unquote(uri, errors="surrogateescape") == path
 
 
 def test_a_place_without_a_line_or_a_path_is_left_out() -> None:
-    problems = [Problem("x", "m", Place("a.rs", 0)), Problem("x", "m", Place("", 0))]
+    problems = [Problem("x", "m", Location("a.rs", 0)), Problem("x", "m", Location("", 0))]
     first, second = run_of(write_sarif(problems))["results"]
     assert "region" not in first["locations"][0]["physicalLocation"]
     assert second["locations"] == []
@@ -169,7 +169,7 @@ def test_a_place_without_a_line_or_a_path_is_left_out() -> None:
 
 @pytest.mark.parametrize("text", [*HOSTILE, HIDDEN])
 def test_hostile_text_stays_text_and_hidden_characters_are_spelled_out(text: str) -> None:
-    written = write_sarif([Problem(text, text, Place(text, 1), help=text)])
+    written = write_sarif([Problem(text, text, Location(text, 1), help=text)])
     assert written.isascii()
     [result] = run_of(written)["results"]
     assert not set(result["message"]["text"]) & set(HIDDEN)

@@ -1,1 +1,1 @@
-"""A wall of boxes that keeps parcels until somebody comes with the code."""
+"""A wall of boxes that stores parcels until somebody enters the code."""

@@ -1,4 +1,4 @@
-"""The boxes of a wall, and which of them a delivery gets."""
+"""The boxes of a wall, and how a box is chosen for a delivery."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class NoBoxIsLargeEnough(Exception):
 
 @dataclass
 class Box:
-    """One box: its number, how many litres it takes, and whether something is inside."""
+    """One box: its number, its volume in litres, and whether it is taken or broken."""
 
     number: int
     litres: int

@@ -1,4 +1,4 @@
-"""Codes: made, used up, and defended against guessing."""
+"""Codes: how they are created, used once, and protected against guessing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def new_code() -> str:
 
 @dataclass
 class CodeBook:
-    """Which code opens which box. Codes are kept as hashes only."""
+    """Which code opens which box. Codes are stored only as hashes."""
 
     _boxes: dict[str, int] = field(default_factory=dict)
 
@@ -33,7 +33,7 @@ class CodeBook:
         return code
 
     def redeem(self, code: str) -> int | None:
-        """The box that this code opens, and never again; None where it opens none."""
+        """The box that this code opens, or None. A code works only once."""
         ##= docs/spec/locker.md#codes
         ##% A code MUST open one box, once.
         box = self._boxes.pop(_hash(code), None)

@@ -11,9 +11,9 @@ SECONDS_FOR_ONE_ATTEMPT = 0.6
 
 
 def open_with_code(book: CodeBook, code: str, unlock: Callable[[int, float], bool]) -> int | None:
-    """The number of the box that was opened; None where the code opens none or the lock is stuck.
+    """The number of the box that was opened; None if the code is wrong or the lock is stuck.
 
-    The battery is not asked: who has a code gets the parcel.
+    This does not check the power supply: anybody with a code gets the parcel.
     """
     box = book.redeem(code)
     if box is None:
@@ -30,4 +30,4 @@ def open_with_code(book: CodeBook, code: str, unlock: Callable[[int, float], boo
 ##= docs/spec/locker.md#power
 ##= type=implication
 ##% On battery the locker MUST still give out parcels.
-POWER_IS_NOT_ASKED_FOR_WHEN_A_BOX_OPENS = True
+OPENING_A_BOX_DOES_NOT_CHECK_THE_POWER_SUPPLY = True

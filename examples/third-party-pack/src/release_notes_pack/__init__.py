@@ -35,13 +35,13 @@ class ReleaseNotes(ToolOutput):
     """One release."""
 
     version: str
-    date: str | None = Field(description="Day of the release, YYYY-MM-DD")
+    date: str | None = Field(description="Release date, YYYY-MM-DD")
     changes: dict[str, list[str]] = Field(description="Changes by kind: Added, Fixed, …")
     other_versions: list[str]
 
 
 def read_releases(ctx: Context) -> list[Release]:
-    """Every release. Read anew each time: the file is small, and may have changed."""
+    """All releases. The file is read on every call, because it is small and may have changed."""
     path = Path(str(ctx.settings.get("changelog", "CHANGELOG.md")))
     try:
         return parse_changelog(path.read_text(encoding="utf-8"))
@@ -51,11 +51,11 @@ def read_releases(ctx: Context) -> list[Release]:
         ) from None
 
 
-# Plain functions, not coroutines: they read a file, and so belong into a thread.
+# Plain functions, not coroutines: they read a file, so the server runs them in a thread.
 @pack.tool(
     "release_notes",
     title="Release notes",
-    description="What changed in a release of this project. Call it before you say what a version added or fixed.",
+    description="What changed in a release of this project. Call it before you state what a version added or fixed.",
     labels=("releases",),
     invocation_hints="when asked what is new, or since when something works",
 )
@@ -110,7 +110,7 @@ def announce_release(arguments: Mapping[str, str], ctx: Context) -> list[PromptM
         if release.version == arguments["version"]:
             quoted = "\n".join(f"> {line}" for line in release.text.splitlines())
             request = (
-                f"Announce release {release.version} in at most five sentences. Claim nothing that is not in here:"
+                f"Announce release {release.version} in at most five sentences. Claim nothing that is not in this text:"
             )
             return [PromptMessage("user", Text(f"{request}\n\n{quoted}"))]
     raise NotFound("The changelog has no such release.")

@@ -1,4 +1,4 @@
-"""A changelog in the form of Keep a Changelog, read into releases. Pure: text in, values out."""
+"""Parse a changelog in the Keep a Changelog format into releases. Pure: text in, values out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CHANGE = re.compile(r"^[-*] (?P<text>.+(?:\n {2,}\S.*)*)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One release: its version, its day, and its changes by kind."""
+    """One release: its version, its date, and its changes by kind."""
 
     version: str
     date: str | None

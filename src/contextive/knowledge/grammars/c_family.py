@@ -45,7 +45,7 @@ _SHARED: tuple[tuple[Role, str], ...] = (
     ("call", "(call_expression function: (_) @n)"),
     ("import", "(preproc_include path: [(string_literal) (system_lib_string)] @n)"),
 )
-_QUIET = "[(string_literal) (system_lib_string) (char_literal) (comment)] @q"
+_NON_CODE = "[(string_literal) (system_lib_string) (char_literal) (comment)] @q"
 _PLUS_NAMES = (
     "(function_declarator declarator: [(identifier) (field_identifier) (qualified_identifier) (destructor_name)"
     " (operator_name)] @n)"
@@ -55,7 +55,7 @@ C = Grammar(
     language="c",
     package="tree_sitter_c",
     patterns=(("function", _defined("(function_declarator declarator: (identifier) @n)")), *_SHARED),
-    quiet=_QUIET,
+    non_code=_NON_CODE,
     import_names=import_names,
 )
 CPP = Grammar(
@@ -71,6 +71,6 @@ CPP = Grammar(
         ("call", "(new_expression type: (_) @n)"),
         *_SHARED,
     ),
-    quiet="[(string_literal) (raw_string_literal) (system_lib_string) (char_literal) (comment)] @q",
+    non_code="[(string_literal) (raw_string_literal) (system_lib_string) (char_literal) (comment)] @q",
     import_names=import_names,
 )

@@ -59,14 +59,14 @@ _UNTYPED: tuple[tuple[Role, str], ...] = (
     ("class", "(class_declaration) @d"),
     ("method", f"(class_body (field_definition property: {_NAMES} value: {_FUNCTION}) @d)"),
 )
-_QUIET = "[(string) (template_string) (comment) (regex)] @q"
+_NON_CODE = "[(string) (template_string) (comment) (regex)] @q"
 
 TYPESCRIPT = Grammar(
     language="typescript",
     package="tree_sitter_typescript",
     loader="language_typescript",
     patterns=_SHARED + _TYPED,
-    quiet=_QUIET,
+    non_code=_NON_CODE,
     import_names=import_names,
 )
 TSX = Grammar(
@@ -74,13 +74,13 @@ TSX = Grammar(
     package="tree_sitter_typescript",
     loader="language_tsx",
     patterns=_SHARED + _TYPED + _MARKUP,
-    quiet=_QUIET,
+    non_code=_NON_CODE,
     import_names=import_names,
 )
 JAVASCRIPT = Grammar(
     language="javascript",
     package="tree_sitter_javascript",
     patterns=_SHARED + _UNTYPED + _MARKUP,
-    quiet=_QUIET,
+    non_code=_NON_CODE,
     import_names=import_names,
 )

@@ -36,6 +36,6 @@ GO = Grammar(
         ("call", "(call_expression function: (_) @n)"),
         ("import", "(import_spec path: (_) @n)"),
     ),
-    quiet="[(interpreted_string_literal) (raw_string_literal) (rune_literal) (comment)] @q",
+    non_code="[(interpreted_string_literal) (raw_string_literal) (rune_literal) (comment)] @q",
     import_names=import_names,
 )

@@ -35,7 +35,7 @@ class Grammar:
     package: str
     """The package that carries the compiled grammar."""
     patterns: tuple[tuple[Role, str], ...]
-    quiet: str
+    non_code: str
     """A query for what is not code: strings and comments."""
     import_names: ImportNames
     loader: str = "language"

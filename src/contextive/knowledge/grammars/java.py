@@ -32,6 +32,6 @@ JAVA = Grammar(
         ("call", "(object_creation_expression type: (_) @n)"),
         ("import", "(import_declaration) @n"),
     ),
-    quiet="[(string_literal) (character_literal) (line_comment) (block_comment)] @q",
+    non_code="[(string_literal) (character_literal) (line_comment) (block_comment)] @q",
     import_names=import_names,
 )

@@ -48,6 +48,6 @@ PYTHON = Grammar(
         ("call", "(call function: (_) @n)"),
         ("import", "[(import_statement) (import_from_statement)] @n"),
     ),
-    quiet="[(string) (comment)] @q",
+    non_code="[(string) (comment)] @q",
     import_names=import_names,
 )

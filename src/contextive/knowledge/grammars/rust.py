@@ -67,6 +67,6 @@ RUST = Grammar(
         ("import", "(use_declaration argument: (_) @n)"),
         ("import", "(mod_item name: (_) @n !body)"),
     ),
-    quiet="[(string_literal) (raw_string_literal) (char_literal) (line_comment) (block_comment)] @q",
+    non_code="[(string_literal) (raw_string_literal) (char_literal) (line_comment) (block_comment)] @q",
     import_names=import_names,
 )

@@ -1,6 +1,6 @@
 """The knowledge pack: search, graph and reports over one index of the project."""
 
-from contextive.packs.knowledge.pack import fill as _fill
+from contextive.packs.knowledge.pack import load_declarations as _fill
 from contextive.packs.knowledge.pack import pack
 
 _fill()

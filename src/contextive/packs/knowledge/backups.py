@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from contextive.packs.knowledge.pack import LABELS, Safekeeping, pack
+from contextive.packs.knowledge.pack import LABELS, DocumentsAndBackups, pack
 from contextive.registry import Annotations, Context, Scope, ToolInput, ToolOutput
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ class BackupAnswer(ToolOutput):
     pruned: list[str] = Field(description="Older archives that were removed")
 
 
-##= docs/spec/gateway.md#making-a-backup
-##% The tool `km-backup-trigger` MUST make an archive and answer with its path and facts.
+##= docs/spec/gateway.md#creating-a-backup
+##% The tool `km-backup-trigger` MUST create an archive and return its path and details.
 @pack.tool(
     "km-backup-trigger",
     title="Back up",
@@ -47,15 +47,15 @@ class BackupAnswer(ToolOutput):
     timeout_seconds=_LONGEST_SECONDS,
 )
 def backup_trigger(given: BackupInput, ctx: Context) -> BackupAnswer:
-    made = ctx.service(Safekeeping).backups().create(given.destination, caller=ctx.caller.name)
-    return BackupAnswer(**shown_backup(made), pruned=list(made.pruned))
+    made = ctx.service(DocumentsAndBackups).backups().create(given.destination, caller=ctx.caller.name)
+    return BackupAnswer(**backup_to_dict(made), pruned=list(made.pruned))
 
 
-def shown_backup(made: Backup) -> dict[str, Any]:
+def backup_to_dict(made: Backup) -> dict[str, Any]:
     """An archive in the words of the interface."""
     manifest = made.manifest
     return {
-        "archive": made.shown,
+        "archive": made.display_path,
         "size_bytes": made.size_bytes,
         "sha256": made.sha256,
         "created_at": manifest.created_at,

@@ -8,12 +8,12 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from contextive.errors import ContextiveError, Unavailable, UpstreamError
 from contextive.ingest.settings import IngestRequest
-from contextive.packs.knowledge.maintenance import shown_run
-from contextive.packs.knowledge.pack import LABELS, Safekeeping, index_of, pack
+from contextive.packs.knowledge.maintenance import run_to_dict
+from contextive.packs.knowledge.pack import LABELS, DocumentsAndBackups, index_of, pack
 from contextive.registry import Annotations, Context, Scope, ToolInput, ToolOutput
 
 if TYPE_CHECKING:
-    from contextive.ingest.documents import Requester, Stored
+    from contextive.ingest.documents import Requester, StoredDocument
 
 _LONGEST_RUN_SECONDS = 3_600.0
 _WRITES = Annotations(read_only=False, destructive=True, idempotent=False)
@@ -40,8 +40,8 @@ class TextInput(ToolInput):
     ingest: bool | None = Field(None, description=_INGEST)
 
 
-##= docs/spec/gateway.md#rules-for-documents
-##% An answer MUST tell `stored_path`, `relative_path`, `overwritten`, `ingest_triggered` and `ingest_run`.
+##= docs/spec/gateway.md#document-rules
+##% A result MUST include `stored_path`, `relative_path`, `overwritten`, `ingest_triggered` and `ingest_run`.
 class StoredAnswer(ToolOutput):
     status: Literal["success"] = "success"
     stored_path: str
@@ -68,9 +68,9 @@ class StoredAnswer(ToolOutput):
     timeout_seconds=_LONGEST_RUN_SECONDS,
 )
 def upload(given: UploadInput, ctx: Context) -> StoredAnswer:
-    documents = ctx.service(Safekeeping).documents()
+    documents = ctx.service(DocumentsAndBackups).documents()
     stored = documents.upload(given.source_path, given.destination, given.overwrite, _requester(ctx))
-    return _answer(stored, documents.settings.ingest if given.ingest is None else given.ingest, ctx)
+    return _stored_answer(stored, documents.settings.ingest if given.ingest is None else given.ingest, ctx)
 
 
 @pack.tool(
@@ -88,9 +88,9 @@ def store_text(given: TextInput, ctx: Context) -> StoredAnswer:
     from contextive.ingest.document_text import Draft
 
     draft = Draft(given.content, given.title, given.subsystem, given.tags or (), given.metadata or {})
-    documents = ctx.service(Safekeeping).documents()
+    documents = ctx.service(DocumentsAndBackups).documents()
     stored = documents.store_text(draft, given.destination, given.overwrite, _requester(ctx))
-    return _answer(stored, documents.settings.ingest if given.ingest is None else given.ingest, ctx)
+    return _stored_answer(stored, documents.settings.ingest if given.ingest is None else given.ingest, ctx)
 
 
 def _requester(ctx: Context) -> Requester:
@@ -99,10 +99,11 @@ def _requester(ctx: Context) -> Requester:
     return Requester(ctx.caller.name, ctx.request_id)
 
 
-##= docs/spec/gateway.md#rules-for-documents
-##% With `ingest`, or where `knowledge.uploadDefaultIngest` is true, the document MUST be indexed before the answer.
-def _answer(stored: Stored, ingest: bool, ctx: Context) -> StoredAnswer:
-    run, warning = _index(stored, ctx) if ingest else (None, None)
+##= docs/spec/gateway.md#document-rules
+##% With `ingest`, or if `knowledge.uploadDefaultIngest` is true, the document MUST be indexed before the call
+##% returns.
+def _stored_answer(stored: StoredDocument, ingest: bool, ctx: Context) -> StoredAnswer:
+    run, warning = _ingest_document(stored, ctx) if ingest else (None, None)
     return StoredAnswer(
         stored_path=str(stored.path),
         relative_path=stored.relative_path,
@@ -113,9 +114,9 @@ def _answer(stored: Stored, ingest: bool, ctx: Context) -> StoredAnswer:
     )
 
 
-##= docs/spec/gateway.md#rules-for-documents
-##% A run that fails after a document was stored MUST be an `upstream_error`, and the document stays.
-def _index(stored: Stored, ctx: Context) -> tuple[dict[str, Any], str | None]:
+##= docs/spec/gateway.md#document-rules
+##% A run that fails after a document was stored MUST be reported as an `upstream_error`, and the document is kept.
+def _ingest_document(stored: StoredDocument, ctx: Context) -> tuple[dict[str, Any], str | None]:
     """A run that takes the document in. Where it fails the document stays, and the error says so."""
     index = index_of(ctx)
     try:
@@ -127,10 +128,10 @@ def _index(stored: Stored, ctx: Context) -> tuple[dict[str, Any], str | None]:
         )
         failure.details = {"relative_path": stored.relative_path, "overwritten": stored.overwritten}
         raise failure from None
-    if index.is_kept:
-        return shown_run(outcome.run), None  # its vectors follow in the background
+    if index.is_watched:
+        return run_to_dict(outcome.run), None  # its vectors follow in the background
     try:
         index.embed()
     except Unavailable as error:
-        return shown_run(outcome.run), f"No vectors were made: {error.message}"
-    return shown_run(outcome.run), None
+        return run_to_dict(outcome.run), f"No vectors were made: {error.message}"
+    return run_to_dict(outcome.run), None

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from contextive.packs.knowledge.pack import LABELS, index_of, pack, shown_as_of, shown_node
+from contextive.packs.knowledge.pack import LABELS, as_of_to_dict, index_of, node_to_dict, pack
 from contextive.registry import Context, ToolInput, ToolOutput
 
 if TYPE_CHECKING:
-    from contextive.search.graph import Related
+    from contextive.search.graph import RelatedNode
 
 
 ##= docs/spec/knowledge.md#km-graph-node
-##% The argument `relationships` MUST choose among `outgoing`, `incoming`, `all` and `none`.
+##% The argument `relationships` MUST select `outgoing`, `incoming`, `all` or `none`.
 ##= docs/spec/knowledge.md#km-graph-node
-##% The limit of relationships MUST be 50 unless said, and at most 200.
+##% The limit of relationships MUST default to 50 and be at most 200.
 class NodeInput(ToolInput):
     node_id: str = Field(min_length=1, max_length=2000, description="Label:key, such as Code:src/app.py")
     relationships: Literal["outgoing", "incoming", "all", "none"] = Field("outgoing", description="Which to show")
@@ -32,7 +32,7 @@ class NodeAnswer(ToolOutput):
 
 
 ##= docs/spec/knowledge.md#km-graph-node
-##% The tool `km-graph-node` MUST take `node_id` and answer with the node, its relationships and how many there are.
+##% The tool `km-graph-node` MUST take `node_id` and return the node, its relationships and their number.
 @pack.tool(
     "km-graph-node",
     title="Graph node",
@@ -45,18 +45,18 @@ def graph_node(given: NodeInput, ctx: Context) -> NodeAnswer:
     index = index_of(ctx)
     found = index.graph.node(given.node_id, given.relationships, given.limit)
     return NodeAnswer(
-        node=shown_node(found.node),
+        node=node_to_dict(found.node),
         relationships=[
-            {"type": seen.type, "direction": seen.direction, "target": shown_node(seen.target)}
+            {"type": seen.type, "direction": seen.direction, "target": node_to_dict(seen.target)}
             for seen in found.relationships
         ],
         total=found.total,
-        as_of=shown_as_of(index.as_of()),
+        as_of=as_of_to_dict(index.as_of()),
     )
 
 
 ##= docs/spec/knowledge.md#km-graph-subsystem
-##% The depth MUST be 1 unless said and at most 5, and the limit 25 unless said and at most 100.
+##% The depth MUST default to 1 and be at most 5, and the limit defaults to 25 and is at most 100.
 class SubsystemInput(ToolInput):
     name: str = Field(min_length=1, max_length=500, description="Subsystem, in any case")
     depth: int = Field(1, ge=0, le=5, description="Hops")
@@ -75,7 +75,7 @@ class SubsystemAnswer(ToolOutput):
 
 
 ##= docs/spec/knowledge.md#km-graph-subsystem
-##% The tool `km-graph-subsystem` MUST take `name` and answer with the subsystem, related nodes and artifacts.
+##% The tool `km-graph-subsystem` MUST take `name` and return the subsystem, related nodes and artifacts.
 @pack.tool(
     "km-graph-subsystem",
     title="Subsystem",
@@ -93,16 +93,20 @@ def graph_subsystem(given: SubsystemInput, ctx: Context) -> SubsystemAnswer:
         include_artifacts=given.include_artifacts,
     )
     return SubsystemAnswer(
-        subsystem=shown_node(found.subsystem),
-        related={"nodes": [_shown(item) for item in found.related], "cursor": found.cursor, "total": found.total},
-        artifacts=[shown_node(node) for node in found.artifacts],
+        subsystem=node_to_dict(found.subsystem),
+        related={
+            "nodes": [_related_to_dict(item) for item in found.related],
+            "cursor": found.cursor,
+            "total": found.total,
+        },
+        artifacts=[node_to_dict(node) for node in found.artifacts],
         warnings=[f"The walk stopped after {found.total} nodes."] if found.bounded else None,
-        as_of=shown_as_of(index.as_of()),
+        as_of=as_of_to_dict(index.as_of()),
     )
 
 
 ##= docs/spec/knowledge.md#km-graph-search
-##% The limit of found nodes MUST be 20 unless said, and at most 50.
+##% The limit of nodes found MUST default to 20 and be at most 50.
 class GraphSearchInput(ToolInput):
     term: str = Field(max_length=500, description="Part of a name, path or title")
     limit: int = Field(20, ge=1, le=50, description="Most results")
@@ -115,8 +119,8 @@ class GraphSearchAnswer(ToolOutput):
 
 
 ##= docs/spec/knowledge.md#km-graph-search
-##% The tool `km-graph-search` MUST take `term` and list nodes whose key or name holds it with `id`, `label`, `score`
-##% and `snippet`.
+##% The tool `km-graph-search` MUST take `term` and list the nodes whose key or name contains it, with `id`, `label`,
+##% `score` and `snippet`.
 @pack.tool(
     "km-graph-search",
     title="Search the graph",
@@ -130,7 +134,7 @@ def graph_search(given: GraphSearchInput, ctx: Context) -> GraphSearchAnswer:
         {"id": found.node.id, "label": found.node.label, "score": found.score, "snippet": found.snippet}
         for found in index.graph.search(given.term, given.limit)
     ]
-    return GraphSearchAnswer(results=results, as_of=shown_as_of(index.as_of()))
+    return GraphSearchAnswer(results=results, as_of=as_of_to_dict(index.as_of()))
 
 
 class TestsOfInput(ToolInput):
@@ -155,14 +159,14 @@ def graph_tests_of(given: TestsOfInput, ctx: Context) -> TestsOfAnswer:
     index = index_of(ctx)
     symbol, tests = index.graph.tests_of(given.symbol_id)
     return TestsOfAnswer(
-        symbol=shown_node(symbol), tests=[shown_node(test) for test in tests], as_of=shown_as_of(index.as_of())
+        symbol=node_to_dict(symbol), tests=[node_to_dict(test) for test in tests], as_of=as_of_to_dict(index.as_of())
     )
 
 
-def _shown(item: Related) -> dict[str, Any]:
+def _related_to_dict(item: RelatedNode) -> dict[str, Any]:
     first = item.path[0]
     return {
-        "target": shown_node(item.target),
+        "target": node_to_dict(item.target),
         "hops": item.hops,
         "path": [
             {"type": step.type, "direction": step.direction, "source": step.source, "target": step.target}

@@ -11,7 +11,7 @@ from pydantic import Field
 from contextive.errors import ContextiveError
 from contextive.ingest.schedule import SchedulePlan, describe_schedule, overdue
 from contextive.packs.introspect import HealthCheck, ServerFacts, health_report
-from contextive.packs.knowledge.pack import LABELS, index_of, pack, shown_as_of
+from contextive.packs.knowledge.pack import LABELS, as_of_to_dict, index_of, pack
 from contextive.registry import Context, NoInput, Scope, ToolOutput
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class HealthAnswer(ToolOutput):
 
 
 ##= docs/spec/knowledge.md#km-health-summary
-##% The tool `km-health-summary` MUST say `ok` or `degraded`, and why, part by part.
+##% The tool `km-health-summary` MUST report `ok` or `degraded`, with the reason for each part.
 @pack.tool(
     "km-health-summary",
     title="Health of the index",
@@ -41,7 +41,7 @@ class HealthAnswer(ToolOutput):
 def health_summary(_given: NoInput, ctx: Context) -> HealthAnswer:
     report = health_report(ctx.service(ServerFacts).checks())
     try:
-        as_of = shown_as_of(index_of(ctx).as_of())
+        as_of = as_of_to_dict(index_of(ctx).as_of())
     except ContextiveError:
         as_of = {}  # the check named index says why
     return HealthAnswer(
@@ -79,7 +79,7 @@ def no_index_yet(indexes_itself: bool) -> HealthCheck:
 
 ##= docs/spec/host.md#health
 ##% Every place that reports health MUST report the same reasons.
-def index_checks(index: Index, plan: SchedulePlan, *, is_kept: bool, now: float | None = None) -> list[HealthCheck]:
+def index_checks(index: Index, plan: SchedulePlan, *, is_watched: bool, now: float | None = None) -> list[HealthCheck]:
     """Every check of an index. Each costs at most a query or the write of one small file."""
     now = time.time() if now is None else now
     condition = index.condition()
@@ -87,18 +87,18 @@ def index_checks(index: Index, plan: SchedulePlan, *, is_kept: bool, now: float 
         return [HealthCheck("index", False, condition.message, condition.hint)]
     found = [*_state_directory(condition)]
     try:
-        found += _checks(index, plan, is_kept, now)
+        found += _checks(index, plan, is_watched, now)
     except ContextiveError as error:
         found.append(HealthCheck("index", False, error.message, error.hint or ""))
     return found
 
 
-def _checks(index: Index, plan: SchedulePlan, is_kept: bool, now: float) -> Iterator[HealthCheck]:
+def _checks(index: Index, plan: SchedulePlan, is_watched: bool, now: float) -> Iterator[HealthCheck]:
     as_of = index.as_of()
     yield HealthCheck("index", True, f"generation {as_of.generation}, {as_of.pending_vectors} vectors pending")
     yield _embeddings(index)
     yield _watcher(index)
-    yield _coverage(index, plan, is_kept, now)
+    yield _coverage(index, plan, is_watched, now)
     last = index.last_run()
     yield HealthCheck(
         "audit", last is None or last.success, "no run yet" if last is None else f"last run {last.profile}"
@@ -126,20 +126,21 @@ def _embeddings(index: Index) -> HealthCheck:
 
 def _watcher(index: Index) -> HealthCheck:
     problem = index.watcher_problem()
-    is_followed = index.is_kept or index.store.lease_holder("keeper") is not None
+    is_followed = index.is_watched or index.store.lease_holder("keeper") is not None
     detail = problem or ("files are followed" if is_followed else "no server follows the files now")
     return HealthCheck("watcher", not problem, detail, "See the log of the server, and restart it.")
 
 
 ##= docs/spec/knowledge.md#km-health-summary
-##% An index that nothing follows MUST count as stale after a day, or after twice the interval of a scheduled ingest.
-def _coverage(index: Index, plan: SchedulePlan, is_kept: bool, now: float) -> HealthCheck:
+##% An index that no server maintains MUST count as stale after a day, or after twice the interval of a scheduled
+##% ingest.
+def _coverage(index: Index, plan: SchedulePlan, is_watched: bool, now: float) -> HealthCheck:
     """An index that follows its files is never stale; any other one is after a day, or twice its interval."""
     reports = index.store.records.reports("coverage", 1)
     if not reports:
-        return HealthCheck("coverage", is_kept, "no report yet")
+        return HealthCheck("coverage", is_watched, "no report yet")
     age = now - reports[0].generated_at
     scheduled = next((job for job in plan.jobs if job.name == "ingest" and job.enabled and not job.cron), None)
     longest = max(2 * 60.0 * scheduled.interval_minutes, _HOUR_SECONDS) if scheduled else _DAY_SECONDS
-    is_fresh = is_kept or age <= longest
+    is_fresh = is_watched or age <= longest
     return HealthCheck("coverage", is_fresh, "fresh" if is_fresh else f"{age / _HOUR_SECONDS:.0f} hours old")

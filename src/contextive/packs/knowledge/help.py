@@ -11,7 +11,7 @@ from pydantic import Field
 from contextive.errors import InvalidRequest
 from contextive.packs.knowledge.pack import LABELS, pack
 from contextive.registry import Context, Scope, Tool, ToolInput, ToolOutput
-from contextive.registry.registry import shown
+from contextive.registry.registry import safe_repr
 
 _EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "km-search": {"query": "ingest pipeline", "limit": 5},
@@ -47,7 +47,7 @@ class HelpAnswer(ToolOutput):
 
 
 ##= docs/spec/knowledge.md#km-help
-##% The tool `km-help` MUST tell how each tool of the pack is used, or one of them by the argument `tool`.
+##% The tool `km-help` MUST explain how to use each tool of the pack, or only the one named by the argument `tool`.
 @pack.tool(
     "km-help",
     title="Help",
@@ -61,19 +61,19 @@ async def help_on_tools(given: HelpInput, _ctx: Context) -> HelpAnswer:
     if given.tool is None:
         return HelpAnswer(tools=usages, spec=spec)
     if given.tool not in usages:
-        raise InvalidRequest(f"No km tool {shown(given.tool)}.", hint=f"Known: {', '.join(usages)}.")
+        raise InvalidRequest(f"No km tool {safe_repr(given.tool)}.", hint=f"Known: {', '.join(usages)}.")
     return HelpAnswer(tool=given.tool, usage=usages[given.tool], spec=spec)
 
 
 ##= docs/spec/knowledge.md#km-help
-##% Help MUST be written from the declarations of the tools.
+##% Help MUST be generated from the declarations of the tools.
 def usage_of(tool: Tool) -> dict[str, str]:
     """A tool's purpose, and how its arguments are given."""
     return {"description": tool.description, "details": " ".join(_details(tool))}
 
 
 ##= docs/spec/knowledge.md#km-help
-##% With `include_spec` the tool `km-help` MUST add the whole reference.
+##% With `include_spec`, the tool `km-help` MUST add the full reference.
 def reference() -> str:
     """Every tool of this pack with its arguments and scope, as Markdown."""
     parts = ["# Knowledge tools\n"]

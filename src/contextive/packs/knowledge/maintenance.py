@@ -11,23 +11,23 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from contextive.errors import ContextiveError, NotFound, Unavailable, UnsupportedOperation
 from contextive.ingest.settings import IngestRequest
-from contextive.packs.knowledge.pack import LABELS, index_of, pack, shown_as_of
+from contextive.packs.knowledge.pack import LABELS, as_of_to_dict, index_of, pack
 from contextive.registry import Annotations, Context, NoInput, Reply, Scope, ToolInput
-from contextive.registry.registry import shown
+from contextive.registry.registry import safe_repr
 from contextive.registry.threads import run_in_thread
 
 if TYPE_CHECKING:
-    from contextive.ingest.indexer import Outcome
+    from contextive.ingest.indexer import IngestResult
     from contextive.search.index import Index
     from contextive.store.values import Run
 
 _LONGEST_RUN_SECONDS = 3_600.0
 _SHOWN_ROWS = 200
-_TELL_SECONDS = 0.2
+_PROGRESS_POLL_SECONDS = 0.2
 _WRITES = Annotations(read_only=False, destructive=False, idempotent=True)
 
 
-class Answer(BaseModel):
+class ExtensibleAnswer(BaseModel):
     """An answer with more fields than a client needs to know beforehand."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -46,19 +46,19 @@ class StatusInput(ToolInput):
     scope=Scope.MAINTAINER,
     labels=LABELS,
     invocation_hints="to see whether the index is fresh, or how far a run is",
-    output=Answer,
+    output=ExtensibleAnswer,
 )
 def ingest_status(given: StatusInput, ctx: Context) -> Reply:
     return Reply(data=status_of(index_of(ctx), given.profile))
 
 
-class ListInput(ToolInput):
+class RunListInput(ToolInput):
     profile: str | None = Field(None, min_length=1, max_length=64, description="Only runs of this profile")
     limit: int = Field(10, ge=1, le=100, description="Most runs")
 
 
 ##= docs/spec/gateway.md#km-ingest-status
-##% The tool `km-ingest-list` MUST list runs, the newest first.
+##% The tool `km-ingest-list` MUST list runs, newest first.
 @pack.tool(
     "km-ingest-list",
     title="Ingest runs",
@@ -66,13 +66,13 @@ class ListInput(ToolInput):
     scope=Scope.MAINTAINER,
     labels=LABELS,
     invocation_hints="to see how the index came about",
-    output=Answer,
+    output=ExtensibleAnswer,
 )
-def ingest_list(given: ListInput, ctx: Context) -> Reply:
+def ingest_list(given: RunListInput, ctx: Context) -> Reply:
     index = index_of(ctx)
     runs = index.store.records.runs(given.limit, given.profile)
     return Reply(
-        data={"status": "success", "runs": [shown_run(run) for run in runs], "as_of": shown_as_of(index.as_of())}
+        data={"status": "success", "runs": [run_to_dict(run) for run in runs], "as_of": as_of_to_dict(index.as_of())}
     )
 
 
@@ -84,9 +84,10 @@ class TriggerInput(ToolInput):
 
 
 ##= docs/spec/gateway.md#km-ingest-trigger
-##% The tool `km-ingest-trigger` MUST bring the index in step with the files, wait for it, and answer with the run.
+##% The tool `km-ingest-trigger` MUST bring the index up to date with the files, wait until that is done, and return
+##% the run.
 ##= docs/spec/gateway.md#km-ingest-trigger
-##% A run MUST be recorded under `profile`, or under `knowledge.defaultProfile` where none is given.
+##% A run MUST be recorded under `profile`, or under `knowledge.defaultProfile` if none is given.
 @pack.tool(
     "km-ingest-trigger",
     title="Index now",
@@ -96,7 +97,7 @@ class TriggerInput(ToolInput):
     safety_notes="Writes the index; the files stay as they are.",
     invocation_hints="after files changed outside the watched project, or before a release",
     annotations=_WRITES,
-    output=Answer,
+    output=ExtensibleAnswer,
     timeout_seconds=_LONGEST_RUN_SECONDS,
 )
 async def ingest_trigger(given: TriggerInput, ctx: Context) -> Reply:
@@ -109,28 +110,28 @@ async def ingest_trigger(given: TriggerInput, ctx: Context) -> Reply:
     index = index_of(ctx)
     request = IngestRequest(profile=given.profile or index.settings.default_profile, dry_run=given.dry_run)
     try:
-        outcome, vectors, warning = await _run(index, request, ctx, dummy=given.use_dummy_embeddings)
+        outcome, vectors, warning = await _run_with_progress(index, request, ctx, dummy=given.use_dummy_embeddings)
     ##= docs/spec/gateway.md#km-ingest-trigger
-    ##% A run that fails MUST be answered as an error with the `status` `failure`.
+    ##% A failed run MUST be returned as an error with the `status` `failure`.
     except ContextiveError as error:
         return Reply(
             data={"status": "failure", "profile": request.profile, "success": False, "error": error.as_dict()},
             is_error=True,
         )
-    run = shown_outcome(outcome)
+    run = outcome_to_dict(outcome)
     answer = {
         "status": "success",
         **{key: value for key, value in run.items() if not isinstance(value, list)},
         "run": run,
     }
-    answer |= {"vectors": vectors, "dry_run": given.dry_run, "as_of": shown_as_of(index.as_of())}
+    answer |= {"vectors": vectors, "dry_run": given.dry_run, "as_of": as_of_to_dict(index.as_of())}
     if warning:
         answer["warnings"] = [warning]
     return Reply(data=answer)
 
 
 ##= docs/spec/gateway.md#km-lifecycle-report
-##% The tool `km-lifecycle-report` MUST take no arguments and tell isolated nodes, stale documents and subsystems
+##% The tool `km-lifecycle-report` MUST take no arguments and report isolated nodes, stale documents and subsystems
 ##% without tests.
 @pack.tool(
     "km-lifecycle-report",
@@ -139,7 +140,7 @@ async def ingest_trigger(given: TriggerInput, ctx: Context) -> Reply:
     scope=Scope.MAINTAINER,
     labels=LABELS,
     invocation_hints="to find what has come loose, is out of date or untested",
-    output=Answer,
+    output=ExtensibleAnswer,
 )
 def lifecycle_report(_given: NoInput, ctx: Context) -> Reply:
     index = index_of(ctx)
@@ -153,14 +154,14 @@ def lifecycle_report(_given: NoInput, ctx: Context) -> Reply:
         if len(rows) > _SHOWN_ROWS:
             omitted[f"isolated.{label}"] = len(rows) - _SHOWN_ROWS
             report["isolated"][label] = rows[:_SHOWN_ROWS]
-    return Reply(data={"status": "success", **report, "omitted": omitted, "as_of": shown_as_of(index.as_of())})
+    return Reply(data={"status": "success", **report, "omitted": omitted, "as_of": as_of_to_dict(index.as_of())})
 
 
 ##= docs/spec/gateway.md#km-feedback-submit
 ##% The tool `km-feedback-submit` MUST take `request_id` and `chunk_id`, and optionally `vote`, `note` and `context`.
 ##= docs/spec/gateway.md#km-feedback-submit
-##% A vote MUST lie between -1 and 1.
-class Ballot(ToolInput):
+##% A vote MUST be between -1 and 1.
+class VoteInput(ToolInput):
     request_id: str = Field(min_length=1, max_length=200, description="metadata.request_id of the search")
     chunk_id: str = Field(min_length=1, max_length=2000, description="chunk_id of the result")
     vote: float | None = Field(None, ge=-1, le=1, description="-1 (useless) to 1 (just right)")
@@ -177,15 +178,15 @@ class Ballot(ToolInput):
     safety_notes="Keeps your vote with your name.",
     invocation_hints="after a search helped or misled you",
     annotations=_WRITES,
-    output=Answer,
+    output=ExtensibleAnswer,
 )
-def feedback_submit(given: Ballot, ctx: Context) -> Reply:
-    [recorded] = _vote(index_of(ctx), [given], ctx)
+def feedback_submit(given: VoteInput, ctx: Context) -> Reply:
+    [recorded] = _record_votes(index_of(ctx), [given], ctx)
     return Reply(data={"status": "success", **recorded})
 
 
-class Ballots(ToolInput):
-    votes: list[Ballot] = Field(min_length=1, max_length=100, description="Votes, all or none of which are taken")
+class VotesInput(ToolInput):
+    votes: list[VoteInput] = Field(min_length=1, max_length=100, description="Votes, all or none of which are taken")
 
 
 @pack.tool(
@@ -197,29 +198,29 @@ class Ballots(ToolInput):
     safety_notes="Keeps your votes with your name.",
     invocation_hints="to judge a whole page of results",
     annotations=_WRITES,
-    output=Answer,
+    output=ExtensibleAnswer,
 )
-def feedback_batch(given: Ballots, ctx: Context) -> Reply:
-    return Reply(data={"status": "success", "votes": _vote(index_of(ctx), given.votes, ctx)})
+def feedback_batch(given: VotesInput, ctx: Context) -> Reply:
+    return Reply(data={"status": "success", "votes": _record_votes(index_of(ctx), given.votes, ctx)})
 
 
 ##= docs/spec/gateway.md#km-ingest-status
-##% The tool `km-ingest-status` MUST tell the newest run, or the newest one of `profile`.
+##% The tool `km-ingest-status` MUST return the newest run, or the newest run of `profile`.
 ##= docs/spec/gateway.md#km-ingest-status
-##% Before the first run the `status` MUST be `not_found`.
+##% Before the first run, the `status` MUST be `not_found`.
 def status_of(index: Index, profile: str | None) -> dict[str, Any]:
     """The newest run in the words of the interface, and what goes on."""
     run = index.last_run(profile)
     now = index.status()
     if run is None:
         return {"status": "not_found", **({"profile": profile} if profile else {}), "now": now}
-    row = shown_run(run)
-    return {"status": "ok", **row, "run": row, "now": now, "as_of": shown_as_of(index.as_of())}
+    row = run_to_dict(run)
+    return {"status": "ok", **row, "run": row, "now": now, "as_of": as_of_to_dict(index.as_of())}
 
 
 ##= docs/spec/gateway.md#km-ingest-status
-##% A run MUST tell its id, profile, start, duration, success, files by type, chunks and git HEAD.
-def shown_run(run: Run) -> dict[str, Any]:
+##% A returned run MUST include its id, profile, start, duration, success, files by type, chunks and git HEAD.
+def run_to_dict(run: Run) -> dict[str, Any]:
     """A recorded run."""
     return {
         "run_id": run.run_id,
@@ -235,9 +236,9 @@ def shown_run(run: Run) -> dict[str, Any]:
     }
 
 
-def shown_outcome(outcome: Outcome) -> dict[str, Any]:
+def outcome_to_dict(outcome: IngestResult) -> dict[str, Any]:
     """A run that has just been made, with the files that it touched."""
-    run = shown_run(outcome.run)
+    run = run_to_dict(outcome.run)
     run["artifacts"] = [{"path": path, "skipped": False} for path in outcome.changed[:_SHOWN_ROWS]]
     run["artifacts_omitted"] = max(0, len(outcome.changed) - _SHOWN_ROWS)
     run["unchanged_count"] = outcome.unchanged_count
@@ -247,101 +248,113 @@ def shown_outcome(outcome: Outcome) -> dict[str, Any]:
 
 
 ##= docs/spec/gateway.md#km-ingest-trigger
-##% A client that asked to be told MUST hear how far a run is.
-async def _run(index: Index, request: IngestRequest, ctx: Context, *, dummy: bool) -> tuple[Outcome, int, str | None]:
+##% A client that requests progress notifications MUST receive them during a run.
+async def _run_with_progress(
+    index: Index, request: IngestRequest, ctx: Context, *, dummy: bool
+) -> tuple[IngestResult, int, str | None]:
     """The run in a thread of its own, its progress told from here."""
     latest: list[tuple[str, int, int]] = []
     stop = threading.Event()
-    work = asyncio.ensure_future(run_in_thread(lambda: _work(index, request, latest, stop, dummy=dummy)))
-    told: tuple[str, int, int] | None = None
+    work = asyncio.ensure_future(run_in_thread(lambda: _ingest_and_embed(index, request, latest, stop, dummy=dummy)))
+    reported: tuple[str, int, int] | None = None
     steps = 0
     try:
         while True:
-            done, _ = await asyncio.wait([work], timeout=_TELL_SECONDS)
-            if latest and latest[-1] != told:
-                told = latest[-1]
+            done, _ = await asyncio.wait([work], timeout=_PROGRESS_POLL_SECONDS)
+            if latest and latest[-1] != reported:
+                reported = latest[-1]
                 del latest[:-1]
                 steps += 1
-                phase, count, total = told
+                phase, count, total = reported
                 await ctx.client.progress(steps, None, f"{phase} {count} of {total}" if total else phase)
             if done:
                 return work.result()
     finally:
         stop.set()  # a caller that has gone does not want the rest
-        work.add_done_callback(_forget)
+        work.add_done_callback(_ignore_result)
 
 
-def _forget(work: asyncio.Future[Any]) -> None:
+def _ignore_result(work: asyncio.Future[Any]) -> None:
     """Take note of how a run ended that nobody waits for any more; the run itself has recorded it."""
     if not work.cancelled():
         work.exception()
 
 
 ##= docs/spec/gateway.md#km-ingest-trigger
-##% With `use_dummy_embeddings` vectors MUST be made without a model, unless there are vectors of one.
-def _work(
+##% With `use_dummy_embeddings`, embeddings MUST be computed without a model, unless the index already has embeddings
+##% from a model.
+def _ingest_and_embed(
     index: Index,
     request: IngestRequest,
     latest: list[tuple[str, int, int]],
     stop: threading.Event,
     *,
     dummy: bool,
-) -> tuple[Outcome, int, str | None]:
-    def tell(phase: str, done: int, total: int) -> None:
+) -> tuple[IngestResult, int, str | None]:
+    def report_progress(phase: str, done: int, total: int) -> None:
         latest.append((phase, done, total))
 
-    outcome = index.ingest(request, progress=tell, stop=stop)
+    outcome = index.ingest(request, progress=report_progress, stop=stop)
     if request.dry_run:
         return outcome, 0, None
     if dummy and any(model.name != "dummy" for model in index.store.search.vector_counts()):
         return outcome, 0, "The index has vectors of a model already, so no dummy ones were made."
-    if not dummy and index.is_kept:
+    if not dummy and index.is_watched:
         return outcome, 0, None  # they follow in the background
     try:
-        return outcome, index.embed(dummy=dummy, progress=tell, stop=stop), None
+        return outcome, index.embed(dummy=dummy, progress=report_progress, stop=stop), None
     except Unavailable as error:
         return outcome, 0, f"No vectors were made: {error.message}"
 
 
 ##= docs/spec/gateway.md#km-feedback-submit
-##% A vote MUST be acknowledged with the time at which it was taken.
+##% A vote MUST be acknowledged with the time at which it was recorded.
 ##= docs/spec/gateway.md#km-feedback-submit
-##% A vote on something that the search did not show MUST be refused with `not_found`.
-def _vote(index: Index, ballots: list[Ballot], ctx: Context) -> list[dict[str, Any]]:
+##% A vote on a chunk that the search did not return MUST be refused with `not_found`.
+def _record_votes(index: Index, vote_inputs: list[VoteInput], ctx: Context) -> list[dict[str, Any]]:
     from contextive.store.values import AuditEntry, Vote
 
-    index.events.write()
-    for ballot in ballots:
-        known = [event.chunk_id for event in index.store.records.events(ballot.request_id)]
+    index.search_event_log.write()
+    for vote_input in vote_inputs:
+        known = [event.chunk_id for event in index.store.records.events(vote_input.request_id)]
         if not known:
             raise NotFound(
-                f"No search has the request id {shown(ballot.request_id)}.",
+                f"No search has the request id {safe_repr(vote_input.request_id)}.",
                 hint="Use metadata.request_id of km-search.",
             )
-        if ballot.chunk_id not in known:
+        if vote_input.chunk_id not in known:
             raise NotFound(
-                f"That search did not show {shown(ballot.chunk_id)}.", hint=f"It showed: {', '.join(known[:5])}."
+                f"That search did not show {safe_repr(vote_input.chunk_id)}.",
+                hint=f"It showed: {', '.join(known[:5])}.",
             )
     now = time.time()
     ##= docs/spec/gateway.md#km-feedback-submit
-    ##% Of the votes of `km-feedback-batch` all MUST be taken or none.
+    ##% The tool `km-feedback-batch` MUST record all of its votes or none.
     with index.store.transaction() as writer:
-        for ballot in ballots:
-            context = dict(ballot.context or {})
+        for vote_input in vote_inputs:
+            context = dict(vote_input.context or {})
             writer.put_vote(
-                Vote(ballot.request_id, ballot.chunk_id, ctx.caller.name, ballot.vote, ballot.note, context, now)
+                Vote(
+                    vote_input.request_id,
+                    vote_input.chunk_id,
+                    ctx.caller.name,
+                    vote_input.vote,
+                    vote_input.note,
+                    context,
+                    now,
+                )
             )
-            body = {"request_id": ballot.request_id, "chunk_id": ballot.chunk_id, "vote": ballot.vote}
+            body = {"request_id": vote_input.request_id, "chunk_id": vote_input.chunk_id, "vote": vote_input.vote}
             writer.put_audit(AuditEntry(now, ctx.caller.name, "km-feedback-submit", body))
     return [
         {
-            "request_id": ballot.request_id,
-            "chunk_id": ballot.chunk_id,
-            "vote": ballot.vote,
-            "note": ballot.note,
-            "context": dict(ballot.context or {}),
+            "request_id": vote_input.request_id,
+            "chunk_id": vote_input.chunk_id,
+            "vote": vote_input.vote,
+            "note": vote_input.note,
+            "context": dict(vote_input.context or {}),
             "timestamp": now,
             "source": "mcp.manual",
         }
-        for ballot in ballots
+        for vote_input in vote_inputs
     ]

@@ -23,16 +23,16 @@ pack = Pack(
 LABELS = ("knowledge",)
 
 
-##= docs/spec/knowledge.md#readers
-##% The tools of this page MUST be offered to readers, except `km-graph-query`.
-def fill() -> None:
+##= docs/spec/knowledge.md#reader-scope
+##% The tools in this document MUST be available to readers, except `km-graph-query`.
+def load_declarations() -> None:
     """Have each part of the pack declare what it offers, in the order in which it is listed."""
-    for part in ("help", "search", "graph", "reports", "maintenance", "documents", "backups", "query", "health"):
+    for part in ("help", "search", "graph", "coverage", "maintenance", "documents", "backups", "graph_query", "health"):
         import_module(f"contextive.packs.knowledge.{part}")
     import_module("contextive.packs.knowledge_recipes").declare(pack)
 
 
-class Safekeeping:
+class DocumentsAndBackups:
     """What takes documents in, and what makes backups: loaded when first needed, because few servers ever use them."""
 
     def __init__(self, documents: Callable[[], Documents], backups: Callable[[], Backups]) -> None:
@@ -50,9 +50,9 @@ def index_of(ctx: Context) -> Index:
     return ctx.service(Index)
 
 
-##= docs/spec/knowledge.md#keeping-in-step
-##% An answer MUST say which state of the index it was made from.
-def shown_as_of(as_of: AsOf) -> dict[str, Any]:
+##= docs/spec/knowledge.md#index-updates
+##% An answer MUST say which state of the index it is based on.
+def as_of_to_dict(as_of: AsOf) -> dict[str, Any]:
     """The state of the index in the words of an answer; what is nought is left out."""
     shown: dict[str, Any] = {"generation": as_of.generation}
     if as_of.committed_at:
@@ -65,6 +65,6 @@ def shown_as_of(as_of: AsOf) -> dict[str, Any]:
     return shown
 
 
-def shown_node(node: Node) -> dict[str, Any]:
+def node_to_dict(node: Node) -> dict[str, Any]:
     """A node as every graph answer writes it."""
     return {"id": node.id, "labels": [node.label], "properties": dict(node.properties)}

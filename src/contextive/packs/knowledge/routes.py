@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from contextive.errors import InvalidRequest
 
-SLOW, WEIGHTS = 30, 60
+SLOW_PER_MINUTE, WEIGHTS_PER_MINUTE = 30, 60
 """Requests a minute from one address, on routes whose answers are large and on the weights."""
 _SEARCH_FILTERS = frozenset(
     {
@@ -63,7 +63,7 @@ class GatewayRoute:
     clamped_limit: ClampedLimit | None = None
 
     @property
-    def shown_path(self) -> str:
+    def openapi_path(self) -> str:
         """The path as OpenAPI writes it."""
         return self.path.replace(":path}", "}")
 
@@ -73,7 +73,7 @@ def _same(*names: str) -> dict[str, str]:
 
 
 ##= docs/spec/gateway.md#routes
-##% The path `/api/v1/search` MUST take the arguments of `km-search`, and refuse a search that makes no sense with 422.
+##% The path `/api/v1/search` MUST accept the arguments of `km-search` and refuse an invalid search with 422.
 def search_arguments(body: Mapping[str, Any]) -> dict[str, Any]:
     """The body of a search as arguments of `km-search`: nulls and unknown filters are left out, feedback joins the context."""
     arguments = {key: value for key, value in body.items() if value is not None}
@@ -100,10 +100,10 @@ def _search_answer(arguments: Mapping[str, Any], data: Any) -> Any:
 
 
 ##= docs/spec/gateway.md#routes
-##% The path `/api/v1/coverage` MUST answer as `km-coverage-summary` does, and `/api/v1/lifecycle` as
+##% The path `/api/v1/coverage` MUST return the same as `km-coverage-summary`, and `/api/v1/lifecycle` the same as
 ##% `km-lifecycle-report`.
 ##= docs/spec/gateway.md#routes
-##% An id in a path MUST be understood with plain and with encoded slashes.
+##% An id in a path MUST be accepted with plain and with encoded slashes.
 ROUTES: tuple[GatewayRoute, ...] = (
     GatewayRoute(
         "POST",
@@ -116,7 +116,11 @@ ROUTES: tuple[GatewayRoute, ...] = (
         answer_from=_search_answer,
     ),
     GatewayRoute(
-        "GET", "/api/v1/search/weights", "gateway-search-weights", "The weights of search", per_minute=WEIGHTS
+        "GET",
+        "/api/v1/search/weights",
+        "gateway-search-weights",
+        "The weights of search",
+        per_minute=WEIGHTS_PER_MINUTE,
     ),
     GatewayRoute(
         "GET",
@@ -164,17 +168,26 @@ ROUTES: tuple[GatewayRoute, ...] = (
         path_argument="symbol_id",
     ),
     GatewayRoute(
-        "POST", "/api/v1/graph/cypher", "gateway-graph-cypher", "Not spoken; use km-graph-query", per_minute=SLOW
+        "POST",
+        "/api/v1/graph/cypher",
+        "gateway-graph-cypher",
+        "Not spoken; use km-graph-query",
+        per_minute=SLOW_PER_MINUTE,
     ),
     GatewayRoute(
-        "GET", "/api/v1/coverage", "km-coverage-summary", "What the index holds", per_minute=SLOW, report="Coverage"
+        "GET",
+        "/api/v1/coverage",
+        "km-coverage-summary",
+        "What the index holds",
+        per_minute=SLOW_PER_MINUTE,
+        report="Coverage",
     ),
     GatewayRoute(
         "GET",
         "/api/v1/lifecycle",
         "km-lifecycle-report",
         "What has come loose, grown old or is not tested",
-        per_minute=SLOW,
+        per_minute=SLOW_PER_MINUTE,
         report="Lifecycle",
     ),
     GatewayRoute(
@@ -184,7 +197,7 @@ ROUTES: tuple[GatewayRoute, ...] = (
         "The counts of earlier lifecycle reports",
         query=_same("limit"),
         defaults={"limit": 30},
-        per_minute=SLOW,
+        per_minute=SLOW_PER_MINUTE,
     ),
     GatewayRoute(
         "GET",
@@ -193,7 +206,7 @@ ROUTES: tuple[GatewayRoute, ...] = (
         "Ingest runs, newest first",
         query=_same("limit"),
         defaults={"limit": 10},
-        per_minute=SLOW,
+        per_minute=SLOW_PER_MINUTE,
         answer_from=lambda _arguments, data: data["runs"],
         answer_schema={"type": "array", "items": {"type": "object"}},
         clamped_limit=ClampedLimit("audit_history", "X-KM-Audit-Limit"),

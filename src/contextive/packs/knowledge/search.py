@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from contextive.packs.knowledge.pack import LABELS, index_of, pack, shown_as_of, shown_node
+from contextive.packs.knowledge.pack import LABELS, as_of_to_dict, index_of, node_to_dict, pack
 from contextive.registry import Context, Reply, ToolInput, ToolOutput
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _ALWAYS_SHOWN = ("subsystem", "subsystem_criticality", "git_timestamp")
 _PROMPT = "Say with km-feedback-submit which results helped."
 
 
-##= docs/spec/knowledge.md#requests-of-km-search
+##= docs/spec/knowledge.md#km-search-requests
 ##% The filters MUST be `subsystems`, `artifact_types`, `namespaces`, `tags`, `symbols`, `symbol_kinds`,
 ##% `symbol_languages`, `updated_after` and `max_age_days`.
 class SearchFilters(ToolInput):
@@ -38,7 +38,7 @@ class SearchFilters(ToolInput):
     max_age_days: int | None = Field(None, gt=0, description="Days since the last commit")
 
 
-##= docs/spec/knowledge.md#requests-of-km-search
+##= docs/spec/knowledge.md#km-search-requests
 ##% The tool `km-search` MUST take `query`, and optionally `limit`, `include_graph`, `filters` and `sort_by_vector`.
 class SearchInput(ToolInput):
     query: str = Field(min_length=1, max_length=4000, description="Question, words or identifiers")
@@ -55,8 +55,8 @@ class SearchInput(ToolInput):
 
 
 class SearchAnswer(ToolOutput):
-    ##= docs/spec/gateway.md#answers-of-the-tools
-    ##% Every answer of a tool of the pack MUST have a `status`.
+    ##= docs/spec/gateway.md#tool-results
+    ##% Every result of a tool in the knowledge pack MUST have a `status`.
     status: Literal["success"] = "success"
     query: str
     results: list[dict[str, Any]] = Field(description="chunk, graph_context, scoring")
@@ -74,10 +74,10 @@ class SearchAnswer(ToolOutput):
     output=SearchAnswer,
 )
 def search(given: SearchInput, ctx: Context) -> Reply:
-    return Reply(data=_answer(given, ctx, ctx.request_id))
+    return Reply(data=_run_search(given, ctx, ctx.request_id))
 
 
-def _answer(given: SearchInput, ctx: Context, request_id: str) -> dict[str, Any]:
+def _run_search(given: SearchInput, ctx: Context, request_id: str) -> dict[str, Any]:
     from contextive.search.answer import SearchRequest
     from contextive.search.filters import parse_filters
 
@@ -94,8 +94,8 @@ def _answer(given: SearchInput, ctx: Context, request_id: str) -> dict[str, Any]
         request_id=request_id,
     )
     response = index.search.search(request)
-    index.events.add(list(_events(response, given.context)))
-    return shown_response(response, index.with_pending(response.as_of))
+    index.search_event_log.add(list(_events(response, given.context)))
+    return response_to_dict(response, index.with_pending(response.as_of))
 
 
 class BatchInput(ToolInput):
@@ -110,7 +110,7 @@ class BatchAnswer(ToolOutput):
     answers: list[dict[str, Any]] = Field(description="One answer of km-search for each query")
 
 
-##= docs/spec/knowledge.md#more-questions
+##= docs/spec/knowledge.md#other-query-tools
 ##% The tool `km-search-batch` MUST answer up to ten queries, each as `km-search` would without graph context.
 @pack.tool(
     "km-search-batch",
@@ -124,13 +124,13 @@ def search_batch(given: BatchInput, ctx: Context) -> Reply:
     answers = []
     for number, query in enumerate(given.queries):
         one = SearchInput(query=query, limit=given.limit, include_graph=False)
-        answers.append(_answer(one, ctx, f"{ctx.request_id}-{number}"))
+        answers.append(_run_search(one, ctx, f"{ctx.request_id}-{number}"))
     return Reply(data={"status": "success", "answers": answers})
 
 
-##= docs/spec/knowledge.md#answers-of-km-search
-##% The `metadata` of an answer MUST hold a `request_id` that a later vote can name.
-def shown_response(response: SearchResponse, as_of: Any) -> dict[str, Any]:
+##= docs/spec/knowledge.md#km-search-answers
+##% The `metadata` of an answer MUST contain a `request_id` that a later vote can refer to.
+def response_to_dict(response: SearchResponse, as_of: Any) -> dict[str, Any]:
     """An answer in the words of the interface."""
     metadata = asdict(response.metadata)
     for optional in ("filters_applied", "embedding_model", "truncated_results"):
@@ -142,29 +142,29 @@ def shown_response(response: SearchResponse, as_of: Any) -> dict[str, Any]:
     return {
         "status": "success",
         "query": response.query,
-        "results": [_shown(result) for result in response.results],
+        "results": [_result_to_dict(result) for result in response.results],
         "metadata": metadata,
-        "as_of": shown_as_of(as_of),
+        "as_of": as_of_to_dict(as_of),
     }
 
 
-##= docs/spec/knowledge.md#answers-of-km-search
+##= docs/spec/knowledge.md#km-search-answers
 ##% Each result MUST have `chunk`, `graph_context` and `scoring`.
-##= docs/spec/knowledge.md#answers-of-km-search
-##% A chunk that is cut short MUST say how much is missing and how to get it.
-def _shown(result: SearchResult) -> dict[str, Any]:
+##= docs/spec/knowledge.md#km-search-answers
+##% A shortened chunk MUST say how much is missing and how to get the rest.
+def _result_to_dict(result: SearchResult) -> dict[str, Any]:
     chunk = asdict(result.chunk)
     for internal in ("symbol_ids", "truncated"):
         chunk.pop(internal)
     if result.chunk.truncated:
         chunk["text_omitted"] = f"{result.chunk.truncated} characters more; detail=full gives all"
-    chunk["symbols"] = [_symbol(symbol) for symbol in result.chunk.symbols]
+    chunk["symbols"] = [_symbol_to_dict(symbol) for symbol in result.chunk.symbols]
     chunk["tags"] = list(result.chunk.tags)
     scoring = asdict(result.scoring)
     scoring["signals"] = result.scoring.signals.as_dict()
     shown: dict[str, Any] = {
         "chunk": {key: value for key, value in chunk.items() if value is not None or key in _ALWAYS_SHOWN},
-        "graph_context": _context(result.graph_context),
+        "graph_context": _graph_context_to_dict(result.graph_context),
         "scoring": scoring,
     }
     if result.explain is not None:
@@ -172,22 +172,22 @@ def _shown(result: SearchResult) -> dict[str, Any]:
     return shown
 
 
-##= docs/spec/knowledge.md#answers-of-km-search
-##% A chunk MUST list its symbols with id, qualified name and lines, while `knowledge.symbols` is true.
-def _symbol(found: FoundSymbol) -> dict[str, Any]:
+##= docs/spec/knowledge.md#km-search-answers
+##% A chunk MUST list its symbols with id, qualified name and lines if `knowledge.symbols` is true.
+def _symbol_to_dict(found: FoundSymbol) -> dict[str, Any]:
     shown = asdict(found.symbol)
     if found.editor_uri:
         shown["editor_uri"] = found.editor_uri
     return shown
 
 
-def _context(context: GraphContext | None) -> dict[str, Any] | None:
+def _graph_context_to_dict(context: GraphContext | None) -> dict[str, Any] | None:
     if context is None:
         return None
     return {
-        "primary_node": shown_node(context.primary_node),
+        "primary_node": node_to_dict(context.primary_node),
         "relationships": [
-            {"type": seen.type, "direction": seen.direction, "target": shown_node(seen.target)}
+            {"type": seen.type, "direction": seen.direction, "target": node_to_dict(seen.target)}
             for seen in context.relationships
         ],
         "neighbor_subsystems": list(context.neighbor_subsystems),

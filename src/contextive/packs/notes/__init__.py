@@ -10,7 +10,7 @@ pack = _Pack(
     description="A base of linked Markdown notes: list, read, search, ask, follow connections, and write.",
 )
 
-for _part in ("tools", "writing"):  # each declares what it offers, in the order in which it is listed
+for _part in ("tools", "write_tools"):  # each declares what it offers, in the order in which it is listed
     _import_module(f"contextive.packs.notes.{_part}")
 
 __all__ = ["pack"]

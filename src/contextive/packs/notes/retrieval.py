@@ -14,11 +14,11 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from contextive.errors import ContextiveError
-from contextive.ingest.notes_privacy import may_leave
+from contextive.ingest.notes_privacy import may_send_to_model
 from contextive.ingest.notes_service import NotesService
 from contextive.notes.note import Note
 from contextive.notes.search import relevant_notes
-from contextive.packs.notes.asking import NotesRetriever, note_source
+from contextive.packs.notes.search_and_ask import NotesRetriever, note_source
 from contextive.registry.threads import run_in_thread
 from contextive.workspace.globs import Glob
 
@@ -53,15 +53,15 @@ class IndexRetriever:
     async def retrieve(self, question: str, limit: int) -> Sequence[Source]:
         return await run_in_thread(lambda: self._retrieve(question, limit))
 
-    ##= docs/spec/notes.md#answers-from-the-notes
-    ##% Before there is an index, sources MUST be found by the keywords of the question.
+    ##= docs/spec/notes.md#ask
+    ##% Until an index exists, sources MUST be found by the keywords of the question.
     def _retrieve(self, question: str, limit: int) -> list[Source]:
         try:
             index = self._made_index()
             if index is not None:
                 return self._found(index, question, limit)
         except ContextiveError as error:
-            logger.warning("a question is answered by keywords alone: %s", error.sentence())
+            logger.warning("a question is answered by keywords alone: %s", error.full_message())
         return NotesRetriever(self.notes).find(question, limit)
 
     def _made_index(self) -> Index | None:
@@ -69,8 +69,8 @@ class IndexRetriever:
         index = self.index()
         return index if index.settings.state_dir.is_dir() and index.store.generation() else None
 
-    ##= docs/spec/notes.md#answers-from-the-notes
-    ##% Sources MUST be found by words and by meaning, notes before all else.
+    ##= docs/spec/notes.md#ask
+    ##% Sources MUST be found by words and by meaning, with notes first.
     def _found(self, index: Index, question: str, limit: int) -> list[Source]:
         # A search answers at once, by words alone while vectors cannot be made yet; an answer is worth a moment more.
         index.wait_for_model(_LOAD_SECONDS)
@@ -87,10 +87,10 @@ class IndexRetriever:
                 sources[note.path] = _of_note(note, result)
         beside = (_of_chunk(r) for r in everywhere if r.chunk.artifact_path not in by_path)
         found = [*islice(sources.values(), limit), *islice(beside, _MOST_BESIDE)][:limit]
-        return [source for source in found if may_leave(self.notes.root, source.path)]
+        return [source for source in found if may_send_to_model(self.notes.root, source.path)]
 
-    ##= docs/spec/notes.md#answers-from-the-notes
-    ##% A note that was saved before the question MUST be found as it is now.
+    ##= docs/spec/notes.md#ask
+    ##% A note saved before the question MUST be found with its current content.
     def _unknown_notes(self, index: Index, question: str) -> Iterator[Note]:
         """Notes with the question's keywords that the index does not know as they are now."""
         for note in relevant_notes(self.notes.view().catalog.newest_first, question, _SEARCHED):
@@ -103,10 +103,10 @@ class IndexRetriever:
 
     def _search(self, index: Index, question: str, paths: tuple[str, ...]) -> list[SearchResult]:
         from contextive.search.answer import SearchRequest
-        from contextive.search.filters import Filters
+        from contextive.search.filters import ParsedFilters
         from contextive.store.values import ChunkFilter
 
-        where = Filters(ChunkFilter(paths=tuple(f"{path}/" for path in paths)))
+        where = ParsedFilters(ChunkFilter(paths=tuple(f"{path}/" for path in paths)))
         request = SearchRequest(question, limit=_SEARCHED, include_graph=False, filters=where, detail="full")
         return [result for result in index.search.search(request).results if _is_relevant(question, result)]
 
@@ -119,7 +119,7 @@ def _is_relevant(question: str, result: SearchResult) -> bool:
 
 
 def _holds_enough(question: str, text: str) -> bool:
-    from contextive.knowledge.tokens import query_terms, tokenise
+    from contextive.knowledge.tokeniser import query_terms, tokenise
 
     terms = frozenset(query_terms(question))
     return bool(terms) and len(terms.intersection(tokenise(text))) >= _SHARE * len(terms)

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from contextive.ingest.notes_service import NotesService
-from contextive.notes.catalog import LocalGraph, in_words
+from contextive.notes.catalog import LocalGraph, problem_lines
 from contextive.packs.notes import pack
-from contextive.packs.notes.asking import ask, search
-from contextive.packs.notes.shapes import (
-    Answered,
+from contextive.packs.notes.schemas import (
+    AskAnswer,
     AskInput,
-    Connections,
-    Hits,
-    Page,
+    ConnectionsAnswer,
+    PageAnswer,
+    PageHits,
     PageInput,
-    Pages,
+    PagesAnswer,
     PagesInput,
     SearchInput,
 )
+from contextive.packs.notes.search_and_ask import ask, search
 from contextive.registry import Annotations, Context, Scope
 from contextive.registry.paging import encode_cursor, offset_of
 
@@ -32,7 +32,7 @@ _MAX_LINKS = 10_000
 ##= docs/spec/notes.md#list-pages
 ##% The tool `list_pages` MUST list every note with `slug` and `title` in the array `pages`.
 ##= docs/spec/notes.md#manifest
-##% The manifest MUST name `list_pages`, `get_page`, `search`, `ask` and `get_connections` to every caller.
+##% The manifest MUST list `list_pages`, `get_page`, `search`, `ask` and `get_connections` for every caller.
 @pack.tool(
     "list_pages",
     title="List pages",
@@ -40,27 +40,28 @@ _MAX_LINKS = 10_000
     labels=_LABELS,
     invocation_hints="to see what pages there are",
 )
-def list_pages(given: PagesInput, ctx: Context) -> Pages:
+def list_pages(given: PagesInput, ctx: Context) -> PagesAnswer:
     view = ctx.service(NotesService).view()
     notes, start = view.catalog.newest_first, offset_of("list_pages", given.cursor)
     end = start + _MAX_PAGES
-    return Pages(
+    return PagesAnswer(
         ##= docs/spec/notes.md#list-pages
-        ##% Without notes, `list_pages` MUST answer with an empty array.
+        ##% Without notes, `list_pages` MUST return an empty array.
         pages=[{"slug": note.slug, "title": note.title} for note in notes[start:end]],
         ##= docs/spec/notes.md#list-pages
-        ##% More than 10,000 pages MUST come in parts with a cursor for the next part.
+        ##% More than 10,000 pages MUST be returned in parts, with a cursor for the next part.
         next_cursor=encode_cursor("list_pages", str(end)) if end < len(notes) else None,
         ##= docs/spec/notes.md#list-pages
-        ##% What is wrong with the files of notes MUST be told in `problems`.
-        problems=in_words(view.problems[:_MAX_PROBLEMS]) or None,
+        ##% Problems with the files of notes MUST be reported in `problems`.
+        problems=problem_lines(view.problems[:_MAX_PROBLEMS]) or None,
     )
 
 
 ##= docs/spec/notes.md#get-page
-##% The tool `get_page` MUST take `slug` and answer with `slug`, `title`, `content`, `outlinks` and `backlinks`.
+##% The tool `get_page` MUST take `slug` and return `slug`, `title`, `content`, `outlinks` and `backlinks`.
 ##= docs/spec/notes.md#get-page
-##% A maintainer MUST also get the `version` of a page, and a reader no field beyond the five unless links are left out.
+##% A maintainer MUST also get the `version` of a page, and a reader gets only the other five fields unless links are
+##% left out.
 @pack.tool(
     "get_page",
     title="Get a page",
@@ -68,11 +69,11 @@ def list_pages(given: PagesInput, ctx: Context) -> Pages:
     labels=_LABELS,
     invocation_hints="to read a page",
 )
-def get_page(given: PageInput, ctx: Context) -> Page:
+def get_page(given: PageInput, ctx: Context) -> PageAnswer:
     view, note = ctx.service(NotesService).page(given.slug)
     may_write = ctx.caller.scope.covers(Scope.MAINTAINER)
     outlinks, backlinks = view.catalog.outlinks(note), view.catalog.backlinks(note)
-    return Page(
+    return PageAnswer(
         slug=note.slug,
         title=note.title,
         content=note.content,
@@ -84,7 +85,8 @@ def get_page(given: PageInput, ctx: Context) -> Page:
 
 
 ##= docs/spec/notes.md#get-page
-##% Of more than 10,000 outlinks or backlinks the first 10,000 MUST be given, and `omitted` says how many are left out.
+##% If a page has more than 10,000 outlinks or backlinks, the first 10,000 MUST be returned, and `omitted` says how
+##% many are left out.
 def _omitted(outlinks: Sequence[str], backlinks: Sequence[str]) -> dict[str, int] | None:
     """How many links of each kind an answer leaves out."""
     more = {"outlinks": len(outlinks) - _MAX_LINKS, "backlinks": len(backlinks) - _MAX_LINKS}
@@ -92,7 +94,7 @@ def _omitted(outlinks: Sequence[str], backlinks: Sequence[str]) -> dict[str, int
 
 
 ##= docs/spec/notes.md#search
-##% The tool `search` MUST take `query` and list the pages found with `slug`, `title` and `excerpt` in the array
+##% The tool `search` MUST take `query` and list the matching pages with `slug`, `title` and `excerpt` in the array
 ##% `results`.
 @pack.tool(
     "search",
@@ -101,13 +103,13 @@ def _omitted(outlinks: Sequence[str], backlinks: Sequence[str]) -> dict[str, int
     labels=_LABELS,
     invocation_hints="to find pages by words",
 )
-def search_pages(given: SearchInput, ctx: Context) -> Hits:
+def search_pages(given: SearchInput, ctx: Context) -> PageHits:
     found = search(ctx, given.query)
-    return Hits(results=[{"slug": h.note.slug, "title": h.note.title, "excerpt": h.excerpt} for h in found])
+    return PageHits(results=[{"slug": h.note.slug, "title": h.note.title, "excerpt": h.excerpt} for h in found])
 
 
-##= docs/spec/notes.md#answers-from-the-notes
-##% The tool `ask` MUST take `question` and answer with `answer` and `sources`.
+##= docs/spec/notes.md#ask
+##% The tool `ask` MUST take `question` and return `answer` and `sources`.
 @pack.tool(
     "ask",
     title="Ask the pages",
@@ -116,15 +118,15 @@ def search_pages(given: SearchInput, ctx: Context) -> Hits:
     invocation_hints="for a question that several pages answer together",
     annotations=Annotations(idempotent=False, open_world=True),
 )
-async def ask_pages(given: AskInput, ctx: Context) -> Answered:
+async def ask_pages(given: AskInput, ctx: Context) -> AskAnswer:
     answer = await ask(ctx, given.question)
-    return Answered.model_validate(answer.as_dict())
+    return AskAnswer.model_validate(answer.as_dict())
 
 
 ##= docs/spec/notes.md#get-connections
-##% The tool `get_connections` MUST take `slug` and answer with `outlinks`, `backlinks` and `localGraph`.
+##% The tool `get_connections` MUST take `slug` and return `outlinks`, `backlinks` and `localGraph`.
 ##= docs/spec/notes.md#get-connections
-##% A page without a note MUST be refused by `get_connections` as it is by `get_page`.
+##% The tool `get_connections` MUST refuse a page that does not exist in the same way as `get_page`.
 @pack.tool(
     "get_connections",
     title="Page connections",
@@ -132,21 +134,21 @@ async def ask_pages(given: AskInput, ctx: Context) -> Answered:
     labels=_LABELS,
     invocation_hints="to see what a page is related to",
 )
-def get_connections(given: PageInput, ctx: Context) -> Connections:
+def get_connections(given: PageInput, ctx: Context) -> ConnectionsAnswer:
     view, note = ctx.service(NotesService).page(given.slug)
     outlinks, backlinks = view.catalog.outlinks(note), view.catalog.backlinks(note)
-    return Connections(
+    return ConnectionsAnswer(
         slug=note.slug,
         outlinks=outlinks[:_MAX_LINKS],
         backlinks=backlinks[:_MAX_LINKS],
-        localGraph=_shown(view.catalog.local_graph(note)),
+        localGraph=_local_graph_to_dict(view.catalog.local_graph(note)),
         omitted=_omitted(outlinks, backlinks),
     )
 
 
 ##= docs/spec/notes.md#get-connections
-##% A node MUST have `id`, `title` and `connections`, which counts its edges in the whole graph.
-def _shown(graph: LocalGraph) -> dict[str, Any]:
+##% A node MUST have `id`, `title` and `connections`, the number of its edges in the whole graph.
+def _local_graph_to_dict(graph: LocalGraph) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "nodes": [{"id": n.note.slug, "title": n.note.title, "connections": n.connections} for n in graph.nodes],
         "edges": [{"source": source, "target": target} for source, target in graph.edges],

@@ -14,7 +14,7 @@ pack = Pack(
 )
 
 
-def fill() -> None:
+def load_declarations() -> None:
     """Have each part of the pack declare what it offers, in the order in which it is listed."""
     for part in ("tools", "resources", "prompts"):
         import_module(f"contextive.packs.trace.{part}")

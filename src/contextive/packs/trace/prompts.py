@@ -10,9 +10,9 @@ from contextive.ingest.trace_service import TraceService
 from contextive.packs.trace.pack import pack, view_of
 from contextive.packs.trace.resources import _complete_requirement, _complete_spec
 from contextive.registry import Context, PromptArgument, PromptMessage, Text
-from contextive.trace.advice import what_is_missing
+from contextive.trace.citation_help import missing_citations
 from contextive.trace.ranking import SIMPLE_STATUS, least_finished, level_word, prioritise
-from contextive.trace.reports.visible import spell_hidden
+from contextive.trace.reports.safe_text import escape_invisible
 from contextive.trace.requirement import Requirement
 
 _REQUIREMENT = PromptArgument(
@@ -22,14 +22,14 @@ _REQUIREMENT = PromptArgument(
 
 def _user(text: str) -> list[PromptMessage]:
     # What a specification hides would be followed unseen: a prompt is read by a model as the user's own words.
-    return [PromptMessage("user", Text(spell_hidden(text)))]
+    return [PromptMessage("user", Text(escape_invisible(text)))]
 
 
 def _quoted(text: str) -> str:
     return "\n".join(f"> {line}" for line in text.splitlines())
 
 
-def _one(arguments: Mapping[str, str], ctx: Context) -> Requirement:
+def _find_requirement(arguments: Mapping[str, str], ctx: Context) -> Requirement:
     found = view_of(ctx).catalog.find(arguments["req_identifier"])
     if not found:
         raise InvalidRequest("Requirement not found.", hint="search_requirements finds identifiers.")
@@ -39,7 +39,7 @@ def _one(arguments: Mapping[str, str], ctx: Context) -> Requirement:
 def _missing_comments(requirement: Requirement, ctx: Context) -> str:
     service = ctx.service(TraceService)
     style = service.style_for(view_of(ctx), next((c for c in requirement.related if c.base is None), None))
-    return "\n\n".join(f"{m.what}:\n{m.citation}" for m in what_is_missing(requirement, style))
+    return "\n\n".join(f"{m.what}:\n{m.citation}" for m in missing_citations(requirement, style))
 
 
 @pack.prompt(
@@ -49,7 +49,7 @@ def _missing_comments(requirement: Requirement, ctx: Context) -> str:
     arguments=(_REQUIREMENT,),
 )
 def implement_requirement(arguments: Mapping[str, str], ctx: Context) -> list[PromptMessage]:
-    requirement = _one(arguments, ctx)
+    requirement = _find_requirement(arguments, ctx)
     return _user(
         f"Implement this requirement of level {level_word(requirement.level)}. It is quoted from section "
         f"{requirement.section.id} of {requirement.target.path}:\n\n{_quoted(requirement.text)}\n\n"
@@ -66,7 +66,7 @@ def implement_requirement(arguments: Mapping[str, str], ctx: Context) -> list[Pr
     arguments=(_REQUIREMENT, PromptArgument("file", "Where to look first")),
 )
 def cite_requirement(arguments: Mapping[str, str], ctx: Context) -> list[PromptMessage]:
-    requirement = _one(arguments, ctx)
+    requirement = _find_requirement(arguments, ctx)
     where = f"Look first in this file: {arguments['file']}\n" if arguments.get("file") else ""
     return _user(
         f"Find the code that already keeps this requirement, and the test that shows it:\n\n{_quoted(requirement.text)}\n\n"

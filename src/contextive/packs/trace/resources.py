@@ -10,14 +10,14 @@ from contextive.ingest.trace_service import TraceService
 from contextive.packs.trace.pack import pack, view_of
 from contextive.packs.trace.tools import code_around
 from contextive.registry import Context, ResourceEntry
-from contextive.registry.registry import shown
-from contextive.trace.catalog import CitationEntry, SpecificationEntry, TraceCatalog, as_shown
+from contextive.registry.registry import safe_repr
+from contextive.trace.catalog import CitationEntry, SpecificationEntry, TraceCatalog, replace_surrogates
 from contextive.trace.citation import Citation
 from contextive.trace.ranking import SIMPLE_STATUS, level_word
 from contextive.trace.requirement import Requirement
 from contextive.trace.specification import Section
 
-##= docs/spec/trace.md#addresses
+##= docs/spec/trace.md#uris
 ##% Every resource of the pack MUST have a URI that begins with `duvet:///`, and be readable by its path alone.
 SCHEME = "duvet://"
 _SPEC = "duvet:///specifications/{spec_id}"
@@ -31,8 +31,8 @@ Variables = Mapping[str, str]
 JSON = "application/json"
 
 
-##= docs/spec/trace.md#addresses
-##% The list of resources MUST hold each specification, each section, each requirement and each valid citation.
+##= docs/spec/trace.md#uris
+##% The list of resources MUST contain each specification, each section, each requirement and each valid citation.
 def _entries(
     make: Callable[[TraceCatalog], Sequence[ResourceEntry]],
 ) -> Callable[[int, int, Context], list[ResourceEntry]]:
@@ -135,8 +135,8 @@ def read_specifications(_variables: Variables, ctx: Context) -> list[dict[str, A
 
 
 ##= docs/spec/trace.md#specification-resources
-##% The resource `/specifications`, and `/specifications/{spec_id}` for one, MUST give `id`, `name`, `url` and
-##% `description`.
+##% The resources `/specifications` for all and `/specifications/{spec_id}` for one MUST return `id`, `name`, `url`
+##% and `description`.
 def _describe(entry: SpecificationEntry) -> dict[str, Any]:
     return {"id": entry.id, "name": entry.name, "url": entry.url, "description": entry.description}
 
@@ -187,7 +187,7 @@ def _all_sections(catalog: TraceCatalog) -> list[tuple[SpecificationEntry, Secti
 
 
 ##= docs/spec/trace.md#specification-resources
-##% The resource `/specifications/{spec_id}/sections/{section_id}` MUST give one section with `id`, `title` and
+##% The resource `/specifications/{spec_id}/sections/{section_id}` MUST return one section with `id`, `title` and
 ##% `content`.
 @pack.resource(
     _SECTION,
@@ -229,7 +229,7 @@ def read_section_requirements(variables: Variables, ctx: Context) -> list[dict[s
 
 
 ##= docs/spec/trace.md#requirement-resources
-##% The resource `requirements/{req_identifier}` below a section MUST give one requirement with `identifier`, `text`
+##% The resource `requirements/{req_identifier}` below a section MUST return one requirement with `identifier`, `text`
 ##% and `status`.
 @pack.resource(
     _REQUIREMENT,
@@ -277,7 +277,7 @@ def _type_word(value: str) -> str:
 
 
 ##= docs/spec/trace.md#requirement-resources
-##% The resource `citations/{citation_id}` below a requirement MUST give `file_path`, `line_number`, `comment_text`
+##% The resource `citations/{citation_id}` below a requirement MUST return `file_path`, `line_number`, `comment_text`
 ##% and `context_lines`.
 @pack.resource(
     _CITATION,
@@ -292,7 +292,7 @@ def _type_word(value: str) -> str:
 def read_citation(variables: Variables, ctx: Context) -> dict[str, Any]:
     catalog, requirement = _requirement(variables, ctx)
     wanted = variables["citation_id"]
-    citation = next((c for c in requirement.related if wanted in (c.id, as_shown(c.id))), None)
+    citation = next((c for c in requirement.related if wanted in (c.id, replace_surrogates(c.id))), None)
     if citation is None:
         raise ResourceNotFound(
             "No such citation of that requirement.", hint=f"Read {catalog.full_path(requirement)}/citations."
@@ -301,7 +301,7 @@ def read_citation(variables: Variables, ctx: Context) -> dict[str, Any]:
 
 
 ##= docs/spec/trace.md#requirement-resources
-##% A citation that touches no requirement MUST stand at `citations/{citation_id}` below its section.
+##% A citation that covers no part of a requirement MUST be available at `citations/{citation_id}` below its section.
 @pack.resource(
     _SECTION_CITATION,
     name="section-citation",
@@ -367,8 +367,8 @@ def read_citations(variables: Variables, ctx: Context) -> list[dict[str, Any]]:
 
 
 ##= docs/spec/trace.md#project-resources
-##% The queries `offset` and `limit` MUST choose a part of the two lists of the project; one that is no whole number is
-##% an error.
+##% The query parameters `offset` and `limit` MUST select a part of the two project lists; a value that is not a whole
+##% number is an error.
 def _sliced(items: Sequence[Any], variables: Variables) -> Sequence[Any]:
     offset, limit = _number(variables, "offset", 0), _number(variables, "limit", len(items))
     return items[offset : offset + limit]
@@ -379,5 +379,7 @@ def _number(variables: Variables, name: str, default: int) -> int:
     if text is None:
         return default
     if not (text.isascii() and text.isdigit()):
-        raise InvalidRequest(f"{name} must be a whole number, not {shown(text)}.", hint="Such as ?offset=0&limit=100.")
+        raise InvalidRequest(
+            f"{name} must be a whole number, not {safe_repr(text)}.", hint="Such as ?offset=0&limit=100."
+        )
     return int(text[:18])

@@ -10,7 +10,7 @@ from pydantic import Field
 from contextive.ingest.notes_service import NotesService
 from contextive.ingest.trace_service import TraceService, TraceView
 from contextive.packs.trace.pack import pack, view_of
-from contextive.packs.trace.shapes import (
+from contextive.packs.trace.schemas import (
     CitedCode,
     Explanation,
     ExplanationSchema,
@@ -19,25 +19,33 @@ from contextive.packs.trace.shapes import (
     InvalidPage,
     Level,
     ListInput,
-    MissingPiece,
-    NoteAbout,
+    MissingCitation,
+    NoteItem,
     PriorityPage,
     RequirementPage,
     SimpleStatus,
-    StatusOf,
+    StatusItem,
     data_reply,
-    filtered,
-    nothing_to_trace,
+    filter_requirements,
+    no_specification_hint,
     page_reply,
-    places_of,
     priority_item,
     requirement_item,
+    status_items,
 )
 from contextive.registry import Context, Reply, ToolInput, ToolOutput
-from contextive.trace.advice import STYLES, Verdict, judge, judge_citation, problem_text, toml_entry, what_is_missing
 from contextive.trace.citation import Citation, CommentStyle, Problem
+from contextive.trace.citation_help import (
+    COMMENT_STYLES,
+    CitationCheck,
+    check_citation,
+    check_citation_text,
+    citation_comment,
+    missing_citations,
+    toml_entry,
+)
 from contextive.trace.level import CitationType
-from contextive.trace.ranking import SIMPLE_STATUS, least_finished, level_word, prioritise, search, similar
+from contextive.trace.ranking import SIMPLE_STATUS, least_finished, level_word, prioritise, search, similar_requirements
 from contextive.trace.requirement import Requirement, Status
 
 _CITATION_ID = re.compile(r"(.+):([1-9][0-9]{0,8})\Z", re.DOTALL)
@@ -52,7 +60,7 @@ class CitationInput(ToolInput):
     citation: str = Field(min_length=1, max_length=20_000, description="Citation comment, one or more lines")
 
 
-class Validity(ToolOutput):
+class ValidationAnswer(ToolOutput):
     valid: bool
     error: str | None = None
     part: Literal["format", "specification", "section", "quote"] | None = Field(None, description="Which part fails")
@@ -63,7 +71,7 @@ class Validity(ToolOutput):
 
 
 ##= docs/spec/trace.md#validate-citation
-##% The tool `validate_citation` MUST take `citation` and answer with `valid` and, where that is false, `error`.
+##% The tool `validate_citation` MUST take `citation` and return `valid` and, if that is false, `error`.
 @pack.tool(
     "validate_citation",
     title="Validate a citation",
@@ -71,20 +79,20 @@ class Validity(ToolOutput):
     "with or without comment prefix. Says which part fails and gives a corrected citation.",
     labels=_LABELS,
     invocation_hints="before or after writing a citation comment",
-    output=Validity,
+    output=ValidationAnswer,
 )
 def validate_citation(given: CitationInput, ctx: Context) -> Reply:
     view = view_of(ctx)
-    verdict = judge(given.citation, view.catalog, [source.style for source in view.state.settings.sources])
+    check = check_citation_text(given.citation, view.catalog, [source.style for source in view.state.settings.sources])
     return data_reply(
-        Validity(
-            valid=verdict.valid,
-            error=verdict.error or None,
-            part=verdict.part,
-            nearest=verdict.nearest or None,
-            suggestion=verdict.suggestion or None,
-            requirements=[r.identifier for r in verdict.requirements] or None,
-            match=verdict.kind.value if verdict.kind else None,
+        ValidationAnswer(
+            valid=check.valid,
+            error=check.error or None,
+            part=check.part,
+            nearest=check.nearest or None,
+            suggestion=check.suggestion or None,
+            requirements=[r.identifier for r in check.requirements] or None,
+            match=check.kind.value if check.kind else None,
         )
     )
 
@@ -94,7 +102,7 @@ class SearchInput(ListInput):
 
 
 ##= docs/spec/trace.md#search-requirements
-##% The tool `search_requirements` MUST take `query` and list the requirements found with `identifier`, `full_path`
+##% The tool `search_requirements` MUST take `query` and list the matching requirements with `identifier`, `full_path`
 ##% and `text`.
 @pack.tool(
     "search_requirements",
@@ -107,27 +115,27 @@ class SearchInput(ListInput):
 )
 def search_requirements(given: SearchInput, ctx: Context) -> Reply:
     view = view_of(ctx)
-    found = filtered(view, given, search(view.catalog, given.query))
+    found = filter_requirements(view, given, search(view.catalog, given.query))
     show = requirement_item(view.catalog)
-    return page_reply("search_requirements", found, show, given.limit, given.cursor, nothing_to_trace(view))
+    return page_reply("search_requirements", found, show, given.limit, given.cursor, no_specification_hint(view))
 
 
 class IdentifierInput(ToolInput):
     req_identifier: Identifier
 
 
-class RequirementStatus(ToolOutput):
+class RequirementStatusAnswer(ToolOutput):
     status: SimpleStatus | None = None
     error: str | None = None
     detail: str | None = Field(None, description="Finer word: complete, exception, missing_test, partial, todo, …")
-    requirements: list[StatusOf] | None = Field(None, description="Each place where this text stands")
+    requirements: list[StatusItem] | None = Field(None, description="Each place where this text stands")
 
 
 ##= docs/spec/trace.md#get-requirement-status
-##% The tool `get_requirement_status` MUST take `req_identifier` and answer with `status`: done, needs tests, in
-##% progress or not started.
+##% The tool `get_requirement_status` MUST take `req_identifier` and return `status`: done, needs tests, in progress
+##% or not started.
 ##= docs/spec/trace.md#get-requirement-status
-##% A text that stands in several sections MUST be answered with its least finished status.
+##% The status of a text that occurs in several sections MUST be its least finished one.
 @pack.tool(
     "get_requirement_status",
     title="Requirement status",
@@ -135,19 +143,19 @@ class RequirementStatus(ToolOutput):
     "sections answers for all; the least finished one counts.",
     labels=_LABELS,
     invocation_hints="to see whether a requirement still needs work",
-    output=RequirementStatus,
+    output=RequirementStatusAnswer,
 )
 def get_requirement_status(given: IdentifierInput, ctx: Context) -> Reply:
     view = view_of(ctx)
     found = view.catalog.find(given.req_identifier)
     if not found:
-        return data_reply(RequirementStatus(error=_not_found(view, given.req_identifier)))
+        return data_reply(RequirementStatusAnswer(error=_not_found(view, given.req_identifier)))
     worst = least_finished(found)
     return data_reply(
-        RequirementStatus(
+        RequirementStatusAnswer(
             status=SIMPLE_STATUS[worst.status],
             detail=worst.status.value,
-            requirements=places_of(found, view.catalog),
+            requirements=status_items(found, view.catalog),
         )
     )
 
@@ -166,9 +174,9 @@ def get_requirement_status(given: IdentifierInput, ctx: Context) -> Reply:
 )
 def list_uncited_requirements(given: ListInput, ctx: Context) -> Reply:
     view = view_of(ctx)
-    found = filtered(view, given, view.catalog.uncited)
+    found = filter_requirements(view, given, view.catalog.uncited)
     show = requirement_item(view.catalog)
-    return page_reply("list_uncited_requirements", found, show, given.limit, given.cursor, nothing_to_trace(view))
+    return page_reply("list_uncited_requirements", found, show, given.limit, given.cursor, no_specification_hint(view))
 
 
 class InvalidInput(ToolInput):
@@ -177,8 +185,8 @@ class InvalidInput(ToolInput):
 
 
 ##= docs/spec/trace.md#list-invalid-citations
-##% The tool `list_invalid_citations` MUST list what cannot be parsed or matched with `file_path`, `line_number`,
-##% `comment_text` and `error`.
+##% The tool `list_invalid_citations` MUST list everything that cannot be parsed or matched, with `file_path`,
+##% `line_number`, `comment_text` and `error`.
 @pack.tool(
     "list_invalid_citations",
     title="Invalid citations",
@@ -198,16 +206,16 @@ def list_invalid_citations(given: InvalidInput, ctx: Context) -> Reply:
         if citation is None:
             return _unparsed(service, view, problem)
         style = service.style_for(view, citation)
-        text = service.comment_of(citation) if citation.base is None else problem_text(citation, STYLES[0])
-        verdict = judge_citation(citation, view.catalog, style)
-        suggestion = verdict.suggestion if citation.base is None else toml_entry(citation, verdict.suggestion)
+        text = service.comment_of(citation) if citation.base is None else citation_comment(citation, COMMENT_STYLES[0])
+        check = check_citation(citation, view.catalog, style)
+        suggestion = check.suggestion if citation.base is None else toml_entry(citation, check.suggestion)
         return InvalidItem(
             file_path=citation.source,
             line_number=citation.line,
             comment_text=text,
             error=problem.message,
-            part=verdict.part,
-            nearest=verdict.nearest or None,
+            part=check.part,
+            nearest=check.nearest or None,
             suggestion=suggestion or None,
         )
 
@@ -215,24 +223,24 @@ def list_invalid_citations(given: InvalidInput, ctx: Context) -> Reply:
 
 
 def _unparsed(service: TraceService, view: TraceView, problem: Problem) -> InvalidItem:
-    lines = [line.strip() for line in service.lines_of(problem.place.path) or []]
-    number = problem.place.line
+    lines = [line.strip() for line in service.lines_of(problem.location.path) or []]
+    number = problem.location.line
     text = lines[number - 1] if 0 < number <= len(lines) else ""
     styles = [source.style for source in view.state.settings.sources]
-    verdict = Verdict(False, part="specification" if problem.code == "specification_not_found" else "format")
+    check = CitationCheck(False, part="specification" if problem.code == "specification_not_found" else "format")
     for style in styles:
         if style.meta and text.startswith(style.meta):
             text = "\n".join(_comment_around(lines, number - 1, style))
-            verdict = judge(text, view.catalog, styles)
+            check = check_citation_text(text, view.catalog, styles)
             break
     return InvalidItem(
-        file_path=problem.place.path,
+        file_path=problem.location.path,
         line_number=number,
         comment_text=text,
         error=problem.message,
-        part=verdict.part,
-        nearest=verdict.nearest or None,
-        suggestion=verdict.suggestion or None,
+        part=check.part,
+        nearest=check.nearest or None,
+        suggestion=check.suggestion or None,
     )
 
 
@@ -263,8 +271,8 @@ class CitationContext(ToolOutput):
 
 
 ##= docs/spec/trace.md#get-citation-context
-##% The tool `get_citation_context` MUST take `citation_id` and `context_lines` and answer with `file_path`,
-##% `line_number` and `context`.
+##% The tool `get_citation_context` MUST take `citation_id` and `context_lines` and return `file_path`, `line_number`
+##% and `context`.
 @pack.tool(
     "get_citation_context",
     title="Citation context",
@@ -291,8 +299,8 @@ def get_citation_context(given: ContextInput, ctx: Context) -> Reply:
 
 
 ##= docs/spec/trace.md#get-citation-context
-##% The context MUST hold the citation's first line, and so many lines before and after it as were asked for and are
-##% there.
+##% The context MUST contain the citation's first line and the requested number of lines before and after it, as far
+##% as they exist.
 def code_around(service: TraceService, citation: Citation, lines_each_way: int) -> list[str]:
     lines = service.lines_of(citation.source) or []
     first = max(citation.line - 1 - lines_each_way, 0)
@@ -310,8 +318,7 @@ class SpecId(ToolOutput):
 
 
 ##= docs/spec/trace.md#resolve-spec-id
-##% The tool `resolve_spec_id` MUST take `url` and answer with `spec_id`, or with `error` where no specification has
-##% that address.
+##% The tool `resolve_spec_id` MUST take `url` and return `spec_id`, or `error` if no specification has that address.
 @pack.tool(
     "resolve_spec_id",
     title="Resolve a specification",
@@ -342,16 +349,19 @@ def resolve_spec_id(given: UrlInput, ctx: Context) -> Reply:
 )
 def get_prioritized_requirements(given: ListInput, ctx: Context) -> Reply:
     view = view_of(ctx)
-    ordered = prioritise(filtered(view, given, view.catalog.requirements))
+    ordered = prioritise(filter_requirements(view, given, view.catalog.requirements))
     show = priority_item(view.catalog)
-    return page_reply("get_prioritized_requirements", ordered, show, given.limit, given.cursor, nothing_to_trace(view))
+    return page_reply(
+        "get_prioritized_requirements", ordered, show, given.limit, given.cursor, no_specification_hint(view)
+    )
 
 
 ##= docs/spec/trace.md#next-steps
-##% The tool `explain_requirement` MUST give a requirement's text, level, status, citations with their code, and the
-##% comments that are missing.
+##% The tool `explain_requirement` MUST return a requirement's text, level, status, citations with their code, and the
+##% missing citation comments.
 ##= docs/spec/trace.md#next-steps
-##% Of a text that stands in several sections, `explain_requirement` MUST explain the least finished place and name all.
+##% For a text that occurs in several sections, `explain_requirement` MUST explain the least finished occurrence and
+##% list all of them.
 @pack.tool(
     "explain_requirement",
     title="Explain a requirement",
@@ -367,9 +377,9 @@ def explain_requirement(given: IdentifierInput, ctx: Context) -> Reply:
     if not found:
         return data_reply(Explanation(error=_not_found(view, given.req_identifier)))
     linking = ctx.service(NotesService).view().catalog.about_requirement(found[0].identifier)
-    notes = [NoteAbout(slug=note.slug, title=note.title, path=note.path) for note in linking[:_MAX_SHOWN_NOTES]]
+    notes = [NoteItem(slug=note.slug, title=note.title, path=note.path) for note in linking[:_MAX_SHOWN_NOTES]]
     explained = _explain(least_finished(found), view, ctx.service(TraceService))
-    places = places_of(found, view.catalog) if len(found) > 1 else None
+    places = status_items(found, view.catalog) if len(found) > 1 else None
     return data_reply(explained.model_copy(update={"notes": notes or None, "requirements": places}))
 
 
@@ -380,7 +390,7 @@ class NextInput(ToolInput):
 
 
 ##= docs/spec/trace.md#next-steps
-##% The tool `next_requirement` MUST give the open requirement that is first by priority, and say why.
+##% The tool `next_requirement` MUST return the open requirement with the highest priority, and say why.
 @pack.tool(
     "next_requirement",
     title="Next requirement",
@@ -392,9 +402,9 @@ class NextInput(ToolInput):
 def next_requirement(given: NextInput, ctx: Context) -> Reply:
     view = view_of(ctx)
     wanted = ListInput(spec=given.spec, section=given.section, level=given.level)
-    open_ones = [r for r in filtered(view, wanted, view.catalog.requirements) if not r.status.is_done]
+    open_ones = [r for r in filter_requirements(view, wanted, view.catalog.requirements) if not r.status.is_done]
     if not open_ones:
-        detail = nothing_to_trace(view) or "everything that was asked for is done"
+        detail = no_specification_hint(view) or "everything that was asked for is done"
         return data_reply(Explanation(error="No open requirement", detail=detail))
     chosen = prioritise(open_ones)[0]
     return data_reply(_explain(chosen, view, ctx.service(TraceService), why=_why(chosen, len(open_ones))))
@@ -402,7 +412,7 @@ def next_requirement(given: NextInput, ctx: Context) -> Reply:
 
 def _explain(requirement: Requirement, view: TraceView, service: TraceService, why: str | None = None) -> Explanation:
     neighbours = [c for c in requirement.related if c.base is None]
-    alike = similar(requirement, [r for r in view.catalog.requirements if r.related])
+    alike = similar_requirements(requirement, [r for r in view.catalog.requirements if r.related])
     near_code = [c for other in alike for c in other.citations_of(CitationType.CITATION) if c.base is None]
     style = service.style_for(view, next(iter([*neighbours, *near_code]), None))
     shown = requirement.related[:_MAX_SHOWN_CITATIONS]
@@ -425,7 +435,7 @@ def _explain(requirement: Requirement, view: TraceView, service: TraceService, w
             )
             for citation in shown
         ],
-        missing=[MissingPiece(what=m.what, citation=m.citation) for m in what_is_missing(requirement, style)],
+        missing=[MissingCitation(what=m.what, citation=m.citation) for m in missing_citations(requirement, style)],
         similar=[citation.id for citation in near_code[:5]] or None,
         more_citations=len(requirement.related) - len(shown) or None,
     )
@@ -442,8 +452,7 @@ def _why(requirement: Requirement, open_count: int) -> str:
 
 
 ##= docs/spec/trace.md#answers
-##% An identifier, a citation id or a URL that is not known MUST be answered with an `error` in place of the other
-##% fields.
+##% An unknown identifier, citation id or URL MUST be answered with an `error` in place of the other fields.
 def _not_found(view: TraceView, identifier: str) -> str:
     candidates = view.catalog.ambiguous(identifier)
     if candidates:

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from contextive.knowledge.tokens import tokenise
+from contextive.knowledge.tokeniser import tokenise
 from contextive.search.embedding.protocol import normalise_rows
 from contextive.store.values import VectorModel
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 DIMENSIONS: Final = 64
 
 
-class Dummy:
+class DummyEmbedder:
     """Every token adds to or takes from one of 64 dimensions, by its checksum."""
 
     model: VectorModel = VectorModel("dummy", DIMENSIONS)

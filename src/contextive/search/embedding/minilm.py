@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from contextive.errors import Unavailable
-from contextive.search.embedding.protocol import normalise_rows, silence_libraries
+from contextive.search.embedding.protocol import disable_telemetry, normalise_rows
 from contextive.search.embedding.wordpiece import WordPiece
 from contextive.store.values import VectorModel
 
@@ -32,14 +32,14 @@ _REINSTALL = "Install contextive-mcp again, or choose another embedding_model."
 
 
 ##= docs/spec/knowledge.md#ranking
-##% The default model of vectors MUST need neither network nor key.
-class MiniLm:
+##% The default embedding model MUST need neither network nor key.
+class MiniLmEmbedder:
     """The loaded model. It may be used by several threads at once."""
 
     def __init__(self, *, threads: int = 1) -> None:
         self._wordpiece = WordPiece(_read_vocabulary(), MAX_PIECES)
         weights = _read_weights()
-        silence_libraries()
+        disable_telemetry()
         try:
             import onnxruntime  # type: ignore[import-untyped]
         except ImportError as error:

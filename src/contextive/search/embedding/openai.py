@@ -21,7 +21,7 @@ MAX_CHARACTERS: Final = 8000
 """Longer texts are cut: endpoints refuse what is over their limit instead of cutting it themselves."""
 MAX_ATTEMPTS: Final = 4
 MAX_PAUSE_SECONDS: Final = 20.0
-_AGAIN = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+_RETRY_STATUSES = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 
 
 class OpenAiEmbedder:
@@ -78,15 +78,15 @@ class OpenAiEmbedder:
         try:
             response = self._client.post(self._endpoint, json=body)
         except httpx.TimeoutException:
-            return Failure(_problem("did not answer in time"), may_pass=True)
+            return Failure(_problem("did not answer in time"), retryable=True)
         except httpx.HTTPError:
-            return Failure(_problem("could not be reached"), may_pass=True)
+            return Failure(_problem("could not be reached"), retryable=True)
         if response.is_success:
             return response
         text = response.headers.get("retry-after", "")
         return Failure(
             _problem(f"answered with status {response.status_code}"),
-            may_pass=response.status_code in _AGAIN,
+            retryable=response.status_code in _RETRY_STATUSES,
             retry_after_seconds=float(text) if text.isascii() and text.isdigit() else None,
         )
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Matrix = NDArray[np.float32]
 
-_OFF: Final = {
+_TELEMETRY_OFF: Final = {
     "ORT_DISABLE_TELEMETRY": "1",  # onnxruntime
     "HF_HUB_DISABLE_TELEMETRY": "1",  # what sentence-transformers and fastembed download with
     "DO_NOT_TRACK": "1",
@@ -46,6 +46,6 @@ def normalise_rows(rows: Matrix) -> Matrix:
     return np.ascontiguousarray(rows / np.where(lengths > 0, lengths, 1), dtype=np.float32)
 
 
-def silence_libraries() -> None:
+def disable_telemetry() -> None:
     """Switch off the reports that some libraries send to their makers. Call it before the first of them is imported."""
-    os.environ.update(_OFF)
+    os.environ.update(_TELEMETRY_OFF)

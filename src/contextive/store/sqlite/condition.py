@@ -12,7 +12,7 @@ from pathlib import Path
 
 from contextive.store.sqlite.directory import StateDirectory, write_error
 from contextive.store.sqlite.faults import EXCEPTIONS, Fault, error_for, fault_of
-from contextive.store.sqlite.inspection import Inspection, Kind, connect, inspect, is_refusal
+from contextive.store.sqlite.inspection import Inspection, Kind, connect, inspect, is_system_error
 from contextive.store.values import ConditionCode, Repair, StoreCondition
 
 STATE_REPAIR = "repair"
@@ -29,17 +29,17 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _READ_ONLY = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 
 
-##= docs/spec/knowledge.md#the-store
-##% An index that cannot be used as it is MUST be reported with what to do: an empty file, something that is not a file,
-##% and a schema that is newer or unknown.
+##= docs/spec/knowledge.md#store
+##% An unusable index MUST be reported with what to do: an empty file, something that is not a file, and a schema that
+##% is newer or unknown.
 def condition_of(state_dir: Path) -> StoreCondition:
     """Whether the index is in order. Takes a millisecond or two, and leaves everything as it is."""
     directory = StateDirectory(state_dir, read_only=True)
     try:
-        found, repair = _look_at(directory)
+        found, repair = _inspect_directory(directory)
     except EXCEPTIONS as error:
         # A full disk can also keep the log of the database from being read, so it is the better reason.
-        return _unwritable(state_dir) or _refused(error)
+        return _unwritable(state_dir) or _refused_condition(error)
     if found.kind in _CODES:
         return StoreCondition(False, _CODES[found.kind], found.message, found.hint)
     unwritable = _unwritable(state_dir)
@@ -74,7 +74,7 @@ def write_repair(connection: sqlite3.Connection, repair: Repair) -> None:
     )
 
 
-def _look_at(directory: StateDirectory) -> tuple[Inspection, Repair | None]:
+def _inspect_directory(directory: StateDirectory) -> tuple[Inspection, Repair | None]:
     if directory.is_marked_damaged():
         return Inspection("damaged"), None
     found = inspect(directory.database)
@@ -85,9 +85,9 @@ def _look_at(directory: StateDirectory) -> tuple[Inspection, Repair | None]:
         return found, recent_repair(connection)
 
 
-def _refused(error: Exception) -> StoreCondition:
+def _refused_condition(error: Exception) -> StoreCondition:
     fault = fault_of(error)
-    if fault is None or not is_refusal(error):
+    if fault is None or not is_system_error(error):
         found = Inspection("damaged")
         return StoreCondition(False, "damaged", found.message, found.hint)
     codes: dict[Fault, ConditionCode] = {Fault.BUSY: "busy", Fault.FULL: "full"}
@@ -105,4 +105,4 @@ def _unwritable(state_dir: Path) -> StoreCondition | None:
         return StoreCondition(False, "full", "The disk of the state directory is full.", remedy)
     if error.errno in _READ_ONLY:
         return StoreCondition(False, "read_only", "The state directory is read-only.", remedy)
-    return _refused(error)
+    return _refused_condition(error)

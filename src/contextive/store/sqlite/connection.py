@@ -53,7 +53,7 @@ class Database:
         self._closed = False
         self._immutable = False
         self._found_sound_at = float("-inf")
-        with faults.translated():
+        with faults.translate_errors():
             self._make_ready()
 
     # Opening
@@ -110,7 +110,7 @@ class Database:
         """Which file this is. It changes when another one was put in its place; what was remembered of it is void then."""
         return self._identity
 
-    def follow_file(self) -> None:
+    def reopen_if_replaced(self) -> None:
         """Open anew when the file was set aside, restored or removed by somebody else."""
         if self._closed:
             raise Unavailable("The index is closed.")
@@ -125,7 +125,7 @@ class Database:
 
     def reader(self) -> sqlite3.Connection:
         """This thread's connection for reading."""
-        self.follow_file()
+        self.reopen_if_replaced()
         connection: sqlite3.Connection | None = getattr(self._threads, "connection", None)
         if connection is None:
             connection = self._connect("rw" if self.directory.is_writable else "ro")
@@ -154,14 +154,14 @@ class Database:
             return self.reader().execute(sql, values).fetchall()
         except faults.EXCEPTIONS as error:
             if faults.is_busy(error):
-                return self._read_once_free(sql, values)
-            shown = self.noticed(error)
+                return self._retry_read(sql, values)
+            shown = self.handle_error(error)
             if shown is error:
                 raise
             raise shown from error
 
-    def _read_once_free(self, sql: str, values: Sequence[Any]) -> list[Row]:
-        with self.failures_noticed():
+    def _retry_read(self, sql: str, values: Sequence[Any]) -> list[Row]:
+        with self.handling_errors():
             deadline = time.monotonic() + WAIT_SECONDS
             while True:
                 time.sleep(0.01)
@@ -178,7 +178,7 @@ class Database:
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
         """A connection that sees one state of the database until the block ends."""
-        with self.failures_noticed():
+        with self.handling_errors():
             connection = self.reader()
             if connection.in_transaction:
                 yield connection
@@ -191,11 +191,10 @@ class Database:
 
     # Writing
 
-    ##= docs/spec/knowledge.md#the-store
-    ##% What was committed MUST be found after a crash, and a transaction that a crash cut off is not.
-    ##= docs/spec/knowledge.md#the-store
-    ##% A process that dies at any of its writes MUST leave nothing wrong that `verify` does not tell and the next run
-    ##% does not mend.
+    ##= docs/spec/knowledge.md#store
+    ##% Committed transactions MUST survive a crash, and a transaction that a crash interrupts is rolled back.
+    ##= docs/spec/knowledge.md#store
+    ##% A process that dies during a write MUST leave only faults that `verify` reports and the next run fixes.
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """The writing connection in a transaction, which is committed unless the block raises."""
@@ -208,8 +207,8 @@ class Database:
         if not self._writing.acquire(timeout=WAIT_SECONDS):
             raise Unavailable("The index is busy.", hint="Another call is writing; try again in a moment.")
         try:
-            with self.failures_noticed():
-                self.follow_file()
+            with self.handling_errors():
+                self.reopen_if_replaced()
                 self._writing_thread = threading.get_ident()
                 connection = self._writer_connection()
                 self._begin(connection)
@@ -237,17 +236,17 @@ class Database:
         return self._writer
 
     def _begin(self, connection: sqlite3.Connection) -> None:
-        self._until_free(connection, "BEGIN IMMEDIATE")
+        self._retry_while_busy(connection, "BEGIN IMMEDIATE")
 
-    ##= docs/spec/knowledge.md#the-store
-    ##% A write that was acknowledged MUST NOT be lost when a server dies.
+    ##= docs/spec/knowledge.md#store
+    ##% An acknowledged write MUST NOT be lost when a server dies.
     def _commit(self, connection: sqlite3.Connection) -> None:
         # With a rollback journal a commit waits for readers; in WAL it never does.
-        self._until_free(connection, "COMMIT")
+        self._retry_while_busy(connection, "COMMIT")
 
-    ##= docs/spec/knowledge.md#the-store
-    ##% Readers and writers of many processes MUST NOT meet an error about a lock.
-    def _until_free(self, connection: sqlite3.Connection, statement: str) -> None:
+    ##= docs/spec/knowledge.md#store
+    ##% Readers and writers in many processes MUST NOT get lock errors.
+    def _retry_while_busy(self, connection: sqlite3.Connection, statement: str) -> None:
         deadline = time.monotonic() + WAIT_SECONDS
         pause = 0.002
         while True:
@@ -261,8 +260,8 @@ class Database:
             else:
                 return
 
-    ##= docs/spec/knowledge.md#the-store
-    ##% What was acknowledged MUST be found after a power cut.
+    ##= docs/spec/knowledge.md#store
+    ##% Acknowledged writes MUST survive a power cut.
     def sync(self) -> None:
         """Have all that was committed outlive a power cut. What comes from the files needs it not: a run makes it again."""
         try:
@@ -270,20 +269,20 @@ class Database:
         except FileNotFoundError:
             return  # a journal, which is synced at each commit
         except OSError as error:
-            raise _unsynced() from error
+            raise _sync_error() from error
         try:
             os.fsync(log)
         except OSError as error:
-            raise _unsynced() from error
+            raise _sync_error() from error
         finally:
             os.close(log)
 
     # Ending
 
-    ##= docs/spec/knowledge.md#the-store
-    ##% Any exception at the database MUST count as damage, unless the system refused or an examination finds the file
-    ##% sound.
-    def noticed(self, error: Exception) -> Exception:
+    ##= docs/spec/knowledge.md#store
+    ##% Any database exception MUST count as damage, unless the operating system refused the operation or a check
+    ##% finds the file intact.
+    def handle_error(self, error: Exception) -> Exception:
         """The error that callers get for an exception at the database. Damage is noted, so that the next use repairs it."""
         fault = faults.fault_of(error)
         if fault in (faults.Fault.SUSPECT, faults.Fault.DAMAGE):
@@ -293,7 +292,7 @@ class Database:
             if unusable is not None:
                 return unusable
         if fault is faults.Fault.SUSPECT:
-            if not self._is_to_blame():
+            if not self._is_file_damaged():
                 return faults.error_for(fault) if isinstance(error, sqlite3.Error) else error
             fault = faults.Fault.DAMAGE
         if fault is faults.Fault.DAMAGE:
@@ -303,19 +302,19 @@ class Database:
         return error if fault is None or isinstance(error, OSError) else faults.error_for(fault)
 
     @contextlib.contextmanager
-    def failures_noticed(self) -> Iterator[None]:
-        """Have exceptions at the database raised as `noticed` has them."""
+    def handling_errors(self) -> Iterator[None]:
+        """Have exceptions at the database raised as `handle_error` has them."""
         try:
             yield
         except (*faults.EXCEPTIONS, faults.Damaged) as error:
-            shown = self.noticed(error)
+            shown = self.handle_error(error)
             if shown is error:
                 raise
             raise shown from error
 
     def is_damaged(self, *, with_keys: bool = False) -> bool:
         """Whether an examination of the whole file finds damage. What the system refuses is raised with a stable code."""
-        with faults.translated():
+        with faults.translate_errors():
             return is_damaged(self.directory.database, immutable=self._immutable, with_keys=with_keys)
 
     def _find_unusable(self) -> Unusable | None:
@@ -328,7 +327,7 @@ class Database:
             return None
         return None
 
-    def _is_to_blame(self) -> bool:
+    def _is_file_damaged(self) -> bool:
         """Whether the file is the cause of an exception, and not a mistake of ours, which must not cost an index."""
         if time.monotonic() - self._found_sound_at < _SOUND_SECONDS:
             return False
@@ -374,15 +373,15 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def notices_failures(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """The method with `failures_noticed` around it, so that a row that cannot be decoded counts as damage, too.
+def handles_errors(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """The method with `handling_errors` around it, so that a row that cannot be decoded counts as damage, too.
 
     Not for generators: their body runs after the call has returned.
     """
 
     @functools.wraps(method)
     def reading(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        with self._database.failures_noticed():
+        with self._database.handling_errors():
             return method(self, *args, **kwargs)
 
     return reading
@@ -393,7 +392,7 @@ def _roll_back(connection: sqlite3.Connection) -> None:
         connection.execute("ROLLBACK")
 
 
-def _unsynced() -> Unavailable:
+def _sync_error() -> Unavailable:
     return Unavailable("The disk of the index did not take what was written.", hint="Check the disk, then try again.")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from contextive.errors import Unavailable
 from contextive.file_writing import make_folders, write_file
-from contextive.workspace.handles import Identity, identity_of, require_project
+from contextive.workspace.directory_handles import Identity, identity_of, require_project
 
 _NETWORK_SYSTEMS = frozenset(
     {"9p", "afs", "afpfs", "ceph", "cifs", "davfs", "fuse.s3fs", "fuse.sshfs", "gfs2", "glusterfs", "fuse.glusterfs",
@@ -33,14 +33,14 @@ class StateDirectory:
         self.lexical = path / "lexical"
         self.vectors = path / "vectors"
         self.opening_lock = path / "opening.lock"
-        self.damage_mark = path / "index.damaged"
+        self.damage_marker = path / "index.damaged"
         self._project = project
         if not read_only:
             self.prepare()
         self.is_writable = not read_only and os.access(path, os.W_OK)
 
-    ##= docs/spec/knowledge.md#the-store
-    ##% The state of a project MUST be readable by its user only.
+    ##= docs/spec/knowledge.md#store
+    ##% The state directory of a project MUST be readable only by its user.
     def prepare(self) -> None:
         """Create the directory where it is missing: at the start, or because somebody removed it."""
         if self._project is not None:
@@ -58,7 +58,7 @@ class StateDirectory:
                 "The state directory cannot be made.", hint="Check that its parent is a writable directory."
             ) from error
 
-    def make_private(self, directory: Path) -> None:
+    def make_sidecar_folder(self, directory: Path) -> None:
         """Make a directory of a sidecar. The state directory itself is not made here: whoever removed it meant it."""
         directory.mkdir(mode=0o700, exist_ok=True)
 
@@ -66,19 +66,19 @@ class StateDirectory:
 
     def mark_damaged(self, identity: Identity | None) -> None:
         """Note for all processes which file is damaged, so that no other one is taken for it."""
-        write_file(self.damage_mark, json.dumps(identity).encode(), mode=0o600)
+        write_file(self.damage_marker, json.dumps(identity).encode(), mode=0o600)
 
     def damaged_identity(self) -> Identity | None:
         """Which file was noted as damaged; None where none was, or a version before this one did not note which."""
         try:
-            device, inode = json.loads(self.damage_mark.read_bytes())
+            device, inode = json.loads(self.damage_marker.read_bytes())
             return int(device), int(inode)
         except (OSError, ValueError, TypeError):
             return None
 
     def is_marked_damaged(self) -> bool:
         """Whether the database that is there now, or was renamed and not built again yet, is noted as damaged."""
-        if not self.damage_mark.exists():
+        if not self.damage_marker.exists():
             return False
         noted, found = self.damaged_identity(), identity_of(self.database)
         return noted is None or found is None or noted == found
@@ -89,13 +89,13 @@ class StateDirectory:
             return None
         try:
             with Path("/proc/self/mounts").open(encoding="utf-8", errors="replace") as lines:
-                kind = mounted_kind(lines.read(), self.path.resolve())
+                kind = file_system_type(lines.read(), self.path.resolve())
         except OSError:
             return None
         return kind if kind in _NETWORK_SYSTEMS else None
 
 
-def mounted_kind(mounts: str, path: Path) -> str | None:
+def file_system_type(mounts: str, path: Path) -> str | None:
     """The kind of file system at a path, from the text of a mount table."""
     best, kind = "", None
     for line in mounts.splitlines():
@@ -111,7 +111,7 @@ def mounted_kind(mounts: str, path: Path) -> str | None:
     return kind
 
 
-def takes_writes(directory: Path) -> bool:
+def can_write(directory: Path) -> bool:
     """Whether a file can be written there now: not on a full or broken disk, nor by a process without a free descriptor."""
     return write_error(directory, least_free_bytes=0) is None
 

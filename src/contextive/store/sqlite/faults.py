@@ -83,8 +83,8 @@ def is_busy(error: BaseException) -> bool:
     return fault_of(error) is Fault.BUSY
 
 
-##= docs/spec/knowledge.md#the-store
-##% A full disk MUST be told in words, and loses nothing that was kept.
+##= docs/spec/knowledge.md#store
+##% A full disk MUST be reported with a clear message, and no stored data is lost.
 def error_for(fault: Fault) -> ContextiveError:
     """The error with a stable code that callers get for a fault."""
     match fault:
@@ -107,7 +107,7 @@ def error_for(fault: Fault) -> ContextiveError:
 
 
 @contextlib.contextmanager
-def translated() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """Have faults of the database raised as errors with a stable code; for files that nothing repairs."""
     try:
         yield

@@ -15,14 +15,14 @@ from contextive.knowledge.artifact import Artifact, ArtifactType, Totals
 from contextive.knowledge.chunk import Chunk
 from contextive.knowledge.symbol import Reference, Symbol
 from contextive.store.sqlite import rows
-from contextive.store.sqlite.connection import Database, notices_failures
-from contextive.store.values import ArtifactRow, ChunkPlace, ChunkRow, LedgerEntry, SymbolName
+from contextive.store.sqlite.connection import Database, handles_errors
+from contextive.store.values import ArtifactRow, ChunkHeader, ChunkRow, LedgerEntry, SymbolName
 
 _ARTIFACT = ", ".join(f"a.{column}" for column in rows.ARTIFACT_COLUMNS.split(", "))
 _SYMBOL = ", ".join(f"s.{column}" for column in rows.SYMBOL_COLUMNS.split(", "))
 _CHUNK = "c.number, c.artifact, c.sequence, c.kind, c.title, c.text, c.line_start, c.line_end, c.digest, c.tags, c.id"
 _GIVEN = "json_each(?) g CROSS JOIN chunk c ON "
-_REMEMBERED = 10_000
+_MAX_CACHED = 10_000
 _WITH_COUNTS = (
     f"SELECT {_ARTIFACT}, (SELECT count(*) FROM chunk WHERE artifact = a.number),"
     " (SELECT count(*) FROM symbol WHERE artifact = a.number), l.seen_at"
@@ -30,7 +30,7 @@ _WITH_COUNTS = (
 )
 
 
-class _Known(NamedTuple):
+class _ArtifactCache(NamedTuple):
     """Artifacts as they were at a stamp."""
 
     stamp: int | None
@@ -42,11 +42,11 @@ class SqliteFiles:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._known = _Known(None, {})
+        self._cache = _ArtifactCache(None, {})
 
     # Files
 
-    @notices_failures
+    @handles_errors
     def ledger(self) -> dict[str, LedgerEntry]:
         found = self._database.read(
             "SELECT a.path, l.digest, l.size, l.modified_ns, l.changed_ns, l.inode, l.parser"
@@ -61,21 +61,21 @@ class SqliteFiles:
 
     def artifacts(self, *, limit: int | None = None, without_chunks: bool = False) -> Iterator[ArtifactRow]:
         where = "WHERE NOT EXISTS (SELECT 1 FROM chunk WHERE artifact = a.number) " if without_chunks else ""
-        with self._database.failures_noticed():
+        with self._database.handling_errors():
             found = self._database.read(
                 f"{_WITH_COUNTS}{where}ORDER BY a.path LIMIT ?", (-1 if limit is None else limit,)
             )
             for row in found:
                 yield _artifact_row(row)
 
-    @notices_failures
+    @handles_errors
     def totals(self) -> dict[ArtifactType, Totals]:
         files: dict[ArtifactType, int] = dict(self._database.read("SELECT type, count(*) FROM artifact GROUP BY type"))
         of_type = "SELECT a.type, count(*) FROM chunk c JOIN artifact a ON a.number = c.artifact GROUP BY a.type"
         chunks: dict[ArtifactType, int] = dict(self._database.read(of_type))
         return {kind: Totals(count, chunks.get(kind, 0)) for kind, count in files.items()}
 
-    @notices_failures
+    @handles_errors
     def artifact(self, path: str) -> ArtifactRow | None:
         row = self._database.read_one(_WITH_COUNTS + "WHERE a.path = ?", (path,))
         return None if row is None else _artifact_row(row)
@@ -84,7 +84,7 @@ class SqliteFiles:
 
     def symbols(self, path: str | None = None) -> Iterator[tuple[str, Symbol]]:
         where, values = ("WHERE a.path = ?", [path]) if path is not None else ("", [])
-        with self._database.failures_noticed():
+        with self._database.handling_errors():
             found = self._database.read(
                 f"SELECT a.path, {_SYMBOL} FROM artifact a JOIN symbol s ON s.artifact = a.number {where}"
                 " ORDER BY a.path, s.line_start, s.line_end, s.id",
@@ -93,14 +93,14 @@ class SqliteFiles:
             for row in found:
                 yield row[0], rows.decode_symbol(row[1:])
 
-    @notices_failures
+    @handles_errors
     def symbol(self, symbol_id: str) -> Symbol | None:
         row = self._database.read_one(f"SELECT {_SYMBOL} FROM symbol s WHERE s.id = ?", (symbol_id,))
         return None if row is None else rows.decode_symbol(row)
 
     def symbols_named(self, names: Iterable[str]) -> Iterator[tuple[str, Symbol]]:
         wanted = set(names)
-        with self._database.failures_noticed():
+        with self._database.handling_errors():
             found = self._database.read(
                 f"SELECT a.path, {_SYMBOL} FROM symbol s JOIN artifact a ON a.number = s.artifact"
                 " WHERE s.name_hash IN (SELECT value FROM json_each(?)) ORDER BY a.path, s.line_start, s.line_end, s.id",
@@ -111,14 +111,14 @@ class SqliteFiles:
                 if symbol.name in wanted:
                     yield row[0], symbol
 
-    @notices_failures
+    @handles_errors
     def references(self, path: str) -> tuple[Reference, ...]:
         row = self._database.read_one(
             "SELECT r.body FROM reference r JOIN artifact a ON a.number = r.artifact WHERE a.path = ?", (path,)
         )
         return () if row is None else rows.decode_references(row[0])
 
-    @notices_failures
+    @handles_errors
     def paths_referring_to(self, names: Iterable[str]) -> set[str]:
         found = self._database.read(
             "SELECT DISTINCT a.path FROM json_each(?) n CROSS JOIN reference_name r ON r.name = n.value"
@@ -129,13 +129,13 @@ class SqliteFiles:
 
     # Chunks
 
-    @notices_failures
+    @handles_errors
     def chunks(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:
         given = json.dumps([int(number) for number in dict.fromkeys(numbers)])
         return {row.number: row for row in self._chunk_rows(_GIVEN + "c.number = g.value", given)}
 
-    @notices_failures
-    def places(self, numbers: Sequence[int], *, with_symbols: bool) -> dict[int, ChunkPlace]:
+    @handles_errors
+    def chunk_headers(self, numbers: Sequence[int], *, with_symbols: bool) -> dict[int, ChunkHeader]:
         given = json.dumps([int(number) for number in dict.fromkeys(numbers)])
         held: dict[int, list[SymbolName]] = {}
         with self._database.snapshot() as connection:
@@ -151,16 +151,16 @@ class SqliteFiles:
                 ):
                     held.setdefault(number, []).append(SymbolName(name, qualified))
         return {
-            number: ChunkPlace(number, sequence, artifacts[artifact], tuple(held.get(number, ())))
+            number: ChunkHeader(number, sequence, artifacts[artifact], tuple(held.get(number, ())))
             for number, sequence, artifact in found
         }
 
-    @notices_failures
+    @handles_errors
     def chunks_by_id(self, chunk_ids: Sequence[str]) -> dict[str, ChunkRow]:
         given = json.dumps(list(dict.fromkeys(chunk_ids)))
         return {row.chunk.chunk_id: row for row in self._chunk_rows(_GIVEN + "c.id = g.value", given)}
 
-    @notices_failures
+    @handles_errors
     def chunks_of(self, path: str) -> tuple[ChunkRow, ...]:
         source = "chunk c WHERE c.artifact = (SELECT number FROM artifact WHERE path = ?)"
         return tuple(sorted(self._chunk_rows(source, path), key=lambda row: (row.chunk.sequence, row.chunk.chunk_id)))
@@ -184,17 +184,17 @@ class SqliteFiles:
     def _artifacts_of(self, connection: sqlite3.Connection, numbers: AbstractSet[int]) -> dict[int, Artifact]:
         """Artifacts by number. They are remembered until one of them changes: most results come from the same few files."""
         (stamp,) = connection.execute("SELECT artifact_stamp FROM progress").fetchone()
-        if self._known.stamp != stamp:
-            self._known = _Known(stamp, {})
-        known = self._known.artifacts
+        if self._cache.stamp != stamp:
+            self._cache = _ArtifactCache(stamp, {})
+        known = self._cache.artifacts
         if missing := numbers - known.keys():
             found = connection.execute(
                 f"SELECT a.number, {_ARTIFACT} FROM json_each(?) g CROSS JOIN artifact a ON a.number = g.value",
                 (json.dumps(list(missing)),),
             ).fetchall()
-            if len(known) >= _REMEMBERED:
+            if len(known) >= _MAX_CACHED:
                 known = {number: known[number] for number in numbers - missing}
-                self._known = _Known(stamp, known)
+                self._cache = _ArtifactCache(stamp, known)
             # Added to and never taken from: whoever else holds this dictionary may go on reading it.
             known |= {row[0]: rows.decode_artifact(row[1:]) for row in found}
         return known

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from contextive.store.sqlite.connection import Database
-from contextive.store.sqlite.progress import Progress
+from contextive.store.sqlite.progress import ProgressRow
 from contextive.store.sqlite.rows import name_hash
 from contextive.store.values import ChunkFilter
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_REMEMBERED = 64
+_MAX_CACHED = 64
 
 
 class Filters:
@@ -31,10 +31,10 @@ class Filters:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._remembered: OrderedDict[tuple[Any, ...], NDArray[np.int64]] = OrderedDict()
+        self._cache: OrderedDict[tuple[Any, ...], NDArray[np.int64]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def artifacts(self, where: ChunkFilter, progress: Progress) -> NDArray[np.int64] | None:
+    def artifacts(self, where: ChunkFilter, progress: ProgressRow) -> NDArray[np.int64] | None:
         """Numbers of the artifacts that pass; None when every one does."""
         conditions: list[tuple[str, tuple[Any, ...]]] = [
             ("folded(type) IN (SELECT value FROM json_each(?))", where.artifact_types),
@@ -50,17 +50,17 @@ class Filters:
             if values
         ]
         if where.subsystems:
-            named = json.dumps([folded(where.subsystems), sorted(where.beside)])
+            named = json.dumps([folded(where.subsystems), sorted(where.extra_paths)])
             answers.append(self._artifacts_where(_OF_SUBSYSTEM, named, progress))
         if where.updated_after is not None:
             answers.append(self._artifacts_where("git_timestamp >= ?", where.updated_after, progress))
-        return _common(answers)
+        return _intersect(answers)
 
-    def _artifacts_where(self, condition: str, value: Any, progress: Progress) -> NDArray[np.int64]:
+    def _artifacts_where(self, condition: str, value: Any, progress: ProgressRow) -> NDArray[np.int64]:
         sql = f"SELECT number FROM artifact WHERE {condition}"
-        return self._remember((condition, value, progress.artifact_stamp), lambda: self._database.read(sql, (value,)))
+        return self._cached((condition, value, progress.artifact_stamp), lambda: self._database.read(sql, (value,)))
 
-    def chunks(self, where: ChunkFilter, progress: Progress) -> NDArray[np.int64] | None:
+    def chunks(self, where: ChunkFilter, progress: ProgressRow) -> NDArray[np.int64] | None:
         """Numbers of the chunks that pass what is asked of chunks themselves; None when every one does."""
         answers = []
         if where.tags:
@@ -72,7 +72,7 @@ class Filters:
                 )
             )
         if where.symbols:
-            answers.append(self._chunks_where(_WITH_SYMBOLS, _named(where.symbols), progress))
+            answers.append(self._chunks_where(_WITH_SYMBOLS, _symbol_keys(where.symbols), progress))
         for column, values in (("kind", where.symbol_kinds), ("language", where.symbol_languages)):
             if values:
                 sql = (
@@ -81,35 +81,35 @@ class Filters:
                     f" WHERE folded({column}) IN (SELECT value FROM json_each(?)))"
                 )
                 answers.append(self._chunks_where(sql, json.dumps(folded(values)), progress))
-        return _common(answers)
+        return _intersect(answers)
 
-    ##= docs/spec/knowledge.md#requests-of-km-search
-    ##% All filters MUST hold for a result, and of the values of one filter any.
-    def passing(self, where: ChunkFilter, progress: Progress) -> NDArray[np.int64] | None:
+    ##= docs/spec/knowledge.md#km-search-requests
+    ##% A result MUST match every filter, and at least one value of each filter.
+    def passing(self, where: ChunkFilter, progress: ProgressRow) -> NDArray[np.int64] | None:
         """Numbers of the chunks that pass the whole filter; None when every one does."""
         artifacts = self.artifacts(where, progress)
         answers = [answer for answer in (self.chunks(where, progress),) if answer is not None]
         if artifacts is not None:
             sql = "SELECT number FROM chunk WHERE artifact IN (SELECT value FROM json_each(?))"
             answers.append(self._chunks_where(sql, json.dumps(artifacts.tolist()), progress))
-        return _common(answers)
+        return _intersect(answers)
 
-    def _chunks_where(self, sql: str, value: str, progress: Progress) -> NDArray[np.int64]:
-        return self._remember((sql, value, progress.chunk_stamp), lambda: self._database.read(sql, (value,)))
+    def _chunks_where(self, sql: str, value: str, progress: ProgressRow) -> NDArray[np.int64]:
+        return self._cached((sql, value, progress.chunk_stamp), lambda: self._database.read(sql, (value,)))
 
-    def _remember(self, key: tuple[Any, ...], ask: Callable[[], list[tuple[Any, ...]]]) -> NDArray[np.int64]:
+    def _cached(self, key: tuple[Any, ...], ask: Callable[[], list[tuple[Any, ...]]]) -> NDArray[np.int64]:
         import numpy as np
 
         with self._lock:
-            known = self._remembered.get(key)
+            known = self._cache.get(key)
             if known is not None:
-                self._remembered.move_to_end(key)
+                self._cache.move_to_end(key)
                 return known
         answer = np.unique(np.fromiter((row[0] for row in ask()), dtype=np.int64))
         with self._lock:
-            self._remembered[key] = answer
-            while len(self._remembered) > _REMEMBERED:
-                self._remembered.popitem(last=False)
+            self._cache[key] = answer
+            while len(self._cache) > _MAX_CACHED:
+                self._cache.popitem(last=False)
         return answer
 
 
@@ -125,17 +125,17 @@ _WITH_SYMBOLS = (
 )
 
 
-def _named(names: Iterable[str]) -> str:
+def _symbol_keys(names: Iterable[str]) -> str:
     return json.dumps([(name_hash(name), name.casefold()) for name in names])
 
 
-##= docs/spec/knowledge.md#requests-of-km-search
-##% The values of filters MUST be compared without regard to case.
+##= docs/spec/knowledge.md#km-search-requests
+##% Filter values MUST be compared case-insensitively.
 def folded(values: Iterable[str]) -> list[str]:
     return sorted({value.casefold() for value in values})
 
 
-def _common(answers: list[NDArray[np.int64]]) -> NDArray[np.int64] | None:
+def _intersect(answers: list[NDArray[np.int64]]) -> NDArray[np.int64] | None:
     import numpy as np
 
     common: NDArray[np.int64] | None = None

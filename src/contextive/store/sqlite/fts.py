@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contextive.store.sqlite.documents import Document
+from contextive.store.sqlite.lexical_documents import LexicalDocument
 from contextive.store.sqlite.tantivy_engine import TITLE_WEIGHT
 from contextive.store.values import Hit, LexicalQuery
 
@@ -102,7 +102,7 @@ class FtsWriter:
         for field, _ in _FIELDS:
             self._connection.execute(f"DELETE FROM {field} WHERE rowid = ?", (number,))
 
-    def put(self, document: Document) -> None:
+    def put(self, document: LexicalDocument) -> None:
         for field, tokens in (("body", document.body), ("title", document.title)):
             text = " ".join(map(_encode, tokens.split()))
             self._connection.execute(f"INSERT INTO {field} (rowid, tokens) VALUES (?, ?)", (document.number, text))

@@ -15,10 +15,10 @@ from operator import itemgetter
 from typing import Any, cast
 
 from contextive.knowledge.graph import Direction, Edge, Label, Node
-from contextive.store.sqlite.connection import Database, Row, notices_failures
+from contextive.store.sqlite.connection import Database, Row, handles_errors
+from contextive.store.sqlite.graph_writer import SEARCH_SEPARATOR
 from contextive.store.sqlite.rows import encode_json, name_hash
-from contextive.store.sqlite.statements import SEARCH_SEPARATOR
-from contextive.store.values import Steps
+from contextive.store.values import NumberedEdges
 
 _MANY_EDGES = 50_000
 """More rows than this at once are asked for node by node, each with its limit."""
@@ -38,22 +38,22 @@ class SqliteGraph:
         self._database = database
         self._words: dict[str, int] = {}
         self._texts: dict[int, str] = {}
-        self._known_of: tuple[int, int] | None = None
+        self._loaded_from: tuple[int, int] | None = None
 
     def _word_numbers(self) -> Mapping[str, int]:
         """The numbers of labels and edge types."""
-        if not self._words or self._known_of != self._database.identity:
+        if not self._words or self._loaded_from != self._database.identity:
             self._load_words()
         return self._words
 
     def _load_words(self) -> None:
         found = self._database.read("SELECT number, text FROM word")
-        self._known_of = self._database.identity
+        self._loaded_from = self._database.identity
         self._words = {text: number for number, text in found}
         self._texts = dict(found)
 
     def _text(self, number: int) -> str:
-        if number not in self._texts or self._known_of != self._database.identity:
+        if number not in self._texts or self._loaded_from != self._database.identity:
             self._load_words()
         return self._texts[number]
 
@@ -65,7 +65,7 @@ class SqliteGraph:
     def node(self, node_id: str) -> Node | None:
         return self.nodes([node_id]).get(node_id)
 
-    @notices_failures
+    @handles_errors
     def nodes(self, node_ids: Iterable[str]) -> dict[str, Node]:
         found: dict[str, Node] = {}
         for label, keys in _by_label(node_ids).items():
@@ -76,7 +76,7 @@ class SqliteGraph:
                 found[f"{label}:{key}"] = Node(cast("Label", label), key, json.loads(properties))
         return found
 
-    @notices_failures
+    @handles_errors
     def nodes_with_edges(
         self, node_ids: Iterable[str], types: Sequence[str], limit: int
     ) -> tuple[dict[str, Node], tuple[Edge, ...]]:
@@ -93,20 +93,20 @@ class SqliteGraph:
                     nodes[node_id] = Node(cast("Label", label), key, json.loads(properties))
             return nodes, self._edges_at(connection, numbers, types, "both", limit)
 
-    @notices_failures
+    @handles_errors
     def nodes_labelled(self, label: str, after: str | None, limit: int) -> tuple[Node, ...]:
         return self._page(
             "n.label = ?1 AND (?2 IS NULL OR n.key > ?2)", (self._word_numbers().get(label), after), limit
         )
 
-    @notices_failures
+    @handles_errors
     def nodes_keyed(self, label: str, key: str) -> tuple[Node, ...]:
         found = self._page("n.hash = ? AND n.label = ?", (name_hash(key), self._word_numbers().get(label)), -1)
         return tuple(node for node in found if node.key.casefold() == key.casefold())
 
     ##= docs/spec/knowledge.md#km-graph-search
-    ##% A term MUST be taken as plain text, whatever signs it holds.
-    @notices_failures
+    ##% A term MUST be treated as plain text, whatever characters it contains.
+    @handles_errors
     def find_nodes(self, term: str, labels: Sequence[str], limit: int) -> tuple[Node, ...]:
         folded = term.casefold()
         if SEARCH_SEPARATOR in folded:
@@ -120,7 +120,7 @@ class SqliteGraph:
                 nodes += self._page(condition, (self._word_numbers().get(label), folded), limit - len(nodes))
         return tuple(nodes)
 
-    @notices_failures
+    @handles_errors
     def unconnected(self, label: str, types: Sequence[str], after: str | None, limit: int) -> tuple[Node, ...]:
         chosen = self._type_condition(types)
         condition = (
@@ -135,15 +135,15 @@ class SqliteGraph:
             f"SELECT n.label, n.key, n.properties FROM node n WHERE {condition} ORDER BY n.key LIMIT {int(limit)}",
             values,
         )
-        return tuple(map(self._decoded, found))
+        return tuple(map(self._decode_node, found))
 
-    def _decoded(self, row: Row) -> Node:
+    def _decode_node(self, row: Row) -> Node:
         label, key, properties = row
         return Node(cast("Label", self._text(label)), key, json.loads(properties))
 
     # Edges
 
-    @notices_failures
+    @handles_errors
     def expand(
         self, frontier: Sequence[str], types: Sequence[str], direction: Direction, limit: int
     ) -> tuple[Edge, ...]:
@@ -164,12 +164,12 @@ class SqliteGraph:
                 numbers.update([(number, f"{label}:{key}") for number, key in found])
         return numbers
 
-    @notices_failures
+    @handles_errors
     def node_number(self, node_id: str) -> int | None:
         with self._database.snapshot() as connection:
             return next(iter(self._numbers(connection, [node_id])), None)
 
-    @notices_failures
+    @handles_errors
     def nodes_numbered(self, numbers: Iterable[int]) -> dict[int, Node]:
         found = self._database.read(
             "SELECT n.number, n.label, n.key, n.properties FROM json_each(?) g CROSS JOIN node n ON n.number = g.value",
@@ -182,8 +182,8 @@ class SqliteGraph:
             for (number, label, key, _), held in zip(found, properties, strict=True)
         }
 
-    @notices_failures
-    def steps(self, frontier: Sequence[int], types: Sequence[str], limit: int) -> Steps:
+    @handles_errors
+    def numbered_edges(self, frontier: Sequence[int], types: Sequence[str], limit: int) -> NumberedEdges:
         given, chosen = json.dumps(list(frontier)), self._type_condition(types)
         found: list[list[Row]] = []
         with self._database.snapshot() as connection:
@@ -203,7 +203,7 @@ class SqliteGraph:
                         rows += [(number, kind, other) for _, _, kind, other in first]
                 found.append(rows)
         outgoing, incoming = found
-        return Steps(outgoing, incoming, {**self._types_of(outgoing), **self._types_of(incoming)})
+        return NumberedEdges(outgoing, incoming, {**self._types_of(outgoing), **self._types_of(incoming)})
 
     def _edges_at(
         self,
@@ -270,7 +270,7 @@ class SqliteGraph:
         )
         yield from found
 
-    @notices_failures
+    @handles_errors
     def degree(self, node_id: str, direction: Direction = "both") -> dict[str, int]:
         outgoing, incoming = (
             "SELECT source, type, target FROM edge WHERE " + end for end in ("source = ?1", "target = ?1")

@@ -126,12 +126,12 @@ def inspect(path: Path) -> Inspection:
         with contextlib.closing(connect(path)) as connection:
             return inspect_opened(connection)
     except EXCEPTIONS as error:
-        if is_refusal(error):
+        if is_system_error(error):
             raise
         return Inspection("damaged")
 
 
-def is_refusal(error: BaseException) -> bool:
+def is_system_error(error: BaseException) -> bool:
     """Whether it was the system that refused, whatever the file holds."""
     return fault_of(error) not in (Fault.DAMAGE, Fault.SUSPECT, None)
 
@@ -166,13 +166,13 @@ def find_damage(connection: sqlite3.Connection, *, with_keys: bool) -> str | Non
         return "its pages are damaged"
     if with_keys and connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
         return "rows refer to rows that are missing"
-    for table, condition in _conditions(connection):
+    for table, condition in _row_checks(connection):
         if connection.execute(f"SELECT 1 FROM {table} WHERE NOT ({condition}) LIMIT 1").fetchone() is not None:
             return f"a row of {table} has a value of the wrong form"
     return None
 
 
-def _conditions(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+def _row_checks(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
     """What holds for every row that we write, by table."""
     tables = [name for kind, name, _sql in sorted(_objects_of(connection)) if kind == "table"]
     for table in tables:

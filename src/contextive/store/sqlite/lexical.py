@@ -21,22 +21,22 @@ from typing import Any
 from contextive.errors import Unavailable
 from contextive.store.sqlite import fts, tantivy_engine
 from contextive.store.sqlite.connection import Database
-from contextive.store.sqlite.directory import takes_writes
-from contextive.store.sqlite.documents import read_documents
+from contextive.store.sqlite.directory import can_write
 from contextive.store.sqlite.filters import Filters
 from contextive.store.sqlite.fts import FtsEngine
+from contextive.store.sqlite.lexical_documents import read_documents
 from contextive.store.sqlite.locks import FileLock
 from contextive.store.sqlite.progress import (
-    Mark,
-    Progress,
+    ProgressRow,
+    SidecarManifest,
     can_catch_up,
     progress_in,
-    read_mark,
     read_progress,
-    write_mark,
+    read_sidecar_manifest,
+    write_sidecar_manifest,
 )
 from contextive.store.sqlite.tantivy_engine import TantivyEngine
-from contextive.store.values import ChunkFilter, Discrepancy, Found, Hit, LexicalQuery
+from contextive.store.values import ChunkFilter, Discrepancy, Hit, LexicalQuery, SearchHits
 
 VERSION = 1
 """Of the fields and of what is put into them. Another one means that the sidecar is made anew."""
@@ -59,15 +59,15 @@ class LexicalSidecar:
         self._filters = filters
         self._writable = database.directory.is_writable
         self._directory = database.directory.lexical
-        self._kind: type[TantivyEngine | FtsEngine] = TantivyEngine
-        self._trouble: str | None = None
+        self._engine_type: type[TantivyEngine | FtsEngine] = TantivyEngine
+        self._warning: str | None = None
         self._engine: TantivyEngine | FtsEngine | None = None
-        self._mark: Mark | None = None
-        self._mark_stat: tuple[object, ...] | None = None
-        self._tried: tuple[object, ...] | None = None
-        """Which mark was read last, be it to no avail."""
-        self._fell_at: float | None = None
-        self._own_memory = False
+        self._manifest: SidecarManifest | None = None
+        self._manifest_stat: tuple[object, ...] | None = None
+        self._last_read: tuple[object, ...] | None = None
+        """Which manifest was read last, be it to no avail."""
+        self._fell_back_at: float | None = None
+        self._in_memory = False
         self._state = threading.RLock()
         self._applying = threading.Lock()
         self._background: threading.Thread | None = None
@@ -78,69 +78,69 @@ class LexicalSidecar:
             self._fall_back("tantivy is not installed")
 
     @property
-    def _mark_path(self) -> Path:
-        return self._directory / f"{self._kind.name}.json"
+    def _manifest_path(self) -> Path:
+        return self._directory / f"{self._engine_type.name}.json"
 
     def _fall_back(self, reason: str) -> None:
         with self._state:
             _log.warning("lexical search falls back to FTS5: %s", reason)
-            self._kind, self._trouble = FtsEngine, f"Lexical search is served by FTS5 and slower: {reason}."
-            self._engine = self._mark = self._mark_stat = None
-            self._own_memory = False
+            self._engine_type, self._warning = FtsEngine, f"Lexical search is served by FTS5 and slower: {reason}."
+            self._engine = self._manifest = self._manifest_stat = None
+            self._in_memory = False
 
     # Asking
 
-    def _get_up(self) -> None:
+    def _retry_tantivy(self) -> None:
         """Try again what could not be used a while ago: other processes may have answered by it all the time."""
-        if self._fell_at is not None and time.monotonic() - self._fell_at > _RETRY_SECONDS:
+        if self._fell_back_at is not None and time.monotonic() - self._fell_back_at > _RETRY_SECONDS:
             with self._state:
-                self._kind, self._trouble, self._fell_at = TantivyEngine, None, None
-                self._engine = self._mark = self._mark_stat = None
+                self._engine_type, self._warning, self._fell_back_at = TantivyEngine, None, None
+                self._engine = self._manifest = self._manifest_stat = None
 
-    def search(self, query: LexicalQuery, k: int, where: ChunkFilter) -> Found:
-        self._get_up()
+    def search(self, query: LexicalQuery, k: int, where: ChunkFilter) -> SearchHits:
+        self._retry_tantivy()
         try:
             return self._search(query, k, where)
         except _FAULTS as error:
-            self._refuse_where_nothing_can_be_written(error)
+            self._raise_if_unwritable(error)
             _log.warning("the lexical sidecar is damaged and is made anew: %s", type(error).__name__)
             self._discard()
         try:
             return self._search(query, k, where)
         except _FAULTS as error:
-            self._refuse_where_nothing_can_be_written(error)
-            if self._kind is not FtsEngine:
+            self._raise_if_unwritable(error)
+            if self._engine_type is not FtsEngine:
                 self._fall_back("its index cannot be used here")
-                self._fell_at = time.monotonic()
+                self._fell_back_at = time.monotonic()
         try:
             return self._search(query, k, where)
         except _FAULTS as error:
             raise Unavailable("Lexical search is not available.", hint="Check the disk of the index.") from error
 
-    def _refuse_where_nothing_can_be_written(self, error: Exception) -> None:
+    def _raise_if_unwritable(self, error: Exception) -> None:
         """A full disk is no damage: what is there stays, and is followed once there is room."""
-        if self._writable and not takes_writes(self._directory):
+        if self._writable and not can_write(self._directory):
             raise Unavailable(
                 "The index of words cannot be written just now.",
                 hint="Make room on its disk, or check its permissions.",
             ) from error
 
-    def _search(self, query: LexicalQuery, k: int, where: ChunkFilter) -> Found:
-        progress, mark = self._look()
-        if not self._is_current(mark, progress):
+    def _search(self, query: LexicalQuery, k: int, where: ChunkFilter) -> SearchHits:
+        progress, manifest = self._read_positions()
+        if not self._is_current(manifest, progress):
             try:
-                self._follow(progress, mark)
+                self._catch_up_or_defer(progress, manifest)
             except _FAULTS as error:
                 # Answered from what is there, which says from when it is; unless there is nothing, or it is damaged.
-                if mark is None or takes_writes(self._directory):
+                if manifest is None or can_write(self._directory):
                     raise
                 _log.warning("the lexical sidecar cannot follow just now: %s", type(error).__name__)
-            progress, mark = self._look()
-        current = self._is_current(mark, progress)
-        generation = progress.generation if current else (mark.seq or 0) if mark else 0
-        return Found(tuple(self._hits(query, k, where, progress)), generation, is_behind=not current)
+            progress, manifest = self._read_positions()
+        current = self._is_current(manifest, progress)
+        generation = progress.generation if current else (manifest.seq or 0) if manifest else 0
+        return SearchHits(tuple(self._hits(query, k, where, progress)), generation, is_behind=not current)
 
-    def _hits(self, query: LexicalQuery, k: int, where: ChunkFilter, progress: Progress) -> list[Hit]:
+    def _hits(self, query: LexicalQuery, k: int, where: ChunkFilter, progress: ProgressRow) -> list[Hit]:
         engine = self._engine
         match engine:
             case TantivyEngine():
@@ -150,71 +150,75 @@ class LexicalSidecar:
             case None:
                 return []
 
-    def _look(self) -> tuple[Progress, Mark | None]:
-        """How far the sidecar and the database are. The mark is read first, so it cannot seem to be ahead."""
-        mark = self._load()
-        return read_progress(self._database), mark
+    def _read_positions(self) -> tuple[ProgressRow, SidecarManifest | None]:
+        """How far the sidecar and the database are. The manifest is read first, so it cannot seem to be ahead."""
+        manifest = self._load()
+        return read_progress(self._database), manifest
 
     @staticmethod
-    def _is_current(mark: Mark | None, progress: Progress) -> bool:
-        return mark is not None and mark.seq is not None and progress.chunk_seq <= mark.seq <= progress.generation
+    def _is_current(manifest: SidecarManifest | None, progress: ProgressRow) -> bool:
+        return (
+            manifest is not None
+            and manifest.seq is not None
+            and progress.chunk_seq <= manifest.seq <= progress.generation
+        )
 
-    ##= docs/spec/knowledge.md#keeping-in-step
-    ##% Servers of one project MUST give the same results to the same question once nothing changes any more.
-    def _load(self) -> Mark | None:
-        """The mark as it is now, with its index opened."""
+    ##= docs/spec/knowledge.md#index-updates
+    ##% Once nothing changes any more, all servers of a project MUST return the same results for the same query.
+    def _load(self) -> SidecarManifest | None:
+        """The manifest as it is now, with its index opened."""
         with self._state:
-            if self._own_memory:
-                return self._mark
+            if self._in_memory:
+                return self._manifest
             try:
-                found = self._mark_path.stat()
+                found = self._manifest_path.stat()
             except FileNotFoundError:
-                self._engine = self._mark = self._mark_stat = None
+                self._engine = self._manifest = self._manifest_stat = None
                 return None
             self._database.reader()  # notices when the database is another file
             seen = (found.st_mtime_ns, found.st_ino, self._database.identity)
-            self._tried = seen[:2]
-            if seen != self._mark_stat:
-                mark = read_mark(self._mark_path, VERSION)
+            self._last_read = seen[:2]
+            if seen != self._manifest_stat:
+                manifest = read_sidecar_manifest(self._manifest_path, VERSION)
                 with self._database.snapshot() as connection:
-                    sound = mark is not None and (
-                        mark.seq is None or can_catch_up(connection, mark, progress_in(connection))
+                    sound = manifest is not None and (
+                        manifest.seq is None or can_catch_up(connection, manifest, progress_in(connection))
                     )
-                if mark is None or not sound:
-                    self._engine = self._mark = self._mark_stat = None
+                if manifest is None or not sound:
+                    self._engine = self._manifest = self._manifest_stat = None
                     return None
-                if self._engine is None or self._mark is None or self._mark.place != mark.place:
-                    self._engine = self._kind(self._directory / mark.place, create=False)
+                if self._engine is None or self._manifest is None or self._manifest.place != manifest.place:
+                    self._engine = self._engine_type(self._directory / manifest.place, create=False)
                 else:
                     self._engine.reload()
-                self._mark, self._mark_stat = mark, seen
-            elif self._mark is not None and self._mark.seq is None and self._engine is not None:
+                self._manifest, self._manifest_stat = manifest, seen
+            elif self._manifest is not None and self._manifest.seq is None and self._engine is not None:
                 self._engine.reload()
-            return self._mark
+            return self._manifest
 
     # Following
 
-    def _follow(self, progress: Progress, mark: Mark | None) -> None:
+    def _catch_up_or_defer(self, progress: ProgressRow, manifest: SidecarManifest | None) -> None:
         """Work off a small backlog now, a large one behind the scenes."""
-        if not self._writable and mark is not None and not self._own_memory:
+        if not self._writable and manifest is not None and not self._in_memory:
             return
-        if self._backlog(progress, mark) <= SMALL_BACKLOG:
+        if self._backlog(progress, manifest) <= SMALL_BACKLOG:
             self.catch_up(_LOCK_SECONDS)
             return
         with self._state:
             if self._background is None or not self._background.is_alive():
-                self._background = threading.Thread(target=self._work, name="contextive-lexical", daemon=True)
+                self._background = threading.Thread(target=self._run_background, name="contextive-lexical", daemon=True)
                 self._background.start()
             worker = self._background
         worker.join(_BACKGROUND_SECONDS)
 
-    def _work(self) -> None:
+    def _run_background(self) -> None:
         try:
             self.catch_up(_LOCK_SECONDS)
         except (*_FAULTS, Unavailable) as error:
             _log.warning("the lexical sidecar could not follow: %s", type(error).__name__)
 
-    def settle(self, timeout_seconds: float) -> None:
+    def try_catch_up(self, timeout_seconds: float) -> None:
         """Catch up, where it can be done. Where it cannot, the next question finds out why."""
         for _ in range(2):
             try:
@@ -222,16 +226,16 @@ class LexicalSidecar:
                 return
             except _FAULTS as error:
                 _log.warning("the lexical sidecar could not follow: %s", type(error).__name__)
-                if not takes_writes(self._directory):
+                if not can_write(self._directory):
                     return
                 self._discard()
 
-    def _backlog(self, progress: Progress, mark: Mark | None) -> int:
-        if mark is None or mark.seq is None or mark.seq < progress.floor:
+    def _backlog(self, progress: ProgressRow, manifest: SidecarManifest | None) -> int:
+        if manifest is None or manifest.seq is None or manifest.seq < progress.floor:
             sql, values = "SELECT count(*) FROM (SELECT 1 FROM chunk LIMIT ?)", (SMALL_BACKLOG + 1,)
         else:
             sql = "SELECT count(*) FROM (SELECT 1 FROM change WHERE seq > ? AND kind = 0 LIMIT ?)"
-            values = (mark.seq, SMALL_BACKLOG + 1)  # type: ignore[assignment]
+            values = (manifest.seq, SMALL_BACKLOG + 1)  # type: ignore[assignment]
         return int(self._database.read(sql, values)[0][0])
 
     def catch_up(self, timeout_seconds: float) -> bool:
@@ -241,7 +245,7 @@ class LexicalSidecar:
         try:
             with contextlib.ExitStack() as held:
                 if self._writable:
-                    self._database.directory.make_private(self._directory)
+                    self._database.directory.make_sidecar_folder(self._directory)
                     lock = FileLock(self._directory / "writing.lock")
                     if not lock.acquire(timeout_seconds):
                         return False
@@ -251,52 +255,57 @@ class LexicalSidecar:
             self._applying.release()
 
     def _apply(self) -> bool:
-        mark = self._load()
+        manifest = self._load()
         with self._database.snapshot() as connection:
             progress = progress_in(connection)
-            if mark is not None and mark.seq is not None and can_catch_up(connection, mark, progress):
-                if mark.seq >= progress.chunk_seq:
+            if manifest is not None and manifest.seq is not None and can_catch_up(connection, manifest, progress):
+                if manifest.seq >= progress.chunk_seq:
                     return True
                 numbers = [
                     number
                     for (number,) in connection.execute(
-                        "SELECT DISTINCT chunk FROM change WHERE seq > ? AND kind = 0", (mark.seq,)
+                        "SELECT DISTINCT chunk FROM change WHERE seq > ? AND kind = 0", (manifest.seq,)
                     )
                 ]
             else:
-                mark = None
+                manifest = None
                 numbers = [number for (number,) in connection.execute("SELECT number FROM chunk")]
-        if mark is None:
-            return self._make_anew(numbers, progress)
+        if manifest is None:
+            return self._rebuild(numbers, progress)
         assert self._engine is not None
         return self._write(
-            self._engine, numbers, Mark(VERSION, mark.place, progress.generation, progress.stamp), fresh=False
+            self._engine,
+            numbers,
+            SidecarManifest(VERSION, manifest.place, progress.generation, progress.stamp),
+            fresh=False,
         )
 
-    ##= docs/spec/knowledge.md#the-store
-    ##% A damaged index of words or of vectors MUST be made again from the database.
-    ##= docs/spec/knowledge.md#the-store
-    ##% An index on a disk that can only be read MUST still be searched.
-    def _make_anew(self, numbers: list[int], progress: Progress) -> bool:
-        place = f"{self._kind.name}-{secrets.token_hex(6)}"
+    ##= docs/spec/knowledge.md#store
+    ##% A damaged lexical or vector index MUST be rebuilt from the database.
+    ##= docs/spec/knowledge.md#store
+    ##% An index on a read-only disk MUST still be searchable.
+    def _rebuild(self, numbers: list[int], progress: ProgressRow) -> bool:
+        place = f"{self._engine_type.name}-{secrets.token_hex(6)}"
         if not self._writable:
-            engine: TantivyEngine | FtsEngine = self._kind(None, create=True)
+            engine: TantivyEngine | FtsEngine = self._engine_type(None, create=True)
             with self._state:
-                self._own_memory, self._engine, self._mark = True, engine, Mark(VERSION, place)
+                self._in_memory, self._engine, self._manifest = True, engine, SidecarManifest(VERSION, place)
         else:
             (self._directory / place).mkdir(mode=0o700)
-            engine = self._kind(self._directory / place, create=True)
+            engine = self._engine_type(self._directory / place, create=True)
             # From here on the old one is no longer asked, and the new one for what it holds already.
-            self._set_mark(Mark(VERSION, place))
+            self._set_manifest(SidecarManifest(VERSION, place))
             self._load()
         done = self._write(
-            engine, sorted(numbers), Mark(VERSION, place, progress.generation, progress.stamp), fresh=True
+            engine, sorted(numbers), SidecarManifest(VERSION, place, progress.generation, progress.stamp), fresh=True
         )
         if self._writable:
-            self._sweep(place)
+            self._remove_old(place)
         return done
 
-    def _write(self, engine: TantivyEngine | FtsEngine, numbers: list[int], mark: Mark, *, fresh: bool) -> bool:
+    def _write(
+        self, engine: TantivyEngine | FtsEngine, numbers: list[int], manifest: SidecarManifest, *, fresh: bool
+    ) -> bool:
         with engine.writing() as writer:
             for start in range(0, len(numbers), _BATCH):
                 if self._closing.is_set():
@@ -305,67 +314,67 @@ class LexicalSidecar:
                 if not fresh:
                     for number in batch:
                         writer.drop(number)
-                # Read as of now: what changed since the mark's generation is in the changes that follow it.
+                # Read as of now: what changed since the manifest's generation is in the changes that follow it.
                 for document in self._documents(batch):
                     writer.put(document)
                 if fresh and start and start % _COMMIT_EVERY == 0:
                     writer.commit()
             writer.commit()
         engine.reload()
-        self._set_mark(mark)
+        self._set_manifest(manifest)
         return True
 
     def _documents(self, numbers: list[int]) -> Iterator[Any]:
         with self._database.snapshot() as connection:
             yield from read_documents(connection, numbers)
 
-    def _set_mark(self, mark: Mark) -> None:
-        if self._own_memory:
-            self._mark = mark
+    def _set_manifest(self, manifest: SidecarManifest) -> None:
+        if self._in_memory:
+            self._manifest = manifest
         else:
-            write_mark(self._mark_path, mark)
+            write_sidecar_manifest(self._manifest_path, manifest)
 
-    def _sweep(self, place: str) -> None:
+    def _remove_old(self, place: str) -> None:
         """Remove what earlier sidecars left. Others may still read it; the system keeps it for them."""
-        for path in self._directory.glob(f"{self._kind.name}-*"):
+        for path in self._directory.glob(f"{self._engine_type.name}-*"):
             if path.name != place:
                 shutil.rmtree(path, ignore_errors=True)
 
     def _discard(self) -> None:
         """Have the sidecar made anew; but not one that another process has put in the place of the damaged one meanwhile."""
         with self._state:
-            self._engine = self._mark = self._mark_stat = None
-            self._own_memory = not self._writable
+            self._engine = self._manifest = self._manifest_stat = None
+            self._in_memory = not self._writable
             if self._writable:
                 with contextlib.suppress(OSError):
-                    found = self._mark_path.stat()
-                    if (found.st_mtime_ns, found.st_ino) == self._tried:
-                        self._mark_path.unlink()
+                    found = self._manifest_path.stat()
+                    if (found.st_mtime_ns, found.st_ino) == self._last_read:
+                        self._manifest_path.unlink()
 
     # Telling
 
-    def health(self, progress: Progress) -> dict[str, Any]:
+    def health(self, progress: ProgressRow) -> dict[str, Any]:
         try:
-            mark = self._load()
+            manifest = self._load()
         except _FAULTS:
-            mark = None
+            manifest = None
         return {
-            "engine": self._kind.name,
-            "generation": mark.seq if mark else None,
-            "is_current": self._is_current(mark, progress),
-            "in_memory": self._own_memory,
+            "engine": self._engine_type.name,
+            "generation": manifest.seq if manifest else None,
+            "is_current": self._is_current(manifest, progress),
+            "in_memory": self._in_memory,
         }
 
     def warnings(self) -> list[str]:
-        return [self._trouble] if self._trouble else []
+        return [self._warning] if self._warning else []
 
     def verify(self) -> Iterator[Discrepancy]:
         """Whether the sidecar holds exactly the chunks of the database once it has caught up."""
         try:
             if self._writable:
                 self.catch_up(_LOCK_SECONDS)
-            progress, mark = self._look()
-            if not self._is_current(mark, progress) or self._engine is None:
+            progress, manifest = self._read_positions()
+            if not self._is_current(manifest, progress) or self._engine is None:
                 yield Discrepancy("lexical sidecar", "It is behind the database.")
                 return
             held = self._engine.numbers()

@@ -11,8 +11,8 @@ from contextive.locks import try_lock
 _PAUSE_SECONDS = 0.005
 
 
-##= docs/spec/knowledge.md#keeping-in-step
-##% The lease of a process that died MUST be free for another one within two seconds.
+##= docs/spec/knowledge.md#index-updates
+##% The lease of a dead process MUST be available to another process within two seconds.
 class FileLock:
     """An exclusive lock on a small file. Two of one process exclude each other as those of two processes do."""
 

@@ -20,12 +20,12 @@ from contextive.file_writing import NO_HARD_LINKS, sync_folder
 from contextive.store.sqlite import faults, salvage, schema
 from contextive.store.sqlite.condition import write_repair
 from contextive.store.sqlite.directory import StateDirectory
-from contextive.store.sqlite.inspection import Inspection, connect, find_damage, inspect, is_refusal
+from contextive.store.sqlite.inspection import Inspection, connect, find_damage, inspect, is_system_error
 from contextive.store.sqlite.locks import FileLock
 from contextive.store.values import Repair
-from contextive.workspace.handles import identity_of
+from contextive.workspace.directory_handles import identity_of
 
-_NEW = ".index.db.new-"
+_NEW_PREFIX = ".index.db.new-"
 _log = logging.getLogger("contextive.store")
 
 
@@ -36,8 +36,8 @@ class Unusable(Unavailable):
         super().__init__(found.message, hint=found.hint)
 
 
-##= docs/spec/knowledge.md#the-store
-##% A database of a newer version MUST be refused and left as it is.
+##= docs/spec/knowledge.md#store
+##% A database with a newer schema MUST be refused and left unchanged.
 def refuse_unusable(found: Inspection) -> None:
     """Refuse what only `contextive-mcp rebuild` may replace."""
     if found.kind in ("newer", "unknown", "empty", "not_a_file"):
@@ -47,31 +47,31 @@ def refuse_unusable(found: Inspection) -> None:
 def make_ready(directory: StateDirectory, wait_seconds: float) -> None:
     """Create, migrate or rebuild the database where it is not ready, and the state directory where it is missing."""
     directory.prepare()
-    found = _found(directory)
+    found = _inspect(directory)
     refuse_unusable(found)
     if found.kind == "ready":
         return
-    with _alone(directory, wait_seconds) as lock:
-        found = _found(directory)
+    with _opening_lock(directory, wait_seconds) as lock:
+        found = _inspect(directory)
         refuse_unusable(found)
         if found.kind == "absent":
             # A log without a database belongs to one that somebody removed.
             salvage.remove_journals(directory.database)
             _create(directory, None, lock)
         elif found.kind == "damaged" or (found.kind == "older" and not _migrate(directory.database)):
-            repair = _start_over(directory, faults.Damaged().message, lock)
+            repair = _rebuild(directory, faults.Damaged().message, lock)
             _log.warning(
                 "%s", repair.message, extra={"contextive_fields": {"saved": repair.saved, "lost": repair.lost}}
             )
 
 
-##= docs/spec/knowledge.md#the-store
-##% The command `rebuild` MUST replace whatever is in the place of the database, after renaming it.
+##= docs/spec/knowledge.md#store
+##% The command `rebuild` MUST replace whatever is at the path of the database, after renaming it.
 def replace_unusable(directory: StateDirectory, wait_seconds: float) -> Repair | None:
     """Rebuild a database that cannot be used, whatever it is and however long finding out takes; None for a sound one."""
     directory.prepare()
-    with _alone(directory, wait_seconds) as lock:
-        found = _found(directory)
+    with _opening_lock(directory, wait_seconds) as lock:
+        found = _inspect(directory)
         if found.kind == "absent":
             return None
         if found.kind == "ready":
@@ -80,7 +80,7 @@ def replace_unusable(directory: StateDirectory, wait_seconds: float) -> Repair |
             found = Inspection("damaged", found.version)
         if found.kind == "older":
             return None
-        return _start_over(directory, found.message, lock)
+        return _rebuild(directory, found.message, lock)
 
 
 def is_damaged(path: Path, *, immutable: bool = False, with_keys: bool = False) -> bool:
@@ -91,7 +91,7 @@ def is_damaged(path: Path, *, immutable: bool = False, with_keys: bool = False) 
         if damage is None and salvage.has_unreadable_rows(path):
             damage = "a kept row cannot be read"
     except faults.EXCEPTIONS as error:
-        if is_refusal(error):
+        if is_system_error(error):
             raise
         damage = type(error).__name__
     if damage is not None:
@@ -99,7 +99,7 @@ def is_damaged(path: Path, *, immutable: bool = False, with_keys: bool = False) 
     return damage is not None
 
 
-def _found(directory: StateDirectory) -> Inspection:
+def _inspect(directory: StateDirectory) -> Inspection:
     """What is in the place of the database. One that was renamed and not rebuilt yet counts as damaged."""
     if directory.is_marked_damaged():
         return Inspection("damaged")
@@ -112,14 +112,14 @@ def _migrate(path: Path) -> bool:
         with contextlib.closing(connect(path, "rw")) as connection:
             schema.migrate(connection)
     except faults.EXCEPTIONS as error:
-        if is_refusal(error):
+        if is_system_error(error):
             raise
         return False
     return True
 
 
 @contextlib.contextmanager
-def _alone(directory: StateDirectory, wait_seconds: float) -> Iterator[FileLock]:
+def _opening_lock(directory: StateDirectory, wait_seconds: float) -> Iterator[FileLock]:
     lock = FileLock(directory.opening_lock)
     if not lock.acquire(wait_seconds):
         raise Unavailable("Another process is opening the index.", hint="Try again in a moment.")
@@ -129,7 +129,7 @@ def _alone(directory: StateDirectory, wait_seconds: float) -> Iterator[FileLock]
         lock.release()
 
 
-def _start_over(directory: StateDirectory, reason: str, lock: FileLock) -> Repair:
+def _rebuild(directory: StateDirectory, reason: str, lock: FileLock) -> Repair:
     """Rename what is there, and build a database with the kept rows that can be read of it.
 
     The mark stays until that is done. A process that finds the mark and no database goes on with the renamed one.
@@ -139,22 +139,22 @@ def _start_over(directory: StateDirectory, reason: str, lock: FileLock) -> Repai
     renamed = salvage.set_aside(directory) or salvage.renamed_from(directory)
     repair = _create(directory, (renamed, reason), lock)
     assert repair is not None
-    directory.damage_mark.unlink(missing_ok=True)
+    directory.damage_marker.unlink(missing_ok=True)
     salvage.remove_old(directory)
     return repair
 
 
 def _create(directory: StateDirectory, source: tuple[Path | None, str] | None, lock: FileLock) -> Repair | None:
     """Build a database under another name, and give it its own when it is complete."""
-    for left in directory.path.glob(f"{_NEW}*"):
+    for left in directory.path.glob(f"{_NEW_PREFIX}*"):
         left.unlink(missing_ok=True)  # of a process that died: we hold the lock
-    name = _NEW + secrets.token_hex(8)
+    name = _NEW_PREFIX + secrets.token_hex(8)
     path = directory.path / name
     try:
-        repair = _fill(directory, path, source)
+        repair = _build(directory, path, source)
         if not lock.is_held:
             raise Unavailable("The state directory was removed while the index was created.", hint="Try again.")
-        _take_name(path, directory.database)
+        _publish(path, directory.database)
         sync_folder(directory.path)
         return repair
     finally:
@@ -162,7 +162,7 @@ def _create(directory: StateDirectory, source: tuple[Path | None, str] | None, l
         path.unlink(missing_ok=True)
 
 
-def _take_name(path: Path, database: Path) -> None:
+def _publish(path: Path, database: Path) -> None:
     """Give a finished database its name, unless another one has it: after a removal two processes may hold two locks."""
     try:
         os.link(path, database)
@@ -172,14 +172,14 @@ def _take_name(path: Path, database: Path) -> None:
         path.rename(database)
 
 
-def _fill(directory: StateDirectory, path: Path, source: tuple[Path | None, str] | None) -> Repair | None:
+def _build(directory: StateDirectory, path: Path, source: tuple[Path | None, str] | None) -> Repair | None:
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     repair = None
     with contextlib.closing(connect(path, "rw")) as connection:
         schema.migrate(connection)
         if source is not None:
             renamed, reason = source
-            copied = salvage.Salvaged(0, None)
+            copied = salvage.SalvageResult(0, None)
             if renamed is not None:
                 copied = salvage.copy_kept_rows(renamed, connection, path.with_name(f"{path.name}-old"))
             repair = Repair(

@@ -12,7 +12,7 @@ from contextive.file_writing import write_file
 from contextive.store.sqlite.connection import Database
 
 
-class Progress(NamedTuple):
+class ProgressRow(NamedTuple):
     """The one row of `progress`, with the stamp of its generation. Stamps are never used twice, seqs may be after a restore."""
 
     generation: int
@@ -32,12 +32,12 @@ _PROGRESS = (
 )
 
 
-def read_progress(database: Database) -> Progress:
-    return Progress(*database.read(_PROGRESS)[0])
+def read_progress(database: Database) -> ProgressRow:
+    return ProgressRow(*database.read(_PROGRESS)[0])
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class SidecarManifest:
     """What a sidecar says of itself: which generation it holds, and the file or directory that holds it.
 
     A sidecar that is being made has no seq yet. It can be searched for what is there already.
@@ -53,42 +53,41 @@ class Mark:
     dimensions: int = 0
 
 
-_MARK_TYPES: dict[str, tuple[type, ...]] = {
+_MANIFEST_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("version", "stamp", "rows", "checksum", "dimensions"), (int,)),
     **dict.fromkeys(("place", "model"), (str,)),
     "seq": (int, type(None)),
 }
 
 
-def read_mark(path: Path, version: int) -> Mark | None:
-    """The mark of a sidecar; None when it is missing, damaged or of another version."""
+def read_sidecar_manifest(path: Path, version: int) -> SidecarManifest | None:
+    """The manifest of a sidecar; None when it is missing, damaged or of another version."""
     try:
         found: dict[str, Any] = json.loads(path.read_bytes())
-        mark = Mark(**found)
-        if any(type(getattr(mark, name)) not in kinds for name, kinds in _MARK_TYPES.items()):
+        manifest = SidecarManifest(**found)
+        if any(type(getattr(manifest, name)) not in kinds for name, kinds in _MANIFEST_TYPES.items()):
             return None
     except (OSError, ValueError, TypeError, RecursionError):
         return None
     # A name with a separator could lead out of the directory of the sidecar.
-    sound = mark.version == version and mark.place and Path(mark.place).name == mark.place
-    return mark if sound else None
+    sound = manifest.version == version and manifest.place and Path(manifest.place).name == manifest.place
+    return manifest if sound else None
 
 
-##= docs/spec/knowledge.md#the-store
-##% A process that dies at any of its writes MUST leave nothing wrong that `verify` does not tell and the next run does
-##% not mend.
-def write_mark(path: Path, mark: Mark) -> None:
-    """Replace the mark of a sidecar. Not durable: a sidecar whose mark is lost is made again from the database."""
-    write_file(path, json.dumps(asdict(mark)).encode(), mode=0o600, durable=False)
+##= docs/spec/knowledge.md#store
+##% A process that dies during a write MUST leave only faults that `verify` reports and the next run fixes.
+def write_sidecar_manifest(path: Path, manifest: SidecarManifest) -> None:
+    """Replace the manifest of a sidecar. Not durable: a sidecar whose manifest is lost is made again from the database."""
+    write_file(path, json.dumps(asdict(manifest)).encode(), mode=0o600, durable=False)
 
 
-def can_catch_up(connection: sqlite3.Connection, mark: Mark, progress: Progress) -> bool:
-    """Whether the mark names a moment of this database's own history from which all changes are known."""
-    if mark.seq is None or not progress.floor <= mark.seq <= progress.generation:
+def can_catch_up(connection: sqlite3.Connection, manifest: SidecarManifest, progress: ProgressRow) -> bool:
+    """Whether the manifest names a moment of this database's own history from which all changes are known."""
+    if manifest.seq is None or not progress.floor <= manifest.seq <= progress.generation:
         return False
-    found = connection.execute("SELECT stamp FROM generation WHERE seq = ?", (mark.seq,)).fetchone()
-    return bool(found == (mark.stamp,))
+    found = connection.execute("SELECT stamp FROM generation WHERE seq = ?", (manifest.seq,)).fetchone()
+    return bool(found == (manifest.stamp,))
 
 
-def progress_in(connection: sqlite3.Connection) -> Progress:
-    return Progress(*connection.execute(_PROGRESS).fetchone())
+def progress_in(connection: sqlite3.Connection) -> ProgressRow:
+    return ProgressRow(*connection.execute(_PROGRESS).fetchone())

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _STEPS = 127
-_REACH = 1.75
+_MAX_ERROR_STEPS = 1.75
 """How many steps a product with a vector of length one may be off: six times the deviation of rounding, which is the root
 of a twelfth of a step. Where a vector has few parts, twelve or less, rounding cannot even reach that far."""
 
@@ -55,9 +55,9 @@ def quantise(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.
     return steps, safe, errors
 
 
-def reach(scales: NDArray[np.float32], errors: NDArray[np.float32]) -> NDArray[np.float32]:
+def error_bound(scales: NDArray[np.float32], errors: NDArray[np.float32]) -> NDArray[np.float32]:
     """How far the product with a vector of length one may be off, for rows of that scale and error."""
     import numpy as np
 
-    least: NDArray[np.float32] = np.minimum(errors, _REACH * scales)
+    least: NDArray[np.float32] = np.minimum(errors, _MAX_ERROR_STEPS * scales)
     return least

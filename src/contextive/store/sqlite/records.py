@@ -10,7 +10,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 
-from contextive.store.sqlite.connection import Database, notices_failures
+from contextive.store.sqlite.connection import Database, handles_errors
 from contextive.store.sqlite.rows import encode_json
 from contextive.store.values import AuditEntry, Report, ReportKind, Run, SearchEvent, Vote
 
@@ -36,14 +36,14 @@ def put_report(connection: sqlite3.Connection, report: Report, keep: int) -> Non
     )
 
 
-##= docs/spec/care.md#feedback-export
-##% The searches that were voted on MUST stay when others leave the log.
+##= docs/spec/commands.md#feedback-export
+##% Searches that have votes MUST stay in the log when older searches are dropped.
 def put_events(
-    connection: sqlite3.Connection, events: Sequence[SearchEvent], keep: int, sifted: int
+    connection: sqlite3.Connection, events: Sequence[SearchEvent], keep: int, pruned_up_to: int
 ) -> tuple[int, int]:
     """Add events and drop old ones; how many those were, and up to which number only voted ones are left.
 
-    `sifted` is the second of these from the time before. Voted events are never dropped, so to look at all of them each time
+    `pruned_up_to` is the second of these from the time before. Voted events are never dropped, so to look at all of them each time
     would take longer with every vote.
     """
     connection.executemany(
@@ -57,13 +57,13 @@ def put_events(
     gone = connection.execute(
         "DELETE FROM event WHERE number > ? AND number <= ?"
         " AND NOT EXISTS (SELECT 1 FROM vote WHERE vote.request_id = event.request_id)",
-        (sifted if sifted <= last else 0, last),
+        (pruned_up_to if pruned_up_to <= last else 0, last),
     )
     return gone.rowcount, last
 
 
 ##= docs/spec/gateway.md#km-feedback-submit
-##% A later vote of the same caller on the same result MUST replace the first.
+##% A later vote by the same caller on the same result MUST replace the earlier one.
 def put_vote(connection: sqlite3.Connection, vote: Vote) -> None:
     connection.execute(
         "INSERT OR REPLACE INTO vote (request_id, chunk_id, caller, vote, note, context, timestamp)"
@@ -85,21 +85,21 @@ class SqliteRecords:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    @notices_failures
+    @handles_errors
     def runs(self, limit: int, profile: str | None = None) -> tuple[Run, ...]:
         rows = self._database.read(
             "SELECT body FROM run WHERE ?1 IS NULL OR profile = ?1 ORDER BY number DESC LIMIT ?2", (profile, limit)
         )
         return tuple(_decode_run(body) for (body,) in rows)
 
-    @notices_failures
+    @handles_errors
     def reports(self, kind: ReportKind, limit: int) -> tuple[Report, ...]:
         rows = self._database.read(
             "SELECT generated_at, run_id, body FROM report WHERE kind = ? ORDER BY number DESC LIMIT ?", (kind, limit)
         )
         return tuple(Report(kind, generated_at, run_id, json.loads(body)) for generated_at, run_id, body in rows)
 
-    @notices_failures
+    @handles_errors
     def events(self, request_id: str | None = None, limit: int = 10_000) -> tuple[SearchEvent, ...]:
         """The newest events, oldest of them first."""
         where, values = ("WHERE request_id = ?", [request_id]) if request_id is not None else ("", [])
@@ -113,12 +113,12 @@ class SqliteRecords:
             for request, timestamp, rank, query, chunk_id, body in reversed(rows)
         )
 
-    @notices_failures
+    @handles_errors
     def event_bytes(self) -> int:
         rows = self._database.read("SELECT total(length(query) + length(chunk_id) + length(body)) FROM event")
         return int(rows[0][0])
 
-    @notices_failures
+    @handles_errors
     def votes(self, limit: int = 10_000) -> tuple[Vote, ...]:
         """The newest votes, oldest of them first."""
         rows = self._database.read(
@@ -130,7 +130,7 @@ class SqliteRecords:
             for request_id, chunk_id, caller, vote, note, context, timestamp in reversed(rows)
         )
 
-    @notices_failures
+    @handles_errors
     def audit(self, limit: int) -> tuple[AuditEntry, ...]:
         rows = self._database.read(
             "SELECT timestamp, caller, tool, body FROM audit ORDER BY number DESC LIMIT ?", (limit,)

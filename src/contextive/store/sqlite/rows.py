@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from contextive.knowledge.artifact import Artifact, GitFacts
+from contextive.knowledge.artifact import Artifact, LastCommit
 from contextive.knowledge.chunk import Chunk
 from contextive.knowledge.symbol import Reference, Symbol
 from contextive.store.values import LedgerEntry
@@ -93,7 +93,7 @@ def decode_artifact(row: tuple[Any, ...]) -> Artifact:
         tags=decode_names(tags),
         messages=decode_names(messages),
         telemetry=decode_names(telemetry),
-        git=None if commit is None else GitFacts(commit, time),
+        git=None if commit is None else LastCommit(commit, time),
     )
 
 

@@ -22,27 +22,27 @@ from contextive.file_writing import sync_folder
 from contextive.store.sqlite import schema
 from contextive.store.sqlite.directory import StateDirectory
 from contextive.store.sqlite.faults import EXCEPTIONS
-from contextive.store.sqlite.inspection import is_refusal
-from contextive.workspace.handles import identity_of
+from contextive.store.sqlite.inspection import is_system_error
+from contextive.workspace.directory_handles import identity_of
 
 KEPT_TABLES = ("run", "report", "event", "vote", "audit")
 _JOURNALS = ("-wal", "-shm", "-journal")
 _RENAMED = re.compile(r"\.damaged-\d{8}T\d{6}(?:-\d+)?")
 _KEPT_FILES = 2
-_MOST_SINGLE_ROWS = 100_000
-_MOST_MISSES = 5_000
-_BEHIND_ALL = 1 << 62
+_MAX_SINGLE_ROWS = 100_000
+_MAX_MISSES = 5_000
+_AFTER_LAST_ROW = 1 << 62
 _PAGE_BYTES = 4096
 """Of every database that we write: SQLite's default, which we never change."""
 _FORMAT = slice(18, 20)
-_LOGGED = b"\x02\x02"
+_WAL_FORMAT = b"\x02\x02"
 _NUMBER_OF_PAGES = slice(28, 32)
 
 Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Salvaged:
+class SalvageResult:
     """How many kept rows were copied, and how many could not be read; None where nobody can tell how many there were."""
 
     saved: int = 0
@@ -57,8 +57,9 @@ def remove_journals(database: Path) -> None:
         database.with_name(database.name + suffix).unlink(missing_ok=True)
 
 
-##= docs/spec/knowledge.md#the-store
-##% Before a database is rebuilt, the old file MUST be renamed to `index.db.damaged-<time>`, of which the newest two stay.
+##= docs/spec/knowledge.md#store
+##% Before a database is rebuilt, the old file MUST be renamed to `index.db.damaged-<time>`, and the newest two such
+##% files are kept.
 def set_aside(directory: StateDirectory) -> Path | None:
     """Rename the database with its log; where it is now. None where there is nothing to rename."""
     database = directory.database
@@ -86,7 +87,7 @@ def renamed_files(directory: StateDirectory) -> list[Path]:
     found = [
         path for path in directory.path.glob(f"{name}.damaged-*") if _RENAMED.fullmatch(path.name.removeprefix(name))
     ]
-    return sorted(found, key=_age)
+    return sorted(found, key=_sort_key)
 
 
 def remove_old(directory: StateDirectory) -> None:
@@ -115,14 +116,14 @@ def _free_name(directory: StateDirectory) -> Path:
         path for path in left if _RENAMED.fullmatch(path.name.removeprefix(database.name)) and not path.exists()
     ]
     if unfinished:
-        return max(unfinished, key=_age)
+        return max(unfinished, key=_sort_key)
     stamp = datetime.fromtimestamp(time.time(), UTC).strftime("%Y%m%dT%H%M%S")
     # Behind all of the same second: a number that became free must not make a new file look like the oldest.
-    taken = [number for of, number in map(_age, renamed_files(directory)) if of == stamp]
+    taken = [number for of, number in map(_sort_key, renamed_files(directory)) if of == stamp]
     return database.with_name(f"{database.name}.damaged-{stamp}" + (f"-{max(taken) + 1}" if taken else ""))
 
 
-def _age(path: Path) -> tuple[str, int]:
+def _sort_key(path: Path) -> tuple[str, int]:
     stamp, _, number = path.name.rpartition(".damaged-")[2].partition("-")
     return stamp, int(number or 0)
 
@@ -130,12 +131,12 @@ def _age(path: Path) -> tuple[str, int]:
 # Copying rows
 
 
-##= docs/spec/knowledge.md#the-store
-##% A damaged database MUST be renamed and rebuilt, with the votes, runs and audit that can still be read.
-def copy_kept_rows(damaged: Path, target: sqlite3.Connection, scratch: Path) -> Salvaged:
+##= docs/spec/knowledge.md#store
+##% A damaged database MUST be renamed and rebuilt, with the votes, runs and audit records that can still be read.
+def copy_kept_rows(damaged: Path, target: sqlite3.Connection, scratch: Path) -> SalvageResult:
     """Copy the kept rows of a renamed database that can be read. `scratch` is a file for a changed copy of it."""
     if not damaged.is_file() or damaged.stat().st_size == 0:
-        return Salvaged(0, None)
+        return SalvageResult(0, None)
     with _opened(damaged, "ro") as source:
         tables = {table: _read_table(source, table) for table in KEPT_TABLES}
         roots = _root_pages(source, tables)
@@ -152,7 +153,7 @@ def copy_kept_rows(damaged: Path, target: sqlite3.Connection, scratch: Path) -> 
             saved += target.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", row).rowcount
     target.execute("COMMIT")
     is_unknown = any(read.is_unknown for read in tables.values())
-    return Salvaged(saved, None if is_unknown else sum(len(read.unreadable) for read in tables.values()))
+    return SalvageResult(saved, None if is_unknown else sum(len(read.unreadable) for read in tables.values()))
 
 
 def has_unreadable_rows(database: Path) -> bool:
@@ -162,7 +163,7 @@ def has_unreadable_rows(database: Path) -> bool:
 
 
 @dataclass(slots=True)
-class _Read:
+class _TableRows:
     """What could be read of a table."""
 
     rows: dict[int, Row] = field(default_factory=dict)
@@ -175,9 +176,9 @@ class _Read:
     def has_losses(self) -> bool:
         return self.is_unknown or bool(self.unreadable)
 
-    def joined(self, other: _Read) -> _Read:
+    def joined(self, other: _TableRows) -> _TableRows:
         rows = {**other.rows, **self.rows}
-        return _Read(
+        return _TableRows(
             rows,
             (self.unreadable & other.unreadable) - rows.keys(),
             self.is_unknown and other.is_unknown,
@@ -185,63 +186,63 @@ class _Read:
         )
 
 
-def _read_table(source: sqlite3.Connection, table: str) -> _Read:
+def _read_table(source: sqlite3.Connection, table: str) -> _TableRows:
     """Rows from the front up to damage, from the back down to it, and one by one in between."""
-    read = _Read()
+    read = _TableRows()
     names = ", ".join(name for name, _kind, _required in _columns(table))
     select = f"SELECT {names} FROM {table} NOT INDEXED"
     try:
         source.execute(f"{select} LIMIT 0")
     except EXCEPTIONS as error:
-        _raise_refusal(error)
-        return _Read(is_unknown=True, is_missing=True)
-    first = _walk(source, f"{select} ORDER BY number ASC", table, read)
+        _raise_system_error(error)
+        return _TableRows(is_unknown=True, is_missing=True)
+    first = _read_in_order(source, f"{select} ORDER BY number ASC", table, read)
     if first is None:
         return read
-    last = _walk(source, f"{select} ORDER BY number DESC", table, read)
+    last = _read_in_order(source, f"{select} ORDER BY number DESC", table, read)
     if last is None:
         return read
     misses = 0
-    for number in range(first + 1, min(last, first + _MOST_SINGLE_ROWS)):
+    for number in range(first + 1, min(last, first + _MAX_SINGLE_ROWS)):
         if number in read.rows:
             continue
-        misses = 0 if _single(source, select, number, table, read) else misses + 1
-        if last == _BEHIND_ALL and misses > _MOST_MISSES:
+        misses = 0 if _read_row(source, select, number, table, read) else misses + 1
+        if last == _AFTER_LAST_ROW and misses > _MAX_MISSES:
             break
-    read.is_unknown = last - first > _MOST_SINGLE_ROWS
-    if last == _BEHIND_ALL:  # numbers behind the last row look unreadable too
+    read.is_unknown = last - first > _MAX_SINGLE_ROWS
+    if last == _AFTER_LAST_ROW:  # numbers behind the last row look unreadable too
         read.unreadable.clear()
     return read
 
 
-def _walk(source: sqlite3.Connection, select: str, table: str, read: _Read) -> int | None:
+def _read_in_order(source: sqlite3.Connection, select: str, table: str, read: _TableRows) -> int | None:
     """Read rows in an order; the number at which damage ended that, None where nothing did."""
-    at = 0 if select.endswith("ASC") else _BEHIND_ALL
+    at = 0 if select.endswith("ASC") else _AFTER_LAST_ROW
     try:
         for row in source.execute(select):
             if row[0] in read.rows or row[0] in read.unreadable:
                 return None
             at = row[0]
-            _take(row, table, read)
+            _add_row(row, table, read)
     except EXCEPTIONS as error:
-        _raise_refusal(error)
+        _raise_system_error(error)
         return at
     return None
 
 
-def _single(source: sqlite3.Connection, select: str, number: int, table: str, read: _Read) -> bool:
+def _read_row(source: sqlite3.Connection, select: str, number: int, table: str, read: _TableRows) -> bool:
     try:
         row = source.execute(f"{select} WHERE number = ?", (number,)).fetchone()
     except EXCEPTIONS as error:
-        _raise_refusal(error)
+        _raise_system_error(error)
         read.unreadable.add(number)
         return False
     if row is not None:
-        _take(row, table, read)
+        _add_row(row, table, read)
     return row is not None
 
 
-def _take(row: Row, table: str, read: _Read) -> None:
+def _add_row(row: Row, table: str, read: _TableRows) -> None:
     try:
         read.rows[row[0]] = tuple(
             _value(stored, kind, required=required)
@@ -269,8 +270,8 @@ def _value(stored: Any, kind: str, *, required: bool) -> Any:
             raise TypeError
 
 
-def _raise_refusal(error: Exception) -> None:
-    if is_refusal(error):
+def _raise_system_error(error: Exception) -> None:
+    if is_system_error(error):
         raise error
 
 
@@ -314,13 +315,13 @@ def _known_schema() -> dict[str, tuple[int, tuple[tuple[str, str, bool], ...]]]:
     return found
 
 
-def _root_pages(source: sqlite3.Connection, tables: Mapping[str, _Read]) -> dict[str, int]:
+def _root_pages(source: sqlite3.Connection, tables: Mapping[str, _TableRows]) -> dict[str, int]:
     """Where each kept table begins: as the schema says where its statement alone is damaged, else as in a new database."""
     roots = {table: root for table, (root, _columns) in _known_schema().items()}
     try:
         rows = source.execute("SELECT tbl_name, rootpage FROM sqlite_schema WHERE type = 'table'").fetchall()
     except EXCEPTIONS as error:
-        _raise_refusal(error)
+        _raise_system_error(error)
         return roots
     for name, root in rows:
         table = name.decode(errors="replace") if isinstance(name, bytes) else ""
@@ -343,7 +344,7 @@ def _with_own_schema(damaged: Path, scratch: Path, roots: Mapping[str, int]) -> 
                 with _opened(scratch, "rw") as connection:
                     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             except EXCEPTIONS as error:
-                _raise_refusal(error)
+                _raise_system_error(error)
             remove_journals(scratch)
         _write_first_page(scratch, page, is_logged=False)
         with _opened(scratch, "ro") as connection:
@@ -376,6 +377,6 @@ def _write_first_page(scratch: Path, page: bytes, *, is_logged: bool) -> None:
         content = bytearray(page)
         content[_NUMBER_OF_PAGES] = pages.to_bytes(4, "big")
         if is_logged:
-            content[_FORMAT] = _LOGGED
+            content[_FORMAT] = _WAL_FORMAT
         file.seek(0)
         file.write(content)

@@ -48,8 +48,8 @@ def schema_version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-##= docs/spec/knowledge.md#the-store
-##% A database of a newer version MUST be refused and left as it is.
+##= docs/spec/knowledge.md#store
+##% A database with a newer schema MUST be refused and left unchanged.
 def check_not_newer(version: int) -> None:
     """Refuse a database whose schema this version of the program does not know."""
     if version > latest_version():

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from contextive.store.sqlite import rows
-from contextive.store.sqlite.connection import Database, notices_failures
+from contextive.store.sqlite.connection import Database, handles_errors
 from contextive.store.sqlite.filters import Filters
 from contextive.store.sqlite.lexical import LexicalSidecar
-from contextive.store.sqlite.progress import Progress, read_progress
+from contextive.store.sqlite.progress import ProgressRow, read_progress
 from contextive.store.sqlite.quantisation import normalised
 from contextive.store.sqlite.vectors import VectorSidecar, read_vectors, score_exactly
-from contextive.store.values import ChunkFilter, Discrepancy, Found, LexicalQuery, Pending, VectorModel
+from contextive.store.values import ChunkFilter, Discrepancy, LexicalQuery, PendingChunk, SearchHits, VectorModel
 
 if TYPE_CHECKING:
     from contextive.store.protocol import Vector
 
-_SETTLING_SECONDS = 600.0
+_CATCH_UP_SECONDS = 600.0
 
 
 class SqliteSearch:
@@ -31,20 +31,20 @@ class SqliteSearch:
         self._vectors: dict[VectorModel, VectorSidecar] = {}
         self._guard = threading.Lock()
 
-    @notices_failures
-    def lexical(self, query: LexicalQuery, k: int, where: ChunkFilter) -> Found:
+    @handles_errors
+    def lexical(self, query: LexicalQuery, k: int, where: ChunkFilter) -> SearchHits:
         return self._lexical.search(query, k, where)
 
     ##= docs/spec/knowledge.md#ranking
-    ##% Vectors of two models MUST NOT be compared with each other.
-    @notices_failures
-    def dense(self, model: VectorModel, vector: Vector, k: int, where: ChunkFilter) -> Found:
+    ##% Embeddings of different models MUST NOT be compared with each other.
+    @handles_errors
+    def dense(self, model: VectorModel, vector: Vector, k: int, where: ChunkFilter) -> SearchHits:
         known = self._database.read_one(
             "SELECT 1 FROM vector WHERE model = (SELECT number FROM vector_model WHERE name = ? AND dimensions = ?) LIMIT 1",
             (model.name, model.dimensions),
         )
         if known is None:
-            return Found((), read_progress(self._database).generation)
+            return SearchHits((), read_progress(self._database).generation)
         return self._sidecar(model).search(vector, k, where)
 
     def _sidecar(self, model: VectorModel) -> VectorSidecar:
@@ -54,13 +54,13 @@ class SqliteSearch:
                 sidecar = self._vectors[model] = VectorSidecar(self._database, self._filters, model)
         return sidecar
 
-    @notices_failures
+    @handles_errors
     def cosines(self, model: VectorModel, vector: Vector, numbers: Sequence[int]) -> Mapping[int, float]:
         found = read_vectors(self._database, model, [int(number) for number in numbers])
         return dict(zip(*score_exactly(found, normalised(vector)), strict=True))
 
-    @notices_failures
-    def pending_vectors(self, model: VectorModel, limit: int) -> tuple[Pending, ...]:
+    @handles_errors
+    def pending_vectors(self, model: VectorModel, limit: int) -> tuple[PendingChunk, ...]:
         found = self._database.read(
             "SELECT c.number, c.digest, c.title, c.text, a.path FROM chunk c JOIN artifact a ON a.number = c.artifact JOIN ("
             "  SELECT number FROM chunk WHERE number NOT IN (SELECT chunk FROM vector WHERE model ="
@@ -68,9 +68,9 @@ class SqliteSearch:
             "  ORDER BY size, number LIMIT ?) p ON p.number = c.number ORDER BY c.size, c.number",
             (model.name, model.dimensions, limit),
         )
-        return tuple(Pending(number, rows.decode_digest(digest), *rest) for number, digest, *rest in found)
+        return tuple(PendingChunk(number, rows.decode_digest(digest), *rest) for number, digest, *rest in found)
 
-    @notices_failures
+    @handles_errors
     def vector_counts(self) -> dict[VectorModel, int]:
         found = self._database.read(
             "SELECT m.name, m.dimensions, (SELECT count(*) FROM vector WHERE model = m.number) FROM vector_model m"
@@ -79,13 +79,13 @@ class SqliteSearch:
 
     # Sidecars
 
-    def settle(self) -> None:
+    def catch_up(self) -> None:
         """Bring the sidecars up to the last commit, however much that is."""
-        self._lexical.settle(_SETTLING_SECONDS)
+        self._lexical.try_catch_up(_CATCH_UP_SECONDS)
         for model in self.vector_counts():
             self._sidecar(model).catch_up()
 
-    def health(self, progress: Progress) -> dict[str, Any]:
+    def health(self, progress: ProgressRow) -> dict[str, Any]:
         """The state of the sidecars and warnings about them, as keys of the health report."""
         return {
             "lexical": self._lexical.health(progress),

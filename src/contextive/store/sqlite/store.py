@@ -14,15 +14,15 @@ from typing import Any
 
 from contextive.errors import Unavailable
 from contextive.store.sqlite import lease, schema
-from contextive.store.sqlite.connection import Database, notices_failures
+from contextive.store.sqlite.connection import Database, handles_errors
 from contextive.store.sqlite.directory import StateDirectory
 from contextive.store.sqlite.faults import Damaged
 from contextive.store.sqlite.files import SqliteFiles
 from contextive.store.sqlite.graph import SqliteGraph
-from contextive.store.sqlite.progress import Progress, read_progress
+from contextive.store.sqlite.graph_writer import add_words
+from contextive.store.sqlite.progress import ProgressRow, read_progress
 from contextive.store.sqlite.records import SqliteRecords
 from contextive.store.sqlite.search import SqliteSearch
-from contextive.store.sqlite.statements import add_words
 from contextive.store.sqlite.verification import verify_rows
 from contextive.store.sqlite.writer import SqliteWriter
 from contextive.store.values import (
@@ -48,7 +48,7 @@ class SqliteStore:
         self.records = SqliteRecords(self._database)
         self.search = SqliteSearch(self._database)
         self._as_of: tuple[int, AsOf] | None = None
-        self._sifted_events: tuple[object, int] = (None, 0)
+        self._pruned_events: tuple[object, int] = (None, 0)
         """Of which file, and up to which number its log of searches needs no second look."""
 
     def close(self) -> None:
@@ -60,12 +60,12 @@ class SqliteStore:
         with self._database.writing() as connection:
             add_words(connection)
             words = dict(connection.execute("SELECT text, number FROM word"))
-            identity, (sifted_file, sifted) = self._database.identity, self._sifted_events
-            writer = SqliteWriter(connection, words, sifted if sifted_file == identity else 0)
+            identity, (pruned_file, pruned_up_to) = self._database.identity, self._pruned_events
+            writer = SqliteWriter(connection, words, pruned_up_to if pruned_file == identity else 0)
             yield writer
             writer.finish()
-        self._sifted_events = identity, writer.sifted_events
-        if writer.must_last:
+        self._pruned_events = identity, writer.pruned_events_up_to
+        if writer.needs_sync:
             self._database.sync()
 
     @contextmanager
@@ -74,28 +74,28 @@ class SqliteStore:
             yield
 
     def identity(self) -> object:
-        with self._database.failures_noticed():
-            self._database.follow_file()
+        with self._database.handling_errors():
+            self._database.reopen_if_replaced()
         return self._database.identity
 
     def acquire_lease(self, name: str, holder: str) -> lease.FileLease | None:
         if not self._directory.is_writable:
             raise Unavailable("The index is open for reading only.")
-        with self._database.failures_noticed():
-            self._database.follow_file()  # creates a state directory again that somebody removed
+        with self._database.handling_errors():
+            self._database.reopen_if_replaced()  # creates a state directory again that somebody removed
         return lease.acquire_lease(self._directory.path, name, holder)
 
     def lease_holder(self, name: str) -> str | None:
         return lease.lease_holder(self._directory.path, name)
 
-    @notices_failures
+    @handles_errors
     def generation(self) -> int:
         return self._progress().generation
 
-    def _progress(self) -> Progress:
+    def _progress(self) -> ProgressRow:
         return read_progress(self._database)
 
-    @notices_failures
+    @handles_errors
     def as_of(self) -> AsOf:
         progress = self._progress()
         known = self._as_of
@@ -103,7 +103,7 @@ class SqliteStore:
             known = self._as_of = (progress.stamp, self._read_as_of(progress))
         return known[1]
 
-    def _read_as_of(self, progress: Progress) -> AsOf:
+    def _read_as_of(self, progress: ProgressRow) -> AsOf:
         """Everything that it tells is the same throughout a generation."""
         state: dict[str, str] = dict(self._database.read("SELECT key, value FROM state"))
         return AsOf(
@@ -127,12 +127,12 @@ class SqliteStore:
         )
         return int(count)
 
-    @notices_failures
+    @handles_errors
     def state(self, key: str) -> str | None:
         row = self._database.read_one("SELECT value FROM state WHERE key = ?", (key,))
         return None if row is None else str(row[0])
 
-    @notices_failures
+    @handles_errors
     def health(self) -> Mapping[str, Any]:
         progress = self._progress()
         counts = {table: self._database.read(f"SELECT count(*) FROM {table}")[0][0] for table in _COUNTED_TABLES}

@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contextive.store.sqlite.documents import Document
 from contextive.store.sqlite.filters import folded
-from contextive.store.sqlite.memory import give_back, keep_little
+from contextive.store.sqlite.lexical_documents import LexicalDocument
+from contextive.store.sqlite.malloc import lower_trim_threshold, trim_malloc
 from contextive.store.values import ChunkFilter, Hit, LexicalQuery
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class TantivyEngine:
     def __init__(self, directory: Path | None, *, create: bool) -> None:
         import tantivy
 
-        keep_little()
+        lower_trim_threshold()
         self._module = tantivy
         self._schema = _schema()
         if directory is None:
@@ -45,29 +45,29 @@ class TantivyEngine:
         elif create:
             self._index = tantivy.Index(self._schema, path=str(directory))
         else:
-            check_files(directory)
-            with _panics_raised():
+            verify_checksums(directory)
+            with _translate_panics():
                 self._index = tantivy.Index.open(str(directory))
                 self._schema = self._index.schema
-        with _panics_raised():
+        with _translate_panics():
             self._index.reload()
 
     def reload(self) -> None:
-        with _panics_raised():
+        with _translate_panics():
             self._index.reload()
 
     @contextmanager
     def writing(self) -> Iterator[TantivyWriter]:
-        with _panics_raised():
+        with _translate_panics():
             writer = self._index.writer(_HEAP_BYTES, 1)
             yield TantivyWriter(self._module, writer)
             # Merges that are cut off would leave ever more small segments behind.
             writer.wait_merging_threads()
-            give_back()
+            trim_malloc()
             self._index.reload()
 
     def numbers(self) -> set[int]:
-        with _panics_raised():
+        with _translate_panics():
             searcher = self._index.searcher()
             if not searcher.num_docs:
                 return set()
@@ -76,20 +76,20 @@ class TantivyEngine:
 
     def search(self, query: LexicalQuery, k: int, where: ChunkFilter) -> list[Hit]:
         searcher = self._index.searcher()
-        asked = self._scored(query)
+        asked = self._scoring_query(query)
         if asked is None or k <= 0:
             return []
         conditions = list(self._conditions(where))
         if conditions:
             must = self._module.Occur.Must
             asked = self._module.Query.boolean_query([(must, asked), *((must, condition) for condition in conditions)])
-        with _panics_raised():
+        with _translate_panics():
             hits = searcher.search(asked, k, count=False).hits
             numbers = searcher.fast_field_values("number", [place for _, place in hits])
         found = [Hit(int(number or 0), float(score)) for (score, _), number in zip(hits, numbers, strict=True)]
         return sorted(found, key=lambda hit: (-hit.score, hit.number))
 
-    def _scored(self, query: LexicalQuery) -> tantivy.Query | None:
+    def _scoring_query(self, query: LexicalQuery) -> tantivy.Query | None:
         make, should = self._module.Query, self._module.Occur.Should
         clauses = []
         for term in dict.fromkeys((*query.terms, *query.whole)):
@@ -114,9 +114,9 @@ class TantivyEngine:
                 yield make.const_score_query(make.term_set_query(self._schema, field, folded(values)), 0.0)
         if where.subsystems:
             of = make.term_set_query(self._schema, "subsystem", folded(where.subsystems))
-            if where.beside:
+            if where.extra_paths:
                 should = self._module.Occur.Should
-                near = make.term_set_query(self._schema, "path", folded(where.beside))
+                near = make.term_set_query(self._schema, "path", folded(where.extra_paths))
                 of = make.boolean_query([(should, of), (should, near)])
             yield make.const_score_query(of, 0.0)
         if where.updated_after is not None:
@@ -125,10 +125,10 @@ class TantivyEngine:
             yield make.const_score_query(span, 0.0)
         if where.paths:
             should = self._module.Occur.Should
-            prefixes = [(should, self._below(path)) for path in folded(where.paths)]
+            prefixes = [(should, self._path_query(path)) for path in folded(where.paths)]
             yield make.const_score_query(make.boolean_query(prefixes), 0.0)
 
-    def _below(self, prefix: str) -> tantivy.Query:
+    def _path_query(self, prefix: str) -> tantivy.Query:
         make = self._module.Query
         if not prefix:
             return make.all_query()
@@ -137,7 +137,7 @@ class TantivyEngine:
         return make.regex_query(self._schema, "path", re.sub(r"([^\w/ ])", r"\\\1", prefix) + "(.|\n)*")
 
 
-def check_files(directory: Path) -> None:
+def verify_checksums(directory: Path) -> None:
     """Compare the files of every committed segment with the checksum at their end: ValueError for a damaged one.
 
     Tantivy does not do so when it opens an index, and damaged postings make it stop in the middle of a search or give wrong
@@ -151,11 +151,11 @@ def check_files(directory: Path) -> None:
     for path in directory.iterdir():
         # A process that writes meanwhile may remove files of segments that it merged.
         with suppress(FileNotFoundError):
-            if path.name.partition(".")[0] in segments and not _is_whole(path):
+            if path.name.partition(".")[0] in segments and not _has_valid_checksum(path):
                 raise ValueError("a file of the lexical index is damaged")
 
 
-def _is_whole(path: Path) -> bool:
+def _has_valid_checksum(path: Path) -> bool:
     """Whether a file has the checksum of its footer: JSON, then its length and a constant number."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
@@ -175,7 +175,7 @@ def _is_whole(path: Path) -> bool:
 
 
 @contextmanager
-def _panics_raised() -> Iterator[None]:
+def _translate_panics() -> Iterator[None]:
     """Have a panic of the engine raised as ValueError: the binding's own exception is not derived from Exception."""
     try:
         yield
@@ -195,7 +195,7 @@ class TantivyWriter:
     def drop(self, number: int) -> None:
         self._writer.delete_documents_by_term("number", number)
 
-    def put(self, document: Document) -> None:
+    def put(self, document: LexicalDocument) -> None:
         row = self._module.Document()
         row.add_integer("number", document.number)
         row.add_text("title", document.title)

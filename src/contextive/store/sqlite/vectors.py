@@ -2,9 +2,9 @@
 
 The file is a log of rows. A row holds the number of a chunk, of its artifact, the vector in eight bits, and how far that is
 from the one that it stands for; a row with a negative number takes the chunk away again; of several rows of a chunk the last
-one counts. Rows are only ever appended, so who has mapped the file sees nothing change. The mark beside it says how many rows
+one counts. Rows are only ever appended, so who has mapped the file sees nothing change. The manifest beside it says how many rows
 count; whatever stands behind them was left by a crash, and is overwritten. When too many rows are dead, a new file is written
-and the mark moved to it.
+and the manifest moved to it.
 
 The scan finds candidates, and the database has the vectors to score them by. All whose score in eight bits could belong to
 the best are scored. How far rounding may move a score is taken as six times its deviation, so the answer is that of an exact
@@ -31,17 +31,17 @@ from contextive.store.sqlite.connection import Database
 from contextive.store.sqlite.filters import Filters
 from contextive.store.sqlite.locks import FileLock
 from contextive.store.sqlite.progress import (
-    Mark,
-    Progress,
+    ProgressRow,
+    SidecarManifest,
     can_catch_up,
     progress_in,
-    read_mark,
     read_progress,
-    write_mark,
+    read_sidecar_manifest,
+    write_sidecar_manifest,
 )
-from contextive.store.sqlite.quantisation import decode_vectors, normalised, quantise, reach
-from contextive.store.sqlite.scanning import ROUNDING, dots, kth_best, membership, most_of, within_reach
-from contextive.store.values import ChunkFilter, Discrepancy, Found, Hit, VectorModel
+from contextive.store.sqlite.quantisation import decode_vectors, error_bound, normalised, quantise
+from contextive.store.sqlite.vector_scan import ROUNDING, dot_products, kth_best, membership, possible_top_k, top_scored
+from contextive.store.values import ChunkFilter, Discrepancy, Hit, SearchHits, VectorModel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +53,7 @@ _BATCH = 4_000
 _DEAD_SHARE = 0.25
 _GATHER_SHARE = 0.2
 """Below this share of passing rows, copying them together is cheaper than scanning all."""
-_FEWEST_CANDIDATES = 512
+_MIN_CANDIDATES = 512
 """Scored exactly whatever k is. Only when more vectors than this, and than four times k, lie closer together than eight bits
 can tell could one of the best be missed."""
 _log = logging.getLogger("contextive.store")
@@ -61,9 +61,9 @@ _log = logging.getLogger("contextive.store")
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """The rows of a sidecar as they were at a mark."""
+    """The rows of a sidecar as they were at a manifest."""
 
-    mark: Mark
+    manifest: SidecarManifest
     rows: NDArray[Any]
     """All rows of the file, dead ones included."""
     numbers: NDArray[np.int64]
@@ -88,33 +88,33 @@ class VectorSidecar:
         self._writable = database.directory.is_writable
         self._directory = database.directory.vectors
         self._name = _file_name(model)
-        self._mark_path = self._directory / f"{self._name}.json"
+        self._manifest_path = self._directory / f"{self._name}.json"
         self._matrix: Matrix | None = None
-        self._mark_stat: tuple[object, ...] | None = None
-        self._own_memory = False
+        self._manifest_stat: tuple[object, ...] | None = None
+        self._in_memory = False
         self._lock = threading.Lock()
 
     # Asking
 
-    def search(self, vector: Any, k: int, where: ChunkFilter) -> Found:
+    def search(self, vector: Any, k: int, where: ChunkFilter) -> SearchHits:
         with self._lock:
             matrix = self._load()
             progress = read_progress(self._database)
-            if matrix is None or not _is_current(matrix.mark, progress):
+            if matrix is None or not _is_current(matrix.manifest, progress):
                 matrix = self._catch_up() or matrix
                 progress = read_progress(self._database)
         if matrix is None:
-            return Found((), 0, is_behind=True)
-        current = _is_current(matrix.mark, progress)
-        generation = progress.generation if current else matrix.mark.seq or 0
+            return SearchHits((), 0, is_behind=True)
+        current = _is_current(matrix.manifest, progress)
+        generation = progress.generation if current else matrix.manifest.seq or 0
         query = normalised(vector)
         if k <= 0 or len(query) != self._model.dimensions:
-            return Found((), generation, is_behind=not current)
+            return SearchHits((), generation, is_behind=not current)
         candidates = self._candidates(matrix, query, k, where, progress)
-        return Found(tuple(self._scored(candidates, query, k)), generation, is_behind=not current)
+        return SearchHits(tuple(self._scored(candidates, query, k)), generation, is_behind=not current)
 
     def _candidates(
-        self, matrix: Matrix, query: NDArray[np.float32], k: int, where: ChunkFilter, progress: Progress
+        self, matrix: Matrix, query: NDArray[np.float32], k: int, where: ChunkFilter, progress: ProgressRow
     ) -> NDArray[np.int64]:
         import numpy as np
 
@@ -123,10 +123,10 @@ class VectorSidecar:
         rows: NDArray[Any] | None = None
         if passing is not None and np.count_nonzero(passing) < _GATHER_SHARE * len(passing):
             rows = np.flatnonzero(passing)
-            scores = dots(steps, np.ascontiguousarray(matrix.rows["vector"][rows]))
+            scores = dot_products(steps, np.ascontiguousarray(matrix.rows["vector"][rows]))
             scores *= matrix.scales[rows] * scales[0]
         else:
-            scores = dots(steps, matrix.rows["vector"])
+            scores = dot_products(steps, matrix.rows["vector"])
             scores *= matrix.scales
             scores *= scales[0]
             if passing is not None:
@@ -135,23 +135,23 @@ class VectorSidecar:
             chosen = np.flatnonzero(scores > -np.inf)
             return matrix.numbers[chosen if rows is None else rows[chosen]]
         # A score may be off by the way that both vectors moved when they were rounded.
-        more = 2 * float(reach(scales, error)[0])
+        more = 2 * float(error_bound(scales, error)[0])
         # Most rows are further away than the largest error could explain, and need no closer look.
         likely = np.flatnonzero(scores >= max(kth_best(scores, k) - more - 2 * (matrix.largest_error + ROUNDING), -3.0))
         near = likely
         if len(likely) > k:
             errors = matrix.errors[likely if rows is None else rows[likely]]
-            near = likely[within_reach(scores[likely], errors, k, more)]
-        near = most_of(near, scores, max(16 * k, 4 * _FEWEST_CANDIDATES))
+            near = likely[possible_top_k(scores[likely], errors, k, more)]
+        near = top_scored(near, scores, max(16 * k, 4 * _MIN_CANDIDATES))
         chosen = near if rows is None else rows[near]
         if len(chosen) > k:
             # The query as it was, with those that are left, tells more of them apart.
             scores = (matrix.rows["vector"][chosen].astype(np.float32) @ query) * matrix.scales[chosen]
-            near = within_reach(scores, matrix.errors[chosen], k, 0.0)
-            chosen = chosen[most_of(near, scores, max(4 * k, _FEWEST_CANDIDATES))]
+            near = possible_top_k(scores, matrix.errors[chosen], k, 0.0)
+            chosen = chosen[top_scored(near, scores, max(4 * k, _MIN_CANDIDATES))]
         return matrix.numbers[chosen]
 
-    def _passing(self, matrix: Matrix, where: ChunkFilter, progress: Progress) -> NDArray[np.bool_] | None:
+    def _passing(self, matrix: Matrix, where: ChunkFilter, progress: ProgressRow) -> NDArray[np.bool_] | None:
         """Which rows count; None when all do."""
         passing = None if matrix.alive.all() else matrix.alive
         if where.is_empty:
@@ -174,45 +174,49 @@ class VectorSidecar:
     # Loading
 
     def _load(self) -> Matrix | None:
-        if self._own_memory:
+        if self._in_memory:
             return self._matrix
         try:
-            found = self._mark_path.stat()
+            found = self._manifest_path.stat()
         except OSError:
-            self._matrix = self._mark_stat = None
+            self._matrix = self._manifest_stat = None
             return None
         self._database.reader()  # notices when the database is another file
         seen = (found.st_mtime_ns, found.st_ino, self._database.identity)
-        if seen == self._mark_stat:
+        if seen == self._manifest_stat:
             return self._matrix
-        mark = read_mark(self._mark_path, VERSION)
+        manifest = read_sidecar_manifest(self._manifest_path, VERSION)
         with self._database.snapshot() as connection:
-            sound = mark is not None and can_catch_up(connection, mark, progress_in(connection))
-        self._matrix = self._map(mark) if mark is not None and sound else None
-        self._mark_stat = seen if self._matrix is not None else None
+            sound = manifest is not None and can_catch_up(connection, manifest, progress_in(connection))
+        self._matrix = self._map(manifest) if manifest is not None and sound else None
+        self._manifest_stat = seen if self._matrix is not None else None
         return self._matrix
 
-    def _map(self, mark: Mark) -> Matrix | None:
-        """The rows that the mark names; None when they are not what it says."""
+    def _map(self, manifest: SidecarManifest) -> Matrix | None:
+        """The rows that the manifest names; None when they are not what it says."""
         import numpy as np
 
         kind = _row_type(self._model.dimensions)
-        path = self._directory / mark.place
-        if (mark.model, mark.dimensions) != (self._model.name, self._model.dimensions):
+        path = self._directory / manifest.place
+        if (manifest.model, manifest.dimensions) != (self._model.name, self._model.dimensions):
             return None
         try:
-            if path.stat().st_size < mark.rows * kind.itemsize:
+            if path.stat().st_size < manifest.rows * kind.itemsize:
                 return None
-            rows = np.memmap(path, dtype=kind, mode="r", shape=(mark.rows,)) if mark.rows else np.empty(0, dtype=kind)
+            rows = (
+                np.memmap(path, dtype=kind, mode="r", shape=(manifest.rows,))
+                if manifest.rows
+                else np.empty(0, dtype=kind)
+            )
         except (OSError, ValueError):
             return None
         before = self._matrix
-        known = before is not None and before.mark.place == mark.place and before.mark.rows <= mark.rows
-        start, checksum = (before.mark.rows, before.mark.checksum) if known and before is not None else (0, 0)
-        if zlib.crc32(rows[start:].view(np.uint8).data if len(rows) > start else b"", checksum) != mark.checksum:
+        known = before is not None and before.manifest.place == manifest.place and before.manifest.rows <= manifest.rows
+        start, checksum = (before.manifest.rows, before.manifest.checksum) if known and before is not None else (0, 0)
+        if zlib.crc32(rows[start:].view(np.uint8).data if len(rows) > start else b"", checksum) != manifest.checksum:
             _log.warning("the vector sidecar is damaged and is made anew")
             return None
-        return _matrix(mark, rows)
+        return _matrix(manifest, rows)
 
     # Following
 
@@ -224,13 +228,13 @@ class VectorSidecar:
 
     def _catch_up(self) -> Matrix | None:
         if not self._writable:
-            if self._matrix is None or self._own_memory:
-                self._remember_all()
+            if self._matrix is None or self._in_memory:
+                self._load_into_memory()
             return self._matrix
-        if self._own_memory:  # the disk took nothing the last time; perhaps it does now
-            self._own_memory, self._matrix, self._mark_stat = False, None, None
+        if self._in_memory:  # the disk took nothing the last time; perhaps it does now
+            self._in_memory, self._matrix, self._manifest_stat = False, None, None
         try:
-            self._database.directory.make_private(self._directory)
+            self._database.directory.make_sidecar_folder(self._directory)
             lock = FileLock(self._directory / f"{self._name}.lock")
             if not lock.acquire(_LOCK_SECONDS):
                 return self._matrix
@@ -240,24 +244,24 @@ class VectorSidecar:
                 lock.release()
         except OSError as error:
             _log.warning("the vector sidecar could not be written: %s", type(error).__name__)
-            self._remember_all()
-        return self._matrix if self._own_memory else self._load()
+            self._load_into_memory()
+        return self._matrix if self._in_memory else self._load()
 
     def _apply(self, matrix: Matrix | None) -> None:
-        """Append what changed since the mark, or write everything anew. The lock is held."""
+        """Append what changed since the manifest, or write everything anew. The lock is held."""
         import numpy as np
 
         with self._database.snapshot() as connection:
             progress = progress_in(connection)
-            if matrix is None or not can_catch_up(connection, matrix.mark, progress):
-                self._write_anew(connection, progress)
+            if matrix is None or not can_catch_up(connection, matrix.manifest, progress):
+                self._rewrite(connection, progress)
                 return
-            if _is_current(matrix.mark, progress):
+            if _is_current(matrix.manifest, progress):
                 return
             changed = [
                 number
                 for (number,) in connection.execute(
-                    "SELECT DISTINCT chunk FROM change WHERE seq > ?", (matrix.mark.seq,)
+                    "SELECT DISTINCT chunk FROM change WHERE seq > ?", (matrix.manifest.seq,)
                 )
             ]
             fresh = self._rows(connection, changed)
@@ -269,23 +273,23 @@ class VectorSidecar:
         dead = matrix.dead + 2 * len(lost) + replaced
         if dead > _DEAD_SHARE * (len(matrix.rows) + len(fresh) + len(lost)) + 64:
             with self._database.snapshot() as connection:
-                self._write_anew(connection, progress_in(connection))
+                self._rewrite(connection, progress_in(connection))
             return
         added = np.concatenate([fresh, dropped])
-        mark = replace(
-            matrix.mark,
+        manifest = replace(
+            matrix.manifest,
             seq=progress.generation,
             stamp=progress.stamp,
             rows=len(matrix.rows) + len(added),
-            checksum=zlib.crc32(added.tobytes(), matrix.mark.checksum),
+            checksum=zlib.crc32(added.tobytes(), matrix.manifest.checksum),
         )
-        descriptor = os.open(self._directory / mark.place, os.O_WRONLY)
+        descriptor = os.open(self._directory / manifest.place, os.O_WRONLY)
         with os.fdopen(descriptor, "wb") as stream:
-            stream.seek(matrix.mark.rows * added.dtype.itemsize)
+            stream.seek(matrix.manifest.rows * added.dtype.itemsize)
             stream.write(added.tobytes())
-        write_mark(self._mark_path, mark)
+        write_sidecar_manifest(self._manifest_path, manifest)
 
-    def _write_anew(self, connection: sqlite3.Connection, progress: Progress) -> None:
+    def _rewrite(self, connection: sqlite3.Connection, progress: ProgressRow) -> None:
         place = f"{self._name}-{secrets.token_hex(6)}.i8"
         path = self._directory / place
         checksum, count = 0, 0
@@ -295,11 +299,11 @@ class VectorSidecar:
                     content = rows.tobytes()
                     stream.write(content)
                     checksum, count = zlib.crc32(content, checksum), count + len(rows)
-            mark = Mark(
+            manifest = SidecarManifest(
                 VERSION, place, progress.generation, progress.stamp, count, checksum,
                 self._model.name, self._model.dimensions,
             )  # fmt: skip
-            write_mark(self._mark_path, mark)
+            write_sidecar_manifest(self._manifest_path, manifest)
         except OSError:
             path.unlink(missing_ok=True)
             raise
@@ -308,18 +312,18 @@ class VectorSidecar:
                 with contextlib.suppress(OSError):
                     old.unlink()
 
-    def _remember_all(self) -> None:
+    def _load_into_memory(self) -> None:
         """Hold the vectors in memory where nothing can be written."""
         import numpy as np
 
         with self._database.snapshot() as connection:
             progress = progress_in(connection)
-            if self._matrix is not None and _is_current(self._matrix.mark, progress):
+            if self._matrix is not None and _is_current(self._matrix.manifest, progress):
                 return
             parts = list(self._all_rows(connection))
         rows = np.concatenate(parts or [np.empty(0, dtype=_row_type(self._model.dimensions))])
-        mark = Mark(VERSION, "memory", progress.generation, progress.stamp, len(rows))
-        self._own_memory, self._matrix = True, _matrix(mark, rows)
+        manifest = SidecarManifest(VERSION, "memory", progress.generation, progress.stamp, len(rows))
+        self._in_memory, self._matrix = True, _matrix(manifest, rows)
 
     def _all_rows(self, connection: sqlite3.Connection) -> Iterator[NDArray[Any]]:
         cursor = connection.execute(
@@ -346,7 +350,7 @@ class VectorSidecar:
             matrix = self._load()
         if matrix is None:
             return {"generation": None, "rows": 0, "dead": 0}
-        return {"generation": matrix.mark.seq, "rows": len(matrix.rows), "dead": matrix.dead}
+        return {"generation": matrix.manifest.seq, "rows": len(matrix.rows), "dead": matrix.dead}
 
     def verify(self) -> Iterator[Discrepancy]:
         import numpy as np
@@ -361,15 +365,15 @@ class VectorSidecar:
                 (self._model.name, self._model.dimensions),
             )
         }
-        if matrix is None or not _is_current(matrix.mark, read_progress(self._database)):
+        if matrix is None or not _is_current(matrix.manifest, read_progress(self._database)):
             yield Discrepancy("vector sidecar", "It is behind the database.")
         elif set(np.asarray(matrix.numbers[matrix.alive]).tolist()) != stored:
-            self._mark_path.unlink(missing_ok=True)
+            self._manifest_path.unlink(missing_ok=True)
             yield Discrepancy("vector sidecar", "Its rows are not those of the database; it will be made anew.")
 
     def close(self) -> None:
         with self._lock:
-            self._matrix = self._mark_stat = None
+            self._matrix = self._manifest_stat = None
 
 
 def read_vectors(database: Database, model: VectorModel, numbers: Sequence[int]) -> list[tuple[Any, ...]]:
@@ -382,7 +386,7 @@ def read_vectors(database: Database, model: VectorModel, numbers: Sequence[int])
 
 
 ##= docs/spec/knowledge.md#ranking
-##% The scan of vectors MUST be exact.
+##% The vector scan MUST be exact.
 def score_exactly(found: list[tuple[Any, ...]], query: NDArray[np.float32]) -> tuple[list[int], list[float]]:
     """Chunks with their cosines, from stored vectors and a query of length one."""
     if not found:
@@ -391,8 +395,8 @@ def score_exactly(found: list[tuple[Any, ...]], query: NDArray[np.float32]) -> t
     return [number for number, _ in found], scores
 
 
-def _is_current(mark: Mark, progress: Progress) -> bool:
-    return mark.seq is not None and progress.vector_seq <= mark.seq <= progress.generation
+def _is_current(manifest: SidecarManifest, progress: ProgressRow) -> bool:
+    return manifest.seq is not None and progress.vector_seq <= manifest.seq <= progress.generation
 
 
 def _file_name(model: VectorModel) -> str:
@@ -422,7 +426,7 @@ def _encode_rows(found: list[tuple[Any, ...]], dimensions: int) -> NDArray[Any]:
     return rows
 
 
-def _matrix(mark: Mark, rows: NDArray[Any]) -> Matrix:
+def _matrix(manifest: SidecarManifest, rows: NDArray[Any]) -> Matrix:
     """The rows with what is asked of them often lifted out."""
     import numpy as np
 
@@ -433,5 +437,5 @@ def _matrix(mark: Mark, rows: NDArray[Any]) -> Matrix:
     alive[len(numbers) - 1 - last] = True
     alive &= numbers > 0
     artifacts, scales, errors = (np.array(rows[name]) for name in ("artifact", "scale", "error"))
-    reaches = reach(scales, errors)
-    return Matrix(mark, rows, numbers, artifacts, scales, reaches, float(reaches.max(initial=0.0)), alive)
+    bounds = error_bound(scales, errors)
+    return Matrix(manifest, rows, numbers, artifacts, scales, bounds, float(bounds.max(initial=0.0)), alive)

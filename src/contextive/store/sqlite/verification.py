@@ -17,7 +17,7 @@ _IDLE_OWNERS = (
     "SELECT count(*) FROM owner WHERE number NOT IN"
     " (SELECT owner FROM statement UNION SELECT owner FROM edge UNION SELECT owner FROM loose_edge)"
 )
-_COUNTED: tuple[tuple[str, str, str], ...] = (
+_CHECKS: tuple[tuple[str, str, str], ...] = (
     ("artifact", "{n} files are not in the ledger.",
      "SELECT count(*) FROM artifact WHERE number NOT IN (SELECT artifact FROM ledger)"),
     ("chunk", "{n} chunks have no file.", "SELECT count(*) FROM chunk WHERE artifact NOT IN (SELECT number FROM artifact)"),
@@ -58,7 +58,7 @@ def _verify_keys(connection: sqlite3.Connection) -> Iterator[Discrepancy]:
     broken = {row[0] for row in connection.execute("PRAGMA foreign_key_check")}
     for table in sorted(broken):
         yield Discrepancy(table, "Rows refer to rows that are not there.")
-    for subject, sentence, sql in _COUNTED:
+    for subject, sentence, sql in _CHECKS:
         (count,) = connection.execute(sql).fetchone()
         if count:
             yield Discrepancy(subject, sentence.format(n=count))

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from contextive.errors import InternalError
-from contextive.knowledge.artifact import Artifact, GitFacts, ParsedArtifact
+from contextive.knowledge.artifact import Artifact, LastCommit, ParsedArtifact
 from contextive.knowledge.chunk import Chunk
 from contextive.knowledge.graph import Layer
 from contextive.knowledge.symbol import Symbol
 from contextive.store.sqlite import records, rows
+from contextive.store.sqlite.graph_writer import FILE_OWNER, LAYER_OWNER, GraphWriter
 from contextive.store.sqlite.quantisation import encode_vector
-from contextive.store.sqlite.statements import FILE, LAYER, Statements
 from contextive.store.values import (
     AuditEntry,
     LedgerEntry,
@@ -45,16 +45,16 @@ _DERIVED_TABLES = (
 class SqliteWriter:
     """The rows of one transaction. `finish` gives it its generation just before the commit."""
 
-    def __init__(self, connection: sqlite3.Connection, words: Mapping[str, int], sifted_events: int = 0) -> None:
+    def __init__(self, connection: sqlite3.Connection, words: Mapping[str, int], pruned_events_up_to: int = 0) -> None:
         self._connection = connection
-        self.sifted_events = sifted_events
+        self.pruned_events_up_to = pruned_events_up_to
         """Up to which number the log of searches holds only events that stay."""
-        self._statements = Statements(connection, words)
+        self._graph = GraphWriter(connection, words)
         progress = connection.execute("SELECT generation, next_chunk FROM progress").fetchone()
         self._seq: int = progress[0] + 1
         self._next_chunk: int = progress[1]
         self._next_symbol: int | None = None
-        self.must_last = False
+        self.needs_sync = False
         """Whether there is something among the rows that nobody can make again."""
         self._changed = False
         self._artifacts_changed = False
@@ -74,10 +74,10 @@ class SqliteWriter:
         stored = {} if before is None else self._chunks_of(number)
         self._put_chunks(number, artifact, parsed.chunks, symbols, stored, held, facets_changed=facets_changed)
         self._put_references(number, parsed, is_new=before is None)
-        self._statements.replace(FILE, artifact.path, layer)
+        self._graph.replace(FILE_OWNER, artifact.path, layer)
         self._changed = True
 
-    def touch_artifact(self, entry: LedgerEntry, git: GitFacts | None) -> None:
+    def touch_artifact(self, entry: LedgerEntry, git: LastCommit | None) -> None:
         found = self._connection.execute(
             "SELECT number, git_commit, git_timestamp FROM artifact WHERE path = ?", (entry.path,)
         ).fetchone()
@@ -92,18 +92,20 @@ class SqliteWriter:
         self._connection.execute(
             "UPDATE artifact SET git_commit = ?, git_timestamp = ? WHERE number = ?", (*facts, number)
         )
-        self._statements.restate(entry.path, {"git_commit": facts[0], "git_timestamp": facts[1]})
+        self._graph.update_properties(entry.path, {"git_commit": facts[0], "git_timestamp": facts[1]})
         self._artifacts_changed = True
         if facts[1] != timestamp:
-            self._note_chunks(self._connection.execute("SELECT number FROM chunk WHERE artifact = ?", (number,)))
+            self._mark_chunks_changed(
+                self._connection.execute("SELECT number FROM chunk WHERE artifact = ?", (number,))
+            )
 
     def remove_artifact(self, path: str) -> None:
-        self._changed |= self._statements.replace(FILE, path, Layer())
-        self._changed |= self._statements.replace(LAYER, LINKS + path, Layer())
+        self._changed |= self._graph.replace(FILE_OWNER, path, Layer())
+        self._changed |= self._graph.replace(LAYER_OWNER, LINKS + path, Layer())
         found = self._connection.execute("SELECT number FROM artifact WHERE path = ?", (path,)).fetchone()
         if found is None:
             return
-        self._note_chunks(self._connection.execute("SELECT number FROM chunk WHERE artifact = ?", found))
+        self._mark_chunks_changed(self._connection.execute("SELECT number FROM chunk WHERE artifact = ?", found))
         self._connection.execute("DELETE FROM artifact WHERE number = ?", found)
         self._changed = self._artifacts_changed = True
 
@@ -274,15 +276,15 @@ class SqliteWriter:
         self._connection.executemany("DELETE FROM chunk WHERE number = ?", [(number,) for number in numbers])
         self._changed_chunks.update(numbers)
 
-    def _note_chunks(self, found: Iterable[tuple[int]]) -> None:
+    def _mark_chunks_changed(self, found: Iterable[tuple[int]]) -> None:
         self._changed_chunks.update(number for (number,) in found)
 
     # What is derived from files together
 
     ##= docs/spec/knowledge.md#nodes-and-edges
-    ##% A node MUST stay as long as somebody states it, and no longer.
+    ##% A node MUST be kept as long as at least one source defines it, and no longer.
     def put_layer(self, name: str, layer: Layer) -> bool:
-        changed = self._statements.replace(LAYER, name, layer)
+        changed = self._graph.replace(LAYER_OWNER, name, layer)
         self._changed |= changed
         return changed
 
@@ -335,16 +337,16 @@ class SqliteWriter:
         records.put_report(self._connection, report, keep)
 
     def put_events(self, events: Sequence[SearchEvent], keep: int) -> int:
-        dropped, self.sifted_events = records.put_events(self._connection, events, keep, self.sifted_events)
+        dropped, self.pruned_events_up_to = records.put_events(self._connection, events, keep, self.pruned_events_up_to)
         return dropped
 
     def put_vote(self, vote: Vote) -> None:
         records.put_vote(self._connection, vote)
-        self.must_last = True
+        self.needs_sync = True
 
     def put_audit(self, entry: AuditEntry) -> None:
         records.put_audit(self._connection, entry)
-        self.must_last = True
+        self.needs_sync = True
 
     # The end
 

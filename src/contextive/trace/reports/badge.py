@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from contextive.trace.reports.visible import one_line, shorten
-from contextive.trace.requirement import Summary
+from contextive.trace.reports.safe_text import one_line, shorten
+from contextive.trace.requirement import StatusSummary
 
 _COLOURS = ((100, "#1a7f37"), (90, "#3b7d1f"), (75, "#6a7510"), (50, "#8f6400"), (25, "#b3500c"), (0, "#b42318"))
 """From which percentage on which colour; white text on each has a contrast of at least 4.5 to 1."""
@@ -14,7 +14,7 @@ _NARROW = frozenset("fijlrtI!|.,:;'()[]/ -")
 _WIDE = frozenset("mwMW%@")
 
 
-def write_badge(summary: Summary, label: str = "requirements") -> str:
+def write_badge(summary: StatusSummary, label: str = "requirements") -> str:
     """An SVG image. A percentage is rounded down: 100% means all of them."""
     label = shorten(one_line(label), 60) or "requirements"
     percent = 100 * summary.done // summary.total if summary.total else None

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from contextive.trace.analysis import TargetReport
 from contextive.trace.citation import Citation
 from contextive.trace.level import CitationType
-from contextive.trace.reports.visible import web_link
-from contextive.trace.requirement import Requirement, Summary
+from contextive.trace.reports.safe_text import web_link
+from contextive.trace.requirement import Requirement, StatusSummary
 from contextive.trace.specification import Format, Section
 
 _MAX_CITATIONS = 50
@@ -25,14 +25,14 @@ _KIND_ORDER = {kind: index for index, kind in enumerate(_KINDS)}
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ChapterSection:
     """A section as the page shows it: one that holds requirements or that something cites."""
 
     anchor: str
     section: Section
     title: str
     requirements: list[Requirement]
-    summary: Summary
+    summary: StatusSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class Chapter:
     address: str | None
     """Where it can be read, if that is on the web."""
     requirements: tuple[Requirement, ...]
-    summary: Summary
-    sections: list[Part]
+    summary: StatusSummary
+    sections: list[ChapterSection]
     text: str
     line_of: Callable[[int], int]
     """Gives the line of the specification that holds an offset in its text."""
@@ -54,11 +54,11 @@ class Chapter:
     @staticmethod
     def of(number: int, report: TargetReport) -> Chapter:
         requirements = report.requirements
-        path = report.target.shown
+        path = report.target.display_name
         title = report.specification.title or path.rstrip("/").rpartition("/")[2] or path
-        sections = list(_parts(number, report, requirements))
+        sections = list(_chapter_sections(number, report, requirements))
         address = web_link(report.target.path)
-        summary, source = Summary.of(requirements), report.specification.source
+        summary, source = StatusSummary.of(requirements), report.specification.source
         return Chapter(number, report, title, address, requirements, summary, sections, source.text, source.line_of)
 
     def other_citations(self) -> dict[str, list[Citation]]:
@@ -73,7 +73,9 @@ class Chapter:
         return {section_id: list(citations) for section_id, citations in others.items()}
 
 
-def _parts(number: int, report: TargetReport, requirements: Sequence[Requirement]) -> Iterator[Part]:
+def _chapter_sections(
+    number: int, report: TargetReport, requirements: Sequence[Requirement]
+) -> Iterator[ChapterSection]:
     own: dict[str, list[Requirement]] = {}
     for requirement in requirements:
         own.setdefault(requirement.section.id, []).append(requirement)
@@ -87,7 +89,9 @@ def _parts(number: int, report: TargetReport, requirements: Sequence[Requirement
             shown.add(section.id)
             reached = report.specification.by_id[section.id]
             inside = own.get(section.id, [])
-            yield Part(f"s{number}-{index}", reached, _section_title(report, reached), inside, Summary.of(inside))
+            yield ChapterSection(
+                f"s{number}-{index}", reached, _section_title(report, reached), inside, StatusSummary.of(inside)
+            )
 
 
 def _section_title(report: TargetReport, section: Section) -> str:
@@ -98,14 +102,14 @@ def _section_title(report: TargetReport, section: Section) -> str:
     return section.title or section.id
 
 
-def shown_citations(citations: Collection[Citation]) -> list[Citation]:
+def limit_citations(citations: Collection[Citation]) -> list[Citation]:
     """Those of many that are shown, ordered by what they claim."""
     if len(citations) < 2:
         return list(citations)
     return sorted(citations, key=lambda citation: _KIND_ORDER[citation.type])[:_MAX_CITATIONS]
 
 
-class Names:
+class AnchorNames:
     """The names of what a page links to inside of itself, given in the order of the page."""
 
     def __init__(self) -> None:

@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from typing import Literal
 
 from contextive.trace.analysis import TargetReport
-from contextive.trace.citation import Place, Problem
+from contextive.trace.citation import Location, Problem
 from contextive.trace.level import Level
-from contextive.trace.reports.visible import shorten
+from contextive.trace.reports.safe_text import shorten
 from contextive.trace.requirement import Requirement, Status
 from contextive.trace.target import Target, cached_path
 
 _QUOTED_LENGTH = 300
 
-OPEN_CODES = {
+OPEN_REQUIREMENT_CODES = {
     Status.MISSING_TEST: "requirement_untested",
     Status.MISSING_CITATION: "requirement_uncited",
     Status.PARTIAL: "requirement_partial",
     Status.TODO: "requirement_todo",
     Status.NOT_STARTED: "requirement_not_started",
 }
-_OPEN_WORDS = {
+_OPEN_MESSAGES = {
     Status.MISSING_TEST: "has no test",
     Status.MISSING_CITATION: "is tested, and no code is cited for it",
     Status.PARTIAL: "is covered only in part",
@@ -32,71 +32,75 @@ _OPEN_WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ReportFinding:
     """One complaint and where it belongs."""
 
     code: str
     severity: Literal["error", "warning", "note"]
     text: str
-    place: Place
+    location: Location
     end_line: int = 0
     identifier: str = ""
     """Of the requirement, where the finding is about one."""
 
 
-def findings_of(
+def collect_findings(
     problems: Iterable[Problem],
     warnings: Iterable[Problem],
     reports: Iterable[TargetReport],
     *,
     download_dir: str,
-    least: Level,
-) -> Iterator[Finding]:
+    min_level: Level,
+) -> Iterator[ReportFinding]:
     """Problems as errors, warnings as warnings; open requirements as warnings, those that lack only a test as notes."""
     for problem in problems:
-        yield Finding(problem.code, "error", _sentences(problem), _in_project(problem.place, download_dir))
+        yield ReportFinding(
+            problem.code, "error", _message_with_help(problem), _location_in_project(problem.location, download_dir)
+        )
     for warning in warnings:
-        yield Finding(warning.code, "warning", _sentences(warning), _in_project(warning.place, download_dir))
+        yield ReportFinding(
+            warning.code, "warning", _message_with_help(warning), _location_in_project(warning.location, download_dir)
+        )
     for report in reports:
         for requirement in report.requirements:
-            if requirement.level >= least and not requirement.status.is_done:
-                yield _open_finding(report, requirement, download_dir)
+            if requirement.level >= min_level and not requirement.status.is_done:
+                yield _open_requirement_finding(report, requirement, download_dir)
 
 
-def _sentences(problem: Problem) -> str:
+def _message_with_help(problem: Problem) -> str:
     return f"{problem.message}\n{problem.help}" if problem.help else problem.message
 
 
-def _in_project(place: Place, download_dir: str) -> Place:
-    """A place in a specification that is named by its URL, as a place in the file that holds its text."""
-    path = specification_file(Target(place.path), download_dir)
-    return place if path == place.path else Place(path, place.line, place.column)
+def _location_in_project(location: Location, download_dir: str) -> Location:
+    """A location in a specification that is named by its URL, as a location in the file that holds its text."""
+    path = specification_file(Target(location.path), download_dir)
+    return location if path == location.path else Location(path, location.line, location.column)
 
 
-def _open_finding(report: TargetReport, requirement: Requirement, download_dir: str) -> Finding:
+def _open_requirement_finding(report: TargetReport, requirement: Requirement, download_dir: str) -> ReportFinding:
     level = requirement.level.name if requirement.level is not Level.AUTO else "requirement"
     text = shorten(requirement.text, _QUOTED_LENGTH)
-    place, end_line = place_of(report, requirement, download_dir)
-    return Finding(
-        code=OPEN_CODES[requirement.status],
+    location, end_line = requirement_location(report, requirement, download_dir)
+    return ReportFinding(
+        code=OPEN_REQUIREMENT_CODES[requirement.status],
         severity="note" if requirement.status is Status.MISSING_TEST else "warning",
-        text=f"This {level} of {requirement.target.shown}#{requirement.section.id} {_OPEN_WORDS[requirement.status]}: {text}",
-        place=place,
+        text=f"This {level} of {requirement.target.display_name}#{requirement.section.id} {_OPEN_MESSAGES[requirement.status]}: {text}",
+        location=location,
         end_line=end_line,
         identifier=requirement.identifier,
     )
 
 
-def place_of(report: TargetReport, requirement: Requirement, download_dir: str) -> tuple[Place, int]:
+def requirement_location(report: TargetReport, requirement: Requirement, download_dir: str) -> tuple[Location, int]:
     """Where a requirement stands in the file that holds its specification, and the line on which it ends."""
     source = report.specification.source
     path = specification_file(requirement.target, download_dir)
     if not requirement.spans:
-        return Place(path, source.line_of(requirement.section.title_start)), 0
+        return Location(path, source.line_of(requirement.section.title_start)), 0
     start, end = requirement.spans[0][0], requirement.spans[-1][1]
-    return Place(path, source.line_of(start), source.column_of(start)), source.line_range(start, max(start, end))[-1]
+    return Location(path, source.line_of(start), source.column_of(start)), source.line_range(start, max(start, end))[-1]
 
 
 def specification_file(target: Target, download_dir: str) -> str:
     """The file in the project that holds a specification's text."""
-    return cached_path(target.path, download_dir) if target.is_url else target.shown
+    return cached_path(target.path, download_dir) if target.is_url else target.display_name

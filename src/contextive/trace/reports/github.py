@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from contextive.trace.analysis import TargetReport
-from contextive.trace.citation import Place, Problem
+from contextive.trace.citation import Location, Problem
 from contextive.trace.level import Level
-from contextive.trace.reports.findings import Finding, findings_of
-from contextive.trace.reports.visible import spell_hidden
+from contextive.trace.reports.findings import ReportFinding, collect_findings
+from contextive.trace.reports.safe_text import escape_invisible
 
 Severity = Literal["error", "warning", "notice"]
 
@@ -20,28 +20,28 @@ def write_github(
     reports: Iterable[TargetReport] = (),
     *,
     download_dir: str = ".duvet/specifications",
-    least: Level = Level.MUST,
+    min_level: Level = Level.MUST,
 ) -> str:
-    """One line a finding: problems as errors, warnings as warnings, open requirements from `least` on as warnings too."""
-    findings = findings_of(problems, warnings, reports, download_dir=download_dir, least=least)
+    """One line a finding: problems as errors, warnings as warnings, open requirements from `min_level` on as warnings too."""
+    findings = collect_findings(problems, warnings, reports, download_dir=download_dir, min_level=min_level)
     return "".join(f"{line}\n" for line in _lines(findings))
 
 
-def _lines(findings: Iterable[Finding]) -> Iterator[str]:
+def _lines(findings: Iterable[ReportFinding]) -> Iterator[str]:
     for finding in findings:
         severity: Severity = "notice" if finding.severity == "note" else finding.severity
-        yield annotation(severity, finding.text, finding.place, finding.code.replace("_", " "))
+        yield annotation(severity, finding.text, finding.location, finding.code.replace("_", " "))
 
 
-def annotation(severity: Severity, message: str, place: Place | None = None, title: str = "") -> str:
+def annotation(severity: Severity, message: str, location: Location | None = None, title: str = "") -> str:
     """One workflow command, escaped so that no text can end it or start another."""
     properties = []
-    if place is not None and place.path:
-        properties.append(f"file={_property(place.path)}")
-        if place.line > 0:
-            properties.append(f"line={place.line}")
-            if place.column > 0:
-                properties.append(f"col={place.column}")
+    if location is not None and location.path:
+        properties.append(f"file={_property(location.path)}")
+        if location.line > 0:
+            properties.append(f"line={location.line}")
+            if location.column > 0:
+                properties.append(f"col={location.column}")
     if title:
         properties.append(f"title={_property(title)}")
     return f"::{severity}{' ' if properties else ''}{','.join(properties)}::{_data(message)}"
@@ -50,7 +50,7 @@ def annotation(severity: Severity, message: str, place: Place | None = None, tit
 def _data(text: str) -> str:
     # Line ends first: a carriage return is one of the characters that would be spelled out.
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return spell_hidden(text).replace("%", "%25").replace("\n", "%0A")
+    return escape_invisible(text).replace("%", "%25").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:

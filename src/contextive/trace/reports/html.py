@@ -12,19 +12,27 @@ from urllib.parse import quote, urlencode
 
 from contextive import __version__
 from contextive.trace.analysis import Analysis
-from contextive.trace.citation import Citation, Place, Problem
+from contextive.trace.citation import Citation, Location, Problem
 from contextive.trace.level import CitationType, Level
 from contextive.trace.reports.assets.script import SCRIPT, SCRIPT_HASH
 from contextive.trace.reports.assets.style import STYLE, STYLE_HASH
-from contextive.trace.reports.chapters import Chapter, Names, Part, shown_citations
-from contextive.trace.reports.marks import CitedSpans, requirement_pieces, section_pieces
-from contextive.trace.reports.markup import GROUPS, bar, escaped, escaped_attribute, link_out, marked, percent
-from contextive.trace.reports.visible import one_line, shorten, uri_of_path, web_link
-from contextive.trace.requirement import Requirement, Status, Summary
+from contextive.trace.reports.chapters import AnchorNames, Chapter, ChapterSection, limit_citations
+from contextive.trace.reports.coverage_spans import CitedSpans, requirement_pieces, section_pieces
+from contextive.trace.reports.markup import (
+    STATUS_GROUPS,
+    bar,
+    escaped,
+    escaped_attribute,
+    external_link,
+    mark_pieces,
+    percent,
+)
+from contextive.trace.reports.safe_text import one_line, shorten, uri_of_path, web_link
+from contextive.trace.requirement import Requirement, Status, StatusSummary
 
-_OPEN_UP_TO = 400
+_MAX_OPEN_REQUIREMENTS = 400
 """So many requirements are shown unfolded; more begin folded by section."""
-_OPEN_NOTES_UP_TO = 20
+_MAX_OPEN_PROBLEMS = 20
 
 _STATUS_WORDS = {status: status.value.replace("_", " ").capitalize() for status in Status}
 _KIND_WORDS = {
@@ -37,7 +45,7 @@ _KIND_WORDS = {
 }
 _LEVEL_NAMES = {level: level.name for level in Level}
 _LEVEL_WORDS = {**_LEVEL_NAMES, Level.AUTO: "no level"}
-_KEY = (
+_LEGEND = (
     ("both", "implemented + tested"),
     ("impl", "implemented"),
     ("test", "tested"),
@@ -48,7 +56,7 @@ _KEY = (
 
 
 ##= docs/spec/trace.md#reports
-##% The HTML report MUST be one file that loads nothing else and shows text of the project as text only.
+##% The HTML report MUST be a single file that loads nothing else and shows text of the project only as text.
 def write_html(
     analysis: Analysis,
     *,
@@ -78,11 +86,11 @@ class _Page:
         self.blob_link = web_link(blob_link)
         self.issue_link = web_link(issue_link)
         self.chapters = [Chapter.of(number, r) for number, r in enumerate(analysis.reports.values(), 1)]
-        self._names = Names()
+        self._anchors = AnchorNames()
         self._files: dict[tuple[str, str | None], tuple[str, str | None]] = {}
 
     def lines(self, project: str, date: str, problems: Sequence[Problem], warnings: Sequence[Problem]) -> Iterator[str]:
-        everything = [requirement for chapter in self.chapters for requirement in chapter.requirements]
+        requirements = [requirement for chapter in self.chapters for requirement in chapter.requirements]
         policy = (
             f"default-src 'none'; style-src '{STYLE_HASH}'; script-src '{SCRIPT_HASH}'; "
             "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
@@ -95,49 +103,51 @@ class _Page:
         yield f"<title>{escaped_attribute(project)}: requirements</title>"
         yield f"<style>{STYLE}</style></head><body>"
         yield '<a class="skip" href="#main">Skip to the requirements</a>'
-        yield from self._top(project, date, everything)
-        if everything:
-            yield from _tools(everything)
+        yield from self._page_header(project, date, requirements)
+        if requirements:
+            yield from _toolbar(requirements)
         with_contents = " with-contents" if self.chapters else ""
         yield f'<div class="wide page{with_contents}">'
         if self.chapters:
             yield from self._contents()
         yield '<main id="main">'
-        yield from self._notes("errors", "invalid citation", problems, opened=len(problems) <= _OPEN_NOTES_UP_TO)
-        yield from self._notes("warnings", "warning", warnings, opened=False)
-        if everything:
-            marks = "".join(f'<li><mark class="{css}" data-label="{words}">text</mark></li>' for css, words in _KEY)
+        yield from self._problem_list(
+            "errors", "invalid citation", problems, opened=len(problems) <= _MAX_OPEN_PROBLEMS
+        )
+        yield from self._problem_list("warnings", "warning", warnings, opened=False)
+        if requirements:
+            marks = "".join(f'<li><mark class="{css}" data-label="{words}">text</mark></li>' for css, words in _LEGEND)
             yield f'<ul class="key" aria-label="How text is marked">{marks}</ul>'
         yield '<p class="none card" id="none" hidden>No requirement matches. Press <kbd>Esc</kbd> in the search field.</p>'
-        if not everything:
+        if not requirements:
             yield '<p class="none card">No requirements were found.</p>'
         if len(self.chapters) > 1:
             yield from self._overview()
         for chapter in self.chapters:
-            yield from self._chapter(chapter, opened=len(everything) <= _OPEN_UP_TO)
+            yield from self._chapter(chapter, opened=len(requirements) <= _MAX_OPEN_REQUIREMENTS)
         yield "</main></div>"
         yield f'<footer><div class="wide">Written by Contextive {__version__}. '
         yield "Keys: <kbd>/</kbd> search, <kbd>j</kbd> and <kbd>k</kbd> next and previous requirement, "
         yield "<kbd>Enter</kbd> open, <kbd>Esc</kbd> clear.</div></footer>"
         yield f"<script>{SCRIPT}</script></body></html>"
 
-    def _top(self, project: str, date: str, everything: Sequence[Requirement]) -> Iterator[str]:
-        summary = Summary.of(everything)
+    def _page_header(self, project: str, date: str, requirements: Sequence[Requirement]) -> Iterator[str]:
+        summary = StatusSummary.of(requirements)
         yield '<header class="top"><div class="wide">'
         yield f'<div class="title"><h1><bdi>{escaped(project)}</bdi></h1><span class="muted">{escaped(date)}</span></div>'
         yield f'<div class="score"><div class="big">{percent(summary)}'
         yield f"<small>{summary.done} of {summary.total} requirements done</small></div><div>{bar(summary)}"
         yield '<ul class="legend">'
-        for css, word, statuses in GROUPS:
+        for css, word, statuses in STATUS_GROUPS:
             count = sum(summary.by_status[status] for status in statuses)
             yield f'<li class="{css}">{word.capitalize()} <b>{count}</b></li>'
         yield "</ul></div></div>"
-        by_level = [(level, [r for r in everything if r.level is level]) for level in sorted(Level, reverse=True)]
+        by_level = [(level, [r for r in requirements if r.level is level]) for level in sorted(Level, reverse=True)]
         if sum(1 for _, some in by_level if some) > 1:
             yield '<ul class="levels">'
             for level, some in by_level:
                 if some:
-                    part = Summary.of(some)
+                    part = StatusSummary.of(some)
                     yield f'<li><span class="name">{_LEVEL_WORDS[level]}</span>{bar(part)}'
                     yield f'<span class="muted"><b>{percent(part)}</b> of {part.total}</span></li>'
             yield "</ul>"
@@ -165,11 +175,11 @@ class _Page:
         yield "</ul>"
 
     def _chapter(self, chapter: Chapter, opened: bool) -> Iterator[str]:
-        self._names.begin(chapter.number)
+        self._anchors.begin(chapter.number)
         summary, number, target = chapter.summary, chapter.number, chapter.report.target
         yield f'<section class="spec" aria-labelledby="t{number}"><header>'
         yield f'<h2 id="t{number}"><bdi>{escaped(chapter.title)}</bdi></h2>'
-        address = link_out(chapter.address, escaped(target.shown), "path")
+        address = external_link(chapter.address, escaped(target.display_name), "path")
         yield f'<p class="muted">{address} · {summary.done} of {summary.total} done ({percent(summary)})</p>'
         yield f"{bar(summary)}</header>"
         others, cited = chapter.other_citations(), CitedSpans(chapter.report.cited)
@@ -178,10 +188,10 @@ class _Page:
         yield "</section>"
 
     def _section(
-        self, chapter: Chapter, cited: CitedSpans, part: Part, others: Sequence[Citation], opened: bool
+        self, chapter: Chapter, cited: CitedSpans, part: ChapterSection, others: Sequence[Citation], opened: bool
     ) -> str:
         summary, section_id = part.summary, part.section.id
-        target = escaped_attribute(f"{chapter.report.target.shown}#{section_id}")
+        target = escaped_attribute(f"{chapter.report.target.display_name}#{section_id}")
         total = summary.total
         count = f"{summary.done} of {total} done" if total else "cited"
         pieces = [
@@ -190,7 +200,7 @@ class _Page:
             f'{bar(summary)}<span class="n">{count}</span></summary>',
             *(self._requirement(chapter, requirement) for requirement in part.requirements),
             '<details class="full"><summary>Full text of this section, with marks</summary>',
-            f'<pre dir="auto">{marked(section_pieces(chapter.text, cited, part.section))}</pre></details>',
+            f'<pre dir="auto">{mark_pieces(section_pieces(chapter.text, cited, part.section))}</pre></details>',
         ]
         if others:
             plural = "citation" if len(others) == 1 else "citations"
@@ -203,11 +213,11 @@ class _Page:
         return "\n".join(pieces)
 
     def _requirement(self, chapter: Chapter, requirement: Requirement) -> str:
-        anchor = self._names.requirement(requirement)
+        anchor = self._anchors.requirement(requirement)
         status, level = requirement.status, _LEVEL_NAMES[requirement.level]
         # Where nothing is covered, the status says it all.
         pieces = requirement_pieces(chapter.text, requirement) if requirement.covered else None
-        words = marked(pieces) if pieces else escaped(requirement.text)
+        words = mark_pieces(pieces) if pieces else escaped(requirement.text)
         related = requirement.related
         cites = self._citations(related) if related else '<p class="muted">Nothing cites this requirement.</p>'
         return (
@@ -223,22 +233,22 @@ class _Page:
         facts = f'<a href="#{anchor}">Link to this requirement</a>'
         if chapter.address is not None:
             there = f"{chapter.address}#{quote(requirement.section.id.encode('utf-8', 'replace'))}"
-            facts += " " + link_out(there, "Read it at its source")
+            facts += " " + external_link(there, "Read it at its source")
         if requirement.spans:
             facts += f" <span>Line {chapter.line_of(requirement.spans[0][0])} of the specification</span>"
         if self.issue_link is not None and not requirement.status.is_done:
-            facts += " " + link_out(_new_issue(self.issue_link, requirement), "Open an issue")
+            facts += " " + external_link(_new_issue_url(self.issue_link, requirement), "Open an issue")
         return facts
 
     def _citations(self, citations: Sequence[Citation]) -> str:
-        shown = shown_citations(citations)
+        shown = limit_citations(citations)
         items = [self._citation(citation) for citation in shown]
         if len(citations) > len(shown):
             items.append(f'<li class="muted">and {len(citations) - len(shown)} more</li>')
         return "\n".join(('<ul class="cites">', *items, "</ul>"))
 
     def _citation(self, citation: Citation) -> str:
-        name, is_new = self._names.code(citation)
+        name, is_new = self._anchors.code(citation)
         if is_new:
             anchor, code = f' id="{name}"', self.code.get(citation, "")
         else:
@@ -247,7 +257,7 @@ class _Page:
         reason = f'<p class="reason" dir="auto">{escaped(citation.comment)}</p>\n' if citation.comment else ""
         return (
             f'<li{anchor}><div class="head"><span class="kind {citation.type}">{_KIND_WORDS[citation.type]}</span>\n'
-            f"{self._place(citation.source, citation.line, blob_link=citation.blob_link)}\n"
+            f"{self._location_link(citation.source, citation.line, blob_link=citation.blob_link)}\n"
             f"{extras}</div>\n{reason}{code}\n</li>"
         )
 
@@ -256,18 +266,18 @@ class _Page:
             yield f"<span>Feature: <bdi>{escaped(citation.feature)}</bdi></span>"
         if citation.tracking_issue:
             address = _issue_address(citation.tracking_issue, self.issue_link)
-            yield f"<span>Issue: {link_out(address, f'<bdi>{escaped(citation.tracking_issue)}</bdi>')}</span>"
+            yield f"<span>Issue: {external_link(address, f'<bdi>{escaped(citation.tracking_issue)}</bdi>')}</span>"
         if citation.tags:
             yield f'<span class="muted"><bdi>{escaped(", ".join(citation.tags))}</bdi></span>'
 
-    def _place(self, path: str, line: int, column: int = 0, blob_link: str | None = None) -> str:
+    def _location_link(self, path: str, line: int, column: int = 0, blob_link: str | None = None) -> str:
         shown, address = self._file(path, blob_link)
         if line > 0:
             shown += f":{line}"
             address = f"{address}#L{line}" if address else None
         if column > 1:
             shown += f":{column}"
-        return link_out(web_link(path) or address, f"<bdi>{shown}</bdi>", "path")
+        return external_link(web_link(path) or address, f"<bdi>{shown}</bdi>", "path")
 
     def _file(self, path: str, blob_link: str | None) -> tuple[str, str | None]:
         """A path as text of the page, and where the file can be seen, if that is on the web."""
@@ -280,21 +290,23 @@ class _Page:
             known = self._files[path, blob_link] = escaped(path), address
         return known
 
-    def _notes(self, css: str, word: str, problems: Sequence[Problem], opened: bool) -> Iterator[str]:
+    def _problem_list(self, css: str, word: str, problems: Sequence[Problem], opened: bool) -> Iterator[str]:
         if not problems:
             return
-        cited: dict[tuple[str, Place], Citation] = {
-            (problem.code, problem.place): self.analysis.citations[number]
+        cited: dict[tuple[str, Location], Citation] = {
+            (problem.code, problem.location): self.analysis.citations[number]
             for number, problem in self.analysis.invalid.items()
         }
         plural = word if len(problems) == 1 else f"{word}s"
         yield f'<details class="notes {css} card"{" open" if opened else ""}><summary>{len(problems)} {plural}</summary><ol>'
         for problem in problems:
-            citation = cited.get((problem.code, problem.place))
+            citation = cited.get((problem.code, problem.location))
             yield f'<li><p dir="auto">{escaped(problem.message)}</p><div class="where">'
-            if problem.place.path:
+            if problem.location.path:
                 blob_link = citation.blob_link if citation else None
-                yield self._place(problem.place.path, problem.place.line, problem.place.column, blob_link)
+                yield self._location_link(
+                    problem.location.path, problem.location.line, problem.location.column, blob_link
+                )
             yield f"<span>{escaped(problem.code)}</span></div>"
             if citation is not None:
                 yield self.code.get(citation, "")
@@ -304,8 +316,8 @@ class _Page:
         yield "</ol></details>"
 
 
-def _tools(everything: Sequence[Requirement]) -> Iterator[str]:
-    summary = Summary.of(everything)
+def _toolbar(requirements: Sequence[Requirement]) -> Iterator[str]:
+    summary = StatusSummary.of(requirements)
     yield '<div id="tools" role="search" hidden><div class="wide">'
     yield '<input id="search" type="search" placeholder="Search  ( / )" aria-label="Search the requirements" autocomplete="off">'
     yield "<fieldset><legend>Status</legend>"
@@ -314,7 +326,7 @@ def _tools(everything: Sequence[Requirement]) -> Iterator[str]:
             yield _chip("status", status.value, _STATUS_WORDS[status], count)
     yield "</fieldset><fieldset><legend>Level</legend>"
     for level in sorted(Level, reverse=True):
-        count = sum(1 for requirement in everything if requirement.level is level)
+        count = sum(1 for requirement in requirements if requirement.level is level)
         if count:
             yield _chip("level", level.name, _LEVEL_WORDS[level], count)
     yield "</fieldset>"
@@ -338,8 +350,8 @@ def _issue_address(issue: str, issue_link: str | None) -> str | None:
     return None
 
 
-def _new_issue(issue_link: str, requirement: Requirement) -> str:
-    target = f"{requirement.target.shown}#{requirement.section.id}"
+def _new_issue_url(issue_link: str, requirement: Requirement) -> str:
+    target = f"{requirement.target.display_name}#{requirement.section.id}"
     words = {
         "title": shorten(one_line(requirement.text), 100),
         "body": f"> {shorten(one_line(requirement.text), 600)}\n\n{one_line(target)}\n{requirement.identifier}",

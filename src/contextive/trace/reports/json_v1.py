@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from contextive.trace.analysis import Analysis, Reference, TargetReport
+from contextive.trace.analysis import Analysis, SpanReference, TargetReport
 from contextive.trace.citation import Citation
 from contextive.trace.level import CitationType, Level
-from contextive.trace.snapshot import runs_of
+from contextive.trace.snapshot import split_line
 from contextive.trace.text import SourceText
 
 _STATUS_TYPES = (
@@ -37,7 +37,9 @@ def write_json_v1(analysis: Analysis, *, blob_link: str | None = None, issue_lin
         report["blob_link"] = blob_link
     if issue_link is not None:
         report["issue_link"] = issue_link
-    specifications = {target.shown: _specification(target_report) for target, target_report in analysis.reports.items()}
+    specifications = {
+        target.display_name: _specification(target_report) for target, target_report in analysis.reports.items()
+    }
     report["specifications"] = dict(sorted(specifications.items()))
     paths = {item.number: item.target.path for item in analysis.matched if not item.target.is_url}
     report["annotations"] = [
@@ -89,7 +91,7 @@ def _specification(report: TargetReport) -> dict[str, Any]:
                 lines.append(line.text)
                 continue
             pieces = []
-            for run in runs_of(line, references):
+            for run in split_line(line, references):
                 found |= _requirements(run.references)
                 numbers = [reference.number for reference in run.references]
                 pieces.append([numbers, _status_number(run.references), line.text[run.start : run.end]])
@@ -101,11 +103,11 @@ def _specification(report: TargetReport) -> dict[str, Any]:
     return entry
 
 
-def _requirements(references: Iterable[Reference]) -> set[int]:
+def _requirements(references: Iterable[SpanReference]) -> set[int]:
     return {reference.number for reference in references if reference.citation.type is CitationType.SPEC}
 
 
-def _status_number(references: Sequence[Reference]) -> int:
+def _status_number(references: Sequence[SpanReference]) -> int:
     """The place of a set of references in the table of statuses."""
     level = max((reference.citation.level for reference in references), default=Level.AUTO)
     return sum(_BIT[kind] for kind in {reference.citation.type for reference in references}) + level * _LEVEL_STEP
@@ -142,14 +144,14 @@ class RequirementStatus:
 
 def requirement_statuses(report: TargetReport) -> dict[int, RequirementStatus]:
     """The status of each requirement of a specification, by the number of its citation."""
-    own: dict[int, list[Reference]] = {}
+    own: dict[int, list[SpanReference]] = {}
     for reference in report.references:
         if reference.citation.type is CitationType.SPEC:
             own.setdefault(reference.number, []).append(reference)
     return {number: _status(report, own[number]) for number in sorted(own)}
 
 
-def _status(report: TargetReport, own: list[Reference]) -> RequirementStatus:
+def _status(report: TargetReport, own: list[SpanReference]) -> RequirementStatus:
     spans: dict[CitationType, list[_Span]] = {kind: [] for kind in _STATUS_TYPES}
     related: set[int] = set()
     source = report.specification.source

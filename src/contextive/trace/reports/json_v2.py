@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from contextive.trace.analysis import Analysis, Reference, TargetReport
+from contextive.trace.analysis import Analysis, SpanReference, TargetReport
 from contextive.trace.citation import Citation
 from contextive.trace.level import CitationType
-from contextive.trace.reports.identity import (
+from contextive.trace.reports.json_v2_ids import (
     cite_id,
     inline_source_id,
     linked_source_id,
@@ -82,7 +82,7 @@ class _Builder:
     _source_ids: dict[str, str] = field(default_factory=dict)
     """Specification as it is shown → id of its text."""
     _linked_ids: dict[tuple[str, str | None], str] = field(default_factory=dict)
-    _claims: dict[str, list[tuple[int, int, str]]] = field(default_factory=dict)
+    _cited_ranges: dict[str, list[tuple[int, int, str]]] = field(default_factory=dict)
     """Specification as it is shown → start, end and id of every citation in it."""
     _cited: dict[str, list[_Span]] = field(default_factory=dict)
 
@@ -122,8 +122,8 @@ class _Builder:
         target, specification = report.target, report.specification
         text = specification.source.text
         key = inline_source_id(text)
-        self._source_ids[target.shown] = key
-        path = cached_path(target.path, self.download_dir) if target.is_url else target.shown
+        self._source_ids[target.display_name] = key
+        path = cached_path(target.path, self.download_dir) if target.is_url else target.display_name
         self.inline.setdefault(key, {"file_name": path, "contents": text})
         end = specification.source.byte_length
         entry: _Entry = {"source": {"src": key, "start": 0, "end": end}}
@@ -149,8 +149,8 @@ class _Builder:
 
     def add_cites(self, report: TargetReport) -> None:
         """What is not a requirement. All of it comes first: requirements say which of it covers them."""
-        source = self._source_ids[report.target.shown]
-        claims = self._claims.setdefault(report.target.shown, [])
+        source = self._source_ids[report.target.display_name]
+        cited_ranges = self._cited_ranges.setdefault(report.target.display_name, [])
         for reference in report.references:
             citation = reference.citation
             if citation.type is CitationType.SPEC:
@@ -158,51 +158,51 @@ class _Builder:
             linked = self.add_source(citation)
             key = cite_id(linked, citation.line, source)
             start, end = _byte_span(report, reference)
-            claims.append((start, end, key))
+            cited_ranges.append((start, end, key))
             self.cites.setdefault(key, _cite(citation, linked, source))
             self._cited.setdefault(key, []).append((start, end))
 
     def add_requirements(self, report: TargetReport) -> None:
-        source = self._source_ids[report.target.shown]
+        source = self._source_ids[report.target.display_name]
         found: dict[tuple[str, int], tuple[Citation, list[_Span]]] = {}
         for reference in report.references:
             citation = reference.citation
             if citation.type is CitationType.SPEC:
                 place = (self.add_source(citation), citation.line)
                 found.setdefault(place, (citation, []))[1].append(_byte_span(report, reference))
-        claims = _Claims(self._claims[report.target.shown])
+        cited_ranges = _CitedRanges(self._cited_ranges[report.target.display_name])
         for (linked, line), (citation, spans) in found.items():
             entry = {
                 "source": _location(linked, line),
                 "origin": {"src": source, "ranges": _ranges(spans)},
                 "level": citation.level.name,
             }
-            if coverage := claims.coverage(set(spans)):
+            if coverage := cited_ranges.coverage(set(spans)):
                 entry["coverage"] = coverage
             self.requirements[requirement_id(source, set(spans), linked, line)] = entry
 
 
-class _Claims:
+class _CitedRanges:
     """All ranges that citations claim in one specification, by where they start."""
 
-    def __init__(self, claims: list[tuple[int, int, str]]) -> None:
-        self._claims = sorted(claims)
-        self._longest = max((end - start for start, end, _ in claims), default=0)
+    def __init__(self, cited_ranges: list[tuple[int, int, str]]) -> None:
+        self._cited_ranges = sorted(cited_ranges)
+        self._longest = max((end - start for start, end, _ in cited_ranges), default=0)
 
     def coverage(self, spans: Iterable[_Span]) -> dict[str, list[dict[str, int]]]:
         """What of a requirement each citation covers."""
         covered: dict[str, list[_Span]] = {}
         for first, last in spans:
-            low = bisect_left(self._claims, (first - self._longest, 0, ""))
-            high = bisect_left(self._claims, (last, 0, ""))
-            for start, end, key in self._claims[low:high]:
+            low = bisect_left(self._cited_ranges, (first - self._longest, 0, ""))
+            high = bisect_left(self._cited_ranges, (last, 0, ""))
+            for start, end, key in self._cited_ranges[low:high]:
                 overlap = (max(start, first), min(end, last))
                 if overlap[0] < overlap[1]:
                     covered.setdefault(key, []).append(overlap)
         return {key: _ranges(found) for key, found in sorted(covered.items())}
 
 
-def _byte_span(report: TargetReport, reference: Reference) -> _Span:
+def _byte_span(report: TargetReport, reference: SpanReference) -> _Span:
     byte_of = report.specification.source.byte_of
     return byte_of(reference.start), byte_of(reference.end)
 

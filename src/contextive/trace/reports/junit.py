@@ -8,8 +8,8 @@ from html import escape
 from contextive.trace.analysis import TargetReport
 from contextive.trace.citation import Citation
 from contextive.trace.level import CitationType, Level
-from contextive.trace.reports.findings import place_of
-from contextive.trace.reports.visible import one_line, shorten, spell_hidden
+from contextive.trace.reports.findings import requirement_location
+from contextive.trace.reports.safe_text import escape_invisible, one_line, shorten
 from contextive.trace.requirement import Requirement, Status, is_covered, merge_spans
 
 _NAME_LENGTH = 160
@@ -48,7 +48,7 @@ class _Suite:
         return sum(1 for _, (kind, _) in self.cases if kind == outcome)
 
     def lines(self) -> Iterator[str]:
-        path = self._report.target.shown
+        path = self._report.target.display_name
         yield f'<testsuite name="{_attribute(self._report.specification.title or path)}" {_totals([self])}>'
         yield f'<properties><property name="specification" value="{_attribute(path)}"/></properties>'
         for requirement, (kind, message) in self.cases:
@@ -56,19 +56,19 @@ class _Suite:
         yield "</testsuite>"
 
     def _case(self, requirement: Requirement, kind: str, message: str) -> Iterator[str]:
-        place, _ = place_of(self._report, requirement, self._download_dir)
+        location, _ = requirement_location(self._report, requirement, self._download_dir)
         level = f"{requirement.level.name}: " if requirement.level is not Level.AUTO else ""
         name = f"{level}{shorten(one_line(requirement.text), _NAME_LENGTH)} [{requirement.identifier[:8]}]"
         opening = (
-            f'<testcase classname="{_attribute(f"{requirement.target.shown}#{requirement.section.id}")}" '
-            f'name="{_attribute(name)}" file="{_attribute(place.path)}" line="{place.line}" time="0"'
+            f'<testcase classname="{_attribute(f"{requirement.target.display_name}#{requirement.section.id}")}" '
+            f'name="{_attribute(name)}" file="{_attribute(location.path)}" line="{location.line}" time="0"'
         )
         if kind == "passed":
             yield f"{opening}/>"
         elif kind == "skipped":
             yield f'{opening}><skipped message="{_attribute(message)}"/></testcase>'
         else:
-            details = "\n".join([requirement.text, *(_cited(citation) for citation in requirement.related)])
+            details = "\n".join([requirement.text, *(_citation_line(citation) for citation in requirement.related)])
             yield (
                 f'{opening}><failure type="{requirement.status.value}" message="{_attribute(message)}">'
                 f"{_text(details)}</failure></testcase>"
@@ -107,7 +107,7 @@ def _covers(requirement: Requirement, kind: CitationType) -> bool:
     return is_covered(requirement.spans, spans)
 
 
-def _cited(citation: Citation) -> str:
+def _citation_line(citation: Citation) -> str:
     return f"{citation.type.value}: {citation.id}"
 
 
@@ -117,4 +117,4 @@ def _attribute(text: str) -> str:
 
 def _text(text: str) -> str:
     """Text that XML 1.0 can carry: it has no way to write most control characters, so they are spelled out."""
-    return escape(spell_hidden(text))
+    return escape(escape_invisible(text))

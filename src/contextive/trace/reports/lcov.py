@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from contextive.trace.analysis import Reference, TargetReport
+from contextive.trace.analysis import SpanReference, TargetReport
 from contextive.trace.level import CitationType
 from contextive.trace.specification import Section
 from contextive.trace.target import cached_path
@@ -53,7 +53,7 @@ def _title_line(report: TargetReport, section: Section) -> int:
     return report.specification.source.line_of(section.title_start)
 
 
-def _branches(report: TargetReport, reference: Reference, block: int, hit: bool, seen: set[int]) -> Iterator[str]:
+def _branches(report: TargetReport, reference: SpanReference, block: int, hit: bool, seen: set[int]) -> Iterator[str]:
     """One branch of the line and of its section's title, which is counted once however many lines are hit below it."""
     line = report.specification.source.line_of(reference.start)
     if hit:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from contextive.trace.level import CitationType
-from contextive.trace.reports.marks import NOTHING, Kinds, Piece
-from contextive.trace.reports.visible import one_line, spell_hidden
-from contextive.trace.requirement import Status, Summary
+from contextive.trace.reports.coverage_spans import NO_KINDS, Kinds, TextPiece
+from contextive.trace.reports.safe_text import escape_invisible, one_line
+from contextive.trace.requirement import Status, StatusSummary
 
-GROUPS = (
+STATUS_GROUPS = (
     ("complete", "complete", (Status.COMPLETE,)),
     ("exception", "exception", (Status.EXCEPTION,)),
     ("partial", "in progress", (Status.MISSING_TEST, Status.MISSING_CITATION, Status.PARTIAL)),
@@ -41,14 +41,14 @@ def escaped(text: str) -> str:
     """Text as HTML, hidden characters spelled out in a frame of their own."""
     if _PLAIN.fullmatch(text):
         return text
-    return spell_hidden(escape(text), lambda name: f'<span class="hidden-char">{name}</span>')
+    return escape_invisible(escape(text), lambda name: f'<span class="hidden-char">{name}</span>')
 
 
 def escaped_attribute(text: str) -> str:
     return escape(one_line(text))
 
 
-def link_out(address: str | None, inner: str, css: str = "") -> str:
+def external_link(address: str | None, inner: str, css: str = "") -> str:
     """A link out of the page, or the bare text where there is no address that may be followed."""
     named = f' class="{css}"' if css else ""
     if address is None:
@@ -56,12 +56,12 @@ def link_out(address: str | None, inner: str, css: str = "") -> str:
     return f'<a{named} href="{escape(address)}" rel="noopener noreferrer" target="_blank">{inner}</a>'
 
 
-def percent(summary: Summary) -> str:
+def percent(summary: StatusSummary) -> str:
     """Rounded down: 100% means all."""
     return f"{100 * summary.done // summary.total}%" if summary.total else "none"
 
 
-def bar(summary: Summary) -> str:
+def bar(summary: StatusSummary) -> str:
     """The shares of each group. SVG, because the page's policy allows no style attributes."""
     return _bar(tuple(summary.by_status.items()))
 
@@ -69,7 +69,7 @@ def bar(summary: Summary) -> str:
 @lru_cache(maxsize=4096)
 def _bar(by_status: tuple[tuple[Status, int], ...]) -> str:
     numbers = dict(by_status)
-    counts = [(css, word, sum([numbers[status] for status in statuses])) for css, word, statuses in GROUPS]
+    counts = [(css, word, sum([numbers[status] for status in statuses])) for css, word, statuses in STATUS_GROUPS]
     spoken = ", ".join(f"{count} {word}" for _, word, count in counts if count) or "no requirements"
     parts, position = [], 0
     for css, _, count in counts:
@@ -80,46 +80,46 @@ def _bar(by_status: tuple[tuple[Status, int], ...]) -> str:
     return f'<svg class="bar" role="img" aria-label="{spoken}" {view}>{"".join(parts)}</svg>'
 
 
-def _look(kinds: Kinds) -> str:
+def _css_class(kinds: Kinds) -> str:
     if CitationType.EXCEPTION in kinds:
         return "exception"
     if CitationType.IMPLICATION in kinds or {CitationType.CITATION, CitationType.TEST} <= kinds:
         return "both"
-    for kind, look in ((CitationType.CITATION, "impl"), (CitationType.TEST, "test"), (CitationType.TODO, "todo")):
+    for kind, css_class in ((CitationType.CITATION, "impl"), (CitationType.TEST, "test"), (CitationType.TODO, "todo")):
         if kind in kinds:
-            return look
+            return css_class
     return "open"
 
 
-class _Openings(dict[Kinds, tuple[str, str]]):
+class _MarkTags(dict[Kinds, tuple[str, str]]):
     """For each of the kinds that were met how its mark begins: with its label, and in a run that goes on."""
 
     def __missing__(self, kinds: Kinds) -> tuple[str, str]:
         label = " + ".join(word for kind, word in MARK_WORDS.items() if kind in kinds) or "not covered"
-        look = _look(kinds)
-        self[kinds] = found = (f'<mark class="{look}" data-label="{label}">', f'<mark class="{look}">')
+        css_class = _css_class(kinds)
+        self[kinds] = found = (f'<mark class="{css_class}" data-label="{label}">', f'<mark class="{css_class}">')
         return found
 
 
-_OPENINGS = _Openings()
+_MARK_TAGS = _MarkTags()
 
 
-def marked(pieces: Sequence[Piece]) -> str:
+def mark_pieces(pieces: Sequence[TextPiece]) -> str:
     """Pieces with their marks. A mark is labelled once, at the end of a run of equal ones, white space between them aside."""
     plain = _PLAIN.fullmatch("".join([text for text, _ in pieces])) is not None
     shown: list[str] = []
-    following = NOTHING
+    following = NO_KINDS
     for text, kinds in reversed(pieces):
         words = text if plain else escaped(text)
         if kinds and not text.isspace():
-            opening = _OPENINGS[kinds][kinds == following]
+            opening = _MARK_TAGS[kinds][kinds == following]
             is_tight = text[0] != " " and text[-1] != " "
             shown.append(f"{opening}{words}</mark>" if is_tight else _mark(text, words, opening))
             following = kinds
         else:
             shown.append(words)
             if following and text.strip():
-                following = NOTHING
+                following = NO_KINDS
     return "".join(shown[::-1])
 
 

@@ -28,7 +28,7 @@ _Entry = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedReport:
     """A merged report, and where the inputs told different stories beside the same citation."""
 
     text: str
@@ -36,13 +36,13 @@ class Merged:
 
 
 ##= docs/spec/trace.md#other-commands
-##% The command `duvet merge` MUST write the union of JSON v2 reports, or refuse where they contradict each other.
+##% The command `duvet merge` MUST write the union of JSON v2 reports, or fail if they contradict each other.
 def merge_reports(texts: Iterable[str]) -> str:
     """One v2 report with everything that stands in the given ones. Raises `InvalidRequest` or `Conflict`."""
     return merge(texts).text
 
 
-def merge(texts: Iterable[str]) -> Merged:
+def merge(texts: Iterable[str]) -> MergedReport:
     """Like `merge_reports`, with the warnings."""
     reports = [_read(text, f"report {number}") for number, text in enumerate(texts, 1)]
     if not reports:
@@ -51,7 +51,7 @@ def merge(texts: Iterable[str]) -> Merged:
     merger = _Merger(reports[0])
     for number, report in enumerate(reports[1:], 2):
         merger.add(report, f"report {number}")
-    return Merged(print_report(merger.finish()), tuple(merger.warnings))
+    return MergedReport(print_report(merger.finish()), tuple(merger.warnings))
 
 
 # What a report looks like. A name with `?` may be missing; every entry is printed in this order.
@@ -126,8 +126,8 @@ def _buckets(found: _Entry, shapes: Mapping[str, Any], where: str) -> _Entry:
 
 
 def _sorted(value: Any, depth: int = 0) -> Any:
-    if depth > _MOST_DEPTH:
-        raise InvalidRequest(f"A report is nested more than {_MOST_DEPTH} levels deep.")
+    if depth > _MAX_DEPTH:
+        raise InvalidRequest(f"A report is nested more than {_MAX_DEPTH} levels deep.")
     if isinstance(value, dict):
         return {key: _sorted(value[key], depth + 1) for key in sorted(value)}
     return [_sorted(item, depth + 1) for item in value] if isinstance(value, list) else value
@@ -151,7 +151,7 @@ def _checked(value: Any, shape: Any, where: str) -> Any:
     return value
 
 
-_MOST_DEPTH = 64
+_MAX_DEPTH = 64
 _TYPE_WORDS = {str: "a string", int: "a whole number", dict: "an object"}
 
 
@@ -191,7 +191,7 @@ def _refuse_shared_files(reports: list[_Entry]) -> None:
             seen[key] = number
 
 
-_Settle = Callable[[_Entry, _Entry, str], None]
+_MergeEntry = Callable[[_Entry, _Entry, str], None]
 
 
 class _Merger:
@@ -204,7 +204,9 @@ class _Merger:
         links = {*report.get("issue_links", ()), *other.get("issue_links", ())}
         report["issue_links"] = sorted(links)
         repositories = report.setdefault("repositories", {})
-        self._unite(repositories, other.get("repositories", {}), name, "repository", _agree("blob_link"))
+        self._merge_entries(
+            repositories, other.get("repositories", {}), name, "repository", _require_equal("blob_link")
+        )
         self._add_sources(report["sources"], other["sources"], name)
         self._add_annotations(report["annotations"], other["annotations"], name)
 
@@ -230,26 +232,28 @@ class _Merger:
         return shown
 
     def _add_sources(self, ours: _Entry, theirs: _Entry, name: str) -> None:
-        self._unite(ours[INLINE], theirs[INLINE], name, "source", _agree("contents", "file_name"))
-        self._unite(ours[LINKED], theirs[LINKED], name, "source", _agree("file_name", "repository"))
-        _unite_unknown(ours, theirs, _SOURCES_SHAPE, name)
+        self._merge_entries(ours[INLINE], theirs[INLINE], name, "source", _require_equal("contents", "file_name"))
+        self._merge_entries(ours[LINKED], theirs[LINKED], name, "source", _require_equal("file_name", "repository"))
+        _merge_unknown(ours, theirs, _SOURCES_SHAPE, name)
 
     def _add_annotations(self, ours: _Entry, theirs: _Entry, name: str) -> None:
-        self._unite(ours[SPECIFICATION], theirs[SPECIFICATION], name, "specification", _settle_specification)
-        self._unite(ours[SECTION], theirs[SECTION], name, "section", _agree("short_name", "long_name", "source"))
-        self._unite(ours[REQUIREMENT], theirs[REQUIREMENT], name, "requirement", _settle_requirement)
-        self._unite(ours[CITE], theirs[CITE], name, "citation", self._settle_cite)
-        _unite_unknown(ours, theirs, _ANNOTATIONS_SHAPE, name)
+        self._merge_entries(ours[SPECIFICATION], theirs[SPECIFICATION], name, "specification", _merge_specification)
+        self._merge_entries(
+            ours[SECTION], theirs[SECTION], name, "section", _require_equal("short_name", "long_name", "source")
+        )
+        self._merge_entries(ours[REQUIREMENT], theirs[REQUIREMENT], name, "requirement", _merge_requirement)
+        self._merge_entries(ours[CITE], theirs[CITE], name, "citation", self._merge_cite)
+        _merge_unknown(ours, theirs, _ANNOTATIONS_SHAPE, name)
 
-    def _unite(self, ours: _Entry, theirs: _Entry, name: str, kind: str, settle: _Settle) -> None:
+    def _merge_entries(self, ours: _Entry, theirs: _Entry, name: str, kind: str, merge_entry: _MergeEntry) -> None:
         for key, entry in theirs.items():
             if key in ours:
-                settle(ours[key], entry, f"{name}, {kind} {key}")
+                merge_entry(ours[key], entry, f"{name}, {kind} {key}")
             else:
                 ours[key] = entry
 
-    def _settle_cite(self, ours: _Entry, theirs: _Entry, where: str) -> None:
-        _agree("type", "level", "target", "source")(ours, theirs, where)
+    def _merge_cite(self, ours: _Entry, theirs: _Entry, where: str) -> None:
+        _require_equal("type", "level", "target", "source")(ours, theirs, where)
         drifted = []
         for field in ("comment", "feature", "tracking_issue"):
             values = [entry[field] for entry in (ours, theirs) if field in entry]
@@ -264,31 +268,31 @@ class _Merger:
             self.warnings.append(f"{where} differs from an earlier report in {', '.join(drifted)}.")
 
 
-def _agree(*fields: str) -> _Settle:
+def _require_equal(*fields: str) -> _MergeEntry:
     """Both entries must hold the same in these fields."""
 
-    def settle(ours: _Entry, theirs: _Entry, where: str) -> None:
+    def merge_entry(ours: _Entry, theirs: _Entry, where: str) -> None:
         for field in fields:
             if ours.get(field) != theirs.get(field):
                 raise Conflict(f"{where}: its {field} is not what an earlier report says.")
 
-    return settle
+    return merge_entry
 
 
-def _settle_specification(ours: _Entry, theirs: _Entry, where: str) -> None:
-    _agree("title", "format", "source")(ours, theirs, where)
+def _merge_specification(ours: _Entry, theirs: _Entry, where: str) -> None:
+    _require_equal("title", "format", "source")(ours, theirs, where)
     if "url" in theirs and ours.setdefault("url", theirs["url"]) != theirs["url"]:
         raise Conflict(f"{where}: its url is not what an earlier report says.")
 
 
-def _settle_requirement(ours: _Entry, theirs: _Entry, where: str) -> None:
-    _agree("level", "source", "origin")(ours, theirs, where)
+def _merge_requirement(ours: _Entry, theirs: _Entry, where: str) -> None:
+    _require_equal("level", "source", "origin")(ours, theirs, where)
     coverage = ours.setdefault("coverage", {})
     for key, ranges in theirs.get("coverage", {}).items():
         coverage[key] = coverage.get(key, []) + ranges
 
 
-def _unite_unknown(ours: _Entry, theirs: _Entry, known: Mapping[str, Any], name: str) -> None:
+def _merge_unknown(ours: _Entry, theirs: _Entry, known: Mapping[str, Any], name: str) -> None:
     for url in theirs.keys() - known.keys():
         if ours.setdefault(url, theirs[url]) != theirs[url]:
             raise Conflict(f"{name}: {url} is not what an earlier report says.")

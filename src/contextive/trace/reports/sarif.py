@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 
 from contextive import __version__
 from contextive.trace.analysis import TargetReport
-from contextive.trace.citation import Place, Problem
+from contextive.trace.citation import Location, Problem
 from contextive.trace.level import Level
-from contextive.trace.reports.findings import Finding, findings_of, specification_file
-from contextive.trace.reports.visible import spell_hidden, uri_of_path
+from contextive.trace.reports.findings import ReportFinding, collect_findings, specification_file
+from contextive.trace.reports.safe_text import escape_invisible, uri_of_path
 
-ReadLine: TypeAlias = Callable[[Place], str | None]
-"""Gives the text of the line on which a place is, or None where there is no such line."""
+ReadLine: TypeAlias = Callable[[Location], str | None]
+"""Gives the text of the line on which a location is, or None where there is no such line."""
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _RULES = {
@@ -56,17 +56,17 @@ def write_sarif(
     reports: Iterable[TargetReport] = (),
     *,
     download_dir: str = ".duvet/specifications",
-    least: Level = Level.MUST,
+    min_level: Level = Level.MUST,
     read_line: ReadLine | None = None,
 ) -> str:
-    """One result a problem (error), a warning, and an open requirement from `least` on (warning; untested: note).
+    """One result a problem (error), a warning, and an open requirement from `min_level` on (warning; untested: note).
 
     Columns are UTF-16 code units, as readers of SARIF expect them. Those of problems are bytes: without `read_line` they
     are right only on lines of ASCII.
     """
     reports = list(reports)
     columns = _Columns(reports, download_dir, read_line)
-    findings = list(findings_of(problems, warnings, reports, download_dir=download_dir, least=least))
+    findings = list(collect_findings(problems, warnings, reports, download_dir=download_dir, min_level=min_level))
     severities: dict[str, str] = {}
     for finding in findings:
         severities.setdefault(finding.code, finding.severity)
@@ -87,9 +87,9 @@ def write_sarif(
 
 
 def _rule(code: str, severity: str) -> dict[str, Any]:
-    words = _RULES.get(code) or f"{spell_hidden(code).replace('_', ' ').capitalize()}."
+    words = _RULES.get(code) or f"{escape_invisible(code).replace('_', ' ').capitalize()}."
     return {
-        "id": spell_hidden(code),
+        "id": escape_invisible(code),
         "shortDescription": {"text": words},
         "fullDescription": {"text": words},
         "defaultConfiguration": {"level": severity},
@@ -103,17 +103,17 @@ class _Columns:
         self._reports = {specification_file(report.target, download_dir): report for report in reports}
         self._read_line = read_line
 
-    def of(self, finding: Finding) -> int:
-        place = finding.place
-        if place.column <= 1:
+    def of(self, finding: ReportFinding) -> int:
+        location = finding.location
+        if location.column <= 1:
             return 1
         if finding.identifier:  # a requirement: its column counts characters of its specification
-            lines = self._reports[place.path].specification.source.text.split("\n")
-            return _utf16_length(lines[place.line - 1][: place.column - 1]) + 1
-        line = self._read_line(place) if self._read_line else None
+            lines = self._reports[location.path].specification.source.text.split("\n")
+            return _utf16_length(lines[location.line - 1][: location.column - 1]) + 1
+        line = self._read_line(location) if self._read_line else None
         if line is None:
-            return place.column
-        before = line.encode("utf-8", "surrogatepass")[: place.column - 1]
+            return location.column
+        before = line.encode("utf-8", "surrogatepass")[: location.column - 1]
         return _utf16_length(before.decode("utf-8", "ignore")) + 1
 
 
@@ -121,12 +121,12 @@ def _utf16_length(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def _result(finding: Finding, rule_index: int, column: int) -> dict[str, Any]:
+def _result(finding: ReportFinding, rule_index: int, column: int) -> dict[str, Any]:
     result: dict[str, Any] = {
-        "ruleId": spell_hidden(finding.code),
+        "ruleId": escape_invisible(finding.code),
         "ruleIndex": rule_index,
         "level": finding.severity,
-        "message": {"text": spell_hidden(finding.text) or finding.code},
+        "message": {"text": escape_invisible(finding.text) or finding.code},
         "locations": _locations(finding, column),
     }
     if finding.identifier:
@@ -134,16 +134,16 @@ def _result(finding: Finding, rule_index: int, column: int) -> dict[str, Any]:
     return result
 
 
-def _locations(finding: Finding, column: int) -> list[dict[str, Any]]:
-    place = finding.place
-    if not place.path:
+def _locations(finding: ReportFinding, column: int) -> list[dict[str, Any]]:
+    location = finding.location
+    if not location.path:
         return []
-    uri = uri_of_path(place.path)
+    uri = uri_of_path(location.path)
     artifact = {"uri": uri} if uri.startswith("file:") else {"uri": uri, "uriBaseId": "SRCROOT"}
     physical: dict[str, Any] = {"artifactLocation": artifact}
-    if place.line > 0:
-        region = {"startLine": place.line, "startColumn": column}
-        if finding.end_line > place.line:
+    if location.line > 0:
+        region = {"startLine": location.line, "startColumn": column}
+        if finding.end_line > location.line:
             region["endLine"] = finding.end_line
         physical["region"] = region
     return [{"physicalLocation": physical}]

@@ -1,0 +1,157 @@
+"""Writing below one folder of the project: whole files or none, one writer at a time, and never through a link.
+
+Every step down from the project's root opens a directory by its name in the one above and refuses links, so that no link can
+lead out, not even one that is put there between a check and its use.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from contextive.errors import Conflict, Forbidden, TooLarge, Unavailable
+from contextive.file_writing import NewFile, NotRegular, lock, remove_leftovers, remove_temporary, sync_folder
+from contextive.ingest.writing_rules import check_name, check_text
+from contextive.locks import unlock
+from contextive.workspace.directory_handles import READ_REGULAR, open_folder, open_nested_folder
+
+MAX_NOTE_BYTES = 4 * 1024 * 1024
+_BUSY = "Another process is writing notes."
+
+
+@dataclass(frozen=True, slots=True)
+class _Staged:
+    """A file that is written under a name of its own and waits for its place."""
+
+    folder: int
+    new: NewFile
+    name: str
+    replaces: bool
+
+
+@dataclass(slots=True)
+class FolderWriter:
+    """Changes that are prepared one by one and then take their places together. Made by `open_writer`."""
+
+    root: int
+    bases: tuple[str, ...]
+    _folders: dict[str, int] = field(default_factory=dict)
+    _staged: list[_Staged] = field(default_factory=list)
+    _removed: list[tuple[int, str]] = field(default_factory=list)
+
+    def read(self, path: str) -> str | None:
+        """The text that stands in a file now; None where there is no such file."""
+        folder, name = self._open_parent(path)
+        try:
+            handle = os.open(name, READ_REGULAR, dir_fd=folder)
+        except FileNotFoundError:
+            return None
+        with os.fdopen(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise Forbidden("What stands there is not a regular file.")
+            return file.read().decode("utf-8", "surrogateescape")
+
+    def create(self, path: str, text: str) -> None:
+        """Prepare a file that must not be there yet."""
+        folder, name = self._open_parent(path, make=True)
+        with suppress(FileNotFoundError):
+            os.stat(name, dir_fd=folder, follow_symlinks=False)
+            raise Conflict(f"A file {path} exists already.", hint="Choose another name.")
+        self._stage(folder, name, text, replaces=False)
+
+    def replace(self, path: str, text: str) -> None:
+        """Prepare another text for a file that is there."""
+        folder, name = self._open_parent(path)
+        self._stage(folder, name, text, replaces=True)
+
+    def remove(self, path: str) -> None:
+        """Prepare the removal of a file; it goes last."""
+        self._removed.append(self._open_parent(path))
+
+    def commit(self) -> None:
+        """Put everything in its place: new files first, then changed ones; removals come last, so that nothing is lost."""
+        for staged in sorted(self._staged, key=lambda staged: staged.replaces):
+            try:
+                staged.new.publish(staged.name, overwrite=staged.replaces)
+            except FileExistsError:
+                raise Conflict("A file of that name exists already.", hint="Choose another name.") from None
+        for folder in {staged.folder for staged in self._staged}:
+            sync_folder(folder)  # before anything goes: else a power cut could keep the removal alone
+        for folder, name in self._removed:
+            os.unlink(name, dir_fd=folder)
+        for folder in {folder for folder, _ in self._removed}:
+            sync_folder(folder)
+
+    def close(self) -> None:
+        for staged in self._staged:
+            staged.new.discard()
+        for handle in self._folders.values():
+            unlock(handle)
+            os.close(handle)
+
+    def _open_parent(self, path: str, *, make: bool = False) -> tuple[int, str]:
+        folder, _, name = path.rpartition("/")
+        parts = path.split("/")
+        inside = any(path.startswith(f"{base}/") for base in self.bases)
+        if not inside or any(part in ("", ".", "..") or part.startswith(".") or "\0" in part for part in parts):
+            raise Forbidden("Notes are written below the notes folder only.")
+        if folder not in self._folders:
+            self._folders[folder] = handle = open_below(self.root, folder, make=make)
+            remove_leftovers(handle)
+            lock(handle, busy=_BUSY)
+        return self._folders[folder], name
+
+    ##= docs/spec/notes.md#writing-rules
+    ##% A note MUST be written completely or not at all.
+    def _stage(self, folder: int, name: str, text: str, *, replaces: bool) -> None:
+        check_name(name)
+        check_text(text)
+        data = text.encode("utf-8", "surrogateescape")
+        if len(data) > MAX_NOTE_BYTES:
+            raise TooLarge(f"A note has at most {MAX_NOTE_BYTES} bytes.", hint="Split it.")
+        new = NewFile(folder, like=name if replaces else None)
+        self._staged.append(_Staged(folder, new, name, replaces))
+        new.stream.write(data)
+        new.finish()
+
+
+##= docs/spec/notes.md#writing-rules
+##% Each of several concurrent writers MUST either succeed or get an error.
+@contextmanager
+def open_writer(root: Path, bases: tuple[str, ...]) -> Iterator[FolderWriter]:
+    """The writer of some folders of the project; the first is made where it is missing. Other processes wait meanwhile."""
+    writer: FolderWriter | None = None
+    try:
+        top = open_folder(root)
+        try:
+            handle = open_below(top, bases[0], make=True)
+            writer = FolderWriter(top, bases, _folders={bases[0]: handle})
+            if lock(handle, exclusive=True, busy=_BUSY):
+                remove_temporary(handle)
+            yield writer
+        finally:
+            if writer is not None:
+                writer.close()
+            os.close(top)
+    except OSError as failure:
+        raise _translate_os_error(failure) from None
+
+
+##= docs/spec/notes.md#writing-rules
+##% A note MUST NOT be written through a link or outside the folders of notes.
+def open_below(top: int, folder: str, *, make: bool = False) -> int:
+    """A handle of a directory, reached from another one without following a link."""
+    return open_nested_folder(top, folder.split("/"), make=make)
+
+
+def _translate_os_error(failure: OSError) -> Unavailable | Forbidden:
+    if isinstance(failure, NotRegular):
+        return Forbidden("What stands there is not a regular file.")
+    if failure.errno in (errno.ELOOP, errno.ENOTDIR):
+        return Forbidden("Notes are not written through links.")
+    return Unavailable(f"The notes cannot be written: {failure.strerror or 'the system refuses'}.")

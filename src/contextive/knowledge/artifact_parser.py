@@ -1,0 +1,92 @@
+"""From a file's bytes to everything that it comes to by itself."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Final
+
+from contextive.knowledge.artifact import Artifact, LastCommit, ParsedArtifact
+from contextive.knowledge.chunking import CHUNKER_VERSION, chunk_text
+from contextive.knowledge.classification import classify, is_prose
+from contextive.knowledge.extraction import ExtractedNames, extract_names
+from contextive.knowledge.languages import language_of
+from contextive.knowledge.subsystems import NO_CATALOG, SubsystemCatalog, assign_subsystem
+from contextive.knowledge.tags import find_messages, find_telemetry, tags_of
+from contextive.knowledge.windows import DEFAULT_WINDOW, Window
+
+PARSER_VERSION: Final = f"{CHUNKER_VERSION}.1"
+"""Grows whenever the same bytes would give other rows."""
+
+
+@dataclass(frozen=True)
+class ParseContext:
+    """What the meaning of one file depends on besides the file itself."""
+
+    catalog: SubsystemCatalog = NO_CATALOG
+    prefixes: tuple[str, ...] = ()
+    symbols: bool = True
+    """Whether to look for the symbols that code declares."""
+    window: Window = DEFAULT_WINDOW
+
+    def version(self) -> str:
+        """Stands for all of it: while it is the same, no unchanged file has to be parsed again."""
+        return _short_hash(PARSER_VERSION, self.symbols, self.window, self.prefixes, self.catalog.subsystems)
+
+    def version_for(self, path: str) -> str:
+        """Stands for what matters to one file: another one means that the file is to be parsed again."""
+        name = assign_subsystem(path, self.catalog, self.prefixes)
+        known = self.catalog.find(name)
+        tags = (known.tags, known.labels) if known else ()
+        # A document may name any subsystem in its head, so all names and tags matter to it.
+        named = [(one.name, one.tags, one.labels) for one in self.catalog.subsystems] if is_prose(path) else []
+        return f"{PARSER_VERSION}-{_short_hash(self.symbols, self.window, name, tags, named)}"
+
+
+def parse_artifact(
+    path: str,
+    data: bytes,
+    text: str,
+    context: ParseContext,
+    git: LastCommit | None = None,
+    *,
+    plain: bool = False,
+) -> ParsedArtifact:
+    """A file's facts, chunks, symbols and references. `text` is what `data` says; `plain` leaves its names alone."""
+    kind = classify(path, text)
+    language = language_of(path)
+    names = ExtractedNames() if plain else extract_names(path, text, language, kind.artifact_type)
+    if not context.symbols:
+        names = ExtractedNames(references=tuple(replace(reference, source=None) for reference in names.references))
+    subsystem = assign_subsystem(path, context.catalog, context.prefixes, kind.subsystem)
+    known = context.catalog.find(subsystem)
+    chunks = chunk_text(path, text, language, kind.artifact_type, names.symbols, context.window)
+    tags = tags_of(text, kind.tags, known)
+    if tags:  # what the whole does not have, no part has
+        chunks = tuple(replace(chunk, tags=tags_of(chunk.text, kind.tags, known)) for chunk in chunks)
+    return ParsedArtifact(
+        artifact=Artifact(
+            path=path,
+            artifact_type=kind.artifact_type,
+            digest=hashlib.sha256(data).hexdigest(),
+            size=len(data),
+            title=kind.title,
+            namespace=kind.namespace,
+            subsystem=subsystem,
+            language=language,
+            tags=tags,
+            messages=find_messages(text),
+            telemetry=find_telemetry(text),
+            git=git,
+        ),
+        chunks=chunks,
+        symbols=names.symbols,
+        references=names.references,
+    )
+
+
+def _short_hash(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+__all__ = ["PARSER_VERSION", "ParseContext", "parse_artifact"]

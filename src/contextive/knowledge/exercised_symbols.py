@@ -1,0 +1,76 @@
+"""Which symbols a test exercises."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable
+
+from contextive.knowledge.mentions import MIN_NAME_LENGTH
+from contextive.knowledge.symbol import Reference, Symbol
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_GENERIC_WORDS_TEXT = """
+init index lib main mod py spec specs src test tests testing unit integration e2e
+"""
+_GENERIC_WORDS = frozenset(_GENERIC_WORDS_TEXT.split())
+_SOURCE_ROOTS = frozenset({"src", "lib"})
+
+
+def resolve_exercises(
+    test_path: str, mentions: Iterable[Reference], candidates: Iterable[tuple[str, Symbol]]
+) -> tuple[str, ...]:
+    """Ids of the candidates (path and symbol) that the test mentions, sorted.
+
+    A mention means a symbol when it or an end of it is the symbol's name, its qualified name, or one of these behind the dotted
+    path of its module. A bare name counts only when the paths of test and source share a word.
+    """
+    tokens = {
+        token
+        for mention in mentions
+        if mention.kind == "mention"
+        for token in _tails(mention.name)
+        if len(token) >= MIN_NAME_LENGTH
+    }
+    words = _path_words(test_path)
+    shares: dict[str, bool] = {}
+    found: set[str] = set()
+    for path, symbol in candidates:
+        if path == test_path:
+            continue
+        if symbol.name in tokens or (symbol.qualified_name in tokens and "." not in symbol.qualified_name):
+            if path not in shares:
+                shares[path] = not words.isdisjoint(_path_words(path))
+            if shares[path]:
+                found.add(symbol.id)
+                continue
+        if not tokens.isdisjoint(_dotted_names(path, symbol)):
+            found.add(symbol.id)
+    return tuple(sorted(found))
+
+
+def _tails(name: str) -> Iterable[str]:
+    yield name
+    place = name.find(".")
+    while place != -1:
+        yield name[place + 1 :]
+        place = name.find(".", place + 1)
+
+
+def _dotted_names(path: str, symbol: Symbol) -> set[str]:
+    module = posixpath.splitext(path)[0].split("/")
+    if module[-1] in ("__init__", "index", "mod"):
+        module.pop()
+    names = {symbol.qualified_name} if "." in symbol.qualified_name else set()
+    for start in range(len(module)):
+        if start == len(module) - 1 and module[start] in _SOURCE_ROOTS:
+            break
+        above = ".".join(module[start:])
+        names |= {f"{above}.{symbol.qualified_name}", f"{above}.{symbol.name}"}
+    return names
+
+
+def _path_words(path: str) -> frozenset[str]:
+    """The words of a path in small letters, without those that any path may have."""
+    words = {word.lower() for word in _WORD.findall(posixpath.splitext(path)[0])}
+    return frozenset(words - _GENERIC_WORDS)

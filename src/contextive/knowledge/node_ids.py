@@ -1,0 +1,78 @@
+"""Ids of nodes as people and programs write them: `Label:key`, split at the first colon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from contextive.errors import InvalidIdentifier
+from contextive.knowledge.artifact import ArtifactType
+from contextive.knowledge.graph import LABELS, Label
+
+ARTIFACT_LABELS: Final[dict[ArtifactType, Label]] = {
+    "code": "SourceFile",
+    "proto": "SourceFile",
+    "doc": "DesignDoc",
+    "test": "TestCase",
+    "config": "ConfigFile",
+    "other": "Artifact",
+}
+"""The label of an artifact's node, by its type."""
+_FILES: Final[tuple[Label, ...]] = tuple(dict.fromkeys(ARTIFACT_LABELS.values()))
+ALIASES: Final[dict[str, tuple[Label, ...]]] = {
+    "Code": ("SourceFile",),
+    "Doc": ("DesignDoc",),
+    "Test": ("TestCase",),
+    "Config": ("ConfigFile",),
+    "File": _FILES,
+}
+"""Words that are accepted for a label, and the labels that each may mean, in order."""
+_LABELS_BY_WORD: Final = {label.lower(): (label,) for label in LABELS} | {
+    word.lower(): labels for word, labels in ALIASES.items()
+}
+_MAX_CHARACTERS = 4096
+_HINT = (
+    f"Write Label:key, as in DesignDoc:docs/README.md. Labels: {', '.join(LABELS)}; "
+    f"{', '.join(ALIASES)} are accepted for files."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeName:
+    """A node as somebody named it: a key, and the labels that it may have."""
+
+    labels: tuple[Label, ...]
+    key: str
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids that may be meant, the likeliest first."""
+        return tuple(node_id(label, self.key) for label in self.labels)
+
+
+def node_id(label: Label, key: str) -> str:
+    """The one id of a node."""
+    return f"{label}:{key}"
+
+
+def artifact_node_id(path: str, artifact_type: ArtifactType) -> str:
+    return node_id(ARTIFACT_LABELS[artifact_type], path)
+
+
+##= docs/spec/knowledge.md#km-graph-node
+##% Labels MUST be case-insensitive, and `Code`, `Doc`, `Test`, `Config` and `File` are accepted for files.
+##= docs/spec/knowledge.md#km-graph-node
+##% A text that is not a node id MUST be refused with `invalid_identifier`.
+def parse_node_id(text: str) -> NodeName:
+    """What an id names. Labels are read without regard to case; raises InvalidIdentifier for anything else."""
+    word, colon, key = text.partition(":")
+    if not colon:
+        raise InvalidIdentifier("The node identifier has no colon.", hint=_HINT)
+    labels = _LABELS_BY_WORD.get(word.strip().lower())
+    if labels is None:
+        raise InvalidIdentifier("The node identifier has a label that is not known.", hint=_HINT)
+    if not key.strip():
+        raise InvalidIdentifier("The node identifier has nothing behind its colon.", hint=_HINT)
+    if len(key) > _MAX_CHARACTERS or "\0" in key:
+        raise InvalidIdentifier(f"The node identifier is longer than {_MAX_CHARACTERS} characters, or holds a NUL.")
+    return NodeName(labels, key)

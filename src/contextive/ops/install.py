@@ -1,0 +1,214 @@
+"""A client told of this server, in the client's own file: what would change, and the change.
+
+The file belongs to somebody else, so it is treated with care. It is read as it is and changed in one place; a file that cannot
+be understood is left alone. Nothing is written through a link that leads out of the project or the user's home. A copy of the
+old file stays beside the new one, which takes its place in one step and keeps its mode.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import secrets
+import shutil
+import stat
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from contextive.errors import Conflict, UnsupportedOperation, UsageError
+from contextive.file_writing import new_file, write_file
+from contextive.ops import json_edit
+from contextive.ops.clients import COMMAND, SERVER_NAME, ClientApp, InstallScope, UserEnvironment, client_file
+from contextive.toml.editor import NotEditable, with_values, without_table
+
+MAX_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class InstallRequest:
+    """What somebody wants of a client's file."""
+
+    client: ClientApp
+    scope: InstallScope
+    project: Path
+    name: str = SERVER_NAME
+    file: Path | None = None
+    """Another file than the usual one."""
+    remove: bool = False
+    follow_links: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A file, as it is and as it would be. `before` is None where there is none yet."""
+
+    scope: InstallScope
+    file: Path
+    display_path: str
+    """The file's name as a person would write it."""
+    before: str | None
+    after: str
+    snippet: str
+
+    @property
+    def is_needed(self) -> bool:
+        return (self.before or "") != self.after
+
+    def diff(self) -> str:
+        """What changes, as `diff -u` shows it."""
+        return "".join(
+            difflib.unified_diff(
+                _lines(self.before or ""),
+                _lines(self.after),
+                fromfile=self.display_path if self.before is not None else "no file yet",
+                tofile=self.display_path,
+            )
+        )
+
+
+##= docs/spec/commands.md#install
+##% A file that cannot be parsed or edited safely MUST stay unchanged, and the entry to add is shown.
+def cannot_edit(reason: str, snippet: str, hint: str) -> UnsupportedOperation:
+    """A client's file cannot be changed safely. What belongs into it is in the details, for somebody to paste."""
+    error = UnsupportedOperation(reason, hint=hint)
+    error.details = {"snippet": snippet}
+    return error
+
+
+##= docs/spec/commands.md#install
+##% Installing twice MUST have the same result as installing once.
+def plan_change(request: InstallRequest, user_env: UserEnvironment) -> FileChange:
+    """What has to change in the client's file. Nothing is written."""
+    client = request.client
+    if request.scope not in client.scopes:
+        raise UsageError(f"{client.title} has no scope {request.scope}.", hint=f"It has: {', '.join(client.scopes)}.")
+    entry = client.entry(*server_command(request.scope), project=str(request.project))
+    snippet = client.snippet(request.name, entry)
+    usual = request.file or client_file(client, request.scope, request.project, user_env)
+    display_path = _display_path(usual, request.project, user_env.home)
+    file = _real_file(request, usual, display_path, snippet, user_env.home)
+    before = _read_text(file, display_path, snippet)
+    try:
+        after = _edit_text(client, before or "", request.name, entry, remove=request.remove)
+    except NotEditable as error:
+        raise cannot_edit(
+            f"{display_path} is left alone: {error}.", snippet, "Mend the file, or change it by hand."
+        ) from None
+    if before not in (None, after) and not file.stat().st_mode & stat.S_IWUSR:
+        raise cannot_edit(
+            f"{display_path} is left alone: it is read-only.", snippet, "Make it writable, or change it by hand."
+        )
+    return FileChange(request.scope, file, display_path, before, after, snippet)
+
+
+##= docs/spec/commands.md#install
+##% A change to a client's file MUST preserve everything else in it, including comments, and keep a copy of the old
+##% file.
+##= docs/spec/commands.md#install
+##% A file that changed after it was read MUST NOT be overwritten.
+def write_change(change: FileChange) -> Path | None:
+    """Put the new file in place of the old one; the copy of the old one, where there was one."""
+    file = change.file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    backup = None
+    mode = 0o644 if change.scope == "project" else 0o600
+    if change.before is not None:
+        mode = file.stat().st_mode & 0o777
+        backup = file.with_name(f"{file.name}.{time.strftime('%Y%m%dT%H%M%S')}-{secrets.token_hex(2)}.bak")
+        write_file(backup, change.before.encode(), mode=mode, overwrite=False)
+    with new_file(file.parent, mode=mode, like=file.name) as new:
+        new.stream.write(change.after.encode())
+        new.finish()
+        if _read_text(file, change.display_path, change.snippet) != change.before:
+            raise Conflict(f"{change.display_path} changed in the meantime.", hint="Run the command again.")
+        new.publish(file.name)
+    return backup
+
+
+def server_command(scope: InstallScope) -> tuple[str, InstallScope]:
+    """The command that starts this server, as a client of that scope can run it.
+
+    A file of the project is for everybody, so it names the command alone, where that can be found. A user's own file names the
+    full path: applications that are started from a desktop often know less of the PATH than a terminal.
+    """
+    found = shutil.which(COMMAND)
+    if scope == "project" and found is not None:
+        return COMMAND, scope
+    beside = Path(sys.executable).with_name(COMMAND + (".exe" if sys.platform == "win32" else ""))
+    if found is None and beside.is_file():
+        found = str(beside)
+    return (str(Path(found).absolute()) if found else COMMAND), scope
+
+
+def terminal_command() -> str:
+    """How somebody who reads this in a terminal can start this program again."""
+    if shutil.which(COMMAND):
+        return COMMAND
+    beside = Path(sys.executable).with_name(COMMAND)
+    return str(beside) if beside.is_file() else f"{sys.executable} -m contextive"
+
+
+def _edit_text(client: ClientApp, text: str, name: str, entry: Mapping[str, Any], *, remove: bool) -> str:
+    if client.style == "toml":
+        path = (client.servers, name)
+        return without_table(text, path) if remove else with_values(text, path, entry)
+    if remove:
+        return json_edit.without_value(text, (client.servers, name))
+    there = json_edit.parse(text)
+    servers = there.get(client.servers) if isinstance(there, dict) else None
+    known = servers.get(name) if isinstance(servers, dict) else None
+    if not isinstance(known, dict):
+        return json_edit.with_value(text, (client.servers, name), dict(entry))
+    for key, value in entry.items():
+        if known.get(key) != value:  # what else the user wrote into the entry stays
+            text = json_edit.with_value(text, (client.servers, name, key), value)
+    return text
+
+
+def _read_text(file: Path, display_path: str, snippet: str) -> str | None:
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise cannot_edit(f"{display_path} is left alone: it is too large.", snippet, "Change it by hand.")
+        return file.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError:
+        raise cannot_edit(f"{display_path} is left alone: it is not UTF-8.", snippet, "Change it by hand.") from None
+
+
+##= docs/spec/commands.md#install
+##% A symbolic link that leads out of the project, or out of the user's home directory, MUST NOT be followed unless
+##% the user asks for it.
+def _real_file(request: InstallRequest, file: Path, display_path: str, snippet: str, home: Path) -> Path:
+    """The file behind links. A link must not lead out of the project, or out of the user's home, unless it is asked for.
+
+    A repository may bring a link in place of a client's file, and what is written there could be anything of the user's.
+    """
+    own = request.project if request.scope == "project" else home
+    real = Path(os.path.realpath(file))
+    is_named_elsewhere = not file.absolute().is_relative_to(own) and not file.is_symlink()
+    if request.follow_links or is_named_elsewhere or real.is_relative_to(os.path.realpath(own)):
+        return real
+    boundary = "the project" if request.scope == "project" else "your home"
+    raise cannot_edit(
+        f"{display_path} is left alone: a link leads out of {boundary}.", snippet, "Use --follow-links to write there."
+    )
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    return lines
+
+
+def _display_path(file: Path, project: Path, home: Path) -> str:
+    for folder, prefix in ((project, ""), (home, "~/")):
+        with contextlib.suppress(ValueError):
+            return prefix + file.relative_to(folder).as_posix()
+    return str(file)

@@ -1,0 +1,126 @@
+"""The tools that change notes. They write Markdown files below the notes folder, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from contextive.errors import InvalidRequest
+from contextive.ingest.notes_editor import NoteChange, NotesEditor
+from contextive.ingest.notes_service import NotesService
+from contextive.notes.note import Note
+from contextive.packs.notes import pack
+from contextive.packs.notes.schemas import ChangeAnswer, Slug, Version
+from contextive.registry import Annotations, Context, Scope, ToolInput
+
+_LABELS = ("notes", "writing")
+_MAX_CONTENT = 1_000_000
+
+
+class CreateInput(ToolInput):
+    title: str = Field(min_length=1, max_length=300, description="Title")
+    content: str = Field("", max_length=_MAX_CONTENT, description="Markdown with [[slug]] links")
+    slug: str | None = Field(None, max_length=200, description="Else from the title")
+    tags: list[str] = Field([], max_length=100, description="Tags")
+
+
+class UpdateInput(ToolInput):
+    slug: Slug
+    version: Version
+    content: str | None = Field(None, max_length=_MAX_CONTENT, description="All of the new Markdown")
+    tags: list[str] | None = Field(None, max_length=100, description="All of the new tags")
+
+
+class RenameInput(ToolInput):
+    slug: Slug
+    new_title: str | None = Field(None, max_length=300, description="New title")
+    new_slug: str | None = Field(None, max_length=200, description="Else from the title")
+    version: Version | None = None
+
+
+class DeleteInput(ToolInput):
+    slug: Slug
+    version: Version | None = None
+    keep_links: bool = Field(False, description="Leave links to it")
+
+
+##= docs/spec/notes.md#writing-rules
+##% The tools `create_page`, `update_page`, `rename_page` and `delete_page` MUST require the maintainer scope.
+@pack.tool(
+    "create_page",
+    title="Create a page",
+    description="Write a new page. Shows pages that are similar; nothing is merged.",
+    scope=Scope.MAINTAINER,
+    labels=_LABELS,
+    safety_notes="Writes a file below the notes folder; never overwrites one.",
+    annotations=Annotations(read_only=False, idempotent=False),
+)
+def create_page(given: CreateInput, ctx: Context) -> ChangeAnswer:
+    return _change(_editor(ctx).create_page(given.title, given.content, slug=given.slug, tags=given.tags))
+
+
+@pack.tool(
+    "update_page",
+    title="Update a page",
+    description="Replace a page's content or tags. A page that changed since `version` is a conflict.",
+    scope=Scope.MAINTAINER,
+    labels=_LABELS,
+    safety_notes="Replaces the page's file.",
+    annotations=Annotations(read_only=False, destructive=True),
+)
+def update_page(given: UpdateInput, ctx: Context) -> ChangeAnswer:
+    if given.content is None and given.tags is None:
+        raise InvalidRequest("Nothing to update.", hint="Give content, tags or both.")
+    return _change(_editor(ctx).update_page(given.slug, given.version, content=given.content, tags=given.tags))
+
+
+@pack.tool(
+    "rename_page",
+    title="Rename a page",
+    description="Give a page another title or slug. Links in other pages follow, labels stay.",
+    scope=Scope.MAINTAINER,
+    labels=_LABELS,
+    safety_notes="Rewrites links in other pages.",
+    annotations=Annotations(read_only=False, destructive=True, idempotent=False),
+)
+def rename_page(given: RenameInput, ctx: Context) -> ChangeAnswer:
+    if not given.new_title and not given.new_slug:
+        raise InvalidRequest("Nothing to rename.", hint="Give new_title, new_slug or both.")
+    return _change(
+        _editor(ctx).rename_page(given.slug, title=given.new_title, slug=given.new_slug, version=given.version)
+    )
+
+
+@pack.tool(
+    "delete_page",
+    title="Delete a page",
+    description="Delete a page. Links to it become plain text.",
+    scope=Scope.MAINTAINER,
+    labels=_LABELS,
+    safety_notes="Deletes the page's file and edits pages that link to it.",
+    annotations=Annotations(read_only=False, destructive=True, idempotent=False),
+)
+def delete_page(given: DeleteInput, ctx: Context) -> ChangeAnswer:
+    written = _editor(ctx).delete_page(given.slug, version=given.version, keep_links=given.keep_links)
+    return _change(written, gone=True)
+
+
+def _editor(ctx: Context) -> NotesEditor:
+    return NotesEditor(ctx.service(NotesService))
+
+
+def _change(written: NoteChange, *, gone: bool = False) -> ChangeAnswer:
+    note = written.note
+    return ChangeAnswer(
+        slug=note.slug,
+        title=note.title,
+        version=None if gone else note.version,
+        changed=_slugs(written.changed),
+        left=_slugs(written.left),
+        similar=_slugs(written.similar),
+    )
+
+
+def _slugs(notes: Sequence[Note]) -> list[str] | None:
+    return [note.slug for note in notes] or None

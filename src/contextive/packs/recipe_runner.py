@@ -1,0 +1,75 @@
+"""What the tools that run recipes and those that run workflows share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from contextive.models.router import ModelRouter
+from contextive.packs.introspect import ServerFacts
+from contextive.recipes.recipe import RecipePaths
+from contextive.registry import Context, Dispatcher
+
+if TYPE_CHECKING:
+    from contextive.recipes.recipe import Recipe
+    from contextive.recipes.run import RunRecord
+
+LONGEST_RUN_SECONDS = 86_400.0
+"""Each run has a time limit of its own; this one only keeps the server's limit for single tools away from it."""
+
+
+class RecipeStepAnswer(BaseModel):
+    """One step of a run."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    status: Literal["success", "error", "skipped"]
+    duration_seconds: float
+    message: str
+    result: Any = None
+    result_bytes: int | None = Field(None, description="Size of a result that is too long to show")
+
+
+class RecipeRunAnswer(BaseModel):
+    """A run that ended well."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    status: Literal["success"] = "success"
+    recipe: str
+    started_at: str
+    finished_at: str
+    duration_seconds: float
+    success: bool
+    dry_run: bool
+    outputs: dict[str, Any]
+    steps: list[RecipeStepAnswer]
+
+
+##= docs/spec/models-and-recipes.md#model-router
+##% Every tool that invokes a model MUST do so through the router, or through the connected client.
+async def run_recipe(
+    recipe: Recipe, variables: Mapping[str, Any], ctx: Context, *, dry_run: bool = False
+) -> RecipeRunAnswer:
+    """Run a recipe as the caller of `ctx`. Raises a `ContextiveError` whose details tell the steps."""
+    from contextive.recipes.adapters import RouterAsker, SurfaceCaller
+    from contextive.recipes.audit import RecipeAudit
+    from contextive.recipes.engine import RecipeEngine  # every server offers recipes, and few run one
+
+    surface = ctx.service(ServerFacts).surface_of(ctx)
+
+    def audit(record: RunRecord) -> None:
+        who = {"caller": ctx.caller.name, "door": ctx.door, "request_id": ctx.request_id}
+        RecipeAudit(ctx.service(RecipePaths).state).append({**record.audit_line(), **who})
+
+    engine = RecipeEngine(
+        tools=SurfaceCaller(ctx.service(Dispatcher), surface, ctx),
+        models=RouterAsker(ctx.service(ModelRouter)),
+        progress=ctx.client.progress,
+        audit=audit,
+    )
+    record = await engine.run(recipe, variables, dry_run=dry_run)
+    return RecipeRunAnswer.model_validate(record.as_dict())

@@ -1,0 +1,116 @@
+"""A pack as data: all that it declares, and none of its code.
+
+To list tools, their names, words and schemas are enough. A pack that was written down can be read back without importing its
+modules and all that these stand on; the code behind a declaration is loaded when it is first run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from contextive.registry.declaration import (
+    Annotations,
+    Pack,
+    Prompt,
+    PromptArgument,
+    PromptCode,
+    Resource,
+    ResourceCode,
+    Tool,
+    ToolCode,
+    ToolSchemas,
+)
+from contextive.registry.scopes import Scope
+
+_TOOL_FIELDS = ("name", "title", "description", "safety_notes", "invocation_hints", "timeout_seconds")
+_RESOURCE_FIELDS = ("uri", "name", "title", "description", "mime_type", "in_parts")
+_PROMPT_FIELDS = ("name", "title", "description")
+
+
+def pack_to_dict(pack: Pack) -> dict[str, Any]:
+    """What a pack declares, as JSON can hold it."""
+    return {
+        "name": pack.name,
+        "title": pack.title,
+        "description": pack.description,
+        "tools": [_write_tool(tool) for tool in pack.tools],
+        "resources": [_write_resource(resource) for resource in pack.resources],
+        "prompts": [_write_prompt(prompt) for prompt in pack.prompts],
+    }
+
+
+def pack_from_dict(data: Mapping[str, Any], load: Callable[[], Pack]) -> Pack:
+    """The pack that was written down. `load` gives the pack itself, for the code behind what is declared."""
+    pack = Pack(data["name"], title=data["title"], description=data["description"])
+    pack.tools = [_read_tool(entry, pack.name, load) for entry in data["tools"]]
+    pack.resources = [_read_resource(entry, pack.name, load) for entry in data["resources"]]
+    pack.prompts = [_read_prompt(entry, pack.name, load) for entry in data["prompts"]]
+    return pack
+
+
+def _write_tool(tool: Tool) -> dict[str, Any]:
+    return _fields_of(tool, _TOOL_FIELDS) | {
+        "scope": tool.scope.value,
+        "labels": list(tool.labels),
+        "annotations": asdict(tool.annotations),
+        "meta": dict(tool.meta),
+        "input_schema": tool.input_schema,
+        "output_schema": tool.output_schema,
+    }
+
+
+def _read_tool(entry: Mapping[str, Any], pack: str, load: Callable[[], Pack]) -> Tool:
+    def code() -> ToolCode:
+        return next(tool.code for tool in load().tools if tool.name == entry["name"])
+
+    return Tool(
+        **_pick(entry, _TOOL_FIELDS),
+        load=code,
+        scope=Scope(entry["scope"]),
+        labels=tuple(entry["labels"]),
+        annotations=Annotations(**entry["annotations"]),
+        meta=entry["meta"],
+        pack=pack,
+        schemas=ToolSchemas(entry["input_schema"], entry["output_schema"]),
+    )
+
+
+def _write_resource(resource: Resource) -> dict[str, Any]:
+    return _fields_of(resource, _RESOURCE_FIELDS) | {"scope": resource.scope.value, "members": list(resource.members)}
+
+
+def _read_resource(entry: Mapping[str, Any], pack: str, load: Callable[[], Pack]) -> Resource:
+    def code() -> ResourceCode:
+        return next(resource.code for resource in load().resources if resource.uri == entry["uri"])
+
+    return Resource(
+        **_pick(entry, _RESOURCE_FIELDS),
+        load=code,
+        scope=Scope(entry["scope"]),
+        members=tuple(entry["members"]),
+        pack=pack,
+    )
+
+
+def _write_prompt(prompt: Prompt) -> dict[str, Any]:
+    arguments = [{"name": a.name, "description": a.description, "required": a.required} for a in prompt.arguments]
+    return _fields_of(prompt, _PROMPT_FIELDS) | {"scope": prompt.scope.value, "arguments": arguments}
+
+
+def _read_prompt(entry: Mapping[str, Any], pack: str, load: Callable[[], Pack]) -> Prompt:
+    def code() -> PromptCode:
+        return next(prompt.code for prompt in load().prompts if prompt.name == entry["name"])
+
+    arguments = tuple(PromptArgument(**argument) for argument in entry["arguments"])
+    scope = Scope(entry["scope"])
+    return Prompt(**_pick(entry, _PROMPT_FIELDS), load=code, arguments=arguments, scope=scope, pack=pack)
+
+
+def _fields_of(declared: Tool | Resource | Prompt, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: getattr(declared, name) for name in names}
+
+
+def _pick(entry: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: entry[name] for name in names}

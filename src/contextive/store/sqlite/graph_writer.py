@@ -1,0 +1,331 @@
+"""Who states which nodes and edges, and what exists because of it.
+
+A node or an edge exists as long as one owner states it: a file by its path, or a layer by its name. Its properties are
+merged one by one, and for each the smallest owner that states it decides: files before layers, then by name. So the graph
+does not depend on the order in which files were read. The merged properties stand with the node; a statement that says just
+that holds none of its own. As long as no two owners contradict each other, which most never do, nothing is merged again.
+
+An edge whose ends are not both stated is kept apart, unseen by readers, and takes its place once they are.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from contextive.knowledge.graph import EDGE_TYPES, LABELS, Layer
+from contextive.store.sqlite.rows import encode_json, name_hash
+
+FILE_OWNER, LAYER_OWNER = 0, 1
+SEARCH_SEPARATOR = "\x1f"
+_NUMBER_OF_NODE = "SELECT number FROM node WHERE label = ? AND key = ?"
+
+IdEdge = tuple[str, int, str]
+"""An edge by the ids of its ends and the number of its type."""
+
+
+def add_words(connection: sqlite3.Connection) -> None:
+    """Give a number to every label and edge type that has none yet."""
+    connection.executemany("INSERT OR IGNORE INTO word (text) VALUES (?)", [(word,) for word in (*LABELS, *EDGE_TYPES)])
+
+
+class GraphWriter:
+    """The statements of owners, within one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, words: Mapping[str, int]) -> None:
+        self._connection = connection
+        self._words = words
+        self._labels = {number: text for text, number in words.items()}
+        self._numbers: dict[str, int] = {}
+        self._has_loose: bool | None = None
+
+    def replace(self, kind: int, name: str, layer: Layer) -> bool:
+        """Put what an owner states now in place of what it stated; whether that is anything else."""
+        owner, is_new = self._owner(kind, name, create=bool(layer.nodes or layer.edges))
+        if owner is None:
+            return False
+        stated = _merge_duplicates(layer)
+        before = {} if is_new else self._stated_nodes(owner)
+        gone = [node_id for node_id in before if node_id not in stated]
+        changed = self._put_nodes(owner, stated, before)
+        edges = {(edge.source, self._words[edge.type], edge.target) for edge in layer.edges}
+        changed |= self._put_edges(owner, edges, is_new=is_new)
+        self._drop_nodes(owner, {node_id: before[node_id][0] for node_id in gone})
+        if not layer.nodes and not layer.edges:
+            self._connection.execute("DELETE FROM owner WHERE number = ?", (owner,))
+        return changed or bool(gone)
+
+    def update_properties(self, path: str, properties: Mapping[str, Any]) -> None:
+        """Renew properties of the file's own node: of those that it states under its path, the ones that have them."""
+        owner, _ = self._owner(FILE_OWNER, path, create=False)
+        rows = self._connection.execute(
+            "SELECT n.number, coalesce(s.properties, n.properties) FROM statement s JOIN node n ON n.number = s.node"
+            " WHERE s.owner = ? AND n.key = ?",
+            (owner, path),
+        ).fetchall()
+        for number, text in rows:
+            stated = json.loads(text)
+            if owner is not None and properties.keys() <= stated.keys():
+                self._change_statement(number, owner, encode_json({**stated, **properties}))
+
+    def _owner(self, kind: int, name: str, *, create: bool) -> tuple[int | None, bool]:
+        """The number of an owner, and whether it has just been made."""
+        found = self._connection.execute(
+            "SELECT number FROM owner WHERE kind = ? AND name = ?", (kind, name)
+        ).fetchone()
+        if found:
+            return int(found[0]), False
+        if not create:
+            return None, False
+        return self._connection.execute("INSERT INTO owner (kind, name) VALUES (?, ?)", (kind, name)).lastrowid, True
+
+    # Nodes
+
+    def _stated_nodes(self, owner: int) -> dict[str, tuple[int, str]]:
+        rows = self._connection.execute(
+            "SELECT n.label, n.key, n.number, coalesce(s.properties, n.properties)"
+            " FROM statement s JOIN node n ON n.number = s.node WHERE s.owner = ?",
+            (owner,),
+        )
+        return {f"{self._labels[label]}:{key}": (number, text) for label, key, number, text in rows}
+
+    def _put_nodes(
+        self, owner: int, stated: Mapping[str, tuple[str, str, dict[str, Any]]], before: Mapping[str, tuple[int, str]]
+    ) -> bool:
+        created: list[tuple[str, int]] = []
+        changed = False
+        for node_id, (label, key, properties) in stated.items():
+            text = encode_json(properties)
+            known = before.get(node_id)
+            if known is not None:
+                self._numbers[node_id] = known[0]
+                if known[1] != text:
+                    self._change_statement(known[0], owner, text)
+                    changed = True
+                continue
+            changed = True
+            number = self._numbers.get(node_id) or self._create(node_id, label, key, properties, text)
+            if number is not None and node_id not in self._numbers:
+                self._numbers[node_id] = number
+                created.append((node_id, number))
+            else:
+                number = self._number(node_id)
+                assert number is not None
+                self._add_statement(number, owner, text, properties)
+        self._connection.executemany(
+            "INSERT INTO statement (node, owner) VALUES (?, ?)", [(number, owner) for _, number in created]
+        )
+        if created and self._any_loose():
+            self._connect_loose_edges([node_id for node_id, _ in created])
+        return changed
+
+    def _create(self, node_id: str, label: str, key: str, properties: Mapping[str, Any], text: str) -> int | None:
+        """The number of a new node; None when it is there already."""
+        cursor = self._connection.execute(
+            "INSERT INTO node (label, hash, key, search, properties, disputed) VALUES (?, ?, ?, ?, ?, 0)"
+            " ON CONFLICT DO NOTHING",
+            (self._words[label], name_hash(key), key, search_text(key, properties), text),
+        )
+        return cursor.lastrowid if cursor.rowcount else None
+
+    def _number(self, node_id: str) -> int | None:
+        number = self._numbers.get(node_id)
+        if number is None:
+            label, _, key = node_id.partition(":")
+            found = self._connection.execute(_NUMBER_OF_NODE, (self._words.get(label), key)).fetchone()
+            if found is None:
+                return None
+            number = int(found[0])
+            self._numbers[node_id] = number
+        return number
+
+    def _add_statement(self, number: int, owner: int, text: str, properties: Mapping[str, Any]) -> None:
+        merged_text, disputed = self._connection.execute(
+            "SELECT properties, disputed FROM node WHERE number = ?", (number,)
+        ).fetchone()
+        self._connection.execute(
+            "INSERT INTO statement (node, owner, properties) VALUES (?, ?, ?)",
+            (number, owner, None if text == merged_text else text),
+        )
+        if text == merged_text:
+            return
+        merged = json.loads(merged_text)
+        if any(name in merged and not _same(merged[name], value) for name, value in properties.items()) or (
+            disputed and not properties.keys() <= merged.keys()
+        ):
+            self._merge(number)
+        elif not properties.keys() <= merged.keys():
+            self._set_merged(number, merged_text, {**merged, **properties}, disputed=False)
+
+    def _change_statement(self, number: int, owner: int, text: str) -> None:
+        self._connection.execute(
+            "UPDATE statement SET properties = ? WHERE node = ? AND owner = ?", (text, number, owner)
+        )
+        self._merge(number)
+
+    def _drop_statement(self, number: int, owner: int) -> bool:
+        """Whether others still state the node."""
+        (text,) = self._connection.execute(
+            "DELETE FROM statement WHERE node = ? AND owner = ? RETURNING properties", (number, owner)
+        ).fetchone()
+        left = self._connection.execute("SELECT 1 FROM statement WHERE node = ? LIMIT 1", (number,)).fetchone()
+        if left is None:
+            return False
+        (disputed,) = self._connection.execute("SELECT disputed FROM node WHERE number = ?", (number,)).fetchone()
+        twin = self._connection.execute(
+            "SELECT 1 FROM statement WHERE node = ? AND properties IS ? LIMIT 1", (number, text)
+        ).fetchone()
+        if disputed or twin is None:
+            self._merge(number)
+        return True
+
+    def _merge(self, number: int) -> None:
+        """Put together anew what all owners state of a node."""
+        (before,) = self._connection.execute("SELECT properties FROM node WHERE number = ?", (number,)).fetchone()
+        rows = self._connection.execute(
+            "SELECT s.properties FROM statement s JOIN owner o ON o.number = s.owner WHERE s.node = ?"
+            " ORDER BY o.kind, o.name",
+            (number,),
+        )
+        merged: dict[str, Any] = {}
+        disputed = False
+        for text in dict.fromkeys(before if text is None else text for (text,) in rows):
+            for name, value in json.loads(text).items():
+                disputed |= not _same(merged.setdefault(name, value), value)
+        self._set_merged(number, before, merged, disputed=disputed)
+
+    def _set_merged(self, number: int, before: str, merged: Mapping[str, Any], *, disputed: bool) -> None:
+        after = encode_json(merged)
+        if after != before:
+            self._connection.execute(
+                "UPDATE statement SET properties = ? WHERE node = ? AND properties IS NULL", (before, number)
+            )
+        (key,) = self._connection.execute("SELECT key FROM node WHERE number = ?", (number,)).fetchone()
+        self._connection.execute(
+            "UPDATE node SET properties = ?, disputed = ?, search = ? WHERE number = ?",
+            (after, disputed, search_text(key, merged), number),
+        )
+        self._connection.execute(
+            "UPDATE statement SET properties = NULL WHERE node = ? AND properties = ?", (number, after)
+        )
+
+    def _drop_nodes(self, owner: int, gone: Mapping[str, int]) -> None:
+        for node_id, number in gone.items():
+            if not self._drop_statement(number, owner):
+                self._disconnect_edges(number)
+                self._connection.execute("DELETE FROM node WHERE number = ?", (number,))
+                self._numbers.pop(node_id, None)
+
+    # Edges
+
+    def _put_edges(self, owner: int, edges: set[IdEdge], *, is_new: bool) -> bool:
+        before: set[IdEdge] = set()
+        loose: set[IdEdge] = set()
+        if not is_new:
+            before.update(self._stated_edges(owner))
+            loose.update(
+                self._connection.execute("SELECT source, type, target FROM loose_edge WHERE owner = ?", (owner,))
+            )
+        for source, kind, target in before - edges:
+            ends = (self._number(source), kind, self._number(target), owner)
+            self._connection.execute(
+                "DELETE FROM edge WHERE source = ? AND type = ? AND target = ? AND owner = ?", ends
+            )
+        self._connection.executemany(
+            "DELETE FROM loose_edge WHERE owner = ? AND source = ? AND type = ? AND target = ?",
+            [(owner, *edge) for edge in loose - edges],
+        )
+        tied = []
+        for source, kind, target in edges - before - loose:
+            first, second = self._number(source), self._number(target)
+            if first is None or second is None:
+                self._put_loose([(owner, source, kind, target)])
+            else:
+                tied.append((first, kind, second, owner))
+        self._connection.executemany("INSERT INTO edge VALUES (?, ?, ?, ?)", tied)
+        return (before | loose) != edges
+
+    def _stated_edges(self, owner: int) -> Iterator[IdEdge]:
+        rows = self._connection.execute(
+            "SELECT a.label, a.key, e.type, b.label, b.key FROM edge e"
+            " JOIN node a ON a.number = e.source JOIN node b ON b.number = e.target WHERE e.owner = ?",
+            (owner,),
+        )
+        for label, key, kind, other_label, other_key in rows:
+            yield f"{self._labels[label]}:{key}", kind, f"{self._labels[other_label]}:{other_key}"
+
+    def _any_loose(self) -> bool:
+        if self._has_loose is None:
+            self._has_loose = self._connection.execute("SELECT 1 FROM loose_edge LIMIT 1").fetchone() is not None
+        return self._has_loose
+
+    def _put_loose(self, edges: Iterable[tuple[int, str, int, str]]) -> None:
+        listed = list(edges)
+        if listed:
+            self._has_loose = True
+            self._connection.executemany("INSERT OR IGNORE INTO loose_edge VALUES (?, ?, ?, ?)", listed)
+
+    def _connect_loose_edges(self, node_ids: Sequence[str]) -> None:
+        """Put loose edges into their place whose missing end has come."""
+        rows = self._connection.execute(
+            "SELECT e.owner, e.source, e.type, e.target FROM json_each(?1) g CROSS JOIN loose_edge e ON e.source = g.value"
+            " UNION SELECT e.owner, e.source, e.type, e.target FROM json_each(?1) g CROSS JOIN loose_edge e"
+            " ON e.target = g.value",
+            (encode_json(node_ids),),
+        ).fetchall()
+        for owner, source, kind, target in rows:
+            first, second = self._number(source), self._number(target)
+            if first is None or second is None:
+                continue
+            self._connection.execute("INSERT OR IGNORE INTO edge VALUES (?, ?, ?, ?)", (first, kind, second, owner))
+            self._connection.execute(
+                "DELETE FROM loose_edge WHERE owner = ? AND source = ? AND type = ? AND target = ?",
+                (owner, source, kind, target),
+            )
+
+    def _disconnect_edges(self, number: int) -> None:
+        """Put the edges of a node aside that others still state."""
+        rows = self._connection.execute(
+            "SELECT e.owner, a.label, a.key, e.type, b.label, b.key, e.source, e.target FROM ("
+            " SELECT * FROM edge WHERE source = ?1 UNION SELECT * FROM edge WHERE target = ?1) e"
+            " JOIN node a ON a.number = e.source JOIN node b ON b.number = e.target",
+            (number,),
+        ).fetchall()
+        if not rows:
+            return
+        self._put_loose(
+            (owner, f"{self._labels[label]}:{key}", kind, f"{self._labels[other]}:{other_key}")
+            for owner, label, key, kind, other, other_key, _, _ in rows
+        )
+        self._connection.executemany(
+            "DELETE FROM edge WHERE source = ? AND type = ? AND target = ? AND owner = ?",
+            [(source, kind, target, owner) for owner, _, _, kind, _, _, source, target in rows],
+        )
+
+
+def _merge_duplicates(layer: Layer) -> dict[str, tuple[str, str, dict[str, Any]]]:
+    """The nodes of a layer by id. Of a node that is stated twice, the first statement of a property counts."""
+    merged: dict[str, tuple[str, str, dict[str, Any]]] = {}
+    for node in layer.nodes:
+        known = merged.get(node.id)
+        if known is None:
+            merged[node.id] = (node.label, node.key, dict(node.properties))
+        else:
+            merged[node.id] = (*known[:2], {**node.properties, **known[2]})
+    return merged
+
+
+def search_text(key: str, properties: Mapping[str, Any]) -> str | None:
+    """What a search over key and name has to look at; None when the key in ASCII lower case says it all."""
+    name = properties.get("name")
+    folded = name.casefold() if isinstance(name, str) else ""
+    if key.isascii() and folded in key.lower():
+        return None
+    return f"{key.casefold()}{SEARCH_SEPARATOR}{folded}"
+
+
+def _same(first: Any, second: Any) -> bool:
+    """Whether two values are written alike: to Python, `1` and `True` are equal."""
+    return bool(first == second) and encode_json(first) == encode_json(second)

@@ -1,0 +1,83 @@
+"""The arithmetic of a scan: products of a query with all rows, and which of them could be among the best."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+ROUNDING = 5e-4
+"""How far sums of floating numbers may be off."""
+_SCAN_THREADS = 4
+_MANY_ROWS = 20_000
+"""From so many rows on, a scan is shared between threads."""
+_STRIPES = 64
+_BATCH = 4_000
+
+
+def kth_best(scores: NDArray[np.float32], k: int) -> float:
+    """The score at the place k, of more than k."""
+    import numpy as np
+
+    width = len(scores) // _STRIPES
+    if width > 4 * k:
+        # The best of many stripes are quick to find. What is below the k-th of them is below the k-th of all.
+        best = scores[: width * _STRIPES].reshape(_STRIPES, width).max(axis=0)
+        scores = scores[scores >= np.partition(best, width - k)[width - k]]
+    return float(np.partition(scores, len(scores) - k)[len(scores) - k])
+
+
+def possible_top_k(scores: NDArray[np.float32], errors: NDArray[np.float32], k: int, more: float) -> NDArray[Any]:
+    """The places that could be among the k best, when each score may be off by its error and two by `more` besides."""
+    import numpy as np
+
+    least = kth_best(scores - errors, k) - more - ROUNDING
+    return np.flatnonzero(scores + errors >= max(least, -3.0))
+
+
+def top_scored(chosen: NDArray[Any], scores: NDArray[np.float32], most: int) -> NDArray[Any]:
+    """The best of the chosen places, when there are too many."""
+    import numpy as np
+
+    if len(chosen) <= most:
+        return chosen
+    return chosen[np.argpartition(scores[chosen], len(chosen) - most)[-most:]]
+
+
+def membership(values: NDArray[Any], allowed: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which values are among the allowed, by a table: numbers are small and dense."""
+    import numpy as np
+
+    top = int(max(values.max(initial=0), allowed.max(initial=0)))
+    table = np.zeros(top + 1, dtype=bool)
+    table[allowed] = True
+    inside: NDArray[np.bool_] = table[np.maximum(values, 0)] & (values > 0)
+    return inside
+
+
+def dot_products(query: NDArray[np.int8], matrix: NDArray[np.int8]) -> NDArray[np.float32]:
+    """The products of one row with all others."""
+    import numpy as np
+
+    if not len(matrix):
+        return np.empty(0, dtype=np.float32)
+    try:
+        import simsimd
+    except ImportError:
+        return _dot_products_numpy(query, matrix)
+    # Whole numbers come back at half the cost of floating ones; the stub of the package does not know them.
+    threads = min(_SCAN_THREADS, os.cpu_count() or 1) if len(matrix) >= _MANY_ROWS else 1
+    products = simsimd.cdist(query, matrix, metric="dot", out_dtype="int32", threads=threads)  # type: ignore[arg-type]
+    return np.asarray(products).reshape(-1).astype(np.float32)
+
+
+def _dot_products_numpy(query: NDArray[np.int8], matrix: NDArray[np.int8]) -> NDArray[np.float32]:
+    """The same, in parts that need little memory."""
+    import numpy as np
+
+    whole = query[0].astype(np.float32)
+    parts = [matrix[start : start + _BATCH].astype(np.float32) @ whole for start in range(0, len(matrix), _BATCH)]
+    return np.concatenate(parts)

@@ -1,0 +1,92 @@
+"""Directories and what is in them: each listed once a look, and what was worked out from an unchanged listing kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple, TypeVar, cast
+
+T = TypeVar("T")
+
+
+class Entry(NamedTuple):
+    """A name in a directory and what stands behind it, links followed. A pipe, a socket or a device is nothing of this."""
+
+    name: str
+    is_file: bool
+    is_dir: bool
+    is_link: bool
+
+
+class Listing:
+    """The entries of one directory by name, and what was worked out from them."""
+
+    __slots__ = ("_results", "entries", "found")
+
+    def __init__(self, found: list[tuple[str, bool, bool, bool]], entries: list[Entry]) -> None:
+        self.found = found
+        """As the file system gave them."""
+        self.entries = entries
+        self._results: dict[object, object] = {}
+
+    @property
+    def by_name(self) -> dict[str, Entry]:
+        return self.get_or_compute("by name", lambda entries: {entry.name: entry for entry in entries})
+
+    def get_or_compute(self, key: object, make: Callable[[list[Entry]], T]) -> T:
+        """What `make` gives for these entries, remembered under a key that stands for all else that it depends on."""
+        if key not in self._results:
+            self._results[key] = make(self.entries)
+        return cast("T", self._results[key])
+
+
+class DirectoryListings:
+    """The directories at one moment. A directory's time stamp is not trusted: every moment lists them again."""
+
+    __slots__ = ("_before", "_now")
+
+    def __init__(self, before: dict[str, Listing] | None = None) -> None:
+        self._before = {} if before is None else before
+        self._now: dict[str, Listing] = {}
+
+    def refreshed(self) -> DirectoryListings:
+        """The directories of this moment. What did not change is recognised; what nobody asked for is forgotten."""
+        return DirectoryListings(self._now)
+
+    @property
+    def directories(self) -> AbstractSet[str]:
+        """The directories that were asked for at this moment."""
+        return self._now.keys()
+
+    def listing(self, directory: str) -> Listing:
+        """The entries of a directory; none where there is no directory."""
+        known = self._now.get(directory)
+        if known is None:
+            known = self._before.get(directory)
+            found = _scan(directory)
+            if known is None or known.found != found:
+                known = Listing(found, sorted(map(Entry._make, found)))
+            self._now[directory] = known
+        return known
+
+
+def _scan(directory: str) -> list[tuple[str, bool, bool, bool]]:
+    try:
+        with os.scandir(directory or ".") as entries:
+            names = list(entries)
+    except (OSError, ValueError):
+        return []
+    try:
+        return [(entry.name, entry.is_file(), entry.is_dir(), entry.is_symlink()) for entry in names]
+    except OSError:  # a link that leads in a circle
+        return [
+            (entry.name, _check_entry(entry.is_file), _check_entry(entry.is_dir), entry.is_symlink()) for entry in names
+        ]
+
+
+def _check_entry(question: Callable[[], bool]) -> bool:
+    try:
+        return question()
+    except OSError:
+        return False

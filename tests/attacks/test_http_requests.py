@@ -1,0 +1,465 @@
+"""C1 to C12: who comes to the HTTP door, under which name, with what in the hands, and how one keeps out another."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from contextive.packs import BUILTIN, load_builtin
+from contextive.registry import Scope
+from tests.processes import clean_environment
+from tests.raw_clients import PROGRAM, HttpClient, envelope, modern_headers, rpc, wait_until
+
+from .conftest import GetSharedServer
+from .routes import OPEN, declared_routes
+from .target import ADMIN, READER, AttackResult, AttackTarget, make_project, open_target
+
+Routes = list[tuple[str, str]]
+DECLARED = {tool.name: tool for name in BUILTIN for tool in load_builtin(name).tools}
+
+
+@pytest.fixture(scope="module")
+def target(shared_server: GetSharedServer) -> AttackTarget:
+    return shared_server("http")
+
+
+@pytest.fixture(scope="module")
+def routes(tmp_path_factory: pytest.TempPathFactory) -> Routes:
+    return declared_routes(make_project(tmp_path_factory.mktemp("routes")))
+
+
+def at_every_route(
+    target: AttackTarget, routes: Routes, headers: dict[str, str], token: str | None = ADMIN
+) -> Iterator[tuple[str, str, AttackResult]]:
+    for method, path in routes:
+        body = b"{}" if method == "POST" else None
+        yield method, path, target.request(method, path, body, headers, token=token)
+
+
+def test_the_routes_of_every_door_are_found(routes: Routes) -> None:
+    assert {("GET", "/healthz"), ("GET", "/metrics"), ("POST", "/mcp"), ("DELETE", "/mcp"), ("POST", "/mcp/duvet")} <= {
+        *routes
+    }
+    assert {("GET", "/api/mcp"), ("POST", "/api/v1/search"), ("POST", "/api/v1/tools/km-search")} <= {*routes}
+
+
+HOSTS = {
+    "C1-evil": "evil.com",
+    "C1-evil-with-the-right-port": "evil.com:{port}",
+    "C1-loopback-as-a-subdomain": "127.0.0.1.nip.io",
+    "C1-localhost-as-a-subdomain": "localhost.evil.com",
+    "C1-user-before-the-host": "127.0.0.1@evil.com",
+    "C1-localhost-with-a-dot-and-more": "localhost.:{port}.evil.com",
+    "C1-another-address": "192.168.1.1",
+    "C1-any-address": "0.0.0.0:{port}",
+    "C1-decimal-address": "2130706433",
+    "C1-mapped-address": "[::ffff:127.0.0.1]",
+    "C1-space": "localhost evil.com",
+    "C1-comma": "localhost, evil.com",
+    "C1-empty": "",
+}
+
+
+@pytest.mark.parametrize("case", HOSTS)
+def test_a_foreign_host_is_misdirected_on_every_route(target: AttackTarget, routes: Routes, case: str) -> None:
+    host = HOSTS[case].replace("{port}", str(target.http_client().port))
+    for method, path, shot in at_every_route(target, routes, {"Host": host}):
+        assert shot.status in (400, 403, 421), (method, path, shot.text)
+    target.assert_unharmed()
+
+
+ORIGINS = {
+    "C2-evil": "http://evil.com",
+    "C2-null": "null",
+    "C2-localhost-as-a-subdomain": "http://localhost.evil.com",
+    "C2-loopback-as-a-subdomain": "http://127.0.0.1.nip.io",
+    "C2-user-before-the-host": "http://localhost@evil.com",
+    "C2-extension": "chrome-extension://abcdef",
+    "C2-file": "file://",
+    "C2-two": "http://localhost, http://evil.com",
+    "C2-two-with-a-space": "http://localhost http://evil.com",
+    "C2-backslash": "http://localhost\\.evil.com",
+    "C2-fragment": "http://evil.com#@localhost",
+    "C2-no-number": "http://localhost:evil",
+    "C2-empty": "",
+}
+
+
+@pytest.mark.parametrize("case", ORIGINS)
+def test_a_foreign_origin_is_forbidden_on_every_route(target: AttackTarget, routes: Routes, case: str) -> None:
+    for method, path, shot in at_every_route(target, routes, {"Origin": ORIGINS[case]}):
+        assert shot.status == 403, (method, path, shot.text)
+    target.assert_unharmed()
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "status"),
+    [
+        pytest.param("127.0.0.1", "http://evil.com", 403, id="C3-right-host-wrong-origin"),
+        pytest.param("evil.com", "http://127.0.0.1", 421, id="C3-wrong-host-right-origin"),
+        pytest.param("evil.com", "http://evil.com", 421, id="C3-both-wrong-and-the-same"),
+    ],
+)
+def test_rebinding_is_noticed_on_every_route(
+    target: AttackTarget, routes: Routes, host: str, origin: str, status: int
+) -> None:
+    for method, path, shot in at_every_route(target, routes, {"Host": host, "Origin": origin}):
+        assert shot.status == status, (method, path)
+    target.assert_unharmed()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "",
+        "text/plain; application/json",
+    ],
+)
+def test_c4_a_post_that_a_page_could_send_without_asking_is_refused(
+    target: AttackTarget, routes: Routes, kind: str
+) -> None:
+    for method, path in routes:
+        if method == "POST":
+            body = json.dumps(rpc("tools/call", {"name": "km-ingest-trigger", "arguments": {}})).encode()
+            assert target.request("POST", path, body, {"Content-Type": kind}).status == 415, path
+    target.assert_unharmed()
+
+
+@pytest.mark.parametrize("origin", ["http://evil.com", "null", "http://localhost:5173"])
+def test_c5_no_preflight_opens_a_route_to_a_page(target: AttackTarget, routes: Routes, origin: str) -> None:
+    asking = {
+        "Origin": origin,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization",
+    }
+    for path in sorted({path for _, path in routes}):
+        answer = target.http_client(None).request("OPTIONS", path, None, asking)
+        found = {name.lower(): value for name, value in answer.headers.items()}
+        assert found.get("access-control-allow-origin") not in ("*", origin), path
+        assert "access-control-allow-credentials" not in found, path
+    target.assert_unharmed()
+
+
+def test_c5_an_origin_that_is_allowed_is_allowed_alone_and_a_server_without_tokens_lets_nobody_write(
+    tmp_path: Path,
+) -> None:
+    config = {"server": {"allowedOrigins": ["https://friend.example"]}}
+    with open_target("http", tmp_path, config=config, with_tokens=False) as target:
+        for origin in ("https://friend.example", "http://evil.com", "https://friend.example.evil.com"):
+            asking = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+            headers = target.http_client(None).request("OPTIONS", "/mcp", None, asking).headers
+            allowed = headers["access-control-allow-origin"]
+            assert allowed == (origin if origin == "https://friend.example" else None), origin
+            assert headers["access-control-allow-credentials"] is None
+        names = {tool["name"] for tool in target.request("GET", "/api/v1/tools", token=None).reply["tools"]}
+        for name in sorted(DECLARED):
+            is_open = DECLARED[name].scope is Scope.READER
+            assert (name in names) == is_open, name
+            if not is_open:
+                assert target.request("POST", f"/api/v1/tools/{name}", {}, token=None).status == 403, name
+        target.assert_unharmed(entries=0)
+
+
+SITES = {
+    "C11-image": {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+    "C11-script": {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"},
+    "C11-link": {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"},
+    "C11-frame": {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+    "C11-another-port": {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors", "Origin": "http://127.0.0.1:5173"},
+}
+
+
+@pytest.mark.parametrize("case", SITES)
+def test_what_a_browser_sends_for_another_page_is_forbidden_on_every_route(
+    target: AttackTarget, routes: Routes, case: str
+) -> None:
+    for token in (None, ADMIN):
+        for method, path, shot in at_every_route(target, routes, SITES[case], token=token):
+            assert shot.status == 403, (method, path, shot.text)
+    target.assert_unharmed()
+
+
+def test_c11_a_page_that_sends_many_requests_uses_up_nothing(tmp_path: Path) -> None:
+    config = {"limits": {"rateRequests": 20, "authFailures": 3, "rateWindowSeconds": 600}}
+    with open_target("http", tmp_path, config=config, with_tokens=False) as target:
+        for number in range(100):
+            path = ("/healthz", "/api/v1/tools", "/mcp", "/metrics")[number % 4]
+            assert target.request("GET", path, headers=SITES["C11-image"], token=None).status == 403
+        for path in ("/healthz", "/api/v1/tools"):
+            assert target.request("GET", path, token=None).status == 200
+        target.assert_unharmed(entries=100)
+
+
+# -- C12: one caller keeps out another -----------------------------------------------------------------------------------
+
+
+class _Proxy(http.server.BaseHTTPRequestHandler):
+    """A reverse proxy that appends the address of its client, as proxies do, to what that client has sent."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        assert isinstance(self.server, _ProxyServer)
+        sent = {name: value for name, value in self.headers.items() if name != "X-Forwarded-For"}
+        chain = [*self.headers.get_all("X-Forwarded-For", []), self.client_address[0]]
+        answer = self.server.behind.get(self.path, {**sent, "X-Forwarded-For": ", ".join(chain)})
+        self.send_response(answer.status)
+        self.send_header("Content-Length", str(len(answer.body)))
+        self.end_headers()
+        self.wfile.write(answer.body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 # as the base class calls it
+        return
+
+
+class _ProxyServer(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, behind: HttpClient) -> None:
+        super().__init__(("127.0.0.1", 0), _Proxy)
+        self.behind = behind
+
+
+@contextlib.contextmanager
+def proxy_before(web: HttpClient) -> Iterator[HttpClient]:
+    with _ProxyServer(web) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield HttpClient(server.server_address[1])
+        finally:
+            server.shutdown()
+            thread.join(10)
+
+
+@pytest.mark.parametrize("is_trusted", [False, True], ids=["C12-unknown-proxy", "C12-trusted-proxy"])
+def test_a_guesser_behind_a_proxy_keeps_nobody_out(tmp_path: Path, is_trusted: bool) -> None:
+    config = {
+        "limits": {"authFailures": 5, "rateRequests": 20, "rateWindowSeconds": 600},
+        "server": {"trustedProxies": ["127.0.0.1"] if is_trusted else []},
+    }
+    with open_target("http", tmp_path, config=config) as target, proxy_before(target.http_client(None)) as proxy:
+        guesser, user = replace(proxy, address="127.0.0.2"), replace(proxy, address="127.0.0.3")
+        statuses = []
+        for number in range(30):
+            guess = {
+                "Authorization": f"Bearer guess-{number:04}-0123456789abcdef",
+                "X-Forwarded-For": f"10.0.0.{number}",
+            }
+            statuses.append(guesser.get("/api/v1/tools", guess).status)
+            guesser.get("/healthz", {"X-Forwarded-For": f"10.0.0.{number}"})
+        assert statuses == [401] * 5 + [429] * 25
+        for token in (READER, ADMIN):
+            assert user.as_bearer(token).get("/api/v1/tools").status == 200
+            assert guesser.as_bearer(token).get("/api/v1/tools").status == 200
+        assert user.as_bearer(ADMIN).get("/metrics").status == 200
+        # What needs no token can be told apart only where the proxy is trusted.
+        assert user.get("/healthz").status == (200 if is_trusted else 429)
+        assert user.get("/api/v1/tools").status == (401 if is_trusted else 429)
+        assert target.process.process.poll() is None
+
+
+def test_c12_answers_that_nobody_reads_are_closed(tmp_path: Path) -> None:
+    files = {f"notes/long-{number}.md": f"# Long {number}\n\n" + "words " * 120_000 for number in range(8)}
+    config = {"limits": {"writeSeconds": 1, "maxResultBytes": 32_000_000, "rateRequests": 0}}
+    with open_target("http", tmp_path, config=config, files=files) as target, contextlib.ExitStack() as stack:
+        head = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {READER}\r\n\r\n".encode()
+        calls = [whole_call("get_page", {"slug": f"long-{number}"}) for number in range(8)]
+        for _ in range(20):
+            client = stack.enter_context(socket.socket())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.settimeout(30)
+            client.connect(("127.0.0.1", target.http_client().port))
+            client.sendall(b"".join(calls) * 2 + head)
+        wait_until(
+            lambda: target.process.log_text.count("did not read the answer") == 20, "all connections are cut", 60
+        )
+        target.assert_unharmed(entries=0)
+
+
+def whole_call(tool: str, arguments: dict[str, object]) -> bytes:
+    """A whole request that calls a tool, to be sent behind others on one connection."""
+    body = json.dumps(arguments)
+    lines = [f"POST /api/v1/tools/{tool} HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {READER}"]
+    lines += ["Content-Type: application/json", f"Content-Length: {len(body)}", "", body]
+    return "\r\n".join(lines).encode()
+
+
+def other_address() -> str | None:
+    """An address of this machine that is not loopback."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return None
+        found = str(probe.getsockname()[0])
+    return None if found.startswith("127.") else found
+
+
+def test_c6_by_default_only_this_machine_is_served(target: AttackTarget) -> None:
+    line = target.process.wait_for_log(lambda found: found.get("event") == "serving")
+    assert line["url"].startswith("http://127.0.0.1:")
+    address = other_address()
+    if address is not None:
+        with pytest.raises(OSError, match=r"refused|timed out|unreachable"):
+            socket.create_connection((address, target.http_client().port), timeout=2).close()
+    target.assert_unharmed()
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0"])
+def test_c6_an_open_address_without_tokens_is_not_served(tmp_path: Path, address: str) -> None:
+    root = make_project(tmp_path)
+    command = [*PROGRAM, "serve", "--http", "--port", "0", "--host", address]
+    env = clean_environment({"HOME": str(tmp_path / "home"), "XDG_CONFIG_HOME": str(tmp_path / "home")})
+    done = subprocess.run(command, cwd=root, env=env, capture_output=True, timeout=30, check=False)
+    assert done.returncode != 0
+    assert b"Traceback" not in done.stderr
+
+
+def test_c7_without_a_token_nothing_but_health_is_told(target: AttackTarget, routes: Routes) -> None:
+    for method, path, shot in at_every_route(target, routes, {}, token=None):
+        assert shot.status == (200 if path in OPEN else 401), (method, path, shot.text)
+    for path in ("/", "/nowhere", "/docs", "/openapi.json", "/admin", "/.env"):
+        assert target.request("GET", path, token=None).status == 401
+    target.assert_unharmed(entries=len(routes) - 2)
+
+
+PATHS = {
+    "C8-up": "/mcp/../admin",
+    "C8-up-to-metrics": "/healthz/../metrics",
+    "C8-encoded-up-to-metrics": "/healthz/%2e%2e/metrics",
+    "C8-double-slash": "//mcp",
+    "C8-double-slash-inside": "/api//v1/tools",
+    "C8-encoded-slash": "/mcp%2f",
+    "C8-encoded-slash-profile": "/mcp%2fduvet",
+    "C8-trailing-slash": "/metrics/",
+    "C8-parameter": "/metrics;x=/healthz",
+    "C8-encoded-question": "/metrics%3f/healthz",
+    "C8-health-behind": "/metrics/healthz",
+    "C8-health-before": "/healthz/metrics",
+    "C8-case": "/METRICS",
+    "C8-dot": "/./metrics",
+    "C8-backslash": "/healthz\\..\\metrics",
+    "C8-nul": "/healthz%00/metrics",
+    "C8-newline": "/healthz%0d%0aX: y",
+    "C8-whole-url": "http://evil.com/metrics",
+    "C8-whole-url-of-here": "http://127.0.0.1/metrics",
+    "C8-not-utf-8": "/metrics%ff",
+    "C8-overlong": "/%c0%ae%c0%ae/metrics",
+}
+
+
+@pytest.mark.parametrize("case", PATHS)
+def test_no_spelling_of_a_path_is_a_way_round_the_token(target: AttackTarget, case: str) -> None:
+    path = PATHS[case].replace(" ", "%20")
+    for token, expected in ((None, (401, 400)), (READER, (404, 400, 405, 406, 200))):
+        for method in ("GET", "POST"):
+            shot = target.request(method, path, b"{}" if method == "POST" else None, token=token)
+            assert shot.status in expected, (method, path, shot.status, shot.text)
+            assert "km_mcp_requests_total" not in shot.text
+    target.assert_unharmed(entries=0)
+
+
+SPOOFS = {
+    "C9-forwarded-for": {"X-Forwarded-For": "127.0.0.1", "X-Real-IP": "127.0.0.1"},
+    "C9-forwarded": {"Forwarded": "for=127.0.0.1;host=localhost;proto=https"},
+    "C9-forwarded-host": {"X-Forwarded-Host": "localhost", "X-Host": "localhost"},
+    "C9-rewritten-url": {"X-Original-URL": "/healthz", "X-Rewrite-URL": "/healthz"},
+    "C9-method-override": {"X-HTTP-Method-Override": "GET", "X-Method-Override": "GET"},
+    "C9-user": {"X-Forwarded-User": "admin", "X-Remote-User": "admin", "X-KM-Scope": "maintainer"},
+    "C9-another-place-for-tokens": {
+        "X-API-Key": ADMIN,
+        "Cookie": f"token={ADMIN}",
+        "Proxy-Authorization": f"Bearer {ADMIN}",
+    },
+    "C9-token-of-km": {"X-KM-Token": ADMIN, "X-Auth-Token": ADMIN},
+}
+
+
+@pytest.mark.parametrize("case", SPOOFS)
+def test_no_header_of_a_proxy_changes_who_the_caller_is(target: AttackTarget, routes: Routes, case: str) -> None:
+    for method, path, shot in at_every_route(target, routes, SPOOFS[case], token=None):
+        assert shot.status == (200 if path in OPEN else 401), (method, path)
+    target.assert_unharmed(entries=len(routes) - 2)
+
+
+# -- C10: two requests in one --------------------------------------------------------------------------------------------
+
+
+def smuggled(target: AttackTarget, *lines: str, body: bytes) -> bytes:
+    host = f"Host: 127.0.0.1:{target.http_client().port}"
+    start = ["POST /api/v1/tools/contextive_health HTTP/1.1", host, f"Authorization: Bearer {READER}"]
+    return "\r\n".join([*start, "Content-Type: application/json", *lines, "", ""]).encode() + body
+
+
+HIDDEN = b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + ADMIN.encode() + b"\r\n\r\n"
+SMUGGLED: dict[str, tuple[list[str], bytes]] = {
+    "C10-length-and-chunks": (["Content-Length: 6", "Transfer-Encoding: chunked"], b"0\r\n\r\n" + HIDDEN),
+    "C10-chunks-and-length": (["Transfer-Encoding: chunked", "Content-Length: 4"], b"2\r\n{}\r\n0\r\n\r\n" + HIDDEN),
+    "C10-two-lengths": (["Content-Length: 2", "Content-Length: 200"], b"{}" + HIDDEN),
+    "C10-two-equal-lengths": (["Content-Length: 2", "Content-Length: 2"], b"{}" + HIDDEN),
+    "C10-a-list-of-equal-lengths": (["Content-Length: 2, 2"], b"{}" + HIDDEN),
+    "C10-two-tokens": ([f"Authorization: Bearer {ADMIN}", "Content-Length: 2"], b"{}" + HIDDEN),
+    "C10-two-encodings": (["Transfer-Encoding: chunked", "Transfer-Encoding: identity"], b"0\r\n\r\n" + HIDDEN),
+    "C10-odd-encoding": (["Transfer-Encoding: xchunked"], b"0\r\n\r\n" + HIDDEN),
+    "C10-spaced-encoding": (["Transfer-Encoding : chunked"], b"0\r\n\r\n" + HIDDEN),
+    "C10-folded-encoding": (["Transfer-Encoding:\r\n chunked", "Content-Length: 5"], b"0\r\n\r\n" + HIDDEN),
+    "C10-length-with-a-sign": (["Content-Length: +2"], b"{}" + HIDDEN),
+    "C10-length-with-an-underscore": (["Content-Length: 1_0"], b"{}" + HIDDEN),
+    "C10-carriage-return-in-a-header": (["X: a\rContent-Length: 2"], b"{}" + HIDDEN),
+    "C10-nul-in-a-header": (["X: a\0b", "Content-Length: 2"], b"{}" + HIDDEN),
+    "C10-chunk-extension": (["Transfer-Encoding: chunked"], b"2;\nxx\r\n{}\r\n0\r\n\r\n" + HIDDEN),
+}
+
+
+@pytest.mark.parametrize("case", SMUGGLED)
+def test_no_second_request_hides_in_the_body_of_a_first(target: AttackTarget, case: str) -> None:
+    lines, body = SMUGGLED[case]
+    text = target.raw(smuggled(target, *lines, body=body), timeout=0.5)
+    assert text.startswith("HTTP/1.1 4"), text[:300]
+    assert text.count("HTTP/1.1 ") == 1, text
+    assert "km_mcp_requests_total" not in text
+    target.assert_unharmed(entries=0)
+
+
+def test_two_requests_that_follow_each_other_are_two_requests_each_with_its_own_token(target: AttackTarget) -> None:
+    """Pipelining is allowed, and the token of the first says nothing about the second."""
+    second = b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+    text = target.raw(smuggled(target, "Content-Length: 2", body=b"{}" + second), timeout=3)
+    first, answer = text.split("HTTP/1.1 ")[1:]
+    assert first.startswith("200")
+    assert answer.startswith("401")
+    target.assert_unharmed(entries=2)
+
+
+def test_a_session_id_is_nothing_without_the_token_that_opened_it(target: AttackTarget) -> None:
+    session = target.session(ADMIN)
+    body = rpc("tools/call", {"name": "km-ingest-trigger", "arguments": {}})
+    for token, status in ((None, 401), (READER, 404), ("wrong-token-0123456789abcdef", 401)):
+        shot = target.request(
+            "POST", "/mcp", body, {"Accept": "text/event-stream, application/json", **session.headers}, token=token
+        )
+        assert shot.status == status, shot.text
+        gone = target.request("DELETE", "/mcp", None, session.headers, token=token)
+        assert gone.status == status, gone.text
+    params = envelope({"name": "km-ingest-trigger", "arguments": {}})
+    stateless = {
+        **modern_headers("tools/call", params),
+        "Accept": "application/json, text/event-stream",
+        "Mcp-Session-Id": session.id,
+    }
+    shot = target.request("POST", "/mcp", rpc("tools/call", params), stateless, token=READER)
+    assert shot.code == "forbidden", shot.text
+    target.assert_unharmed()

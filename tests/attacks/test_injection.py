@@ -1,0 +1,437 @@
+"""E: what callers and files write into our queries, patterns, templates, reports, logs and metrics stays what it is: text."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.processes import clean_environment
+from tests.raw_clients import PROGRAM, HttpClient, rpc
+
+from .argument_slots import Slot, slots
+from .target import ENVIRONMENT_SECRET, ERAS, TRANSPORTS, AttackTarget, open_target
+
+ECHO = """version: 1
+summary: Says again what it was given.
+variables:
+  said: {type: string}
+steps:
+  - id: look
+    tool: search
+    params: {query: "${vars.said}"}
+outputs:
+  said: "${vars.said}"
+  twice: "<${vars.said}>"
+"""
+FEW_NAMES = 300
+NAMES = 100_000 if os.environ.get("ATTACKS") == "full" else FEW_NAMES
+NESTED = "[" * 5000
+BILLION = "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nd: [*c, *c]\n"
+HOSTILE_TEXTS: dict[str, str] = {
+    "E8-python-object": "a: !!python/object/apply:os.system ['touch pwned']\n",
+    "E8-alias-bomb": BILLION,
+    "E8-a-million-keys": "".join(f"k{number}: 1\n" for number in range(25_000)),
+    "E8-duplicate-keys": "version: 1\nversion: 1\n",
+    "E8-nested": f"version: {NESTED}\n",
+    "E8-merge-key": "<<: {version: 1}\nsteps: []\n",
+    "E8-two-documents": "version: 1\n---\nversion: 1\n",
+    "E8-huge-number": f"version: {'9' * 10_000}\n",
+}
+FILES: dict[str, str | bytes] = {
+    "recipes/echo.yaml": ECHO,
+    **{f"recipes/{name.lower()}.yaml": text for name, text in HOSTILE_TEXTS.items()},
+    **{f"notes/{name.lower()}.md": f"---\n{text}---\n\n# {name}\n\nText.\n" for name, text in HOSTILE_TEXTS.items()},
+    "notes/norway.md": "---\ntitle: no\ntags: [no, NO, on, 010, 1e400]\n---\n\nCold.\n",
+}
+WRITTEN = ("*.md",)
+"""Where the writing tools may put a text that turned out to be a harmless title."""
+
+
+@pytest.fixture(scope="module", params=TRANSPORTS)
+def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackTarget]:
+    with open_target(request.param, tmp_path_factory.mktemp("injection"), files=FILES) as running:
+        running.fire("km-ingest-trigger", {"profile": "attack"}, timeout=60)
+        running.settle()
+        yield running
+
+
+@pytest.fixture(scope="module")
+def every_slot(target: AttackTarget) -> list[Slot]:
+    """Every place of every tool that takes a text."""
+    found = [slot for tool in target.listed("tools/list", "tools") for slot in slots(tool)]
+    assert len(found) > 50
+    return found
+
+
+SEARCHES: tuple[tuple[str, Callable[[str], dict[str, Any]]], ...] = (
+    ("km-search", lambda text: {"query": text}),
+    ("km-search-batch", lambda text: {"queries": [text, text]}),
+    ("km-graph-search", lambda text: {"term": text[:500]}),
+    ("search", lambda text: {"query": text[:1000]}),
+    ("search_requirements", lambda text: {"query": text[:1000]}),
+)
+QUERIES: dict[str, str] = {
+    "E1-quote": '"',
+    "E1-star": "*",
+    "E1-near": "NEAR(level minute, 2)",
+    "E1-near-open": "NEAR(",
+    "E1-column": "body:level OR title:level",
+    "E1-column-of-none": "nosuch:level",
+    "E1-operators-alone": "AND AND OR NOT",
+    "E1-caret": "^level",
+    "E1-minus": "-level -",
+    "E1-brackets": "((((level",
+    "E1-braces": "{level} [a TO b]",
+    "E1-regex": "/le.*l/",
+    "E1-boost": "level^1e400",
+    "E1-slop": '"a b"~99999999999',
+    "E1-backslash": "\\",
+    "E1-semicolon": "level; --",
+    "E1-ten-thousand-terms": " ".join(f"t{number}" for number in range(10_000))[:4000],
+    "E1-marks-only": "\u0301\u200d\u202e",
+    "E1-nul": "a\0b",
+}
+
+
+@pytest.mark.parametrize("case", QUERIES)
+def test_no_query_is_a_program_for_the_search(target: AttackTarget, case: str) -> None:
+    for number, (tool, arguments) in enumerate(SEARCHES):
+        shot = target.fire(tool, arguments(QUERIES[case]), era=ERAS[number % 2])
+        assert shot.code in (None, "invalid_request"), shot.text
+        assert shot.seconds < 5 * target.allowed_seconds
+    target.assert_unharmed()
+
+
+TEXTS: dict[str, str] = {
+    "E2-sql-statement": "x'; DROP TABLE artifacts; --",
+    "E2-sql-condition": "' OR '1'='1",
+    "E2-sql-union": '") union select * from sqlite_master --',
+    "E4-like-wildcards": "%_\\",
+    "E5-redos": "(a+)+$" + "a" * 60 + "!",
+    "E6-option": "--output=pwned",
+    "E6-configuration": "-c core.pager=touch pwned",
+    "E6-command": "HEAD;touch pwned",
+    "E6-substitution": "$(touch pwned)",
+    "E6-pipe": "main|touch pwned",
+    "E9-template": "{{7*7}} {{config}} ${ARENA_SECRET} ${vars.said} $ARENA_SECRET %ARENA_SECRET%",
+    "E11-forged-line": 'x\n{"event": "forged", "level": "info"}\r\n{"event": "forged"}',
+}
+
+
+@pytest.mark.parametrize("case", TEXTS)
+def test_no_argument_is_a_program_for_anything_behind_it(
+    target: AttackTarget, every_slot: list[Slot], case: str
+) -> None:
+    text = TEXTS[case]
+    for number, slot in enumerate(every_slot):
+        shot = target.fire(slot.tool, slot.filled(text), era=ERAS[number % 2])
+        assert shot.seconds < 5 * target.allowed_seconds, f"{slot.name} took {shot.seconds} seconds"
+    target.assert_unharmed(may_change=WRITTEN, entries=0)
+    assert not (target.root / "pwned").exists()
+    assert not any(line.get("event") == "forged" for line in target.process.log_lines())
+
+
+def test_e2_the_index_is_whole_after_all_that(target: AttackTarget) -> None:
+    found = target.fire("km-search", {"query": "water level"}).result["results"]
+    assert "docs/gauge.md" in [result["chunk"]["artifact_path"] for result in found]
+    health = target.fire("km-health-summary")
+    assert health.code is None
+    target.assert_unharmed()
+
+
+FILTERS: dict[str, dict[str, Any]] = {
+    "E2-kind": {"symbol_kinds": ["function' OR 1=1 --"]},
+    "E2-type": {"artifact_types": ["doc') OR 1=1 --"]},
+    "E2-tag": {"tags": ["') OR 1=1 --", "%"]},
+    "E2-moment": {"updated_after": "2024-01-01' OR '1'='1"},
+    "E2-moment-before-time": {"updated_after": "0001-01-01T00:00:00+23:59"},
+    "E2-moment-behind-time": {"updated_after": "9999-12-31T23:59:59-23:59"},
+    "E2-days": {"max_age_days": "1 OR 1=1"},
+    "E3-key-of-sql": {"tags) OR 1=1 --": ["x"]},
+    "E3-key-of-attributes": {"__class__": ["x"], "where": {"$ne": None}},
+    "E3-many-keys": {f"k{number}": ["x"] for number in range(5000)},
+    "E3-wrong-shape": {"tags": {"$regex": ".*"}},
+}
+
+
+@pytest.mark.parametrize("case", FILTERS)
+def test_no_filter_lets_more_through_than_it_says(target: AttackTarget, case: str) -> None:
+    for era in ERAS:
+        shot = target.fire("km-search", {"query": "level", "filters": FILTERS[case]}, era=era)
+        assert shot.code == "invalid_request" or (case.startswith("E3") or shot.result["results"] == []), shot.text
+    target.assert_unharmed()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"start": {"label": "Symbol) DETACH DELETE n //"}},
+        {"start": {"label": "Symbol", "where": [{"property": "key' OR '1'='1", "op": "eq", "value": "x"}]}},
+        {"start": {"label": "Symbol"}, "steps": [{"types": ["CALLS*1..99"]}]},
+        {"start": {"label": "Symbol", "key": "x' OR '1'='1"}},
+        {"start": {"label": "Symbol", "where": [{"property": "kind", "op": "=~", "value": "(a+)+$"}]}},
+    ],
+    ids=["E3-label", "E3-property", "E3-edge-type", "E3-key", "E3-operator"],
+)
+def test_no_graph_query_says_more_than_its_words(target: AttackTarget, arguments: dict[str, Any]) -> None:
+    for era in ERAS:
+        shot = target.fire("km-graph-query", arguments, era=era)
+        assert shot.code in ("invalid_request", "not_found") or shot.result["rows"] == [], shot.text
+    target.assert_unharmed()
+
+
+@pytest.mark.parametrize("term", ["%", "_", "re_der", "r%r", "\\", "\\%", "*", "re?der"], ids=lambda t: f"E4-{t}")
+def test_a_wildcard_in_a_search_of_the_graph_means_itself(target: AttackTarget, term: str) -> None:
+    found = target.fire("km-graph-search", {"term": term, "limit": 50}).result["results"]
+    assert [hit for hit in found if term.lower() not in json.dumps(hit, ensure_ascii=False).lower()] == [], found
+    assert len(found) < 50
+    target.assert_unharmed()
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS, ids=lambda t: f"E5-redos-in-any-pattern-{t}")
+def test_no_pattern_of_the_project_costs_more_than_moments(transport: Any, tmp_path: Path) -> None:
+    stars = "*a" * 40 + "b"
+    files = {
+        ".gitignore": f"{stars}\n**/{stars}/**/{stars}\n[a-{'a' * 200}]{stars}\n",
+        ".contextiveignore": "".join(f"{'*a' * count}*b\n" for count in range(1, 60)),
+        ".duvet/config.toml": "'$schema' = \"https://awslabs.github.io/duvet/config/v0.4.0.json\"\n"
+        f'[[source]]\npattern = "**/{stars}"\n[[source]]\npattern = "{"**/*/" * 30}x"\n',
+        **{f"src/{'a' * 100}{number}/{'a' * 120}.py": "x = 1\n" for number in range(20)},
+        "docs/redos.md": "# "
+        + "a" * 50_000
+        + "!\n\n"
+        + "`" * 20_000
+        + "\n"
+        + "[" * 20_000
+        + "\n"
+        + " \t" * 20_000
+        + "x\n",
+    }
+    with open_target(transport, tmp_path, files=files) as target:
+        started = time.monotonic()
+        assert target.fire("km-ingest-trigger", {"profile": "attack"}, timeout=60).code is None
+        for tool, arguments in (("list_uncited_requirements", {}), ("km-search", {"query": "aaaa"})):
+            assert target.fire(tool, arguments).code is None
+        assert time.monotonic() - started < 20 * target.allowed_seconds
+        target.assert_unharmed()
+
+
+def test_e6_no_tool_takes_a_revision_of_git(target: AttackTarget, every_slot: list[Slot]) -> None:
+    # Where one is added, it belongs into the table of texts above with what it may do to git.
+    names = {str(step) for slot in every_slot for step in slot.path}
+    assert names & {"ref", "revision", "base", "head", "commit", "branch", "as_of"} == set()
+
+
+def _hostile_repository(root: Path) -> None:
+    """A repository whose every switch that starts a program is set to one that leaves a mark."""
+    mark = root / "mark.sh"
+    mark.write_text(f"#!/bin/sh\ntouch {root.parent}/pwned\ncat\n", encoding="utf-8")
+    mark.chmod(mark.stat().st_mode | stat.S_IXUSR)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-C", str(root)]
+    quiet = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "first"]):
+        subprocess.run([*git, *command], check=True, capture_output=True, env=quiet)
+    hooks = root / ".git" / "evil-hooks"
+    hooks.mkdir()
+    for name in ("post-checkout", "post-index-change", "pre-auto-gc", "reference-transaction", "fsmonitor-watchman"):
+        (hooks / name).symlink_to(mark)
+    settings = {
+        "core.fsmonitor": mark, "core.hooksPath": hooks, "core.pager": mark, "core.sshCommand": mark, "core.editor": mark,
+        "core.askPass": mark, "core.gitProxy": mark, "core.alternateRefsCommand": mark, "diff.external": mark, "pager.log": mark,
+        "diff.evil.command": mark, "diff.evil.textconv": mark, "filter.evil.clean": mark, "filter.evil.smudge": mark,
+        "filter.evil.process": mark, "gpg.program": mark, "log.showSignature": "true", "credential.helper": f"!{mark}",
+        "uploadpack.packObjectsHook": mark, "protocol.ext.allow": "always", "remote.origin.url": f"ext::{mark}",
+        "remote.origin.promisor": "true", "extensions.partialClone": "origin", "alias.log": f"!{mark}",
+        "alias.ls-tree": f"!{mark}",
+    }  # fmt: skip
+    text = (root / ".git" / "config").read_text(encoding="utf-8").replace("ormatversion = 0", "ormatversion = 1")
+    for name, value in settings.items():
+        section, _, key = name.rpartition(".")
+        head, _, inner = section.partition(".")
+        text += f'[{head} "{inner}"]\n' if inner else f"[{head}]\n"
+        text += f"\t{key} = {value}\n"
+    (root / ".git" / "config").write_text(text, encoding="utf-8")
+    (root / ".gitattributes").write_text("* filter=evil diff=evil\n", encoding="utf-8")
+    (root / ".gitmodules").write_text(f'[submodule "x"]\n\tpath = x\n\turl = ext::{mark}\n', encoding="utf-8")
+    (root / "src" / "reader.py").write_text("def read_level() -> float:\n    return 2.0\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS, ids=lambda t: f"E7-hostile-repository-{t}")
+def test_a_hostile_repository_starts_no_program(transport: Any, tmp_path: Path) -> None:
+    with open_target(transport, tmp_path, prepare=_hostile_repository) as target:
+        assert target.fire("km-ingest-trigger", {"profile": "attack"}, timeout=60).code is None
+        found = target.fire("km-search", {"query": "water level"}).result["results"]
+        assert any(result["chunk"].get("git_commit") or "docs/gauge.md" in json.dumps(result) for result in found)
+        for tool in ("km-lifecycle-report", "km-coverage-summary", "km-health-summary", "list_uncited_requirements"):
+            target.fire(tool)
+        target.assert_unharmed(may_change=[".git/index"])
+        assert not (tmp_path / "pwned").exists()
+
+
+@pytest.mark.parametrize("case", HOSTILE_TEXTS)
+def test_a_hostile_text_costs_itself_alone(target: AttackTarget, case: str) -> None:
+    name = case.lower()
+    recipe = target.fire("km-recipe-run", {"recipe": name})
+    assert recipe.code == "schema_invalid", recipe.text
+    assert recipe.seconds < 5 * target.allowed_seconds
+    page = target.fire("get_page", {"slug": name})
+    assert page.code is None or page.code == "not_found", page.text
+    assert target.fire("km-recipe-run", {"recipe": "echo", "vars": {"said": "level"}}).code is None
+    assert not (target.root / "pwned").exists()
+    target.assert_unharmed()
+
+
+def test_e8_norway_stays_a_word(target: AttackTarget) -> None:
+    page = target.fire("get_page", {"slug": "no"})
+    assert page.result["title"] == "no", page.text
+    target.assert_unharmed()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.yaml", f"server: {NESTED}"),
+        ("a.yaml", BILLION),
+        ("a.yaml", HOSTILE_TEXTS["E8-python-object"]),
+        ("a.json", '{"server":' * 20_000),
+        ("a.json", '{"server": {"port": 1, "port": 2}}'),
+        ("a.toml", "a." * 50_000 + "b = 1"),
+        ("a.toml", f"a = {NESTED}"),
+    ],
+    ids=[f"E8-config-{n}" for n in ("nested", "aliases", "object", "json-deep", "json-twice", "toml-key", "toml-deep")],
+)
+def test_a_hostile_configuration_refuses_to_start_in_words(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [*PROGRAM, "serve", "--stdio", "--config", name], cwd=tmp_path, env=clean_environment(), stdin=subprocess.DEVNULL,
+        capture_output=True, timeout=20, check=False, text=True, encoding="utf-8",
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert f"{name}:" in done.stderr
+    assert len(done.stderr) < 5000
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "{{7*7}}",
+        "{{config}}",
+        "${ARENA_SECRET}",
+        "${vars.said}",
+        "$${x}",
+        "%(said)s",
+        "{0.__class__}",
+        "<%= 7*7 %>",
+        "`id`",
+    ],
+    ids=lambda said: f"E9-{said}",
+)
+def test_a_variable_of_a_recipe_is_never_a_template(target: AttackTarget, said: str) -> None:
+    for era in ERAS:
+        shot = target.fire("km-recipe-run", {"recipe": "echo", "vars": {"said": said}}, era=era)
+        assert shot.code is None, shot.text
+        outputs = shot.result["outputs"]
+        assert outputs == {"said": said, "twice": f"<{said}>"}
+        assert ENVIRONMENT_SECRET not in shot.text
+    target.assert_unharmed()
+
+
+MARKUP = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'><svg onload=alert(1)>"
+
+
+def test_e10_a_report_shows_markup_as_text(tmp_path: Path) -> None:
+    project = tmp_path / "kb"
+    files = {
+        ".duvet/config.toml": "'$schema' = \"https://awslabs.github.io/duvet/config/v0.4.0.json\"\n"
+        '[[source]]\npattern = "src/*.rs"\n[[specification]]\nsource = "spec<b>.md"\n'
+        '[report.html]\nissue-link = "javascript:alert(1)"\nblob-link = "javascript:alert(2)"\n',
+        "spec<b>.md": f"# {MARKUP}\n\n## Other {MARKUP}\n\n## Rate\n\nA gauge MUST {MARKUP} and [go](javascript:alert(1)).\n",
+        "src/<img src=x onerror=alert(1)>.rs": "//= spec<b>.md#rate\n//# A gauge MUST\n"
+        f"//= spec<b>.md#rate\n//= type=todo\n//= feature={MARKUP}\n//= tracking-issue=javascript:alert(3)\n//# A gauge\n",
+    }
+    for name, text in files.items():
+        path = project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [*PROGRAM, "report", "--html", "out.html"], cwd=project, env=clean_environment(), capture_output=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    page = (project / "out.html").read_text(encoding="utf-8") if (project / "out.html").exists() else ""
+    assert page, done.stderr
+    assert "alert(1)" in page
+    outside = re.sub(r"<script[^>]*type=\"application/json\"[^>]*>.*?</script>", "", page, flags=re.DOTALL)
+    assert not re.search(r"<script>alert|<img|<svg onload|onerror=alert\(1\)>", outside), (
+        "markup of the project is live"
+    )
+    assert not re.search(r"(?:href|src)\s*=\s*[\"']?\s*javascript:", page, re.IGNORECASE)
+
+
+@pytest.mark.parametrize("door", ["name", "argument", "method", "client"], ids=lambda d: f"E11-{d}")
+def test_no_text_of_a_caller_makes_a_log_line(target: AttackTarget, door: str) -> None:
+    forged = 'x\n{"event": "forged"}\n\u2028{"event": "forged"}\x85{"event":"forged"}\x1b[2J'
+    match door:
+        case "name":
+            target.fire(forged)
+        case "argument":
+            target.fire("get_page", {forged: forged})
+        case "method":
+            target.ask(forged)
+        case _:
+            info = {"protocolVersion": forged, "capabilities": {}, "clientInfo": {"name": forged, "version": forged}}
+            if target.web is None:
+                target.ask("initialize", info)
+            else:
+                target.http_client().mcp(rpc("initialize", info), {"X-Request-ID": "a b", "User-Agent": "forged"})
+    target.assert_unharmed(entries=0, shown=[forged, json.dumps(forged)[1:-1]])
+    text = target.process.log_text
+    assert not any(line.get("event") == "forged" for line in target.process.log_lines())
+    assert "\x1b" not in text
+    assert "\u2028" not in text
+
+
+def _series(web: HttpClient) -> set[str]:
+    text = web.get("/metrics").text
+    return {line.rpartition(" ")[0] for line in text.splitlines() if line and not line.startswith("#")}
+
+
+def _resident(target: AttackTarget) -> int:
+    text = Path(f"/proc/{target.process.process.pid}/status").read_text(encoding="utf-8")
+    return int(text.split("VmRSS:")[1].split()[0]) * 1024
+
+
+def test_e12_no_name_of_a_caller_makes_a_series(target: AttackTarget) -> None:
+    if target.web is None:
+        pytest.skip("metrics are told over HTTP")
+    web = target.http_client()
+    target.fire("tool-of-nobody", era="stateless")
+    web.request("POST", "/api/v1/tools/none", b"{}", {"Content-Type": "application/json"})
+    before = _series(web)
+    before_bytes = _resident(target)
+    for number in range(NAMES):
+        # The first few go through every door, the rest through one after the other.
+        door = number % 4 if number >= FEW_NAMES else None
+        if door in (None, 0, 1):
+            target.fire(f"tool-{number}", {f"argument-{number}": 1}, era=ERAS[number % 2])
+        if door in (None, 2):
+            web.request("POST", f"/api/v1/tools/none-{number}", b"{}", {"Content-Type": "application/json"})
+        if door in (None, 3):
+            web.get(f"/api/v1/graph/nodes/none-{number}")
+        if number >= FEW_NAMES:
+            target.shots.clear()  # each was answered; all of them together need not be kept
+    grown = _series(web) - before
+    assert not any("none-" in name or "tool-" in name or "argument-" in name for name in grown)
+    assert len(grown) < 60  # the series of a route or an error that was met for the first time
+    assert _resident(target) < before_bytes + 64 * 1024**2
+    target.assert_unharmed(entries=0)

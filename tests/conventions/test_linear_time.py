@@ -1,0 +1,93 @@
+"""Every regular expression, and every parser of foreign text, takes time in proportion to the text."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+
+import pytest
+
+from tests.fuzz.targets import TARGETS
+
+from .regexes import GENERIC, Hostile, RegexUse, hostile_to, uses
+from .time_growth import runner, why_not_linear
+
+QUADRATIC = (
+    (re.compile(r"\s*\{#[^{}]*\}\s*$"), "sub", Hostile("a", " ", "b")),
+    (re.compile(r"[A-Za-z_$][\w$]*$"), "search", Hostile("", "a", "!")),
+    (re.compile(r"# +(.*?) *#* *\Z"), "match", Hostile("# a", " ", "b")),
+)
+EVERYWHERE = tuple(
+    Hostile(begin, unit, end)
+    for unit in (
+        " ",
+        "\t",
+        "`",
+        "[",
+        "]",
+        "[[",
+        "(",
+        "{",
+        '"',
+        "'",
+        "|",
+        "\n",
+        "\r\n",
+        "#",
+        "*",
+        "a",
+        "a ",
+        "<",
+        "\\",
+        "- ",
+        "> ",
+    )
+    for begin, end in (("", "x"), ("# a", "b"))
+)
+"""What every parser is given: runs of the characters that formats are made of, each with an end that does not fit."""
+
+
+@pytest.mark.parametrize(("pattern", "method", "hostile"), QUADRATIC, ids=["spaces", "letters", "a heading"])
+def test_a_pattern_that_takes_quadratic_time_is_caught(pattern: re.Pattern[str], method: str, hostile: Hostile) -> None:
+    assert why_not_linear(runner(pattern, method), hostile.text) is not None
+    assert hostile in {*GENERIC, *hostile_to(pattern), hostile}
+
+
+def test_quadratic_time_is_found_by_the_generated_texts_alone() -> None:
+    pattern = re.compile(r"\[\[[^\]]*`")
+    texts = (*GENERIC, *hostile_to(pattern))
+    assert any(why_not_linear(runner(pattern, "search"), hostile.text) for hostile in texts)
+
+
+def _by_module() -> dict[str, list[RegexUse]]:
+    found: dict[str, list[RegexUse]] = {}
+    for use in uses():
+        found.setdefault(use.place.partition(":")[0], []).append(use)
+    return found
+
+
+PATTERNS = _by_module()
+
+
+@pytest.mark.parametrize("module", PATTERNS)
+def test_the_patterns_of_a_module_take_linear_time(module: str) -> None:
+    slow = [
+        f"{use.place} {method} {use.pattern.pattern!r} on {hostile}: {measured}"
+        for use in PATTERNS[module]
+        for method in use.methods
+        for hostile in dict.fromkeys((*GENERIC, *hostile_to(use.pattern)))
+        if (measured := why_not_linear(runner(use.pattern, method), hostile.text))
+    ]
+    assert slow == []
+
+
+@pytest.mark.parametrize("name", sorted(TARGETS))
+def test_a_parser_takes_linear_time(name: str) -> None:
+    target = TARGETS[name]
+
+    def run(text: str) -> None:
+        with suppress(*target.errors):
+            target.run(text.encode())
+
+    slow = [f"{hostile}: {measured}" for hostile in EVERYWHERE if (measured := why_not_linear(run, hostile.text))]
+    assert slow == []

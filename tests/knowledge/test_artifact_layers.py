@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import pytest
+
+from contextive.knowledge.artifact import Artifact, ArtifactType, LastCommit, ParsedArtifact
+from contextive.knowledge.artifact_layers import ResolvedReferences, artifact_layer, link_layer, project_layer
+from contextive.knowledge.artifact_parser import ParseContext, parse_artifact
+from contextive.knowledge.graph import Edge
+from contextive.knowledge.subsystems import NO_CATALOG, parse_catalog
+
+DECLARED = Edge("SourceFile:a", "DECLARES", "IntegrationMessage:AMessage")
+
+
+def artifact(path: str, kind: ArtifactType, subsystem: str | None = None, **facts: object) -> Artifact:
+    return Artifact(path, kind, "d", 1, path, "n", subsystem, **facts)  # type: ignore[arg-type]
+
+
+def test_a_file_is_a_node_with_its_chunks_and_symbols() -> None:
+    text = "class OrderMessage:\n    pass\n"
+    around = ParseContext(prefixes=("src/pkg",))
+    parsed = parse_artifact("src/pkg/ingest/a.py", text.encode(), text, around, LastCommit("c0", 7.0))
+    layer = artifact_layer(parsed)
+    here = "SourceFile:src/pkg/ingest/a.py"
+    assert [node.id for node in layer.nodes] == [
+        here, "Chunk:src/pkg/ingest/a.py::0", "Symbol:src/pkg/ingest/a.py::OrderMessage",
+    ]  # fmt: skip
+    assert layer.nodes[0].properties == {
+        "path": "src/pkg/ingest/a.py", "artifact_type": "code", "title": "a.py", "subsystem": "Ingest",
+        "git_commit": "c0", "git_timestamp": 7.0,
+    }  # fmt: skip
+    assert layer.nodes[1].properties["sequence"] == 0
+    assert layer.nodes[2].properties["qualified_name"] == "OrderMessage"
+    assert set(layer.edges) == {
+        Edge(here, "HAS_CHUNK", "Chunk:src/pkg/ingest/a.py::0"),
+        Edge(here, "DECLARES_SYMBOL", "Symbol:src/pkg/ingest/a.py::OrderMessage"),
+        Edge(here, "BELONGS_TO", "Subsystem:Ingest"),
+        Edge(here, "DECLARES", "IntegrationMessage:OrderMessage"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "edges"),
+    [
+        ("code", [Edge("SourceFile:a", "BELONGS_TO", "Subsystem:S"), DECLARED]),
+        ("proto", [Edge("SourceFile:a", "BELONGS_TO", "Subsystem:S"), DECLARED]),
+        ("doc", [Edge("DesignDoc:a", "DESCRIBES", "Subsystem:S")]),
+        ("test", [Edge("TestCase:a", "VALIDATES", "Subsystem:S")]),
+        ("config", []),
+        ("other", []),
+    ],
+)  # fmt: skip
+def test_the_type_of_a_file_decides_how_it_is_connected(kind: ArtifactType, edges: list[Edge]) -> None:
+    layer = artifact_layer(ParsedArtifact(artifact("a", kind, "S", messages=("AMessage",))))
+    assert list(layer.edges) == edges
+
+
+def test_the_project_has_subsystems_messages_and_telemetry() -> None:
+    catalog = parse_catalog('{"A": {"criticality": "high", "depends_on": ["b", "Ghost", "A"]}, "B": {}}', "c")
+    layer = project_layer(
+        [
+            artifact("x.py", "code", "A", messages=("XMessage",), telemetry=("TelemetryX",)),
+            artifact("y.py", "code", None, messages=("YMessage",), telemetry=("TelemetryX", "TelemetryY")),
+            artifact("z.md", "doc", "Docs", messages=("ZMessage",)),
+        ],
+        catalog,
+    )
+    assert [node.id for node in layer.nodes] == [
+        "Subsystem:A", "Subsystem:B", "Subsystem:Docs", "Subsystem:Ghost",
+        "IntegrationMessage:XMessage", "IntegrationMessage:YMessage",
+        "TelemetryChannel:TelemetryX", "TelemetryChannel:TelemetryY",
+    ]  # fmt: skip
+    assert layer.nodes[0].properties["criticality"] == "high"
+    assert layer.nodes[6].properties == {"name": "TelemetryX", "source_subsystem": "A"}
+    assert set(layer.edges) == {
+        Edge("Subsystem:A", "DEPENDS_ON", "Subsystem:B"),
+        Edge("Subsystem:A", "DEPENDS_ON", "Subsystem:Ghost"),
+        Edge("Subsystem:A", "IMPLEMENTS", "IntegrationMessage:XMessage"),
+        Edge("Subsystem:A", "EMITS", "TelemetryChannel:TelemetryX"),
+    }
+
+
+def test_the_order_of_artifacts_does_not_change_the_project() -> None:
+    some = [artifact(f"{n}.py", "code", f"S{n % 2}", messages=(f"M{n}Message",)) for n in range(6)]
+    assert project_layer(some, NO_CATALOG) == project_layer(reversed(some), NO_CATALOG)
+
+
+def test_references_become_edges_of_their_kind() -> None:
+    artifacts = {
+        "a.py": "SourceFile:a.py",
+        "b.py": "SourceFile:b.py",
+        "t.py": "TestCase:t.py",
+        "d.md": "DesignDoc:d.md",
+    }
+    code = link_layer(
+        "a.py", ResolvedReferences(["b.py", "gone.py"], [("a.py::f", "b.py::g"), (None, "b.py::g")]), artifacts
+    )
+    assert set(code.edges) == {
+        Edge("SourceFile:a.py", "IMPORTS", "SourceFile:b.py"),
+        Edge("Symbol:a.py::f", "CALLS", "Symbol:b.py::g"),
+        Edge("SourceFile:a.py", "CALLS", "Symbol:b.py::g"),
+    }
+    test = link_layer("t.py", ResolvedReferences(exercises=["b.py::g"]), artifacts)
+    assert test.edges == (Edge("TestCase:t.py", "EXERCISES", "Symbol:b.py::g"),)
+    document = link_layer("d.md", ResolvedReferences(links=["a.py", "b.py::g", "gone.md", "d.md"]), artifacts)
+    assert document.edges == (
+        Edge("DesignDoc:d.md", "LINKS_TO", "SourceFile:a.py"),
+        Edge("DesignDoc:d.md", "LINKS_TO", "Symbol:b.py::g"),
+    )

@@ -1,0 +1,245 @@
+"""`install`: the files of clients are found, changed in one place, and never damaged."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import stat
+import sys
+import tomllib
+from pathlib import Path, PureWindowsPath
+from typing import Any
+
+import pytest
+
+from contextive.errors import Conflict
+from contextive.ops.clients import CLIENTS, InstallScope, UserEnvironment, client_file
+from contextive.ops.install import InstallRequest, plan_change, write_change
+from tests.cli.conftest import InProcessCli, in_process_cli
+from tests.processes import clean_environment
+
+__all__ = ["in_process_cli"]
+
+PATH = {"PATH": str(Path(sys.executable).parent)}
+"""Where the command is installed, so that project files can name it without its folder."""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "APPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("client", "scope", "platform", "expected"),
+    [
+        ("claude-code", "project", "linux", "P/.mcp.json"),
+        ("claude-code", "user", "darwin", "H/.claude.json"),
+        ("claude-desktop", "user", "darwin", "H/Library/Application Support/Claude/claude_desktop_config.json"),
+        ("claude-desktop", "user", "win32", "A/Claude/claude_desktop_config.json"),
+        ("claude-desktop", "user", "linux", "H/.config/Claude/claude_desktop_config.json"),
+        ("cursor", "project", "win32", "P/.cursor/mcp.json"),
+        ("cursor", "user", "win32", "H/.cursor/mcp.json"),
+        ("vscode", "project", "linux", "P/.vscode/mcp.json"),
+        ("vscode", "user", "linux", "H/.config/Code/User/mcp.json"),
+        ("vscode", "user", "darwin", "H/Library/Application Support/Code/User/mcp.json"),
+        ("vscode", "user", "win32", "A/Code/User/mcp.json"),
+        ("codex", "user", "darwin", "H/.codex/config.toml"),
+        ("codex", "project", "linux", "P/.codex/config.toml"),
+    ],
+)
+def test_every_client_looks_into_its_own_file(
+    tmp_path: Path, client: str, scope: InstallScope, platform: str, expected: str
+) -> None:
+    places = {"P": tmp_path / "project", "H": tmp_path / "home", "A": tmp_path / "roaming"}
+    user_env = UserEnvironment(platform, places["H"], {"APPDATA": str(places["A"])})
+    top, _, rest = expected.partition("/")
+    assert client_file(CLIENTS[client], scope, places["P"], user_env) == places[top] / rest
+
+
+def test_folders_that_the_environment_names_count(tmp_path: Path) -> None:
+    named = {"CLAUDE_CONFIG_DIR": "/c", "CODEX_HOME": "/x", "XDG_CONFIG_HOME": "/g"}
+    user_env = UserEnvironment("linux", tmp_path, named)
+    found = [str(client_file(CLIENTS[key], "user", tmp_path, user_env)) for key in ("claude-code", "codex", "vscode")]
+    assert found == ["/c/.claude.json", "/x/config.toml", "/g/Code/User/mcp.json"]
+
+
+def test_the_windows_store_edition_of_claude_desktop_is_found(tmp_path: Path) -> None:
+    folder = tmp_path / "local" / "Packages" / "Claude_x1" / "LocalCache" / "Roaming" / "Claude"
+    folder.mkdir(parents=True)
+    user_env = UserEnvironment(
+        "win32", tmp_path, {"LOCALAPPDATA": str(tmp_path / "local"), "APPDATA": str(tmp_path / "r")}
+    )
+    file = client_file(CLIENTS["claude-desktop"], "user", tmp_path, user_env)
+    assert PureWindowsPath(file).parts[-3:] == ("Roaming", "Claude", "claude_desktop_config.json")
+    assert file.parent == folder
+
+
+##= docs/spec/commands.md#install
+##% Installing twice MUST have the same result as installing once.
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("scope", ["project", "user"])
+def test_a_client_is_told_once_and_forgets_again(
+    in_process_cli: InProcessCli, home: Path, client: str, scope: str
+) -> None:
+    if scope not in CLIENTS[client].scopes:
+        assert "has no scope" in in_process_cli.error_message("install", client, "--scope", scope, code=2, env=PATH)
+        return
+    arguments = ("install", client, "--scope", scope)
+    shown = json.loads(in_process_cli.run(*arguments, "--json", env=PATH).stdout)
+    file = Path(shown["file"])
+    assert not file.exists(), "a dry run writes nothing"
+    assert shown["changed"]
+    assert "+" in shown["diff"]
+    assert "Wrote " in in_process_cli.run(*arguments, "--write", env=PATH).stdout
+    text = file.read_text(encoding="utf-8")
+    loaded = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
+    entry = loaded[CLIENTS[client].servers]["contextive"]
+    assert entry["args"][:2] == ["serve", "--stdio"]
+    assert entry["command"] == ("contextive-mcp" if scope == "project" else str(Path(PATH["PATH"]) / "contextive-mcp"))
+    assert (str(home.parent) in text) is (scope == "user" and client not in ("vscode", "claude-code")), (
+        "only a user's own file names the project"
+    )
+    assert "nothing to do" in in_process_cli.run(*arguments, "--write", env=PATH).stdout
+    assert file.read_text(encoding="utf-8") == text
+    in_process_cli.run(*arguments, "--remove", "--write", env=PATH)
+    assert "contextive" not in file.read_text(encoding="utf-8")
+    assert "nothing to do" in in_process_cli.run(*arguments, "--remove", env=PATH).stdout
+
+
+##= docs/spec/commands.md#install
+##% A change to a client's file MUST preserve everything else in it, including comments, and keep a copy of the old
+##% file.
+def test_what_else_is_in_a_file_stays_and_the_old_file_is_kept(in_process_cli: InProcessCli, home: Path) -> None:
+    before = '{\n  // mine\n  "servers": {\n    "contextive": {"command": "old", "env": {"A": "1"}},\n  },\n}\n'
+    file = in_process_cli.folder / ".vscode" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text(before, encoding="utf-8")
+    file.chmod(0o640)
+    in_process_cli.run("install", "vscode", "--write", env=PATH)
+    after = file.read_text(encoding="utf-8")
+    assert "// mine" in after
+    assert '"env": {"A": "1"}' in after
+    assert '"command": "contextive-mcp"' in after
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    (backup,) = file.parent.glob("*.bak")
+    assert backup.read_text(encoding="utf-8") == before
+    assert stat.S_IMODE(backup.stat().st_mode) == 0o640
+    assert sorted(path.name for path in file.parent.iterdir()) == sorted([file.name, backup.name])
+
+
+##= docs/spec/commands.md#install
+##% A file that cannot be parsed or edited safely MUST stay unchanged, and the entry to add is shown.
+@pytest.mark.parametrize(
+    ("client", "name", "content", "why"),
+    [
+        ("claude-code", ".mcp.json", b'{"mcpServers": {', "not JSON"),
+        ("claude-code", ".mcp.json", b'{"mcpServers": []}', "no object"),
+        ("vscode", ".vscode/mcp.json", b"\xff\xfe{}", "not UTF-8"),
+        ("codex", ".codex/config.toml", b"model =", "not TOML"),
+        ("codex", ".codex/config.toml", b"mcp_servers = {}", "without touching"),
+    ],
+)
+def test_a_file_that_cannot_be_understood_is_left_alone_and_the_text_to_paste_is_shown(
+    in_process_cli: InProcessCli, home: Path, client: str, name: str, content: bytes, why: str
+) -> None:
+    file = in_process_cli.folder / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(content)
+    printed = in_process_cli.run("install", client, "--scope", "project", "--write", code=1, env=PATH)
+    assert file.read_bytes() == content
+    assert why in printed.stderr
+    assert '"contextive-mcp"' in printed.stdout
+    assert list(file.parent.glob("*.bak")) == []
+
+
+def test_a_read_only_file_is_left_alone_and_the_text_to_paste_is_shown(
+    in_process_cli: InProcessCli, home: Path
+) -> None:
+    file = in_process_cli.folder / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text("{}\n", encoding="utf-8")
+    file.chmod(0o444)
+    done = in_process_cli.run("install", "cursor", "--write", code=1, env=PATH)
+    assert "is left alone: it is read-only." in done.stderr
+    assert '"contextive": {' in done.stdout
+    assert file.read_text(encoding="utf-8") == "{}\n"
+    assert [path.name for path in file.parent.iterdir()] == ["mcp.json"]
+
+
+##= docs/spec/commands.md#install
+##% A symbolic link that leads out of the project, or out of the user's home directory, MUST NOT be followed unless
+##% the user asks for it.
+def test_a_link_out_of_the_project_is_followed_only_when_asked(in_process_cli: InProcessCli, home: Path) -> None:
+    outside = home / "precious"
+    outside.write_text("{}", encoding="utf-8")
+    (in_process_cli.folder / ".mcp.json").symlink_to(outside)
+    refused = in_process_cli.run("install", "claude-code", "--write", code=1, env=PATH)
+    assert "a link leads out of the project" in refused.stderr
+    assert outside.read_text(encoding="utf-8") == "{}"
+    in_process_cli.run("install", "claude-code", "--write", "--follow-links", env=PATH)
+    assert (in_process_cli.folder / ".mcp.json").is_symlink()
+    assert "contextive" in outside.read_text(encoding="utf-8")
+
+
+def test_a_folder_of_dotfiles_that_is_linked_within_the_home_is_fine(in_process_cli: InProcessCli, home: Path) -> None:
+    (home / "dotfiles").mkdir()
+    (home / ".codex").symlink_to("dotfiles", target_is_directory=True)
+    in_process_cli.run("install", "codex", "--write", env=PATH)
+    assert "contextive" in (home / "dotfiles" / "config.toml").read_text(encoding="utf-8")
+
+
+def test_a_linked_folder_out_of_the_project_is_refused(in_process_cli: InProcessCli, home: Path) -> None:
+    (in_process_cli.folder / ".vscode").symlink_to(home, target_is_directory=True)
+    assert "leads out" in in_process_cli.run("install", "vscode", "--write", code=1, env=PATH).stderr
+    assert list(home.iterdir()) == []
+
+
+##= docs/spec/commands.md#install
+##% A file that changed after it was read MUST NOT be overwritten.
+def test_a_file_that_changed_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    file = tmp_path / ".mcp.json"
+    file.write_text("{}", encoding="utf-8")
+    change = plan_change(
+        InstallRequest(CLIENTS["claude-code"], "project", tmp_path), UserEnvironment("linux", tmp_path / "home", {})
+    )
+    file.write_text('{"new": 1}', encoding="utf-8")
+    with pytest.raises(Conflict):
+        write_change(change)
+    assert file.read_text(encoding="utf-8") == '{"new": 1}'
+    assert [path for path in tmp_path.iterdir() if path.suffix == ".tmp"] == []
+
+
+def test_another_file_and_another_name_can_be_given(in_process_cli: InProcessCli, home: Path) -> None:
+    target = in_process_cli.folder / "deep" / "settings.json"
+    in_process_cli.run("install", "cursor", "--file", "deep/settings.json", "--name", "second", "--write", env=PATH)
+    assert list(json.loads(target.read_text(encoding="utf-8"))["mcpServers"]) == ["second"]
+    assert "--name" in in_process_cli.error_message("install", "cursor", "--name", "a\nb", code=2, env=PATH)
+
+
+def test_a_command_that_is_not_on_the_path_is_named_in_full(in_process_cli: InProcessCli, home: Path) -> None:
+    in_process_cli.run("install", "claude-code", "--write", env={"PATH": os.devnull})
+    entry = json.loads((in_process_cli.folder / ".mcp.json").read_text(encoding="utf-8"))["mcpServers"]["contextive"]
+    assert Path(entry["command"]).is_absolute()
+
+
+async def _names_of_tools(entry: dict[str, Any], folder: Path) -> list[str]:
+    from mcp.client.client import Client
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+
+    server = StdioServerParameters(command=entry["command"], args=entry["args"], cwd=folder, env=clean_environment())
+    with Path(os.devnull).open("w", encoding="utf-8") as log:
+        async with Client(stdio_client(server, errlog=log)) as client:
+            return [tool.name for tool in (await client.list_tools()).tools]
+
+
+def test_a_client_that_reads_the_file_finds_the_server(in_process_cli: InProcessCli, home: Path) -> None:
+    in_process_cli.run("install", "claude-desktop", "--write", env=PATH)
+    file = Path(json.loads(in_process_cli.run("install", "claude-desktop", "--json", env=PATH).stdout)["file"])
+    entry = json.loads(file.read_text(encoding="utf-8"))["mcpServers"]["contextive"]
+    assert "list_uncited_requirements" in asyncio.run(_names_of_tools(entry, home))

@@ -1,0 +1,94 @@
+"""`km-help` and `km-coverage-summary`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from contextive.cli.call import call_tool
+from contextive.errors import InvalidRequest
+from contextive.packs.knowledge import pack
+from contextive.packs.knowledge.help import usage_of
+from contextive.registry import Tool
+from contextive.registry.dispatch import parse_arguments
+
+from .conftest import Call, OpenHost
+
+
+##= docs/spec/knowledge.md#km-help
+##% The tool `km-help` MUST explain how to use each tool of the pack, or only the one named by the argument `tool`.
+##= docs/spec/knowledge.md#km-help
+##% Help MUST be generated from the declarations of the tools.
+def test_help_tells_of_every_tool(call: Call) -> None:
+    answer = call("km-help")
+    assert set(answer["tools"]) == {tool.name for tool in pack.tools}
+    assert all(usage["description"] and "Example:" in usage["details"] for usage in answer["tools"].values())
+
+
+def test_help_on_one_tool_names_its_arguments(call: Call) -> None:
+    answer = call("km-help", tool="km-search")
+    assert answer["tool"] == "km-search"
+    assert "Required: query" in answer["usage"]["details"]
+    assert "limit" in answer["usage"]["details"]
+
+
+##= docs/spec/knowledge.md#km-help
+##% With `include_spec`, the tool `km-help` MUST add the full reference.
+def test_help_can_bring_the_whole_reference(call: Call) -> None:
+    spec = call("km-help", include_spec=True)["spec"]
+    assert all(f"## {tool.name}\n" in spec for tool in pack.tools)
+
+
+@pytest.mark.parametrize("tool", pack.tools, ids=lambda tool: tool.name)
+def test_the_example_of_a_tool_fits_its_arguments(tool: Tool) -> None:
+    name, _, example = usage_of(tool)["details"].partition("Example: ")[2].partition(" ")
+    assert name == tool.name
+    assert parse_arguments(tool, json.loads(example)) is not None
+
+
+def test_the_reference_is_tables_with_the_fields_of_nested_arguments(call: Call) -> None:
+    spec = call("km-help", include_spec=True)["spec"]
+    assert "| `filters.symbol_kinds` | array | null |" in spec
+    assert "| `symbol` | string \\| array | null |" in spec
+    rows = [line for line in spec.splitlines() if line.startswith("|")]
+    assert {line.replace("\\|", "").count("|") for line in rows} == {5}
+
+
+def test_help_on_a_tool_that_is_none_lists_those_that_are(call: Call) -> None:
+    with pytest.raises(InvalidRequest) as raised:
+        call("km-help", tool="km-nothing")
+    assert "km-search" in (raised.value.hint or "")
+
+
+##= docs/spec/knowledge.md#indexed-files
+##% Every text file of the project MUST be indexed, unless there is a reason to leave it out.
+##= docs/spec/knowledge.md#indexed-files
+##% The number of files left out MUST be reported for each reason.
+##= docs/spec/knowledge.md#km-coverage-summary
+##% The tool `km-coverage-summary` MUST take no arguments and report the files by type, the chunks, and the files
+##% without chunks.
+##= docs/spec/knowledge.md#km-coverage-summary
+##% A coverage report MUST say how fresh the index is.
+def test_coverage_counts_files_chunks_and_what_was_left_out(call: Call) -> None:
+    answer = call("km-coverage-summary")
+    assert answer["status"] == "success"
+    summary = answer["summary"]
+    assert summary["artifact_total"] == sum(summary["artifact_breakdown"].values()) == len(answer["artifacts"])
+    assert summary["chunk_count"] == sum(row["chunk_count"] for row in answer["artifacts"])
+    assert {row["path"] for row in answer["missing_artifacts"]} >= {"src/tidewatch/empty.py"}
+    assert answer["skipped"]["secret"] == 1
+    assert answer["skipped"]["ignored"] == 2
+    assert answer["run"]["repo_head"] == answer["as_of"]["repo_head"]
+    by_path = {row["path"]: row for row in answer["artifacts"]}
+    reader = by_path["src/tidewatch/gauge/reader.py"]
+    assert (reader["coverage_ratio"], reader["subsystem_criticality"]) == (1.0, "high")
+    assert (
+        "src/tidewatch/gauge/reader.py::calibrate_sensor" in by_path["tests/gauge/test_reader.py"]["exercises_symbols"]
+    )
+
+
+def test_coverage_of_an_empty_project_is_empty(tmp_path: Path, open_host: OpenHost) -> None:
+    answer = call_tool(open_host(tmp_path), "km-coverage-summary", {})
+    assert answer["summary"] == {"artifact_total": 0, "artifact_breakdown": {}, "chunk_count": 0}

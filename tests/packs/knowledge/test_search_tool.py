@@ -1,0 +1,324 @@
+"""`km-search` over a real repository, through the dispatcher that every door uses."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contextive.cli.call import call_tool
+from contextive.errors import InvalidRequest
+from contextive.ingest.settings import IngestRequest
+from contextive.search.index import Index
+
+from .conftest import Call, OpenHost
+from .repository import commit_all, write_repository
+
+
+def paths(answer: dict[str, Any]) -> list[str]:
+    return [result["chunk"]["artifact_path"] for result in answer["results"]]
+
+
+##= docs/spec/knowledge.md#index-updates
+##% An answer MUST say which state of the index it is based on.
+##= docs/spec/knowledge.md#km-search-requests
+##% The tool `km-search` MUST take `query`, and optionally `limit`, `include_graph`, `filters` and `sort_by_vector`.
+##= docs/spec/knowledge.md#km-search-answers
+##% Each result MUST have `chunk`, `graph_context` and `scoring`.
+def test_the_answer_has_the_shape_of_the_interface(call: Call) -> None:
+    answer = call("km-search", query="calibrate the sensor")
+    assert answer["status"] == "success"
+    assert answer["query"] == "calibrate the sensor"
+    first = answer["results"][0]
+    assert {"chunk", "graph_context", "scoring"} <= set(first)
+    chunk = first["chunk"]
+    assert {
+        "chunk_id", "artifact_path", "artifact_type", "subsystem", "namespace", "tags", "text", "coverage_missing", "score",
+        "coverage_ratio", "git_timestamp", "symbols", "symbol_count", "snippet", "line_start", "line_end",
+    } <= set(chunk)  # fmt: skip
+    scoring = first["scoring"]
+    assert {
+        "vector_score", "lexical_score", "weighted_vector_score", "weighted_lexical_score", "adjusted_score", "mode", "signals"
+    } <= set(scoring)  # fmt: skip
+    assert {"path_depth", "criticality_score", "freshness_days", "coverage_ratio"} <= set(scoring["signals"])
+    metadata = answer["metadata"]
+    assert metadata["result_count"] == len(answer["results"])
+    assert metadata["request_id"]
+    assert {"weights", "hybrid_weights", "weight_profile", "scoring_mode", "warnings", "feedback_prompt"} <= set(
+        metadata
+    )
+    assert answer["as_of"]["generation"] > 0
+
+
+def test_what_is_not_known_of_a_result_is_null_and_not_left_out(tmp_path: Path, open_host: OpenHost) -> None:
+    host = open_host(write_repository(tmp_path / "station", git=False))
+    asked = {"query": "every first Monday", "limit": 1, "filters": {"namespaces": ["notes"]}}
+    [with_graph] = call_tool(host, "km-search", asked)["results"]
+    answer = call_tool(host, "km-search", {**asked, "include_graph": False})
+    [without] = answer["results"]
+    assert answer["metadata"]["graph_context_included"] is False
+    assert (without["graph_context"], with_graph["graph_context"] is None) == (None, False)
+    for result in (with_graph, without):
+        unknown = [result["chunk"][name] for name in ("subsystem", "subsystem_criticality", "git_timestamp")]
+        assert unknown == [None, None, None]
+        signals = result["scoring"]["signals"]
+        assert (signals["path_depth"], signals["freshness_days"], signals["criticality_score"]) == (None, None, 0.0)
+    assert set(without["scoring"]["signals"]) == {
+        "path_depth", "criticality_score", "freshness_days", "coverage_ratio",
+    }  # fmt: skip
+
+
+##= docs/spec/knowledge.md#ranking
+##% An identifier MUST be found as a whole and by its words, in any naming style.
+def test_what_code_does_is_found_by_words_and_by_its_identifier(call: Call) -> None:
+    assert paths(call("km-search", query="calibrate_sensor"))[0] == "src/tidewatch/gauge/reader.py"
+    assert paths(call("km-search", query="gather all readings"))[0] == "web/legacy.js"
+    assert paths(call("km-search", query="gatherAll"))[0] == "web/legacy.js"
+    assert paths(call("km-search", query="http server"))[0] == "web/legacy.js"
+
+
+##= docs/spec/knowledge.md#chunks-and-symbols
+##% Each requirement of a specification MUST be a separate chunk.
+def test_a_requirement_is_found_as_a_chunk_of_its_own(call: Call) -> None:
+    answer = call("km-search", query="raise an alert when the level is above the threshold")
+    ids = [result["chunk"]["chunk_id"] for result in answer["results"]]
+    assert any(chunk_id.startswith("docs/spec/levels.md::r") for chunk_id in ids)
+
+
+##= docs/spec/knowledge.md#km-search-requests
+##% The filters MUST be `subsystems`, `artifact_types`, `namespaces`, `tags`, `symbols`, `symbol_kinds`,
+##% `symbol_languages`, `updated_after` and `max_age_days`.
+##= docs/spec/knowledge.md#km-search-requests
+##% A result MUST match every filter, and at least one value of each filter.
+##= docs/spec/knowledge.md#km-search-requests
+##% Filter values MUST be compared case-insensitively.
+@pytest.mark.parametrize(
+    ("filters", "allowed"),
+    [
+        ({"artifact_types": ["doc"]}, lambda c: c["artifact_type"] == "doc"),
+        ({"artifact_types": ["test"]}, lambda c: c["artifact_type"] == "test"),
+        (
+            {"subsystems": ["alerts"]},
+            # the note has no subsystem, and links to a document of this one
+            lambda c: c["subsystem"] == "Alerts" or c["artifact_path"] == "notes/first-storm.md",
+        ),
+        ({"namespaces": ["tidewatch"]}, lambda c: c["namespace"] == "tidewatch"),
+        ({"tags": ["SIREN"]}, lambda c: "siren" in c["tags"]),
+        ({"symbols": ["siren.silence"]}, lambda c: c["artifact_path"].endswith("siren.py")),
+        ({"symbol_kinds": ["interface"]}, lambda c: c["artifact_path"] == "web/dashboard.ts"),
+        ({"symbol_languages": ["go"]}, lambda c: c["artifact_path"].endswith(".go")),
+        ({"updated_after": "2024-04-01T00:00:00Z"}, lambda c: c["git_timestamp"] is not None),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_each_filter_lets_through_only_what_it_names(call: Call, filters: dict[str, Any], allowed: Any) -> None:
+    answer = call(
+        "km-search", query="the level of the water, siren, reader, logger, reading", limit=25, filters=filters
+    )
+    assert answer["results"]
+    assert all(allowed(result["chunk"]) for result in answer["results"])
+    assert answer["metadata"]["filters_applied"]
+
+
+##= docs/spec/knowledge.md#km-search-requests
+##% Filters MUST restrict what is searched, not the results of a search.
+def test_a_filter_is_applied_before_the_cut(call: Call) -> None:
+    answer = call("km-search", query="siren", limit=1, filters={"symbol_languages": ["java"]})
+    assert paths(answer) in ([], ["java/Harbour.java"])
+    assert paths(call("km-search", query="boats moored", limit=1, filters={"symbol_languages": ["java"]})) == [
+        "java/Harbour.java"
+    ]
+
+
+##= docs/spec/knowledge.md#km-search-requests
+##% A file without a subsystem MUST pass a subsystem filter if it imports, exercises or links to something in that
+##% subsystem.
+def test_what_leads_to_a_subsystem_and_has_none_itself_passes_its_filter(repository: Path, open_host: OpenHost) -> None:
+    files = {
+        "tests/test_whole.py": "from tidewatch.alerts.siren import Siren\n\n\ndef test_it():\n    Siren().silence(1)\n",
+        "docs/guide.md": "# Guide\n\nThe siren stands in [code](../src/tidewatch/alerts/siren.py).\n",
+        "docs/own.md": "---\nsubsystem: Office\n---\nThe siren in [code](../src/tidewatch/alerts/siren.py).\n",
+        "notes/symbol.md": "The siren: [[symbol:src/tidewatch/alerts/siren.py::Siren.silence]].\n",
+        "docs/other.md": "# Other\n\nA siren without a link.\n",
+    }
+    for path, text in files.items():
+        (repository / path).write_text(text, encoding="utf-8")
+    host = open_host(repository)
+    asked = {"query": "siren silence", "limit": 25, "filters": {"subsystems": ["ALERTS"]}}
+    found = call_tool(host, "km-search", asked)["results"]
+    free = {result["chunk"]["artifact_path"]: result for result in found if result["chunk"]["subsystem"] is None}
+    assert set(free) == {"tests/test_whole.py", "docs/guide.md", "notes/symbol.md", "notes/first-storm.md"}
+    assert "Alerts" in free["docs/guide.md"]["graph_context"]["neighbor_subsystems"]
+    assert {result["chunk"]["subsystem"] for result in found} == {None, "Alerts"}
+    (repository / "docs/guide.md").write_text("# Guide\n\nThe siren.\n", encoding="utf-8")
+    host.services.get(Index).ingest(IngestRequest())
+    assert "docs/guide.md" not in paths(call_tool(host, "km-search", asked))
+
+
+def test_old_files_are_left_out_by_their_age(repository: Path, open_host: OpenHost) -> None:
+    host = open_host(repository)
+    (repository / "docs/fresh.md").write_text("# Fresh siren\n\nThe siren of today.\n", encoding="utf-8")
+    commit_all(repository, "Today", when=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()))
+    answer = call_tool(host, "km-search", {"query": "siren", "filters": {"max_age_days": 30}})
+    assert paths(answer) == ["docs/fresh.md"]
+
+
+##= docs/spec/knowledge.md#km-search-requests
+##% A time filter MUST leave out files that have no time, and the answer says so.
+def test_a_recency_filter_says_that_it_left_out_what_has_no_time(tmp_path: Path, open_host: OpenHost) -> None:
+    host = open_host(write_repository(tmp_path / "station", git=False))
+    answer = call_tool(host, "km-search", {"query": "siren", "filters": {"max_age_days": 30}})
+    assert answer["results"] == []
+    assert any("no timestamp" in warning for warning in answer["metadata"]["warnings"])
+
+
+##= docs/spec/knowledge.md#km-search-requests
+##% The arguments `symbol`, `kind` and `lang` MUST add to the filters, as one value, several values separated by
+##% commas, or a list.
+def test_shortcuts_join_the_filters(call: Call) -> None:
+    answer = call(
+        "km-search",
+        query="siren",
+        symbol="Siren.silence, LevelReader.read_level",
+        kind=["method", "Class"],
+        filters={"symbol_kinds": ["class"]},
+    )
+    applied = answer["metadata"]["filters_applied"]
+    assert applied["symbols"] == ["Siren.silence", "LevelReader.read_level"]
+    assert applied["symbol_kinds"] == ["class", "method"]
+
+
+##= docs/spec/knowledge.md#km-search-requests
+##% An invalid filter MUST be refused with `invalid_request`.
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"query": "   "},
+        {"query": "x", "filters": {"artifact_types": ["novel"]}},
+        {"query": "x", "filters": {"symbol_kinds": ["verb"]}},
+        {"query": "x", "filters": {"symbol_languages": ["latin"]}},
+        {"query": "x", "filters": {"updated_after": "yesterday"}},
+        {"query": "x", "filters": {"max_age_days": 0}},
+        {"query": "x", "limit": "ten"},
+    ],
+    ids=str,
+)
+def test_what_is_wrong_is_an_invalid_request(call: Call, wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest):
+        call("km-search", **wrong)
+
+
+##= docs/spec/knowledge.md#km-search-requests
+##% The limit MUST default to 10, and a number outside 1 to 25 is clamped to that range.
+def test_the_limit_stays_between_1_and_25(call: Call) -> None:
+    assert len(call("km-search", query="the water level station", limit=1000)["results"]) <= 25
+    assert len(call("km-search", query="the water level station", limit=0)["results"]) == 1
+
+
+##= docs/spec/knowledge.md#km-search-answers
+##% Graph context MUST be omitted if `include_graph` is false.
+def test_without_graph_context_there_is_none(call: Call) -> None:
+    answer = call("km-search", query="siren", include_graph=False)
+    assert all(result["graph_context"] is None for result in answer["results"])
+    with_graph = call("km-search", query="siren")["results"][0]["graph_context"]
+    assert with_graph["primary_node"]["id"].endswith(with_graph["primary_node"]["properties"]["path"])
+    assert len(with_graph["relationships"]) <= 10
+
+
+##= docs/spec/knowledge.md#km-search-requests
+##% With `sort_by_vector`, results MUST be ordered by semantic similarity alone.
+def test_sorting_by_vector_is_honoured_per_request(call: Call) -> None:
+    scores = [
+        r["scoring"]["vector_score"] for r in call("km-search", query="siren test", sort_by_vector=True)["results"]
+    ]
+    known = [score for score in scores if score is not None]
+    assert known == sorted(known, reverse=True)
+
+
+##= docs/spec/knowledge.md#km-search-answers
+##% With `explain`, the parts of a score MUST add up to the score.
+def test_explain_adds_up_to_the_score(call: Call) -> None:
+    for result in call("km-search", query="silence the siren", explain=True)["results"]:
+        parts = result["explain"]
+        total = parts["lexical"] + parts["vector"] + sum(parts["rules"].values()) + parts["graph"]
+        assert total == pytest.approx(result["scoring"]["adjusted_score"])
+
+
+##= docs/spec/knowledge.md#km-search-answers
+##% A shortened chunk MUST say how much is missing and how to get the rest.
+def test_a_long_chunk_is_trimmed_and_the_rest_is_said(repository: Path, open_host: OpenHost) -> None:
+    host = open_host(repository)
+    long = "# Long\n\n" + " ".join(f"buoyancy{n}" for n in range(110)) + "\n"
+    (repository / "docs/long.md").write_text(long, encoding="utf-8")
+    concise = call_tool(host, "km-search", {"query": "buoyancy7"})["results"][0]["chunk"]
+    full = call_tool(host, "km-search", {"query": "buoyancy7", "detail": "full"})["results"][0]["chunk"]
+    assert len(concise["text"]) < len(full["text"])
+    assert "detail=full" in concise["text_omitted"]
+    assert "text_omitted" not in full
+
+
+def test_unicode_is_found(call: Call) -> None:
+    for query in ("Größe", "wellen höhe", "波の高さ"):
+        assert paths(call("km-search", query=query))[0] == "docs/ünïcode-Größe.md"
+
+
+##= docs/spec/knowledge.md#km-search-answers
+##% A search of an empty index MUST succeed with no results.
+def test_an_empty_project_answers_with_nothing(tmp_path: Path, open_host: OpenHost) -> None:
+    host = open_host(tmp_path)
+    answer = call_tool(host, "km-search", {"query": "anything"})
+    assert (answer["results"], answer["metadata"]["result_count"]) == ([], 0)
+
+
+##= docs/spec/knowledge.md#km-search-answers
+##% A symbol MUST have an `editor_uri` if `knowledge.editorUriTemplate` is set.
+def test_symbols_carry_links_for_an_editor(repository: Path, open_host: OpenHost) -> None:
+    host = open_host(repository, CONTEXTIVE_KNOWLEDGE__EDITOR_URI_TEMPLATE="vscode://file/{abs_path}:{line_start}")
+    answer = call_tool(host, "km-search", {"query": "calibrate_sensor"})
+    symbols = answer["results"][0]["chunk"]["symbols"]
+    assert symbols
+    assert all(
+        s["editor_uri"] == f"vscode://file/{repository}/{s['id'].split('::')[0]}:{s['line_start']}" for s in symbols
+    )
+
+
+##= docs/spec/knowledge.md#index-updates
+##% When no server maintains the index, an answer MUST reflect every file saved before the call.
+def test_a_saved_file_is_in_the_answer_to_the_next_call(repository: Path, open_host: OpenHost) -> None:
+    host = open_host(repository)
+    (repository / "docs/airship.md").write_text("# Zeppelin\n\nA zeppelin over the harbour.\n", encoding="utf-8")
+    assert paths(call_tool(host, "km-search", {"query": "zeppelin"}))[0] == "docs/airship.md"
+
+
+##= docs/spec/knowledge.md#indexed-files
+##% A file whose name or content shows that it holds a secret MUST NOT be indexed.
+def test_nothing_of_a_secret_or_an_ignored_file_is_found(call: Call) -> None:
+    found = call("km-search", query="TOKEN do not index SHOULD_NOT_BE_SEEN noise", limit=25)
+    assert not {".env", "build/generated.py", "station.log"} & set(paths(found))
+
+
+##= docs/spec/knowledge.md#km-search-answers
+##% The `metadata` of an answer MUST contain a `request_id` that a later vote can refer to.
+def test_what_a_search_showed_is_kept_for_votes(repository: Path, open_host: OpenHost) -> None:
+    host = open_host(repository)
+    index = host.services.get(Index)
+    index.ingest(IngestRequest())
+    answer = call_tool(host, "km-search", {"query": "siren", "context": {"task": "demo"}})
+    index.search_event_log.flush()
+    events = index.store.records.events(answer["metadata"]["request_id"])
+    assert [event.chunk_id for event in events] == [result["chunk"]["chunk_id"] for result in answer["results"]]
+    assert events[0].body["context"] == {"task": "demo"}
+
+
+##= docs/spec/knowledge.md#other-query-tools
+##% The tool `km-search-batch` MUST answer up to ten queries, each as `km-search` would without graph context.
+def test_several_searches_at_once_answer_like_single_ones(call: Call) -> None:
+    answers = call("km-search-batch", queries=["calibrate_sensor", "siren silence"], limit=3)["answers"]
+    for answer, query in zip(answers, ["calibrate_sensor", "siren silence"], strict=True):
+        assert answer["query"] == query
+        assert paths(answer) == paths(call("km-search", query=query, limit=3, include_graph=False))
+    assert len({answer["metadata"]["request_id"] for answer in answers}) == 2
+    with pytest.raises(InvalidRequest):
+        call("km-search-batch", queries=["good", "   "])

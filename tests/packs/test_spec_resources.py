@@ -1,0 +1,250 @@
+"""What docs/spec/trace.md promises about resources and about serving them, one promise at a time."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from contextive.errors import InvalidRequest, ResourceNotFound
+from contextive.server.instructions import write_instructions
+from tests.ingest.projects import BOIL, BREW, MILK, WARM, cite
+from tests.packs.duvet_host import BREWING, PROFILE, DuvetHost
+from tests.raw_clients import StdioClient
+
+SECTION = "/specifications/specs-coffee/sections/brewing"
+
+
+@pytest.fixture
+def duvet_host(tmp_path: Path) -> DuvetHost:
+    return DuvetHost(tmp_path)
+
+
+# -- addresses ---------------------------------------------------------------------------------------------------------
+
+
+##= docs/spec/trace.md#uris
+##% Every resource of the pack MUST have a URI that begins with `duvet:///`, and be readable by its path alone.
+def test_every_resource_has_a_duvet_uri_and_is_read_by_its_path(duvet_host: DuvetHost) -> None:
+    assert duvet_host.surface.resources
+    assert all(resource.uri.startswith("duvet:///") for resource in duvet_host.surface.resources)
+    for uri in duvet_host.listed():
+        assert uri.startswith("duvet:///")
+        assert duvet_host.read(uri.removeprefix("duvet://")) == duvet_host.read(uri)
+
+
+##= docs/spec/trace.md#uris
+##% The list of resources MUST contain each specification, each section, each requirement and each valid citation.
+def test_the_list_holds_specifications_sections_requirements_and_citations(duvet_host: DuvetHost) -> None:
+    duvet_host.project.write("src/bare.rs", cite(BREWING))
+    found = set(duvet_host.listed())
+    assert {f"duvet:///specifications/specs-{name}" for name in ("coffee", "tea")} <= found
+    sections = {"coffee": ("coffee", "brewing", "serving"), "tea": ("tea", "steeping")}
+    for name, ids in sections.items():
+        assert {f"duvet:///specifications/specs-{name}/sections/{section}" for section in ids} <= found
+    assert {f"duvet://{duvet_host.path(text)}" for text in (BREW, WARM, MILK, BOIL)} <= found
+    citations = {f"duvet://{duvet_host.path(BREW)}/citations/{path}:1" for path in ("src/coffee.rs", "tests/coffee.rs")}
+    citations |= {
+        f"duvet://{duvet_host.path(WARM)}/citations/src/warm.rs:3",
+        f"duvet://{SECTION}/citations/src/bare.rs:1",
+    }
+    assert citations <= found
+
+
+##= docs/spec/trace.md#uris
+##% A request for a resource that does not exist MUST be refused with the code `resource_not_found`.
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "/nothing",
+        "/specifications/none",
+        "/specifications/specs-coffee/sections/none",
+        f"{SECTION}/requirements/{'0' * 64}",
+        f"{SECTION}/citations/src/coffee.rs:99",
+    ],
+)
+def test_a_resource_that_is_not_there_is_refused(uri: str, duvet_host: DuvetHost) -> None:
+    with pytest.raises(ResourceNotFound) as caught:
+        duvet_host.read(f"duvet://{uri}")
+    assert caught.value.code == "resource_not_found"
+
+
+# -- the levels --------------------------------------------------------------------------------------------------------
+
+
+##= docs/spec/trace.md#specification-resources
+##% The resources `/specifications` for all and `/specifications/{spec_id}` for one MUST return `id`, `name`, `url`
+##% and `description`.
+def test_a_specification_is_shown_in_the_list_and_alone(duvet_host: DuvetHost) -> None:
+    coffee, tea = duvet_host.read("duvet:///specifications")
+    assert coffee == {
+        "id": "specs-coffee",
+        "name": "Coffee",
+        "url": "specs/coffee.md",
+        "description": "The pot MUST brew coffee. The pot SHOULD keep it warm.",
+    }
+    assert tea["id"] == "specs-tea"
+    assert duvet_host.read("duvet:///specifications/specs-coffee").items() >= coffee.items()
+
+
+##= docs/spec/trace.md#specification-resources
+##% The resource `/specifications/{spec_id}/sections` MUST list the sections of a specification with `id` and
+##% `title`.
+def test_the_sections_of_a_specification_are_listed(duvet_host: DuvetHost) -> None:
+    assert duvet_host.read("duvet:///specifications/specs-coffee/sections") == [
+        {"id": "coffee", "title": "Coffee"},
+        {"id": "brewing", "title": "Brewing"},
+        {"id": "serving", "title": "Serving"},
+    ]
+
+
+##= docs/spec/trace.md#specification-resources
+##% The resource `/specifications/{spec_id}/sections/{section_id}` MUST return one section with `id`, `title` and
+##% `content`.
+def test_a_section_is_shown_with_its_text(duvet_host: DuvetHost) -> None:
+    assert duvet_host.read(f"duvet://{SECTION}") == {"id": "brewing", "title": "Brewing", "content": f"{BREW} {WARM}"}
+
+
+##= docs/spec/trace.md#requirement-resources
+##% The resource `requirements` below a section MUST list its requirements with `identifier` and `text`.
+def test_the_requirements_of_a_section_are_listed(duvet_host: DuvetHost) -> None:
+    found = duvet_host.read(f"duvet://{SECTION}/requirements")
+    assert found == [{"identifier": duvet_host.identifier(text), "text": text} for text in (BREW, WARM)]
+
+
+##= docs/spec/trace.md#requirement-resources
+##% The resource `requirements/{req_identifier}` below a section MUST return one requirement with `identifier`, `text`
+##% and `status`.
+def test_a_requirement_is_shown_with_its_status(duvet_host: DuvetHost) -> None:
+    shown = duvet_host.read(f"duvet://{SECTION}/requirements/{duvet_host.identifier(BREW)}")
+    assert (shown["identifier"], shown["text"], shown["status"]) == (duvet_host.identifier(BREW), BREW, "done")
+
+
+##= docs/spec/trace.md#requirement-resources
+##% The resource `citations` below a requirement MUST list its citations with `id`.
+def test_the_citations_of_a_requirement_are_listed(duvet_host: DuvetHost) -> None:
+    found = duvet_host.read(f"duvet://{duvet_host.path(BREW)}/citations")
+    assert [citation["id"] for citation in found] == ["src/coffee.rs:1", "tests/coffee.rs:1"]
+
+
+##= docs/spec/trace.md#requirement-resources
+##% The resource `citations/{citation_id}` below a requirement MUST return `file_path`, `line_number`, `comment_text`
+##% and `context_lines`.
+def test_a_citation_is_shown_with_the_code_around_it(duvet_host: DuvetHost) -> None:
+    shown = duvet_host.read(f"duvet://{duvet_host.path(BREW)}/citations/src/coffee.rs:1")
+    comment = ["//= specs/coffee.md#brewing", f"//# {BREW}"]
+    assert (shown["file_path"], shown["line_number"]) == ("src/coffee.rs", 1)
+    assert shown["comment_text"] == "\n".join(comment)
+    assert shown["context_lines"][:3] == [*comment, "fn brew() {}"]
+
+
+##= docs/spec/trace.md#requirement-resources
+##% A citation that covers no part of a requirement MUST be available at `citations/{citation_id}` below its section.
+def test_a_citation_beside_the_requirements_stands_below_its_section(duvet_host: DuvetHost) -> None:
+    duvet_host.project.write("src/bare.rs", cite(BREWING))
+    shown = duvet_host.read(f"duvet://{SECTION}/citations/src/bare.rs:1")
+    assert (shown["file_path"], shown["comment_text"]) == ("src/bare.rs", "//= specs/coffee.md#brewing")
+
+
+# -- the whole project -------------------------------------------------------------------------------------------------
+
+
+##= docs/spec/trace.md#project-resources
+##% The resource `/requirements` MUST list every requirement of the project with `full_path`, `identifier` and
+##% `text`.
+def test_every_requirement_of_the_project_is_listed(duvet_host: DuvetHost) -> None:
+    found = duvet_host.read("duvet:///requirements")
+    assert [entry["text"] for entry in found] == [BREW, WARM, MILK, BOIL]
+    assert found[0]["full_path"] == f"{SECTION}/requirements/{found[0]['identifier']}"
+
+
+##= docs/spec/trace.md#project-resources
+##% The resource `/citations` MUST list every valid citation of the project with `full_path` and `id`.
+def test_every_valid_citation_of_the_project_is_listed(duvet_host: DuvetHost) -> None:
+    duvet_host.project.write("src/bare.rs", cite(BREWING) + "\n" + cite(BREWING, "Nothing like it."))
+    found = {entry["id"]: entry["full_path"] for entry in duvet_host.read("duvet:///citations")}
+    assert set(found) == {"src/bare.rs:1", "src/coffee.rs:1", "src/tea.rs:1", "src/warm.rs:3", "tests/coffee.rs:1"}
+    assert found["src/warm.rs:3"] == f"{duvet_host.path(WARM)}/citations/src/warm.rs:3"
+    assert found["src/bare.rs:1"] == f"{SECTION}/citations/src/bare.rs:1"
+
+
+##= docs/spec/trace.md#project-resources
+##% Every `full_path` MUST be readable as a resource.
+def test_every_full_path_can_be_read(duvet_host: DuvetHost) -> None:
+    duvet_host.project.write("src/strange name#1?.rs", cite(BREWING, BREW) + "\n" + cite(BREWING))
+    listed = [
+        *duvet_host.read("/requirements"),
+        *duvet_host.read("/citations"),
+        *duvet_host.call("search_requirements", query="pot")["result"],
+    ]
+    assert len(listed) > 10
+    for entry in listed:
+        assert duvet_host.read(entry["full_path"])
+
+
+##= docs/spec/trace.md#project-resources
+##% The query parameters `offset` and `limit` MUST select a part of the two project lists; a value that is not a whole
+##% number is an error.
+@pytest.mark.parametrize("name", ["requirements", "citations"])
+def test_a_part_of_a_long_list_can_be_chosen(name: str, duvet_host: DuvetHost) -> None:
+    whole = duvet_host.read(f"duvet:///{name}")
+    assert len(whole) == 4
+    assert duvet_host.read(f"duvet:///{name}?offset=1&limit=2") == whole[1:3]
+    assert duvet_host.read(f"/{name}?offset=3") == whole[3:]
+    for wrong in ("limit=-1", "offset=x", "limit=1.5"):
+        with pytest.raises(InvalidRequest, match="must be a whole number"):
+            duvet_host.read(f"/{name}?{wrong}")
+
+
+##= docs/spec/host.md#resources-and-prompts
+##% A URI or path given to `resources/list` MUST limit the list to the resources directly below it.
+def test_each_level_can_be_listed_by_its_path(duvet_host: DuvetHost) -> None:
+    specifications = duvet_host.listed("/specifications")
+    assert specifications == ["duvet:///specifications/specs-coffee", "duvet:///specifications/specs-tea"]
+    assert duvet_host.listed(specifications[0]) == [f"{specifications[0]}/sections"]
+    sections = duvet_host.listed(f"{specifications[0]}/sections")
+    assert [uri.rpartition("/")[2] for uri in sections] == ["coffee", "brewing", "serving"]
+    assert duvet_host.listed(f"{sections[0]}/requirements") == []
+    requirements = duvet_host.listed(f"{sections[1]}/requirements")
+    assert [duvet_host.read(uri)["text"] for uri in requirements] == [BREW, WARM]
+    citations = duvet_host.listed(f"{requirements[0]}/citations")
+    assert [uri.partition("/citations/")[2] for uri in citations] == ["src/coffee.rs:1", "tests/coffee.rs:1"]
+    assert len(duvet_host.listed("/requirements")) == 4
+    assert duvet_host.listed("/citations") == [
+        f"duvet://{entry['full_path']}" for entry in duvet_host.read("/citations")
+    ]
+    for nowhere in ("/specifications/none/sections", f"{sections[1]}x/requirements", "/none"):
+        with pytest.raises(ResourceNotFound):
+            duvet_host.listed(nowhere)
+
+
+# -- serving -----------------------------------------------------------------------------------------------------------
+
+
+##= docs/spec/trace.md#instructions
+##% The instructions of the profile `duvet` MUST say what it is for, name each tool and each resource, and explain how
+##% to access them.
+def test_the_instructions_say_what_there_is_and_how_to_reach_it(duvet_host: DuvetHost) -> None:
+    text = write_instructions(PROFILE, duvet_host.surface)
+    assert text.startswith(PROFILE.purpose)
+    assert len(duvet_host.surface.tools) >= 10
+    for tool in duvet_host.surface.tools:
+        assert f"- {tool}: " in text
+    for resource in duvet_host.surface.resources:
+        assert f"- {resource.uri}: " in text
+    for way in ("tools/call", "resources/list", "resources/read"):
+        assert way in text
+
+
+##= docs/spec/trace.md#freshness
+##% A client that has subscribed to a requirement MUST be notified when its status changes.
+def test_a_subscriber_of_a_requirement_hears_of_its_new_status(duvet_host: DuvetHost) -> None:
+    uri = f"duvet://{duvet_host.path(WARM)}"
+    with StdioClient("serve", "--stdio", "--profile", "duvet", cwd=duvet_host.project.root) as pipe:
+        pipe.initialize()
+        assert pipe.result("resources/subscribe", {"uri": uri}) == {}
+        duvet_host.project.write("src/warm.rs", cite(BREWING, WARM))
+        started = time.monotonic()
+        assert pipe.notification("notifications/resources/updated")["params"]["uri"] == uri
+        assert time.monotonic() - started < 10

@@ -1,0 +1,458 @@
+"""What docs/spec/trace.md promises about the tools of the pack, one promise at a time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contextive.errors import InvalidRequest
+from tests.ingest.projects import BOIL, BREW, CONFIG, MILK, WARM, cite
+from tests.packs.duvet_host import BREWING, DuvetHost
+
+RFC = "1.  Introduction\n\n   A pot MUST answer.\n"
+COMMENT_STYLES = ["//= //#", "*= *#", "##= ##%", "#= #%", "--= --#", ";= ;#", "%= %#"]
+
+
+@pytest.fixture
+def duvet_host(tmp_path: Path) -> DuvetHost:
+    return DuvetHost(tmp_path)
+
+
+def texts(page: Any) -> list[str]:
+    return [entry["text"] for entry in page["result"]]
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+LISTS: list[tuple[str, dict[str, Any]]] = [
+    ("search_requirements", {"query": "pot"}),
+    ("list_uncited_requirements", {}),
+    ("list_invalid_citations", {}),
+    ("get_prioritized_requirements", {}),
+]
+
+
+##= docs/spec/trace.md#answers
+##% The first text of a list answer MUST be a JSON array of the entries.
+@pytest.mark.parametrize(("tool", "arguments"), LISTS)
+def test_the_first_text_of_a_list_is_its_entries(tool: str, arguments: dict[str, Any], duvet_host: DuvetHost) -> None:
+    duvet_host.project.write("src/bad.rs", cite("specs/none.md#x", "Y.") + "\n" + cite(BREWING, "Nothing."))
+    entries = duvet_host.first_text(tool, **arguments)
+    assert isinstance(entries, list)
+    assert len(entries) > 1
+    assert entries == duvet_host.call(tool, **arguments)["result"]
+
+
+##= docs/spec/trace.md#answers
+##% An unknown identifier, citation id or URL MUST be answered with an `error` in place of the other fields.
+@pytest.mark.parametrize(
+    ("tool", "arguments", "fields"),
+    [
+        ("get_requirement_status", {"req_identifier": "0" * 64}, {"status", "detail", "requirements"}),
+        ("explain_requirement", {"req_identifier": "0" * 64}, {"text", "status", "citations"}),
+        ("get_citation_context", {"citation_id": "src/none.rs:1"}, {"file_path", "line_number", "context"}),
+        ("get_citation_context", {"citation_id": "no id"}, {"file_path", "line_number", "context"}),
+        ("resolve_spec_id", {"url": "https://example.org/none"}, {"spec_id"}),
+    ],
+)
+def test_what_is_not_known_is_an_error_in_the_answer(
+    tool: str, arguments: dict[str, Any], fields: set[str], duvet_host: DuvetHost
+) -> None:
+    data = duvet_host.call(tool, **arguments)
+    assert data["error"]
+    assert not fields & set(data)
+
+
+##= docs/spec/trace.md#answers
+##% The structured data of a list answer MUST contain `result`, `total` and, if there are more entries, `next_cursor`.
+def test_pages_lead_to_one_another_and_say_how_many_there_are(duvet_host: DuvetHost) -> None:
+    first = duvet_host.call("get_prioritized_requirements", limit=3)
+    assert (len(first["result"]), first["total"]) == (3, 4)
+    second = duvet_host.call("get_prioritized_requirements", limit=3, cursor=first["next_cursor"])
+    assert (len(second["result"]), second["total"]) == (1, 4)
+    assert "next_cursor" not in second
+    assert sorted(texts(first) + texts(second)) == sorted([BREW, WARM, MILK, BOIL])
+
+
+##= docs/spec/trace.md#answers
+##% Lists of requirements MUST be filterable by specification, section, level and status; an unknown specification or
+##% section is an error.
+@pytest.mark.parametrize("tool", ["search_requirements", "list_uncited_requirements", "get_prioritized_requirements"])
+def test_lists_of_requirements_are_filtered(tool: str, duvet_host: DuvetHost) -> None:
+    query = {"query": '"pot" "cup"'} if tool == "search_requirements" else {}
+    duvet_host.project.remove("src/coffee.rs")
+    duvet_host.project.remove("src/tea.rs")
+    every = set(texts(duvet_host.call(tool, **query)))
+    assert every == {BREW, WARM, MILK, BOIL}
+    assert texts(duvet_host.call(tool, spec="specs-tea", **query)) == [BOIL]
+    assert texts(duvet_host.call(tool, section="serving", **query)) == [MILK]
+    assert texts(duvet_host.call(tool, level="SHOULD", **query)) == [WARM]
+    assert texts(duvet_host.call(tool, status="in progress", **query)) == [BREW]
+    for wrong in ({"spec": "none"}, {"section": "none"}, {"spec": "specs-tea", "section": "serving"}):
+        with pytest.raises(InvalidRequest):
+            duvet_host.call(tool, **wrong, **query)
+
+
+##= docs/spec/trace.md#answers
+##% In a project without a specification, an answer that lists requirements MUST say that there is no specification.
+@pytest.mark.parametrize("tool", ["search_requirements", "list_uncited_requirements", "get_prioritized_requirements"])
+def test_a_project_without_specifications_is_not_taken_for_a_finished_one(tool: str, duvet_host: DuvetHost) -> None:
+    query = {"query": "x"} if tool == "search_requirements" else {}
+    none = "No specification was found in this project"
+    assert none not in str(duvet_host.answer(tool, **query).content)
+    for path in ("src/coffee.rs", "src/tea.rs", "src/warm.rs", "tests/coffee.rs", ".duvet/config.toml"):
+        duvet_host.project.remove(path)
+    duvet_host.project.remove("specs/coffee.md")
+    duvet_host.project.remove("specs/tea.md")
+    answer = duvet_host.answer(tool, **query)
+    assert answer.data == {"result": [], "total": 0}
+    assert none in str(answer.content[1])
+    assert none in duvet_host.call("next_requirement")["detail"]
+
+
+# -- validate_citation -------------------------------------------------------------------------------------------------
+
+
+##= docs/spec/trace.md#validate-citation
+##% The tool `validate_citation` MUST take `citation` and return `valid` and, if that is false, `error`.
+def test_a_citation_is_valid_or_has_an_error(duvet_host: DuvetHost) -> None:
+    good = duvet_host.call("validate_citation", citation=cite(BREWING, BREW))
+    assert good["valid"] is True
+    assert "error" not in good
+    bad = duvet_host.call("validate_citation", citation=cite(BREWING, MILK))
+    assert bad["valid"] is False
+    assert bad["error"]
+
+
+##= docs/spec/trace.md#validate-citation
+##% A citation MUST be accepted in every common comment style, and without comment markers.
+@pytest.mark.parametrize("style", COMMENT_STYLES)
+def test_a_citation_is_understood_in_every_style(style: str, duvet_host: DuvetHost) -> None:
+    meta, content = style.split()
+    pasted = cite(BREWING, BREW, "type=test", style=(meta, content))
+    for text in (pasted, "    " + pasted.replace("\n", "\n    "), f"{BREWING}\n{BREW}"):
+        data = duvet_host.call("validate_citation", citation=text)
+        assert (data["valid"], data["requirements"]) == (True, [duvet_host.identifier(BREW)])
+
+
+##= docs/spec/trace.md#validate-citation
+##% A citation MUST be valid only if its specification, its section and its quoted text exist.
+##= docs/spec/trace.md#validate-citation
+##% The answer for an invalid citation MUST say whether its format, specification, section or quote is wrong.
+@pytest.mark.parametrize(
+    ("citation", "part"),
+    [
+        (cite(BREWING, BREW), None),
+        (cite(BREWING), None),
+        (cite(BREWING, BREW, "type=wish"), "format"),
+        (cite("specs/coffee.md", BREW), "format"),
+        (cite("specs/none.md#brewing", BREW), "specification"),
+        (cite("specs/coffee.md#none", "Nothing."), "section"),
+        (cite(BREWING, "The cat sat on the mat."), "quote"),
+    ],
+)
+def test_the_part_that_fails_is_named(citation: str, part: str | None, duvet_host: DuvetHost) -> None:
+    data = duvet_host.call("validate_citation", citation=citation)
+    assert (data["valid"], data.get("part")) == (part is None, part)
+
+
+##= docs/spec/trace.md#validate-citation
+##% The answer for an invalid citation SHOULD contain the closest match and a corrected citation.
+@pytest.mark.parametrize(
+    ("citation", "nearest"),
+    [
+        (cite("specs/cofee.md#brewing", BREW), "specs/coffee.md"),
+        (cite("specs/coffee.md#brewin", BREW), "brewing"),
+        (cite(BREWING, "The pots MUST brew the coffee."), BREW),
+    ],
+)
+def test_an_invalid_citation_comes_with_what_was_meant(citation: str, nearest: str, duvet_host: DuvetHost) -> None:
+    data = duvet_host.call("validate_citation", citation=citation)
+    assert (data["valid"], data["nearest"]) == (False, nearest)
+    assert data["suggestion"] + "\n" == cite(BREWING, BREW)
+
+
+# -- search and status -------------------------------------------------------------------------------------------------
+
+
+##= docs/spec/trace.md#search-requirements
+##% The tool `search_requirements` MUST take `query` and list the matching requirements with `identifier`, `full_path`
+##% and `text`.
+##= docs/spec/host.md#tests-of-the-project
+##= type=implication
+##% The project MUST have tests of at least one pack.
+def test_a_search_lists_what_it_found(duvet_host: DuvetHost) -> None:
+    (found,) = duvet_host.call("search_requirements", query="milk")["result"]
+    assert (found["identifier"], found["full_path"], found["text"]) == (
+        duvet_host.identifier(MILK),
+        duvet_host.path(MILK),
+        MILK,
+    )
+
+
+##= docs/spec/trace.md#search-requirements
+##% A search MUST find requirements by words regardless of case, by quoted phrases, and by identifier.
+def test_a_search_is_by_words_phrases_and_identifiers(duvet_host: DuvetHost) -> None:
+    assert texts(duvet_host.call("search_requirements", query="COFFEE Brew")) == [BREW]
+    assert texts(duvet_host.call("search_requirements", query='"keep it WARM"')) == [WARM]
+    assert texts(duvet_host.call("search_requirements", query='"warm it keep"')) == []
+    assert texts(duvet_host.call("search_requirements", query=duvet_host.identifier(BOIL))) == [BOIL]
+
+
+##= docs/spec/trace.md#search-requirements
+##% A search MUST ignore accents on letters.
+##= docs/spec/trace.md#search-requirements
+##% If no requirement contains any word of a search, similar words SHOULD match.
+def test_a_search_forgives_accents_and_slips(duvet_host: DuvetHost) -> None:
+    creme = "A Crème brûlée SHOULD wait."
+    duvet_host.project.write("specs/tea.md", f"# Tea\n\n## Steeping\n\n{BOIL} {creme}\n")
+    assert texts(duvet_host.call("search_requirements", query="creme BRULEE")) == [creme]
+    assert texts(duvet_host.call("search_requirements", query="crème")) == [creme]
+    assert texts(duvet_host.call("search_requirements", query="cofffee")) == [BREW]
+    assert texts(duvet_host.call("search_requirements", query="boiling")) == [BOIL]
+    assert texts(duvet_host.call("search_requirements", query="boiling milk")) == [MILK]
+    for nothing in ('"cofffee"', "xyzzy", "tae"):
+        assert texts(duvet_host.call("search_requirements", query=nothing)) == []
+
+
+##= docs/spec/trace.md#get-requirement-status
+##% The tool `get_requirement_status` MUST take `req_identifier` and return `status`: done, needs tests, in progress
+##% or not started.
+def test_a_status_is_one_of_four_words(duvet_host: DuvetHost) -> None:
+    duvet_host.project.write("tests/milk.rs", cite("specs/coffee.md#serving", MILK))
+    words = {BREW: "done", BOIL: "needs tests", MILK: "in progress", WARM: "not started"}
+    for text, word in words.items():
+        assert duvet_host.call("get_requirement_status", req_identifier=duvet_host.identifier(text))["status"] == word
+
+
+##= docs/spec/trace.md#get-requirement-status
+##% The status of a text that occurs in several sections MUST be its least finished one.
+def test_the_least_finished_place_of_a_text_is_its_status(duvet_host: DuvetHost) -> None:
+    duvet_host.project.write("specs/tea.md", f"# Tea\n\n## Steeping\n\n{BOIL} {BREW}\n")
+    data = duvet_host.call("get_requirement_status", req_identifier=duvet_host.identifier(BREW))
+    assert data["status"] == "not started"
+    assert [place["status"] for place in data["requirements"]] == ["done", "not started"]
+
+
+##= docs/spec/trace.md#identifiers
+##% A `full_path` MUST be accepted in place of an identifier and refer only to the requirement of that section.
+def test_a_full_path_means_the_place_that_it_names(duvet_host: DuvetHost) -> None:
+    duvet_host.project.write("specs/tea.md", f"# Tea\n\n## Steeping\n\n{BOIL} {BREW}\n")
+    first, second = (e["full_path"] for e in duvet_host.call("search_requirements", query=BREW)["result"])
+    assert duvet_host.call("get_requirement_status", req_identifier=first)["status"] == "done"
+    assert duvet_host.call("get_requirement_status", req_identifier=f"duvet://{second}")["status"] == "not started"
+    assert "error" in duvet_host.call("get_requirement_status", req_identifier=first.replace("brewing", "serving"))
+
+
+##= docs/spec/trace.md#next-steps
+##% For a text that occurs in several sections, `explain_requirement` MUST explain the least finished occurrence and
+##% list all of them.
+def test_the_least_finished_place_of_a_text_is_explained(duvet_host: DuvetHost) -> None:
+    duvet_host.project.write("specs/tea.md", f"# Tea\n\n## Steeping\n\n{BOIL} {BREW}\n")
+    data = duvet_host.call("explain_requirement", req_identifier=duvet_host.identifier(BREW))
+    assert (data["status"], data["section_title"]) == ("not started", "Steeping")
+    assert [place["status"] for place in data["requirements"]] == ["done", "not started"]
+    assert "requirements" not in duvet_host.call("explain_requirement", req_identifier=duvet_host.identifier(BOIL))
+
+
+# -- lists of what is wrong or missing ---------------------------------------------------------------------------------
+
+
+##= docs/spec/trace.md#list-uncited-requirements
+##% The tool `list_uncited_requirements` MUST list the uncited requirements with `identifier`, `full_path` and
+##% `text`.
+##= docs/spec/trace.md#list-uncited-requirements
+##% A requirement MUST count as uncited until an implementation, implication or exception covers part of it,
+##% regardless of tests and todos.
+def test_only_what_counts_as_implementation_makes_a_requirement_cited(duvet_host: DuvetHost) -> None:
+    entries = duvet_host.call("list_uncited_requirements")["result"]
+    assert [(e["identifier"], e["full_path"], e["text"]) for e in entries] == [
+        (duvet_host.identifier(text), duvet_host.path(text), text) for text in (WARM, MILK)
+    ]
+    serving = "specs/coffee.md#serving"
+    for kind, cited in {"test": 0, "todo": 0, "implementation": 1, "implication": 1, "exception": 1}.items():
+        duvet_host.project.write("src/milk.rs", cite(serving, "A cup MAY", f"type={kind}"))
+        assert (MILK not in texts(duvet_host.call("list_uncited_requirements"))) == bool(cited), kind
+
+
+##= docs/spec/trace.md#list-invalid-citations
+##% The tool `list_invalid_citations` MUST list everything that cannot be parsed or matched, with `file_path`,
+##% `line_number`, `comment_text` and `error`.
+def test_what_cannot_be_parsed_or_matched_is_listed(duvet_host: DuvetHost) -> None:
+    unparsed = cite(BREWING, BREW, "type=wish")
+    duvet_host.project.write("src/bad.rs", f"{unparsed}\n" + cite(BREWING, "Nothing like it."))
+    first, second = duvet_host.call("list_invalid_citations")["result"]
+    assert (first["file_path"], first["line_number"]) == ("src/bad.rs", 2)
+    assert first["comment_text"] == unparsed.rstrip()
+    assert "wish" in first["error"]
+    assert (second["file_path"], second["line_number"]) == ("src/bad.rs", 5)
+    assert second["comment_text"] + "\n" == cite(BREWING, "Nothing like it.")
+    assert second["error"]
+
+
+##= docs/spec/trace.md#list-invalid-citations
+##% The tool `list_invalid_citations` MUST also list a configured specification that is not stored or cannot be
+##% read.
+@pytest.mark.parametrize("name", ["https://example.org/pot", "specs/none.md", "specs"])
+def test_a_configured_specification_that_cannot_be_read_is_listed(name: str, duvet_host: DuvetHost) -> None:
+    duvet_host.project.write(".duvet/config.toml", CONFIG + f'[[specification]]\nsource = "{name}"\n')
+    (entry,) = duvet_host.call("list_invalid_citations")["result"]
+    assert entry["file_path"] == ".duvet/config.toml"
+    assert name in entry["error"]
+
+
+# -- context and names -------------------------------------------------------------------------------------------------
+
+
+##= docs/spec/trace.md#get-citation-context
+##% The tool `get_citation_context` MUST take `citation_id` and `context_lines` and return `file_path`, `line_number`
+##% and `context`.
+##= docs/spec/trace.md#get-citation-context
+##% The context MUST contain the citation's first line and the requested number of lines before and after it, as far
+##% as they exist.
+def test_the_code_around_a_citation_is_shown(duvet_host: DuvetHost) -> None:
+    lines = (duvet_host.project.root / "src/warm.rs").read_text(encoding="utf-8").split("\n")
+    data = duvet_host.call("get_citation_context", citation_id="src/warm.rs:3", context_lines=1)
+    assert (data["file_path"], data["line_number"]) == ("src/warm.rs", 3)
+    assert data["context"] == lines[1:4]
+    assert (
+        duvet_host.call("get_citation_context", citation_id="src/warm.rs:3", context_lines=0)["context"] == lines[2:3]
+    )
+    assert duvet_host.call("get_citation_context", citation_id="src/warm.rs:3", context_lines=500)["context"] == lines
+
+
+##= docs/spec/trace.md#resolve-spec-id
+##% The tool `resolve_spec_id` MUST take `url` and return `spec_id`, or `error` if no specification has that address.
+##= docs/spec/trace.md#resolve-spec-id
+##% A path prefixed with `./` or `file://`, and every common URL of an RFC, MUST resolve to the same id as the plain
+##% form.
+##= docs/spec/trace.md#resolve-spec-id
+##% An absolute path into the project, the path of a resource and the bare name of an RFC MUST also resolve.
+@pytest.mark.parametrize(
+    ("spelling", "expected"),
+    [
+        ("specs/coffee.md", "specs-coffee"),
+        ("./specs/coffee.md", "specs-coffee"),
+        ("file://specs/coffee.md", "specs-coffee"),
+        ("https://www.rfc-editor.org/rfc/rfc2324", "rfc2324"),
+        ("https://www.rfc-editor.org/rfc/rfc2324.txt", "rfc2324"),
+        ("https://www.rfc-editor.org/rfc/rfc2324.html", "rfc2324"),
+        ("https://datatracker.ietf.org/doc/html/rfc2324", "rfc2324"),
+        ("https://tools.ietf.org/rfc/rfc2324.txt", "rfc2324"),
+        ("https://www.rfc-editor.org/info/rfc2324", "rfc2324"),
+        ("https://datatracker.ietf.org/doc/rfc2324/", "rfc2324"),
+        ("RFC 2324", "rfc2324"),
+        ("RFC2324", "rfc2324"),
+        ("{root}/specs/coffee.md", "specs-coffee"),
+        ("file://{root}/specs/coffee.md", "specs-coffee"),
+        ("file://{root}/specs/co%66fee.md", "specs-coffee"),
+        ("/specifications/specs-coffee", "specs-coffee"),
+        ("duvet:///specifications/specs-coffee/sections", "specs-coffee"),
+        ("specs/none.md", None),
+        ("RFC 2325", None),
+        ("https://example.org/rfc2324", None),
+        ("/specifications/none", None),
+        ("https://[bad", None),
+    ],
+)
+def test_every_spelling_of_a_specification_has_one_id(
+    spelling: str, expected: str | None, duvet_host: DuvetHost
+) -> None:
+    source = '[[specification]]\nsource = "https://www.rfc-editor.org/rfc/rfc2324"\n'
+    duvet_host.project.write(".duvet/specifications/www.rfc-editor.org/rfc/rfc2324.txt", RFC)
+    duvet_host.project.write(".duvet/config.toml", CONFIG + source)
+    data = duvet_host.call("resolve_spec_id", url=spelling.format(root=duvet_host.project.root))
+    assert data.get("spec_id") == expected
+    assert ("error" in data) == (expected is None)
+
+
+# -- the order of work -------------------------------------------------------------------------------------------------
+
+ORDER = """\
+# Order
+
+A done MUST. A begun MUST. A new MUST. A promised MUST. A twice promised MUST.
+A done SHOULD. A new SHOULD. A begun MAY. No word at all.
+"""
+
+
+def _ordered(duvet_host: DuvetHost) -> list[dict[str, Any]]:
+    target = "specs/tea.md#order"
+    code = [cite(target, "A done MUST."), cite(target, "A done SHOULD."), cite(target, "A begun MUST.")]
+    code += [cite(target, "A done MUST.", "type=test"), cite(target, "A done SHOULD.", "type=test")]
+    code += [cite(target, "A begun MAY."), cite(target, "A promised MUST.", "type=todo")]
+    code += [cite(target, "A twice promised MUST.", "type=todo") * 2]
+    code += [cite(target, "No word at all.", "type=spec")]
+    duvet_host.project.write("specs/tea.md", ORDER)
+    duvet_host.project.write("src/tea.rs", "\n".join(code))
+    page = duvet_host.call("get_prioritized_requirements", spec="specs-tea")
+    assert page["total"] == 9
+    entries: list[dict[str, Any]] = page["result"]
+    return entries
+
+
+##= docs/spec/trace.md#get-prioritized-requirements
+##% The tool `get_prioritized_requirements` MUST list all requirements with `full_path`, `level`, `status` and
+##% `todo_count`.
+def test_the_order_of_work_lists_every_requirement(duvet_host: DuvetHost) -> None:
+    entries = duvet_host.call("get_prioritized_requirements")["result"]
+    found = {e["full_path"]: (e["level"], e["status"], e["todo_count"]) for e in entries}
+    assert found == {
+        duvet_host.path(BREW): ("MUST", "fully_implemented", 0),
+        duvet_host.path(BOIL): ("MUST", "partially_implemented", 0),
+        duvet_host.path(WARM): ("SHOULD", "not_started", 1),
+        duvet_host.path(MILK): ("MAY", "not_started", 0),
+    }
+
+
+##= docs/spec/trace.md#get-prioritized-requirements
+##% Prioritized requirements MUST be sorted by level first: "MUST", "SHOULD", "MAY", unspecified.
+def test_the_level_comes_first_in_the_order_of_work(duvet_host: DuvetHost) -> None:
+    levels = [entry["level"] for entry in _ordered(duvet_host)]
+    assert levels == ["MUST"] * 5 + ["SHOULD"] * 2 + ["MAY", "unspecified"]
+
+
+##= docs/spec/trace.md#get-prioritized-requirements
+##% Within a level, prioritized requirements MUST be sorted by status: partially_implemented, not_started,
+##% fully_implemented.
+def test_within_a_level_what_was_begun_comes_first(duvet_host: DuvetHost) -> None:
+    statuses = [entry["status"] for entry in _ordered(duvet_host) if entry["level"] == "MUST"]
+    assert statuses == ["partially_implemented", "not_started", "not_started", "not_started", "fully_implemented"]
+
+
+##= docs/spec/trace.md#get-prioritized-requirements
+##% Within a status, prioritized requirements with more todos MUST come first.
+def test_within_a_status_more_todos_come_first(duvet_host: DuvetHost) -> None:
+    entries = [e for e in _ordered(duvet_host) if (e["level"], e["status"]) == ("MUST", "not_started")]
+    assert [(e["text"], e["todo_count"]) for e in entries] == [
+        ("A twice promised MUST.", 2),
+        ("A promised MUST.", 1),
+        ("A new MUST.", 0),
+    ]
+
+
+##= docs/spec/trace.md#next-steps
+##% The tool `explain_requirement` MUST return a requirement's text, level, status, citations with their code, and the
+##% missing citation comments.
+def test_a_requirement_is_explained_with_its_code_and_what_is_missing(duvet_host: DuvetHost) -> None:
+    data = duvet_host.call("explain_requirement", req_identifier=duvet_host.identifier(BOIL))
+    assert (data["text"], data["level"], data["status"]) == (BOIL, "MUST", "needs tests")
+    (citation,) = data["citations"]
+    assert citation["id"] == "src/tea.rs:1"
+    assert "fn steep() {}" in citation["code"]
+    assert [piece["citation"] + "\n" for piece in data["missing"]] == [cite("specs/tea.md#steeping", BOIL, "type=test")]
+
+
+##= docs/spec/trace.md#next-steps
+##% The tool `next_requirement` MUST return the open requirement with the highest priority, and say why.
+def test_the_next_requirement_is_the_first_that_is_open(duvet_host: DuvetHost) -> None:
+    first_open = next(
+        e for e in duvet_host.call("get_prioritized_requirements")["result"] if e["status"] != "fully_implemented"
+    )
+    data = duvet_host.call("next_requirement")
+    assert (data["text"], data["full_path"]) == (BOIL, first_open["full_path"])
+    assert "lacks only a test" in data["why_next"]
+    assert json.dumps(data["missing"])

@@ -1,0 +1,117 @@
+"""Real server processes for tests: started, waited for, stopped, and never left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import resource
+import signal
+import socket
+import socketserver
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+START_SECONDS = 30.0
+WAIT_SECONDS = 60.0
+
+
+def free_port() -> int:
+    """A port below those that systems give to outgoing connections, so that nobody takes it before it is used."""
+    chance = random.SystemRandom()
+    while True:
+        port = chance.randrange(20_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
+def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """This process's environment without what changes our commands: a developer's tokens, or the word that this is CI."""
+    kept = {k: v for k, v in os.environ.items() if k != "CI" and not k.startswith(("KM_", "CONTEXTIVE_"))}
+    return {**kept, **(extra or {})}
+
+
+@contextlib.contextmanager
+def full_disk() -> Iterator[None]:
+    """The system refuses to let a file of this process grow beyond one block."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+
+
+@contextlib.contextmanager
+def running_server(
+    command: list[str], port: int, *, cwd: Path, env: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A server process that answers on its health path; ended with the block."""
+    process = subprocess.Popen(
+        command, cwd=cwd, env=clean_environment(env), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    try:
+        _wait_until_healthy(process, port)
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(10)
+        assert process.stderr is not None
+        process.stderr.close()
+
+
+def _wait_until_healthy(process: subprocess.Popen[bytes], port: int) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            assert process.stderr is not None
+            raise AssertionError(f"the server ended with {process.returncode}: {process.stderr.read().decode()}")
+        with contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=1)
+            return
+        time.sleep(0.05)
+    raise AssertionError("the server did not answer in time")
+
+
+def is_forbidden(result: Mapping[str, Any]) -> bool:
+    """Whether the result of a tool call says that its caller may not make it."""
+    return bool(result.get("isError")) and json.loads(result["content"][0]["text"])["error"]["code"] == "forbidden"
+
+
+def open_descriptors(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def wait_until(holds: Callable[[], bool], what: str, timeout: float = WAIT_SECONDS) -> None:
+    """Look until something holds; fail with `what` when it does not in time."""
+    deadline = time.monotonic() + timeout
+    while not holds():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {timeout} seconds: {what}")
+        time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def serving_in_thread(server: socketserver.TCPServer) -> Iterator[str]:
+    """The address of a server of this process, which answers in a thread until the block ends."""
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join(10)

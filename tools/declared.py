@@ -1,8 +1,0 @@
-"""Writes down what the built-in packs declare: `python tools/declared.py`."""
-
-from __future__ import annotations
-
-from contextive.packs import DECLARED, declared_text
-
-if __name__ == "__main__":
-    DECLARED.write_text(declared_text(), encoding="utf-8")
