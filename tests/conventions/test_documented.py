@@ -106,7 +106,7 @@ def _problem_codes() -> set[str]:
         for node in ast.walk(module.tree):
             match node:
                 case ast.Call(
-                    func=ast.Name(id="Problem" | "_refused") | ast.Attribute(attr="_fail"),
+                    func=ast.Name(id="Problem" | "_error") | ast.Attribute(attr="_add_problem"),
                     args=[ast.Constant(value=str(code)), *_],
                 ):
                     found.add(code)

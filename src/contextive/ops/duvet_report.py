@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,14 +17,13 @@ from contextive.ops.duvet_output import (
     write_requirement_files,
 )
 from contextive.ops.duvet_summary import gate_failures, summary_line
-from contextive.ops.source_lines import SourceLines
 from contextive.trace.analysis import Analysis
-from contextive.trace.citation import CommentStyle, Problem
+from contextive.trace.citation import CommentStyle, Location, Problem
 from contextive.trace.duvet_config import SourcePattern, TraceSettings, parse_duvet_config
 from contextive.trace.level import CitationType
 from contextive.trace.project_warnings import WarningContext, find_warnings
 from contextive.trace.target import Target, cached_path
-from contextive.workspace.files import ProjectFiles
+from contextive.workspace.files import FileText, ProjectFiles
 from contextive.workspace.globs import Glob
 
 CONFIG_PATH = ".duvet/config.toml"
@@ -78,8 +77,8 @@ class DuvetProject:
         files = ProjectFiles(self.root)
         project = TracedProject(files, settings)
         if not configured:
-            places = "where the configuration says" if self.specifications else "in the usual places"
-            self.progress("Note", f"no {CONFIG_PATH}; looking {places}")
+            where = "where the configuration says" if self.specifications else "in the usual places"
+            self.progress("Note", f"no {CONFIG_PATH}; looking {where}")
         ##= docs/spec/trace.md#network
         ##% A specification MUST NOT be downloaded unless the user asks for it with `--fetch` or with the setting
         ##% `trace.fetch`.
@@ -87,15 +86,13 @@ class DuvetProject:
             self._fetch(settings)
         self._extract(project, write=configured)
         state, is_valid = self._scan(project)
-        lines = SourceLines(files)
         if not is_valid:
-            self._write_findings(options, settings, state, state.problems, self._warnings(state, ()), lines)
+            self._write_findings(options, settings, state, state.problems, self._warnings(state, ()), files)
             return 1
         self.progress("Sorting", "references")
         self.progress("Sorted", f"{_reference_count(state.analysis)} references ")
         warnings = self._warnings(state, state.generated)
-        for warning in warnings:
-            self._print_problem(lines, warning, "⚠")
+        self._print_problems(files, warnings, "⚠")
         # A file that an earlier run left behind concerns whoever runs this one, not the readers of a report.
         report_warnings = [warning for warning in warnings if warning.code != "stale_requirements"]
         return self._write_reports(ReportWriter(self.root, options, settings, state, report_warnings, files))
@@ -129,20 +126,20 @@ class DuvetProject:
         state = project.read()
         self.progress("Scanned", f"{state.source_count} sources ")
         self.progress("Parsing", "annotations")
-        lines = SourceLines(project.files)
-        if self._print_problems(lines, state, state.file_problems):
+        files = project.files
+        if self._report_errors(files, state, state.file_problems):
             return state, False
         analysis = state.analysis
         self.progress("Parsed", f"{len(analysis.citations)} annotations ")
         self.progress("Loading", "specifications")
         unloaded = [p for p in analysis.problems if p.code == "specification_not_found"]
-        if self._print_problems(lines, state, unloaded):
+        if self._report_errors(files, state, unloaded):
             return state, False
         self.progress("Loaded", f"{len(analysis.reports)} specifications ")
         self.progress("Mapping", "sections")
         self.progress("Mapped", f"{analysis.mapped_sections} sections ")
         self.progress("Matching", "references")
-        if self._print_problems(lines, state, analysis.problems):
+        if self._report_errors(files, state, analysis.problems):
             return state, False
         self.progress("Matched", f"{_reference_count(analysis)} references ")
         return state, True
@@ -150,28 +147,28 @@ class DuvetProject:
     ##= docs/spec/trace.md#reports
     ##% An invalid citation MUST make `duvet report` end with the exit code 1, after all errors of the same kind are
     ##% shown.
-    def _print_problems(self, lines: SourceLines, state: TraceState, problems: Sequence[Problem]) -> bool:
+    def _report_errors(self, files: ProjectFiles, state: TraceState, problems: Sequence[Problem]) -> bool:
         if not problems:
             return False
         from contextive.ops.duvet_suggestions import MAX_SUGGESTIONS, Suggestions
 
         suggestions = Suggestions(state)
-        for number, problem in enumerate(problems):
-            suggestion = suggestions.of(problem) if number < MAX_SUGGESTIONS else ""
-            self._print_problem(lines, replace(problem, help=problem.help or suggestion), "×")
+        explained = [replace(p, help=p.help or suggestions.of(p)) for p in problems[:MAX_SUGGESTIONS]]
+        self._print_problems(files, [*explained, *problems[MAX_SUGGESTIONS:]], "×")
         self.print_progress(f"  × encountered {len(problems)} errors")  # also of one: these are duvet's words
         return True
 
-    def _print_problem(self, lines: SourceLines, problem: Problem, mark: str) -> None:
-        location = problem.location
-        self.print_progress(f"  {mark} {problem.message}")
-        self.print_progress(f"    ╭─[{location}]")
-        line = lines.at(location)
-        if line is not None:
-            self.print_progress(f"{location.line:>4}│ {line[:200]}")
-            if problem.label:
-                self.print_progress(f"    · {' ' * (location.column - 1)}╰── {problem.label}")
-        self.print_progress("    ╰────" + (f" {problem.help}" if problem.help else ""))
+    def _print_problems(self, files: ProjectFiles, problems: Sequence[Problem], mark: str) -> None:
+        lines = _source_lines(files, (problem.location for problem in problems))
+        for problem in problems:
+            location = problem.location
+            self.print_progress(f"  {mark} {problem.message}")
+            self.print_progress(f"    ╭─[{location}]")
+            if location in lines:
+                self.print_progress(f"{location.line:>4}│ {lines[location][:200]}")
+                if problem.label:
+                    self.print_progress(f"    · {' ' * (location.column - 1)}╰── {problem.label}")
+            self.print_progress("    ╰────" + (f" {problem.help}" if problem.help else ""))
 
     def _fetch(self, settings: TraceSettings) -> None:
         from contextive.workspace.http_fetch import FetchPolicy, fetch_specification
@@ -226,7 +223,7 @@ class DuvetProject:
             self.progress("Wrote", f"{path} ")
         if options.lcov:
             self._write_lcov(options, settings, state.analysis)
-        self._write_findings(options, settings, state, (), writer.warnings, SourceLines(writer.files))
+        self._write_findings(options, settings, state, (), writer.warnings, writer.files)
         self.progress("Result", summary_line(all_requirements(state)))
         return self._check_gate(options, settings, state)
 
@@ -237,15 +234,20 @@ class DuvetProject:
         state: TraceState,
         problems: Sequence[Problem],
         warnings: Sequence[Problem],
-        lines: SourceLines,
+        files: ProjectFiles,
     ) -> None:
         """The reports for machines that show problems: written also, and most of all, when there are errors."""
         reports = list(state.analysis.reports.values())
         if options.sarif:
+            from contextive.trace.reports.findings import location_in_project
             from contextive.trace.reports.sarif import write_sarif
 
             self.progress("Writing", options.sarif)
-            text = write_sarif(problems, warnings, reports, download_dir=settings.download_dir, read_line=lines.at)
+            locations = (
+                location_in_project(problem.location, settings.download_dir) for problem in (*problems, *warnings)
+            )
+            lines = _source_lines(files, locations)
+            text = write_sarif(problems, warnings, reports, download_dir=settings.download_dir, lines=lines)
             write_report(self.root / options.sarif, text)
             self.progress("Wrote", f"{options.sarif} ")
         if options.github:
@@ -318,6 +320,24 @@ class DuvetProject:
         self.print_progress(f"  × {path}")
         self.print_progress("  ╰─▶ Report snapshot does not match with CI mode enabled.")
         return False
+
+
+def _source_lines(files: ProjectFiles, locations: Iterable[Location]) -> dict[Location, str]:
+    """The line of each location, without those that cannot be read."""
+    by_path: dict[str, list[Location]] = {}
+    for location in locations:
+        by_path.setdefault(location.path, []).append(location)
+    found: dict[Location, str] = {}
+    for path, wanted in by_path.items():
+        content = files.read(path) if path else None
+        if isinstance(content, FileText):
+            lines = content.text.split("\n")
+            found |= {
+                location: lines[location.line - 1].rstrip("\r")
+                for location in wanted
+                if 0 < location.line <= len(lines)
+            }
+    return found
 
 
 def _reference_count(analysis: Analysis) -> int:

@@ -130,7 +130,7 @@ def test_a_requirement_over_several_lines_says_where_it_ends() -> None:
 def test_columns_are_counted_in_utf_16_code_units() -> None:
     line = "é😀 //= specs/s.md#x"
     problem = Problem("quote_not_found", "It is gone.", Location("src/a.rs", 3, len("é😀 ".encode()) + 1))
-    log = run_of(write_sarif([problem], read_line=lambda place: line if place.line == 3 else None))
+    log = run_of(write_sarif([problem], lines={problem.location: line}))
     assert log["columnKind"] == "utf16CodeUnits"
     region = log["results"][0]["locations"][0]["physicalLocation"]["region"]
     assert region == {"startLine": 3, "startColumn": 5}

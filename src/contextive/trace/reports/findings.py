@@ -55,11 +55,11 @@ def collect_findings(
     """Problems as errors, warnings as warnings; open requirements as warnings, those that lack only a test as notes."""
     for problem in problems:
         yield ReportFinding(
-            problem.code, "error", _message_with_help(problem), _location_in_project(problem.location, download_dir)
+            problem.code, "error", _message_with_help(problem), location_in_project(problem.location, download_dir)
         )
     for warning in warnings:
         yield ReportFinding(
-            warning.code, "warning", _message_with_help(warning), _location_in_project(warning.location, download_dir)
+            warning.code, "warning", _message_with_help(warning), location_in_project(warning.location, download_dir)
         )
     for report in reports:
         for requirement in report.requirements:
@@ -71,7 +71,7 @@ def _message_with_help(problem: Problem) -> str:
     return f"{problem.message}\n{problem.help}" if problem.help else problem.message
 
 
-def _location_in_project(location: Location, download_dir: str) -> Location:
+def location_in_project(location: Location, download_dir: str) -> Location:
     """A location in a specification that is named by its URL, as a location in the file that holds its text."""
     path = specification_file(Target(location.path), download_dir)
     return location if path == location.path else Location(path, location.line, location.column)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
 
 from contextive import __version__
 from contextive.trace.analysis import TargetReport
@@ -12,9 +13,6 @@ from contextive.trace.citation import Location, Problem
 from contextive.trace.level import Level
 from contextive.trace.reports.findings import ReportFinding, collect_findings, specification_file
 from contextive.trace.reports.safe_text import escape_invisible, uri_of_path
-
-ReadLine: TypeAlias = Callable[[Location], str | None]
-"""Gives the text of the line on which a location is, or None where there is no such line."""
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _RULES = {
@@ -57,15 +55,15 @@ def write_sarif(
     *,
     download_dir: str = ".duvet/specifications",
     min_level: Level = Level.MUST,
-    read_line: ReadLine | None = None,
+    lines: Mapping[Location, str] = MappingProxyType({}),
 ) -> str:
     """One result a problem (error), a warning, and an open requirement from `min_level` on (warning; untested: note).
 
-    Columns are UTF-16 code units, as readers of SARIF expect them. Those of problems are bytes: without `read_line` they
-    are right only on lines of ASCII.
+    Columns are UTF-16 code units, as readers of SARIF expect them. Those of problems are bytes: without the text of
+    its line in `lines`, by its location in the project, a column is right only on a line of ASCII.
     """
     reports = list(reports)
-    columns = _Columns(reports, download_dir, read_line)
+    columns = _Columns(reports, download_dir, lines)
     findings = list(collect_findings(problems, warnings, reports, download_dir=download_dir, min_level=min_level))
     severities: dict[str, str] = {}
     for finding in findings:
@@ -99,9 +97,9 @@ def _rule(code: str, severity: str) -> dict[str, Any]:
 class _Columns:
     """The columns of findings in UTF-16 code units."""
 
-    def __init__(self, reports: Iterable[TargetReport], download_dir: str, read_line: ReadLine | None) -> None:
+    def __init__(self, reports: Iterable[TargetReport], download_dir: str, lines: Mapping[Location, str]) -> None:
         self._reports = {specification_file(report.target, download_dir): report for report in reports}
-        self._read_line = read_line
+        self._lines = lines
 
     def of(self, finding: ReportFinding) -> int:
         location = finding.location
@@ -110,7 +108,7 @@ class _Columns:
         if finding.identifier:  # a requirement: its column counts characters of its specification
             lines = self._reports[location.path].specification.source.text.split("\n")
             return _utf16_length(lines[location.line - 1][: location.column - 1]) + 1
-        line = self._read_line(location) if self._read_line else None
+        line = self._lines.get(location)
         if line is None:
             return location.column
         before = line.encode("utf-8", "surrogatepass")[: location.column - 1]
