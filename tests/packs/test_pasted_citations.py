@@ -104,7 +104,7 @@ def test_another_rfc_is_proposed_only_where_the_quote_stands_in_it(duvet_host: D
     duvet_host.project.write(".duvet/config.toml", CONFIG + source.format(4) + source.format(5))
     missing = "https://www.rfc-editor.org/rfc/rfc2325#section-1"
     data = validity(duvet_host, cite(missing))
-    assert data["error"].startswith("Specification not found: no text of it is stored in this project")
+    assert data["error"].startswith("Specification not found: its text is not stored in this project")
     assert "suggestion" not in data
     data = validity(duvet_host, cite(missing, "Pots MUST pour."))
     assert data["suggestion"] == cite("https://www.rfc-editor.org/rfc/rfc2324#section-1", "Pots MUST pour.").rstrip()

@@ -206,8 +206,8 @@ def test_passing_over_prose_changes_no_section(block: str) -> None:
     text = f"# First [words]\n\n{block}\n\nLast words\n\n## [words] last\n"
     passed = markdown(text).sections
     ruler = block_parser().block.ruler
-    ruler.disable("prose")
+    ruler.disable("plain_paragraph")
     try:
         assert markdown(text).sections == passed
     finally:
-        ruler.enable("prose")
+        ruler.enable("plain_paragraph")

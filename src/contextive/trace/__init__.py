@@ -1,4 +1,4 @@
-"""Traceability, pure: specifications, requirements and citations in; references, coverage and reports out.
+"""Requirements traceability, without I/O: specifications and source files in; citations, coverage and reports out.
 
-The formats are those of AWS's duvet, so that every project that uses it can be read as it is.
+The file formats are those of AWS's duvet, so a project that uses duvet works without changes.
 """

@@ -1,4 +1,4 @@
-"""From citations and specifications to references: which bytes of which specification each citation covers."""
+"""Match citations with specifications: which text of which specification each citation covers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from contextive.trace.text import quoted
 
 @dataclass(frozen=True, slots=True)
 class ResolvedSpec:
-    """A specification that citations name, and the name under which reports show it."""
+    """A specification that citations name, and its target, whose name reports show."""
 
     target: Target
     specification: Specification
@@ -40,7 +40,7 @@ class SpanReference:
 
 @dataclass(frozen=True, slots=True)
 class MatchedCitation:
-    """A citation whose target exists: its section and, unless it quotes nothing, where its quote is."""
+    """A citation whose target exists, with its section and, if it has a quote, where the quote is."""
 
     number: int
     citation: Citation
@@ -51,7 +51,7 @@ class MatchedCitation:
 
 @dataclass(frozen=True, slots=True)
 class _ResolvedTarget:
-    """Where the target of a citation is."""
+    """The specification and section of a citation, and the match of its quote."""
 
     spec: ResolvedSpec
     section: Section
@@ -60,19 +60,19 @@ class _ResolvedTarget:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FileCitations:
-    """The citations of one specification in one file. Compared by identity: an unchanged file keeps its object."""
+    """The citations of one specification in one file. Compared by identity: unchanged files keep their object."""
 
     cited: tuple[CitedText, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MatchedFile:
-    """The citations of one file in order, each with its text in a specification or the reason why it has none."""
+    """The citations of one file in order, each with its match in a specification or the problem."""
 
     parsed: tuple[ParsedFile, ...]
-    """What the file holds, once for each way in which it is read."""
+    """The parsed file, once for each source pattern that matches it."""
     specs: tuple[ResolvedSpec | UnavailableSpec, ...]
-    """What its queries were answered with."""
+    """The results of its target queries."""
     citations: tuple[Citation, ...]
     outcomes: tuple[_ResolvedTarget | Problem, ...]
     by_target: dict[Target, FileCitations]
@@ -80,19 +80,19 @@ class MatchedFile:
 
 @dataclass(frozen=True)
 class TargetReport:
-    """One specification with everything that refers to it."""
+    """One specification with everything that cites it."""
 
     target: Target
     specification: Specification
     files: tuple[FileCitations, ...]
     first_numbers: tuple[int, ...]
-    """For each file the number of its first citation."""
+    """The number of the first citation of each file."""
     requirements: tuple[Requirement, ...]
-    """In the order of the text."""
+    """In text order."""
 
     @cached_property
     def cited(self) -> tuple[CitedText, ...]:
-        """What all files cite of it."""
+        """The citations of all files."""
         return tuple(chain.from_iterable(file.cited for file in self.files))
 
     @property
@@ -101,7 +101,7 @@ class TargetReport:
 
     @cached_property
     def references(self) -> tuple[SpanReference, ...]:
-        """The same span by span, each with the number of its citation."""
+        """The spans of the citations, each with the number of its citation."""
         return tuple(
             SpanReference(first + item.index, item.citation, start, end)
             for first, file in zip(self.first_numbers, self.files, strict=True)
@@ -121,13 +121,13 @@ class TargetReport:
 
 @dataclass(frozen=True)
 class Analysis:
-    """All that a project's citations come to. duvet fails on each of the `problems`; the rest still counts.
+    """The result of matching a project's citations. duvet fails on any of the `problems`; the rest still counts.
 
-    Citations are numbered from the first file to the last.
+    Citations are numbered across all files.
     """
 
     files: dict[tuple[str, ...], MatchedFile] = field(repr=False)
-    """By the parts of their paths, in order."""
+    """Sorted by the parts of their paths."""
     reports: dict[Target, TargetReport]
 
     @cached_property
@@ -144,7 +144,7 @@ class Analysis:
 
     @cached_property
     def invalid(self) -> dict[int, Problem]:
-        """The number of each citation that could not be matched → why."""
+        """The problem of each citation that cannot be matched, by its number."""
         return {number: outcome for number, outcome in enumerate(self._outcomes()) if isinstance(outcome, Problem)}
 
     @property
@@ -160,19 +160,19 @@ class Analysis:
 
 
 def sort_citations(citations: Iterable[Citation]) -> list[Citation]:
-    """Every citation once, in the order from which reports take their ids."""
+    """The citations without duplicates, in the order that determines ids in reports."""
     ordered = sorted(citations, key=_citation_sort_key)
-    return ordered[:1] + [other for one, other in pairwise(ordered) if not _is_same(one, other)]
+    return ordered[:1] + [second for first, second in pairwise(ordered) if not _is_same(first, second)]
 
 
-def _is_same(one: Citation, other: Citation) -> bool:
-    """Whether two readings of a file found one citation. Two that say the same on one line are still two."""
-    return one.line == other.line and one == other and one.quote_end == other.quote_end
+def _is_same(first: Citation, second: Citation) -> bool:
+    """Whether two citations are one, found by parsing a file twice. Equal ones with different ends are two."""
+    return first.line == second.line and first == second and first.quote_end == second.quote_end
 
 
 @lru_cache(maxsize=65_536)
 def path_parts(path: str) -> tuple[str, ...]:
-    """The parts of a path, by which files are sorted: two spellings of a path are one file."""
+    """The parts of a path, by which files are sorted. Two spellings of a path have the same parts."""
     return tuple(part for part in path.split("/") if part not in ("", "."))
 
 
@@ -200,7 +200,7 @@ def _citation_sort_key(citation: Citation) -> tuple[object, ...]:
 def match_files(files: Iterable[ParsedFile], specs: ResolvedSpecs, previous: Analysis | None = None) -> Analysis:
     """Match the citations of all files.
 
-    What `previous` found is kept for files that are the same objects, and name the same specifications, as then.
+    Results of `previous` are reused for files whose parsed objects and resolved specifications have not changed.
     """
     by_path: dict[tuple[str, ...], list[ParsedFile]] = {}
     for parsed in files:
@@ -211,11 +211,11 @@ def match_files(files: Iterable[ParsedFile], specs: ResolvedSpecs, previous: Ana
         known = previous.files.get(path) if previous else None
         if known is not None and known.parsed != tuple(parsed_files):
             known = None
-        answers = tuple(specs[query] for parsed in parsed_files for query in parsed.queries)
-        if known is not None and known.specs == answers:
+        file_specs = tuple(specs[query] for parsed in parsed_files for query in parsed.queries)
+        if known is not None and known.specs == file_specs:
             matched[path] = known
         else:
-            matched[path] = _match_file(tuple(parsed_files), answers, specs, known.by_target if known else {})
+            matched[path] = _match_file(tuple(parsed_files), file_specs, specs, known.by_target if known else {})
     return Analysis(matched, _reports(matched.values(), specs, previous.reports if previous else {}))
 
 
@@ -255,11 +255,11 @@ def _report(
 ##% A citation that cannot be parsed or matched MUST NOT cover anything or prevent other citations from being matched.
 def _match_file(
     parsed: tuple[ParsedFile, ...],
-    answers: tuple[ResolvedSpec | UnavailableSpec, ...],
+    file_specs: tuple[ResolvedSpec | UnavailableSpec, ...],
     specs: ResolvedSpecs,
     previous: Mapping[Target, FileCitations],
 ) -> MatchedFile:
-    """Match the citations of one file. `previous` is what the same citations covered before a specification changed."""
+    """Match the citations of one file. `previous` has their results before a specification changed."""
     citations = sort_citations(chain.from_iterable(file.citations for file in parsed))
     outcomes = tuple(_match(citation, specs[citation.target_query]) for citation in citations)
     cited: dict[Target, list[CitedText]] = {}
@@ -277,22 +277,22 @@ def _match_file(
     for target, found in cited.items():
         known = previous.get(target)
         by_target[target] = known if known and known.cited == tuple(found) else FileCitations(tuple(found))
-    return MatchedFile(parsed, answers, tuple(citations), outcomes, by_target)
+    return MatchedFile(parsed, file_specs, tuple(citations), outcomes, by_target)
 
 
 def _match(citation: Citation, spec: ResolvedSpec | UnavailableSpec) -> _ResolvedTarget | Problem:
-    """A citation's section and the location of its quote there; no location for one that quotes nothing."""
+    """The section of a citation and the match of its quote, which is None if it has no quote; or the problem."""
     match spec:
         case UnavailableSpec(reason=reason):
             return Problem("specification_not_found", reason, citation.target_location, "referenced here")
         case ResolvedSpec(target=target, specification=specification):
-            shown, section_id = target.display_name, citation.section_id
+            name, section_id = target.display_name, citation.section_id
     if section_id is None:
-        message = f"reference to {shown} is missing a section"
+        message = f"reference to {name} is missing a section"
         return Problem("section_missing", message, citation.target_location, "referenced here")
     section = specification.section(section_id)
     if section is None:
-        message = f"missing section {quoted(section_id)} in {shown}"
+        message = f"missing section {quoted(section_id)} in {name}"
         return Problem("section_not_found", message, citation.target_location, "referenced here")
     ##= docs/spec/trace.md#citation-comments
     ##% A citation without quoted lines MUST be valid if its section exists, but it covers nothing.
@@ -302,7 +302,7 @@ def _match(citation: Citation, spec: ResolvedSpec | UnavailableSpec) -> _Resolve
     ##= docs/spec/trace.md#matching
     ##% A quote that does not occur in its section MUST be an error.
     if found is None:
-        message = f"could not find text in section {quoted(section_id)} of {shown}"
+        message = f"could not find text in section {quoted(section_id)} of {name}"
         label = "text here" if section.text_lines else "section is empty"
         return Problem("quote_not_found", message, citation.quote_location, label)
     return _ResolvedTarget(spec, section, found)
@@ -310,14 +310,14 @@ def _match(citation: Citation, spec: ResolvedSpec | UnavailableSpec) -> _Resolve
 
 @dataclass(frozen=True, slots=True)
 class _SearchedSection:
-    """The text of a section, and every quote that was looked for in it, each with its match if there is one."""
+    """The text of a section, and the result for every quote that was searched for in it."""
 
     haystack: Haystack
     matches: dict[str, Match | None]
 
 
 def _find_quote(quote: str, section: Section, specification: Specification) -> Match | None:
-    """Where a quote is in a section. The answer is remembered with the specification, so each quote is searched for once."""
+    """The match of a quote in a section. It is cached with the specification, so each quote is searched for once."""
     key = ("searched", section.id)
     searched = specification._cache.get(key)
     if not isinstance(searched, _SearchedSection):
@@ -328,5 +328,5 @@ def _find_quote(quote: str, section: Section, specification: Specification) -> M
 
 
 def fuzzy_matches(analysis: Analysis) -> list[MatchedCitation]:
-    """The citations whose words are not quite those of the specification."""
+    """The citations whose quote differs from the specification in one byte."""
     return [item for item in analysis.matched if item.match is not None and item.match.kind is MatchKind.FUZZY]

@@ -1,4 +1,4 @@
-"""A project's traceability as one catalog: specifications by short ids, requirements, citations, each under its own path."""
+"""The specifications, requirements and citations of a project, found by id, path or section."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _RESOURCE = re.compile(r"(?:duvet://)?/specifications/([^/]+)")
 _PARENT_FOLDERS = re.compile(r"\A(?:\.\./)+")
 MIN_PREFIX = 8
 EMPTY_SECTION_ID = "-"
-"""What stands in a path for a section whose title leaves nothing for an id: a path has no empty parts."""
+"""Stands for an empty section id in a path, which cannot have empty parts."""
 
 
 def rfc_number(path: str) -> str | None:
-    """The number of the RFC that an address names."""
+    """The number of the RFC at a URL."""
     found = _RFC_NAME.match(path) if "://" in path else None
     return found[1] if found else None
 
 
 @dataclass(frozen=True)
 class SpecificationEntry:
-    """A specification under its id."""
+    """A specification and its id."""
 
     id: str
     target: Target
@@ -54,7 +54,7 @@ class SpecificationEntry:
 
     @cached_property
     def description(self) -> str:
-        """The first sentence or two of the document, or its first titles."""
+        """The beginning of the document's text, or its name."""
         for section in self.specification.sections:
             if section.id not in _BOILERPLATE:
                 text = " ".join(line.text.strip() for line in section.text_lines[:8] if line.text.strip())
@@ -70,7 +70,7 @@ class SpecificationEntry:
         return f"{self.path}/sections/{quote_segment(section.id) or EMPTY_SECTION_ID}"
 
     def section(self, name: str) -> Section | None:
-        """The section of an id, or of its place in a path."""
+        """The section with this id, or with this part of a path."""
         return self.specification.section(name) or (
             self.specification.section("") if name == EMPTY_SECTION_ID else None
         )
@@ -81,7 +81,7 @@ _BOILERPLATE = frozenset({"name-copyright-notice", "name-status-of-this-memo", "
 
 @dataclass(frozen=True, slots=True)
 class CitationEntry:
-    """A citation with the requirement whose text it touches, or with none: then it stands under its section."""
+    """A citation and the requirement that it quotes. Without a requirement, its path is below its section."""
 
     citation: Citation
     requirement: Requirement | None
@@ -89,7 +89,7 @@ class CitationEntry:
 
 
 class TraceCatalog:
-    """Everything that can be asked about a project's requirements, from one analysis."""
+    """Lookups in the requirements and citations of one analysis."""
 
     def __init__(
         self,
@@ -99,7 +99,8 @@ class TraceCatalog:
         root: str = "",
         download_dir: str = "",
     ) -> None:
-        """`root` is where the project stands, `download_dir` where it keeps the texts of URLs: both to know names by."""
+        """`root` is the project directory and `download_dir` the directory for the texts of URLs; they are used to
+        recognise names."""
         self.analysis = analysis
         self._root = root
         self._download_dir = download_dir
@@ -116,7 +117,7 @@ class TraceCatalog:
         self._by_target = {entry.target: entry for entry in self.specifications.values()}
 
     def file_of(self, entry: SpecificationEntry) -> str | None:
-        """The path of a specification's text in the project; None for one that lies elsewhere."""
+        """The path of a specification's text in the project; None if it is outside."""
         target = entry.target
         if target.is_url and not self._download_dir:
             return None
@@ -124,19 +125,19 @@ class TraceCatalog:
         return None if path.startswith(("/", "../")) or path == ".." else path
 
     def _stored_at(self, path: str) -> list[SpecificationEntry]:
-        """The specifications that a path or URL names, in whichever of its spellings."""
+        """The specifications that a path or URL names, in any spelling."""
         wanted = stored_path(path, self._download_dir)
         entries = self.specifications.values()
         return [e for e in entries if path == e.target.path or wanted == stored_path(e.target.path, self._download_dir)]
 
     @cached_property
     def requirements(self) -> tuple[Requirement, ...]:
-        """All requirements, specification by specification, in the order of the text."""
+        """All requirements, specification by specification, in text order."""
         return tuple(chain.from_iterable(report.requirements for report in self.analysis.reports.values()))
 
     @cached_property
     def uncited(self) -> tuple[Requirement, ...]:
-        """Those that no code cites, in the same order."""
+        """The requirements that no code cites, in the same order."""
         return tuple(requirement for requirement in self.requirements if not requirement.is_cited)
 
     @cached_property
@@ -156,27 +157,27 @@ class TraceCatalog:
 
     @cached_property
     def citations(self) -> tuple[CitationEntry, ...]:
-        """Every citation: under each requirement that it touches, or else under its section."""
-        touching = [
+        """Every citation: one entry for each requirement that it quotes, or one without a requirement."""
+        of_requirements = [
             CitationEntry(citation, requirement, self.citation_path(requirement, citation))
             for requirement in self.requirements
             for citation in requirement.related
         ]
-        placed = {id(entry.citation) for entry in touching}
+        included = {id(entry.citation) for entry in of_requirements}
         others = [
             CitationEntry(item.citation, None, self.section_citation_path(item))
             for item in self.analysis.matched
-            if id(item.citation) not in placed and item.citation.type is not CitationType.SPEC
+            if id(item.citation) not in included and item.citation.type is not CitationType.SPEC
         ]
-        return (*touching, *others)
+        return (*of_requirements, *others)
 
     @cached_property
     def citations_by_id(self) -> dict[str, Citation]:
-        """The citations in code and in requirement files, the requirements themselves left out."""
+        """The citations in code and in requirement files, without the requirements themselves."""
         return {c.id: c for c in self.analysis.citations if c.type is not CitationType.SPEC}
 
     def citation(self, name: str) -> Citation | None:
-        """The citation of an id, as it is or as clients are shown it."""
+        """The citation with this id, as it is or as clients see it."""
         spellings = (name, posixpath.normpath(name), unquote(name))
         found = (
             self.citations_by_id.get(spelling) or self._citations_by_displayed_id.get(spelling)
@@ -205,7 +206,7 @@ class TraceCatalog:
     ##= docs/spec/trace.md#identifiers
     ##% A `full_path` MUST be accepted in place of an identifier and refer only to the requirement of that section.
     def find(self, identifier: str) -> list[Requirement]:
-        """The requirements of an identifier, which may be shortened to eight or more digits while it stays unique."""
+        """The requirements with this identifier, which may be shortened to eight or more digits if it is unique."""
         path, slash, identifier = identifier.strip().removeprefix("duvet://").rpartition("/")
         if slash:
             return [r for r in self.find(identifier) if self.full_path(r).rpartition("/")[0] == path]
@@ -218,7 +219,7 @@ class TraceCatalog:
         return self.by_identifier[matching[0]] if len(matching) == 1 else []
 
     def ambiguous(self, identifier: str) -> list[str]:
-        """The identifiers that a too short one could stand for."""
+        """The identifiers that a shortened one could mean."""
         identifier = identifier.strip().lower()
         if not identifier or identifier in self.by_identifier:
             return []
@@ -239,10 +240,10 @@ class TraceCatalog:
         return f"{section}/citations/{quote_path(item.citation.id)}"
 
     def find_cited(self, path: str, format_: Format = Format.AUTO) -> SpecificationEntry | None:
-        """The specification that a citation of this path or URL means, under the format that it asks for."""
+        """The specification that a citation of this path or URL means, parsed in the format of the citation."""
         entries = self._stored_at(path)
         if not entries and "://" not in path:
-            # A relative path is looked for above the project, too.
+            # A relative path is also searched for in the directories above the project.
             wanted = stored_path(path, self._download_dir)
             entries = [e for e in self.specifications.values() if _PARENT_FOLDERS.sub("", e.target.path) == wanted]
         entries.sort(key=lambda entry: entry.target.format is not format_)
@@ -257,7 +258,7 @@ class TraceCatalog:
     ##= docs/spec/trace.md#resolve-spec-id
     ##% An absolute path into the project, the path of a resource and the bare name of an RFC MUST also resolve.
     def resolve(self, name: str) -> SpecificationEntry | None:
-        """The specification that a URL, a path or an id names, however it is spelled."""
+        """The specification that a URL, a path or an id names, in any spelling."""
         if name in self.specifications:
             return self.specifications[name]
         name = name.strip()
@@ -277,24 +278,24 @@ class TraceCatalog:
 
 
 def quote_segment(text: str) -> str:
-    """Text as one percent-encoded part of a path."""
+    """The text percent-encoded as one segment of a path."""
     return quote(text, safe="-._~!$&'()*+,;=:@", errors="surrogateescape")
 
 
 def quote_path(text: str) -> str:
-    """Text that may hold slashes as the rest of a path."""
+    """The text percent-encoded as the rest of a path; slashes are kept."""
     return quote(text, safe="-._~!$&'()*+,;=:@/", errors="surrogateescape")
 
 
 def replace_surrogates(text: str) -> str:
-    """Text as it reaches a client: a byte of a file name that is no UTF-8 becomes a replacement character."""
+    """The text as sent to clients: bytes of a file name that are not UTF-8 become replacement characters."""
     return "".join("\N{REPLACEMENT CHARACTER}" if "\ud800" <= c <= "\udfff" else c for c in text)
 
 
 ##= docs/spec/trace.md#identifiers
 ##% Two specifications of a project MUST NOT have the same id.
 def assign_ids(targets: Sequence[Target]) -> dict[Target, str]:
-    """A short, readable, unique id for each specification. A name that two would share is spelled out for both."""
+    """A short, readable, unique id for each specification. If two short ids are the same, both get a long one."""
     ids: dict[Target, str] = {}
     for candidates in (_short_id, _long_id):
         names: dict[str, list[Target]] = {}
@@ -317,7 +318,7 @@ def _cached_ids(targets: tuple[Target, ...]) -> Mapping[Target, str]:
 
 
 def _hashed_id(target: Target, taken: set[str]) -> str:
-    """An id that stays the same whatever other specifications come and go."""
+    """An id that does not change when other specifications are added or removed."""
     name = _long_id(target) or "specification"
     key = f"{target.path}\0{target.format.value}".encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(key, digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""`duvet query`: quick checks of what is implemented, tested and cited twice, each finding with the comment that mends it."""
+"""The checks of `duvet query`: what is not implemented, not tested or cited twice, with the citation that fixes it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COUNTING = (CitationType.CITATION, CitationType.IMPLICATION, CitationType.EXCEP
 
 @dataclass(frozen=True, slots=True)
 class CheckFinding:
-    """One thing that a check does not accept."""
+    """One problem that a check found."""
 
     check: Check
     kind: str

@@ -1,7 +1,7 @@
-"""Citations in comments: which text of which specification a piece of code implements, tests, excuses or leaves open.
+"""Citations in comments: which text of a specification a piece of code implements, tests or leaves as a todo.
 
-The grammar knows no programming language. A citation is a run of consecutive lines: meta lines (`//= …`), then quoted lines
-(`//# …`), each behind optional white space.
+The grammar does not depend on the programming language. A citation is a run of consecutive lines: meta lines
+(`//= …`), then quoted lines (`//# …`), each after optional white space.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that cannot be accepted, where it stands, and, where known, how to mend it."""
+    """An error or warning, its location and, if known, how to fix it."""
 
     code: str
     message: str
@@ -45,7 +45,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class CommentStyle:
-    """The two prefixes that make a line part of a citation."""
+    """The prefixes of meta lines and quoted lines."""
 
     meta: str = "//="
     content: str = "//#"
@@ -57,9 +57,9 @@ _NO_LOCATION = Location("", 0)
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """One citation, as written. `type=spec` ones are the requirements themselves.
+    """One citation, as written. Those with `type=spec` are the requirements themselves.
 
-    Two citations are equal when they say the same at the same line; where exactly their parts are does not count.
+    Two citations are equal if they have the same content on the same line; columns are not compared.
     """
 
     source: str
@@ -80,7 +80,7 @@ class Citation:
     quote_location: Location = field(default=_NO_LOCATION, compare=False)
     quote_end: Location = field(default=_NO_LOCATION, compare=False)
     text: str = field(default="", compare=False)
-    """The first line of the citation as it is in the file."""
+    """The first line of the citation in the file."""
     end_line: int = field(default=0, compare=False)
 
     def with_type(self, kind: CitationType) -> Citation:
@@ -108,18 +108,18 @@ class Citation:
 
 @dataclass(frozen=True, eq=False)
 class ParsedFile:
-    """What one file holds: its citations, and what is wrong in it. Compared by identity: see `is_same_content`."""
+    """The citations of one file and its problems. Compared by identity; see `is_same_content`."""
 
     citations: tuple[Citation, ...]
     problems: tuple[Problem, ...] = ()
 
     @cached_property
     def queries(self) -> tuple[TargetQuery, ...]:
-        """The different targets that its citations name."""
+        """The distinct targets of its citations."""
         return tuple(dict.fromkeys(citation.target_query for citation in self.citations))
 
     def is_same_content(self, other: ParsedFile) -> bool:
-        """Whether two files say the same with all parts in the same places."""
+        """Whether two files have the same citations and problems at the same locations."""
         return self.problems == other.problems and _all_fields(self) == _all_fields(other)
 
 
@@ -134,17 +134,17 @@ class _Line:
     text: str
     is_meta: bool
     value: str
-    """What follows the prefix, trimmed at its start."""
+    """The text after the prefix, without leading white space."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Grammar:
-    """What a comment style looks like."""
+    """The patterns of a comment style."""
 
     meta: re.Pattern[str]
     """The prefix of a meta line."""
     line: re.Pattern[str]
-    """The start of any line of a citation; its group is there in a meta line only."""
+    """The start of any line of a citation; the group matches only in a meta line."""
 
 
 @lru_cache(maxsize=64)
@@ -160,7 +160,7 @@ def parse_citations(
     default_type: CitationType = CitationType.CITATION,
     blob_link: str | None = None,
 ) -> ParsedFile:
-    """Every citation in a source file, and every one that cannot be understood."""
+    """The citations in a source file, and the problems of those that cannot be parsed."""
     grammar = _grammar(style)
     reader = _CitationParser(path, default_type, blob_link)
     number, counted, start = 1, 0, 0
@@ -177,7 +177,7 @@ def parse_citations(
 
 
 def _citation_lines(text: str, start: int, number: int, pattern: re.Pattern[str]) -> Iterator[_Line]:
-    """The lines of a citation, and of those right behind it, from a meta line on: quoted lines before it mean nothing."""
+    """The lines of a citation and of those directly after it. Quoted lines before the first meta line are ignored."""
     match = pattern.match(text, start)
     if match is None or match.group(1) is None:
         return
@@ -191,24 +191,24 @@ def _citation_lines(text: str, start: int, number: int, pattern: re.Pattern[str]
 
 
 def _next_line(text: str, offset: int) -> int:
-    """Where the line behind the one of an offset begins; past the end of the text where there is none."""
+    """The start of the next line after an offset; past the end of the text if there is none."""
     end = text.find("\n", offset)
     return end + 1 if end >= 0 else len(text) + 1
 
 
 def _column(before: str) -> int:
-    """The column behind some text of a line. Columns are counted in bytes."""
+    """The column after the text before it on the line. Columns are counted in bytes."""
     return (len(before) if before.isascii() else len(before.encode("utf-8", "surrogatepass"))) + 1
 
 
 class _Meta:
-    """What the meta lines of a citation say."""
+    """The values of a citation's meta lines."""
 
     def __init__(self, line: int, location: Location, text: str, problems_before: int) -> None:
         self.line = line
-        """Of the first meta line …"""
+        """The number of the first meta line …"""
         self.location = location
-        """… and where its value stands."""
+        """… and the location of its value."""
         self.text = text
         self.problems_before = problems_before
         self.target: str | None = None
@@ -220,11 +220,11 @@ class _Meta:
         self.feature: tuple[str, Location] | None = None
         self.tracking_issue: tuple[str, Location] | None = None
         self.seen: dict[str, Location] = {}
-        """Each field that was given, and where."""
+        """The fields that are set, and where."""
 
 
 class _CitationParser:
-    """Puts lines together into citations; an error costs one citation, never the file."""
+    """Builds citations from lines. An error makes one citation invalid, never the whole file."""
 
     def __init__(self, path: str, default_type: CitationType, blob_link: str | None) -> None:
         self.citations: list[Citation] = []
@@ -249,7 +249,7 @@ class _CitationParser:
         self._set_field(line)
 
     def finish_citation(self) -> None:
-        """End the citation that is open, if there is one. Quoted lines without a meta line before them mean nothing."""
+        """Finish the current citation, if any. Quoted lines without a meta line before them are ignored."""
         meta, quote = self._meta, self._quote
         self._meta, self._quote = None, []
         if meta is not None:
@@ -270,7 +270,7 @@ class _CitationParser:
         if not equals:
             key, value, location = "source", key.rstrip(WHITESPACE), self._value_location(line)
         else:
-            # An empty value stands right behind the `=`.
+            # The location of an empty value is right after the `=`.
             offset = len(line.text) - len(value.lstrip(WHITESPACE) or value)
             location = Location(self._path, line.number, _column(line.text[:offset]))
             key, value = key.rstrip(WHITESPACE), value.strip(WHITESPACE)
@@ -322,11 +322,11 @@ class _CitationParser:
             self._add_problem("missing_target", "comment is missing source specification", meta.location)
             return
         kind = meta.type or self._default_type
-        if misplaced := _misplaced(kind, meta):
+        if misplaced := _find_misplaced_field(kind, meta):
             self._add_problem("misplaced_field", f"invalid key for type {kind.value.upper()}", misplaced)
             return
         if meta.problems_before != len(self.problems):
-            return  # what it says is in doubt, so it counts for nothing
+            return  # one of its fields is wrong, so the citation is not used
         self.citations.append(
             Citation(
                 source=self._path,
@@ -359,11 +359,11 @@ _WITH_REASON = frozenset({CitationType.EXCEPTION, CitationType.IMPLICATION, Cita
 
 
 def _not_one_of(what: str, found: str, allowed: tuple[str, ...]) -> str:
-    words = ", ".join(f'"{word}"' for word in allowed)
-    return f"Invalid {what} {quoted(found)}, expected one of [{words}]"
+    choices = ", ".join(f'"{choice}"' for choice in allowed)
+    return f"Invalid {what} {quoted(found)}, expected one of [{choices}]"
 
 
-def _misplaced(kind: CitationType, meta: _Meta) -> Location | None:
+def _find_misplaced_field(kind: CitationType, meta: _Meta) -> Location | None:
     if meta.reasons and kind not in _WITH_REASON:
         return meta.reasons[0][1]
     if kind is not CitationType.TODO:

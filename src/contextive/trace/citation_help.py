@@ -1,4 +1,4 @@
-"""Help with citations: is this one right, what did it mean, and what would be right in its place."""
+"""Check a citation; if it is wrong, find what it probably means and suggest a correct one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COMMENT_STYLES = (
     CommentStyle(";=", ";#"),
     CommentStyle("%=", "%#"),
 )
-"""Every comment style that a pasted citation may be written in."""
+"""The comment styles that are accepted in a pasted citation."""
 
 _FIELD = re.compile(r"(source|type|level|format|reason|feature|tracking-issue)\s*=")
 _OPENING = re.compile(r"(?:/(?=\*[=#])|/\*+|\(\*|<!--|\"\"\"|''')\s*")
@@ -43,12 +43,12 @@ _WIDTH = 78
 _MIN_SIMILARITY = 0.55
 _MAX_META_LINES = 10
 _MAX_COMPARED = 500
-"""How much of two sentences is compared letter by letter: the time for it grows with the square."""
+"""How many characters of two sentences are compared: the time grows with the square."""
 
 
 @dataclass(frozen=True, slots=True)
 class CitationCheck:
-    """What is to be said about a citation."""
+    """The result of checking a citation."""
 
     valid: bool
     error: str = ""
@@ -65,9 +65,9 @@ _META, _CONTENT = "//= ", "//# "
 def read_citation(
     text: str, styles: Sequence[CommentStyle] = COMMENT_STYLES
 ) -> tuple[Citation | None, str, CommentStyle]:
-    """A citation as a person pastes it; or why it is none. And the style it was in.
+    """The citation in a pasted text, or an error message; and its comment style.
 
-    That is a comment, with or without prefixes, or an entry of a requirement file.
+    The text is a comment, with or without prefixes, or an entry of a requirement file.
     """
     if text.lstrip().startswith("[["):
         entry = parse_requirement_file(text, "citation")
@@ -82,12 +82,12 @@ def _parse_lines(lines: Sequence[str]) -> tuple[Citation | None, str]:
     if not lines:
         return None, "The citation is empty"
     if lines[0].startswith(_CONTENT):
-        return None, "Invalid citation: it must begin with the specification that it quotes (path or URL, #, section)"
+        return None, "Invalid citation: it must begin with its target (path or URL of the specification, #, section)"
     parsed = parse_citations("\n".join(lines), "citation", CommentStyle("//=", "//#"))
     if parsed.problems:
         return None, f"Invalid citation: {parsed.problems[0].message}"
     if len(parsed.citations) != 1:
-        return None, "Expected one citation: validate each one by itself"
+        return None, "Expected one citation: validate each one separately"
     return parsed.citations[0], ""
 
 
@@ -95,7 +95,7 @@ def _strip_prefixes(text: str, styles: Sequence[CommentStyle]) -> tuple[CommentS
     found = styles[0]
     lines: list[str] = []
     if "\n" not in text:
-        text = text.replace("\\n", "\n")  # as it comes out of a shell, or of JSON that was encoded twice
+        text = text.replace("\\n", "\n")  # escaped by a shell, or in JSON that was encoded twice
     opened = False
     for raw in text.split("\n"):
         line = trim(raw)
@@ -118,16 +118,16 @@ def _strip_prefixes(text: str, styles: Sequence[CommentStyle]) -> tuple[CommentS
 
 
 def _strip_comment_end(line: str) -> str:
-    """The line without the mark that ends a comment, and without the space around that mark."""
+    """The line without the end of a comment and the space around it."""
     bare = line.rstrip()
     mark = next((mark for mark in _CLOSINGS if bare.endswith(mark)), None)
     return line if mark is None else bare.removesuffix(mark).rstrip()
 
 
 def check_citation_text(text: str, catalog: TraceCatalog, styles: Iterable[CommentStyle] = ()) -> CitationCheck:
-    """Whether a pasted citation points at something that exists; if not, which part fails and what was probably meant.
+    """Whether the target and quote of a pasted citation exist; if not, what is wrong and what was probably meant.
 
-    `styles` are those of the project, beside the usual ones.
+    `styles` are the comment styles of the project, in addition to the common ones.
     """
     own = [style for style in styles if style.meta and style.content and style not in COMMENT_STYLES]
     longest_first = sorted(
@@ -141,17 +141,16 @@ def check_citation_text(text: str, catalog: TraceCatalog, styles: Iterable[Comme
 
 
 def _help_with_format(text: str, styles: Sequence[CommentStyle], catalog: TraceCatalog) -> CitationCheck:
-    """What a citation that cannot be parsed probably meant: its quote tells where it belongs, or one line is too much."""
+    """A suggestion for a citation that cannot be parsed: find its target by the quote, or drop the wrong line."""
     style, lines = _strip_prefixes(text, styles)
-    wrong = CitationCheck(False, part="format")
-    named, _ = _parse_lines([f"{_META}?#?", *lines])
-    found_section = _find_quote_anywhere(named.quote, catalog) if named is not None else None
-    if named is not None and found_section is not None:
+    invalid = CitationCheck(False, part="format")
+    with_target, _ = _parse_lines([f"{_META}?#?", *lines])
+    found_section = _find_quote_anywhere(with_target.quote, catalog) if with_target is not None else None
+    if with_target is not None and found_section is not None:
         entry, section = found_section
         target = f"{entry.target.path}#{section.id}"
-        return replace(
-            wrong, nearest=target, suggestion=_fix_suggestion(_write_suggestion(style, target, named), catalog)
-        )
+        suggestion = _fix_suggestion(_write_suggestion(style, target, with_target), catalog)
+        return replace(invalid, nearest=target, suggestion=suggestion)
     for number, line in enumerate(lines[:_MAX_META_LINES]):
         if line.startswith(_CONTENT):
             break
@@ -159,12 +158,13 @@ def _help_with_format(text: str, styles: Sequence[CommentStyle], catalog: TraceC
         if shorter is not None and shorter.section_id:
             meant = _closest_type(line)
             likely = shorter.with_type(meant) if meant is not None else shorter
-            return replace(wrong, suggestion=_fix_suggestion(_write_suggestion(style, likely.target, likely), catalog))
-    return wrong
+            suggestion = _fix_suggestion(_write_suggestion(style, likely.target, likely), catalog)
+            return replace(invalid, suggestion=suggestion)
+    return invalid
 
 
 def _closest_type(line: str) -> CitationType | None:
-    """The type that a mistaken `type=` line most resembles."""
+    """The type that is most similar to a wrong `type=` line."""
     key, _, value = line.removeprefix(_META).partition("=")
     words = {"implementation": CitationType.CITATION, **{kind.value: kind for kind in CitationType}}
     close = get_close_matches(trim(value).lower(), words, n=1) if trim(key) == "type" else []
@@ -172,7 +172,7 @@ def _closest_type(line: str) -> CitationType | None:
 
 
 def _find_quote_anywhere(quote: str, catalog: TraceCatalog) -> tuple[SpecificationEntry, Section] | None:
-    """Where a quote stands, in whichever specification."""
+    """The specification and section that contain a quote."""
     for entry in catalog.specifications.values() if quote else ():
         section = _section_containing(entry, quote)
         if section is not None:
@@ -190,7 +190,7 @@ def check_citation(citation: Citation, catalog: TraceCatalog, style: CommentStyl
 
 
 def _fix_suggestion(suggestion: str, catalog: TraceCatalog) -> str:
-    """The suggestion with whatever else is wrong in it put right, too; nothing where it cannot be made valid."""
+    """The suggestion with its remaining errors corrected; empty if it cannot be made valid."""
     for _ in range(3):
         citation, _, style = read_citation(suggestion)
         check = _check(citation, catalog, style) if citation is not None else CitationCheck(False)
@@ -213,7 +213,7 @@ def _check(citation: Citation, catalog: TraceCatalog, style: CommentStyle) -> Ci
     if nameless or re.search(r"\s", section_id):
         nearest = _likely_section(entry, citation.quote) or _nearest_section(entry, section_id)
         suggestion = _write_suggestion(style, f"{path}#{nearest}", citation) if nearest else ""
-        error = "Invalid section anchor: it must not be empty or hold white space"
+        error = "Invalid section anchor: it must not be empty or contain white space"
         return CitationCheck(False, error, "section", nearest, suggestion)
     if entry is None:
         return _unknown_specification(citation, catalog, style)
@@ -222,7 +222,7 @@ def _check(citation: Citation, catalog: TraceCatalog, style: CommentStyle) -> Ci
         return _unknown_section(citation, entry, section_id, style)
     if not citation.quote:
         return CitationCheck(True)
-    match = match_quote(citation.quote, Haystack.of(section))  # not remembered: anybody may ask about anything
+    match = match_quote(citation.quote, Haystack.of(section))  # not cached: callers can send any text
     if match is None:
         return _unknown_quote(citation, entry, section, style)
     touched = tuple(
@@ -234,7 +234,7 @@ def _check(citation: Citation, catalog: TraceCatalog, style: CommentStyle) -> Ci
 
 
 def _unknown_specification(citation: Citation, catalog: TraceCatalog, style: CommentStyle) -> CitationCheck:
-    """A specification that is not there. Another RFC is not what was meant, however alike the addresses are."""
+    """The check of a citation whose specification does not exist. It never suggests another RFC with a similar URL."""
     error, path, section_id = "Specification not found", citation.target_path, citation.section_id
     known = [entry.target.path for entry in catalog.specifications.values()]
     meant = catalog.resolve(path)
@@ -243,7 +243,7 @@ def _unknown_specification(citation: Citation, catalog: TraceCatalog, style: Com
     if not nearest and (found_section := _find_quote_anywhere(citation.quote, catalog)):
         nearest, section_id = found_section[0].target.path, found_section[1].id
     if "://" in path:
-        error += ": no text of it is stored in this project (duvet report --fetch stores what .duvet/config.toml names)"
+        error += ": its text is not stored in this project (duvet report --fetch stores what .duvet/config.toml names)"
     suggestion = _write_suggestion(style, f"{nearest}#{section_id}", citation) if nearest else ""
     return CitationCheck(False, error, "specification", nearest, suggestion)
 
@@ -255,7 +255,7 @@ def _unknown_section(citation: Citation, entry: SpecificationEntry, wanted: str,
 
 
 def _nearest_section(entry: SpecificationEntry | None, wanted: str) -> str:
-    """The section whose id or title a wrong id most resembles."""
+    """The section whose id or title is most similar to a wrong id."""
     if entry is None:
         return ""
     by_title = {section.title.lower(): section.id for section in entry.specification.sections}
@@ -272,13 +272,13 @@ def _unknown_quote(
     elsewhere = _section_containing(entry, citation.quote)
     if elsewhere is not None:
         suggestion = _write_suggestion(style, f"{citation.target_path}#{elsewhere.id}", citation)
-        error = f"Requirement not found: the quote stands in section {elsewhere.id}, not in {section.id}"
+        error = f"Requirement not found: the quote is in section {elsewhere.id}, not in {section.id}"
         return CitationCheck(False, error, "section", elsewhere.id, suggestion)
     nearest, found_section = _nearest_sentence(citation.quote, entry, section)
     suggestion = (
         _write_suggestion(style, f"{citation.target_path}#{found_section.id}", citation, nearest) if nearest else ""
     )
-    error = "Requirement not found: the quote does not stand in that section"
+    error = "Requirement not found: the quote is not in that section"
     return CitationCheck(False, error, "quote", nearest, suggestion)
 
 
@@ -291,11 +291,11 @@ def _section_containing(entry: SpecificationEntry, quote: str) -> Section | None
 
 
 def _normalised_sections(specification: Specification) -> list[tuple[Section, str]]:
-    """Each section with its normalised text, remembered with the specification."""
-    known = specification._cache.get("normal texts")
+    """Each section with its normalised text, cached with the specification."""
+    known = specification._cache.get("normalised sections")
     if not isinstance(known, list):
         known = [(section, normalise(section.content())) for section in specification.sections]
-        specification._cache["normal texts"] = known
+        specification._cache["normalised sections"] = known
     return known
 
 
@@ -305,7 +305,7 @@ def _likely_section(entry: SpecificationEntry | None, quote: str) -> str:
 
 
 def _nearest_sentence(quote: str, entry: SpecificationEntry, section: Section) -> tuple[str, Section]:
-    """The sentence that a mistaken quote most resembles, looked for in its own section first."""
+    """The sentence that is most similar to a wrong quote, searched for in its own section first."""
     words = set(_WORD.findall(quote.lower()))
     best, best_score, found_section = "", 0.0, section
     for candidate_section in (section, *entry.specification.sections):
@@ -313,8 +313,8 @@ def _nearest_sentence(quote: str, entry: SpecificationEntry, section: Section) -
             overlap = len(words & other) / (len(words | other) or 1)
             if overlap * 1.5 <= best_score:
                 continue
-            alike = SequenceMatcher(None, quote[:_MAX_COMPARED], sentence[:_MAX_COMPARED], autojunk=False)
-            score = (overlap + alike.ratio()) / 2
+            matcher = SequenceMatcher(None, quote[:_MAX_COMPARED], sentence[:_MAX_COMPARED], autojunk=False)
+            score = (overlap + matcher.ratio()) / 2
             if score > best_score:
                 best, best_score, found_section = sentence, score, candidate_section
         if candidate_section is section and best_score >= _MIN_SIMILARITY:
@@ -323,7 +323,7 @@ def _nearest_sentence(quote: str, entry: SpecificationEntry, section: Section) -
 
 
 def _words_of_sentences(entry: SpecificationEntry, section: Section) -> list[tuple[str, frozenset[str]]]:
-    """Each sentence of a section with its words, remembered with the specification."""
+    """Each sentence of a section with its words, cached with the specification."""
     cache, key = entry.specification._cache, ("sentences", section.id)
     known = cache.get(key)
     if not isinstance(known, list):
@@ -366,17 +366,18 @@ def write_citation(
 
 @dataclass(frozen=True, slots=True)
 class MissingCitation:
-    """What a requirement still lacks, and the citation that would say that it is there."""
+    """What a requirement still needs, and the citation for it."""
 
     what: str
     citation: str
 
 
 def missing_citations(requirement: Requirement, style: CommentStyle) -> list[MissingCitation]:
-    """The steps from a requirement's status to done."""
+    """The citations that a requirement needs to be done."""
     target = f"{requirement.target.path}#{requirement.section.id}"
     implement = MissingCitation(
-        "an implementation: put this above the code that does it", write_citation(style, target, requirement.text)
+        "an implementation: put this above the code that implements it",
+        write_citation(style, target, requirement.text),
     )
     test = MissingCitation(
         "a test: put this above the test that would fail without it",
@@ -390,20 +391,20 @@ def missing_citations(requirement: Requirement, style: CommentStyle) -> list[Mis
         case Status.MISSING_CITATION:
             return [implement]
         case Status.PARTIAL:
-            whole = "the rest of the sentence: its citations cover only a part"
-            return [MissingCitation(whole, write_citation(style, target, requirement.text)), test]
+            rest = "the rest of the sentence: its citations cover only part of it"
+            return [MissingCitation(rest, write_citation(style, target, requirement.text)), test]
         case _:
             return [implement, test]
 
 
 def toml_entry(citation: Citation, suggestion: str) -> str:
-    """A suggested citation as the entry of a requirement file, ready to paste there; the old one says what it is."""
-    mended, _, _ = read_citation(suggestion)
-    if mended is None:
+    """A suggested citation as an entry of a requirement file, with the type and details of the old citation."""
+    fixed, _, _ = read_citation(suggestion)
+    if fixed is None:
         return ""
     fields = {
-        "target": mended.target,
-        "quote": mended.quote,
+        "target": fixed.target,
+        "quote": fixed.quote,
         "reason": citation.comment if citation.type is CitationType.EXCEPTION else "",
         "tracking-issue": citation.tracking_issue,
         "feature": citation.feature,
@@ -413,7 +414,7 @@ def toml_entry(citation: Citation, suggestion: str) -> str:
 
 
 def citation_comment(citation: Citation, style: CommentStyle) -> str:
-    """A citation that has no comment of its own, such as an entry of a requirement file, in comment form."""
+    """A citation as a comment, also if it is an entry of a requirement file."""
     return write_citation(style, citation.target, citation.quote, citation.type)
 
 

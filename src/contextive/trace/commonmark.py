@@ -1,7 +1,8 @@
-"""The block parser: markdown-it, with lazy continuation lines as CommonMark has them.
+"""The block parser: markdown-it, with lazy continuation lines as CommonMark defines them.
 
-markdown-it measures the indent of a line that falls out of a list item from that item. CommonMark measures it from the
-container that the line is still in: with four columns or more it opens nothing, and continues the paragraph.
+If a line is indented less than its list item, markdown-it measures its indent from that item. CommonMark measures it
+from the container that the line is still in: with four columns or more the line cannot start a block, and continues
+the paragraph.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ _Rule = Callable[[StateBlock, int, int, bool], bool]
 _INTERRUPTING = ("fence", "blockquote", "hr", "list", "html_block", "heading")
 _INDENTS = "container indents"
 _OPENING = frozenset("`~>*-_+<#0123456789")
-"""The characters with which a line can begin that opens something inside a paragraph."""
-_NO_PROSE_FIRST = _OPENING | {"["}
-_NO_PROSE_LATER = _OPENING | {"="}
+"""The first characters of lines that can interrupt a paragraph."""
+_NOT_PLAIN_FIRST = _OPENING | {"["}
+_NOT_PLAIN_LATER = _OPENING | {"="}
 _UNDERLINE_LINES = 32
-"""So far an underline is looked for before the rule itself is asked. Each item of a long list would look through all others."""
+"""How far to search for an underline before calling the rule: without a limit, long lists take quadratic time."""
 
 
 @cache
 def block_parser() -> MarkdownIt:
-    """A parser for block structure alone. The content of paragraphs stays as it is; plain ones at the top give no tokens."""
+    """A parser for block structure only. Inline content stays text; plain top-level paragraphs produce no tokens."""
     parser = MarkdownIt("commonmark", {"maxNesting": 100})
     parser.core.ruler.disable(["inline", "text_join"])
     ruler = parser.block.ruler
@@ -35,21 +36,21 @@ def block_parser() -> MarkdownIt:
             ruler.at(rule.name, _remembering_indent(changed) if rule.name == "list" else changed, {"alt": rule.alt})
         elif rule.name == "lheading":
             ruler.at(rule.name, _if_underlined(rule.fn), {"alt": rule.alt})
-    ruler.before("code", "prose", _skip_plain_paragraph)
+    ruler.before("code", "plain_paragraph", _skip_plain_paragraph)
     return parser
 
 
 def _skip_plain_paragraph(state: StateBlock, line: int, end: int, _silent: bool) -> bool:
-    """Pass over a paragraph outside of any container whose lines can neither open nor underline anything.
+    """Skip a top-level paragraph whose lines can neither start a block nor be an underline.
 
-    Most of a specification is that, and all the other rules together would come to the same end: the next blank line.
+    Most paragraphs are like this. The other rules would find the same end, the next blank line, but slower.
     """
-    if state.level or state.sCount[line] > 3 or _first(state, line) in _NO_PROSE_FIRST:
+    if state.level or state.sCount[line] > 3 or _first_character(state, line) in _NOT_PLAIN_FIRST:
         return False
     source, begins, shifts, ends = state.src, state.bMarks, state.tShift, state.eMarks
     later = line + 1
     while later < end and (at := begins[later] + shifts[later]) < ends[later]:
-        if source[at] in _NO_PROSE_LATER:
+        if source[at] in _NOT_PLAIN_LATER:
             return False
         later += 1
     state.line = later
@@ -58,8 +59,8 @@ def _skip_plain_paragraph(state: StateBlock, line: int, end: int, _silent: bool)
 
 def _unless_lazy(rule: _Rule) -> _Rule:
     def changed(state: StateBlock, line: int, end: int, silent: bool) -> bool:
-        if _first(state, line) not in _OPENING:
-            return False  # most lines of prose: no need to ask
+        if _first_character(state, line) not in _OPENING:
+            return False  # most lines of prose: the rule cannot match
         if silent and state.parentType != "list" and _is_lazy(state, line):
             return False
         return rule(state, line, end, silent)
@@ -68,11 +69,11 @@ def _unless_lazy(rule: _Rule) -> _Rule:
 
 
 def _if_underlined(rule: _Rule) -> _Rule:
-    """The rule of underlined headings, asked only where an underline may stand before the paragraph ends."""
+    """The rule for underlined headings, called only if an underline may follow before the paragraph ends."""
 
     def changed(state: StateBlock, line: int, end: int, silent: bool) -> bool:
         for later in range(line + 1, min(end, line + _UNDERLINE_LINES)):
-            first = _first(state, later)
+            first = _first_character(state, later)
             if first in ("=", "-"):
                 return rule(state, line, end, silent)
             if not first:
@@ -82,8 +83,8 @@ def _if_underlined(rule: _Rule) -> _Rule:
     return changed
 
 
-def _first(state: StateBlock, line: int) -> str:
-    """The first character of a line that is no white space; nothing for a blank line."""
+def _first_character(state: StateBlock, line: int) -> str:
+    """The first character of a line that is not white space; empty for a blank line."""
     at = state.bMarks[line] + state.tShift[line]
     return state.src[at] if at < state.eMarks[line] else ""
 
@@ -96,7 +97,7 @@ def _is_lazy(state: StateBlock, line: int) -> bool:
 
 
 def _remembering_indent(rule: _Rule) -> _Rule:
-    """The list rule, leaving word of the indent around the list while it parses the items."""
+    """The list rule, which records the indent around the list while it parses the items."""
 
     def changed(state: StateBlock, line: int, end: int, silent: bool) -> bool:
         if silent:

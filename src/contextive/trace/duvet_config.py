@@ -1,4 +1,4 @@
-"""`.duvet/config.toml`: which specifications, which sources, which reports."""
+"""Parse `.duvet/config.toml`: specifications, sources and reports of a project."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REQUIREMENT_PATTERNS = tuple(f".duvet/{folder}/**/*.toml" for folder in ("requir
 
 @dataclass(frozen=True, slots=True)
 class SourcePattern:
-    """Files that hold citations, and how citations look there."""
+    """Files with citations, and the comment style of these citations."""
 
     pattern: str
     style: CommentStyle = DEFAULT_STYLE
@@ -69,15 +69,15 @@ class TraceSettings:
     issue_link: str | None = None
     config_path: str | None = None
     automatic: bool = False
-    """Whether the sources were guessed; then vendored and generated directories are left out, and one walk finds all."""
+    """Whether the sources were guessed. Then vendored and generated directories are skipped, and one walk finds all."""
 
 
 ##= docs/spec/trace.md#bad-input
 ##% A `.duvet/config.toml` with an unknown key or a wrong value MUST be refused with a message that names it.
 def parse_duvet_config(text: str, config_path: str, environ: Mapping[str, str] | None) -> TraceSettings:
-    """The settings in a config file. Raises `ConfigError` with what is wrong and what is allowed.
+    """The settings in a config file. Raises `ConfigError`, which says what is wrong and what is allowed.
 
-    Without an environment no variable is read: a link that needs one is left out.
+    If `environ` is None, links that use environment variables are left out.
     """
     try:
         document = read_toml(text)

@@ -1,4 +1,4 @@
-"""Requirements in a specification: the sentences around RFC 2119 key words, and the files they are written to."""
+"""Extract the requirements of a specification, the sentences with RFC 2119 key words, and write them to files."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _KEYWORD = re.compile(
 )
 _ANY_KEYWORD = re.compile("|".join(_LEVELS))
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
-_BESIDE_CAPITAL = re.compile(r"[^\x00-\x7f](?:(?<=[A-Z].)|(?=[A-Z]))")
+_NEXT_TO_CAPITAL = re.compile(r"[^\x00-\x7f](?:(?<=[A-Z].)|(?=[A-Z]))")
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractedRequirement:
-    """One requirement as it is in its section, line by line."""
+    """One requirement, with the lines of its text in the section."""
 
     level: Level
     quote: tuple[str, ...]
@@ -47,7 +47,7 @@ class ExtractedRequirement:
 
 
 def extract_requirements(specification: Specification) -> list[tuple[Section, list[ExtractedRequirement]]]:
-    """The sections that hold requirements, each with its requirements in the order of the text."""
+    """The sections that have requirements, each with its requirements in text order."""
     found = ((section, _extract(section.lines)) for section in specification.sections)
     return [(section, requirements) for section, requirements in found if requirements]
 
@@ -65,7 +65,7 @@ def _extract(lines: Sequence[SpecLine | None]) -> list[ExtractedRequirement]:
     by_bounds: dict[tuple[_Position, _Position], str] = {}
     by_quote: dict[str, tuple[_Position, Level, tuple[str, ...]]] = {}
     for index in _lines_with_keywords(texts):
-        for hit in _KEYWORD.finditer(_with_ascii_borders(texts[index])):
+        for hit in _KEYWORD.finditer(_with_ascii_word_boundaries(texts[index])):
             ##= docs/spec/trace.md#extraction
             ##% A key word directly before a quotation mark MUST NOT make a sentence a requirement.
             if hit.group().endswith('"'):
@@ -85,7 +85,7 @@ def _extract(lines: Sequence[SpecLine | None]) -> list[ExtractedRequirement]:
 
 
 def _lines_with_keywords(texts: Sequence[str]) -> list[int]:
-    """The lines that may hold a key word, in order. All lines are searched as one text: most have none."""
+    """The lines that may contain a key word, in order. Most have none, so all lines are searched as one text."""
     hits = [hit.start() for hit in _ANY_KEYWORD.finditer("\n".join(texts))]
     if not hits:
         return []
@@ -93,20 +93,24 @@ def _lines_with_keywords(texts: Sequence[str]) -> list[int]:
     return list(dict.fromkeys([bisect_right(starts, hit) - 1 for hit in hits]))
 
 
-def _with_ascii_borders(text: str) -> str:
-    """The same with every other character beside a capital as a letter or a space: `re` does not know all that belongs to a
-    word."""
+def _with_ascii_word_boundaries(text: str) -> str:
+    """The text with non-ASCII characters next to a capital replaced by a letter or a space.
+
+    The `\\b` of `re` does not know all characters that are part of a word.
+    """
     if text.isascii():
         return text
-    return _BESIDE_CAPITAL.sub(lambda found: "x" if is_part_of_word(found.group()) else " ", text)
+    return _NEXT_TO_CAPITAL.sub(lambda found: "x" if is_part_of_word(found.group()) else " ", text)
 
 
 ##= docs/spec/trace.md#extraction
 ##% A sentence MUST end at a full stop before white space, at an empty line, at the start or end of a list item, or at
 ##% the end of its section.
 class _Sentences:
-    """Where the sentences of a section begin and end. What was looked at once is remembered, so that the work for a section
-    of many key words and few full stops grows with its length, not with the square of it."""
+    """Where the sentences of a section begin and end.
+
+    Results are cached, so a section with many key words and few full stops takes linear, not quadratic, time.
+    """
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
@@ -115,7 +119,7 @@ class _Sentences:
         self._stops: dict[int, _SentenceEnds | None] = {}
 
     def start(self, index: int, column: int) -> _Position:
-        """The start of the sentence that holds this place."""
+        """The start of the sentence at this position."""
         if (stop := self._last_stop(index, column)) is not None:
             return index, stop
         if index == 0 or not self._texts[index - 1]:
@@ -123,7 +127,7 @@ class _Sentences:
         return self._start_before(index - 1)
 
     def end(self, index: int, column: int) -> _Position:
-        """The end of the sentence that holds this place."""
+        """The end of the sentence at this position."""
         if (stop := self._first_stop(index, column)) is not None:
             return index, stop
         if index + 1 == len(self._texts):
@@ -131,7 +135,7 @@ class _Sentences:
         return self._end_after(index + 1)
 
     def _start_before(self, index: int) -> _Position:
-        """The start of a sentence that goes on from this line without a stop in between."""
+        """The start of a sentence that continues after this line."""
         passed = []
         while index not in self._before:
             text = self._texts[index]
@@ -146,7 +150,7 @@ class _Sentences:
         return self._before[index]
 
     def _end_after(self, index: int) -> _Position:
-        """The end of a sentence that reaches this line without a stop before it."""
+        """The end of a sentence that continues on this line."""
         passed = []
         while index not in self._after:
             text = self._texts[index]
@@ -179,7 +183,7 @@ class _Sentences:
 
 
 class _SentenceEnds:
-    """The ends of sentences in one line: behind a full stop that white space or the end of the line follows."""
+    """The ends of sentences in one line: after a full stop before white space or the end of the line."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -202,7 +206,7 @@ class _SentenceEnds:
         return self._from[column]
 
     def last_before(self, column: int) -> int | None:
-        """As if the line ended there. Where the last dot ends nothing, it is the first end of all that counts."""
+        """The last end before a column, as if the line ended there. If the last dot is not an end, the first end counts."""
         dot = self._text.rfind(".", 0, column)
         if dot < 0:
             return None
@@ -214,7 +218,7 @@ class _SentenceEnds:
         return dot if dot - 1 in self._inner_dots() else None
 
     def _inner_dots(self) -> set[int]:
-        """The dots that are passed on the way from the start of the line to its first end."""
+        """The dots before the first end of a sentence in the line."""
         if self._inner is None:
             self._inner, column = set(), 0
             while (dot := self._text.find(".", column)) >= 0 and not self._ends(dot):
@@ -240,9 +244,9 @@ def _quote(texts: Sequence[str], start: _Position, end: _Position) -> tuple[str,
 ##% A generated requirement file MUST be valid TOML without raw control characters, whatever the specification
 ##% contains.
 def format_requirement_file(target: str, section: Section, requirements: Sequence[ExtractedRequirement]) -> str:
-    """A section's requirements as the TOML file that duvet writes and reads.
+    """A section's requirements as a TOML file in duvet's format.
 
-    What TOML cannot hold as it is, which duvet writes nonetheless, is escaped: in a comment too, where it is only shown.
+    Characters that TOML does not allow, which duvet writes unchanged, are escaped, in comments too.
     """
     parts = [
         f'target = "{_toml_basic_string(f"{target}#{section.id}")}"',
@@ -258,14 +262,14 @@ def format_requirement_file(target: str, section: Section, requirements: Sequenc
 
 
 def _toml_quote_lines(quote: Sequence[str]) -> list[str]:
-    """The lines of a quote as a text of several lines: literal, as duvet has it, where that can hold them."""
+    """A quote as a multi-line TOML string: literal, as duvet writes it, if the text allows that."""
     if any("'''" in line or _CONTROL.search(line) for line in quote):
         return ['quote = """', *map(_toml_basic_string, quote), '"""']
     return ["quote = '''", *quote, "'''"]
 
 
 def _toml_basic_string(text: str) -> str:
-    """A text as it is written between double quotes."""
+    """A text escaped for use between double quotes."""
     return _escape_controls(text.replace("\\", "\\\\").replace('"', '\\"'))
 
 
@@ -276,7 +280,7 @@ def _escape_controls(text: str) -> str:
 def requirement_file_citations(
     path: str, target: str, section: Section, requirements: Sequence[ExtractedRequirement]
 ) -> ParsedFile:
-    """What such a file says. It need not be parsed for that."""
+    """The citations of the file that `format_requirement_file` writes, without parsing it."""
     line = 5 + len(section.text_lines) + 1
     citations = []
     for requirement in requirements:
@@ -301,7 +305,7 @@ def requirement_file_citations(
 
 
 def format_requirement_comments(target: str, section: Section, requirements: Sequence[ExtractedRequirement]) -> str:
-    """The same as Rust comments, for `extract --extension rs`."""
+    """A section's requirements as Rust comments, for `extract --extension rs`."""
     parts = [f"//! {target}#{section.id}", "//!", f"//! {section.title_text}", "//!"]
     parts += [f"//! {line.text}" for line in section.text_lines]
     parts.append("")
@@ -309,5 +313,5 @@ def format_requirement_comments(target: str, section: Section, requirements: Seq
         parts += [f"//= {target}#{section.id}", "//= type=spec", f"//= level={requirement.level.name}"]
         parts += [f"//# {line}" for line in requirement.quote]
         parts.append("")
-    # A comment has no escapes. The quote of such a line no longer matches its specification, which is an error to be seen.
+    # Comments have no escapes: the quote of an escaped line does not match its specification and is reported as an error.
     return "\n".join(map(_escape_controls, parts)) + "\n"

@@ -1,7 +1,7 @@
-"""IETF plain text (RFCs and Internet-Drafts) as sections.
+"""Sections of IETF plain text (RFCs and Internet-Drafts).
 
-The text has no markup: a heading is a line at the left edge that starts with a number which can follow the one before.
-Page headers, footers and form feeds are taken out.
+The text has no markup: a heading is a line without indent whose section number can follow the previous one.
+Page headers, footers and form feeds are removed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HEADER_AT_START = re.compile(r"RFC [1-9][0-9]*  |\[Page [1-9][0-9]*\]")
 _FOOTER_AT_END = re.compile(r" \[Page [1-9][0-9]*\]\Z")
 _MAX_NUMBER = 199
 _BYTE_ORDER_MARK = "\ufeff"
-"""The mark of the order of bytes, with which some files begin."""
+"""Some files begin with it."""
 
 _UNNUMBERED_TITLES = frozenset(
     {
@@ -68,7 +68,6 @@ class _LineKind(Enum):
     LINE_BREAK = auto()
     PAGE_BREAK = auto()
     PAGE_HEADER_OR_FOOTER = auto()
-    """A header or a footer of a page."""
     HEADING = auto()
 
 
@@ -83,7 +82,7 @@ class _Heading:
 
 
 def parse_ietf(text: str) -> Specification:
-    """The sections of an IETF document. Of two sections with one id the last one counts, as it does in duvet."""
+    """The sections of an IETF document. Of two sections with the same id, the last one counts, as in duvet."""
     starts, lines = split_lines(text)
     if lines and lines[0].startswith(_BYTE_ORDER_MARK):
         stripped = lines[0].lstrip(_BYTE_ORDER_MARK)
@@ -101,11 +100,11 @@ def parse_ietf(text: str) -> Specification:
 
 
 def _classify(starts: Sequence[int], lines: Sequence[str]) -> tuple[list[_LineKind], dict[int, _Heading], list[int]]:
-    """What each line is, the numbered headings among them, and the lines of text at the left edge."""
+    """The kind of each line, the numbered headings, and the indexes of the text lines without indent."""
     reader = _HeadingReader()
     headings: dict[int, _Heading] = {}
     at_edge: list[int] = []
-    # Most lines are empty or indented. Of all that an indented line can be besides text, only a footer has letters.
+    # Most lines are empty or indented. An indented line with letters is text or a footer.
     kinds = [_LineKind.TEXT if line else _LineKind.LINE_BREAK for line in lines]
     others = [i for i, line in enumerate(lines) if line and (line[0] != " " or line[-1] == "]" or line.isspace())]
     for index in others:
@@ -125,7 +124,7 @@ def _classify(starts: Sequence[int], lines: Sequence[str]) -> tuple[list[_LineKi
 
 
 class _HeadingReader:
-    """Decides, line by line, whether a line is a heading, from its form and from the number before it."""
+    """Decides, line by line, whether a line is a heading, by its form and the previous section number."""
 
     __slots__ = ("after_break", "previous")
 
@@ -134,7 +133,7 @@ class _HeadingReader:
         self.after_break = False
 
     def read(self, start: int, line: str, after_break: bool) -> _Heading | None:
-        """The heading that a line is, if it is one. `start` is where it stands in the text."""
+        """The heading on a line, if it is one. `start` is the offset of the line in the text."""
         self.after_break = after_break
         prefix = line[: line.index(" ") + 1] if line.startswith(_APPENDIX_WORDS) else ""
         rest, title_base = line[len(prefix) :], start + len(prefix)
@@ -178,21 +177,21 @@ class _HeadingReader:
 
 
 def _is_title(title: str) -> bool:
-    """Neither a line of a table of contents, nor a piece of code or of a figure."""
+    """Whether it is neither a line of a table of contents nor part of code or a figure."""
     if "....." in title or ". . ." in title or " . . " in title:
         return False
     return not title.startswith(";") and not title.endswith(("{", "[", "(", ";")) and "     " not in title
 
 
 def _parts(number: str) -> list[int | str] | None:
-    """A section number in parts: an optional letter, then numbers from 0 to 199, the first one above 0."""
+    """The parts of a section number: an optional letter, then numbers from 0 to 199, the first one above 0."""
     first_digit = next((index for index, character in enumerate(number) if character in "0123456789"), 0)
     letter, digits = number[:first_digit], number[first_digit:]
     words = ([letter.rstrip(".")] if letter else []) + digits.split(".")
     parts: list[int | str] = []
     for index, word in enumerate(words):
         if word.isascii() and word.isdigit():
-            # Python refuses to read, and takes long over, integers of thousands of digits.
+            # Python is slow to parse integers of thousands of digits, and refuses very long ones.
             significant = word.lstrip("0") or "0"
             if len(significant) > 3 or int(significant) > _MAX_NUMBER:
                 return None
@@ -205,7 +204,7 @@ def _parts(number: str) -> list[int | str] | None:
 
 
 def _follows(previous: str, current: str) -> bool:
-    """Whether `current` can be the next number: equal part by part until one part is the successor."""
+    """Whether `current` can be the next number: its parts are equal until one is the successor."""
     if previous == current:
         return False
     before, after = _parts(previous), _parts(current)
@@ -232,9 +231,9 @@ def _add_unnumbered_headings(
     kinds: list[_LineKind],
     headings: dict[int, _Heading],
 ) -> None:
-    """Make headings of well-known titles without a number, standing alone between two blank lines."""
+    """Add well-known titles without a number, alone between two blank lines, as headings."""
     closed = -1
-    """The blank line after a title does not open another one."""
+    """The blank line after a title does not count as the blank line before another."""
     for index in at_edge:
         line = lines[index]
         if line not in _UNNUMBERED_TITLES or not 0 < index < len(lines) - 1 or index - 1 == closed:
@@ -248,7 +247,7 @@ def _add_unnumbered_headings(
 def _build_sections(
     starts: Sequence[int], lines: Sequence[str], kinds: Sequence[_LineKind], headings: Mapping[int, _Heading]
 ) -> Iterator[Section]:
-    """The sections. Runs of breaks become one; headers and footers go, and so does the line that follows a page break."""
+    """Build the sections. Runs of breaks become one; headers, footers and the line after a page break are removed."""
     heading: _Heading | None = None
     found: list[SpecLine] = []
     last_break: _LineKind | None = None

@@ -6,7 +6,7 @@ from enum import IntEnum, StrEnum
 
 
 class Level(IntEnum):
-    """RFC 2119 levels, in rising order. AUTO says nothing."""
+    """RFC 2119 levels, in rising order. `AUTO` means that no level is given."""
 
     AUTO = 0
     MAY = 1
@@ -18,7 +18,7 @@ class Level(IntEnum):
 ##% A citation MUST have the type implementation, test, implication, exception, todo or spec; the default is the type
 ##% of its source pattern.
 class CitationType(StrEnum):
-    """What a citation claims. Only `SPEC` makes a requirement; `TODO` covers nothing."""
+    """What a citation claims. `SPEC` declares a requirement; `TODO` covers nothing."""
 
     SPEC = "spec"
     TEST = "test"
@@ -28,12 +28,12 @@ class CitationType(StrEnum):
     IMPLICATION = "implication"
 
     @staticmethod
-    def parse(word: str) -> CitationType | None:
-        return _TYPE_WORDS.get(word)
+    def parse(name: str) -> CitationType | None:
+        return _TYPES_BY_NAME.get(name)
 
 
-_TYPE_WORDS = {kind.value: kind for kind in CitationType} | {kind.value.upper(): kind for kind in CitationType}
-_TYPE_WORDS |= {"implementation": CitationType.CITATION, "IMPLEMENTATION": CitationType.CITATION}
+_TYPES_BY_NAME = {kind.value: kind for kind in CitationType} | {kind.value.upper(): kind for kind in CitationType}
+_TYPES_BY_NAME |= {"implementation": CitationType.CITATION, "IMPLEMENTATION": CitationType.CITATION}
 
 TYPE_ORDER = {kind: index for index, kind in enumerate(CitationType)}
 """The order in which duvet sorts types; ids in its reports depend on it."""

@@ -1,6 +1,6 @@
-"""Markdown as sections: CommonMark's headings, wherever they stand, with optional `{#ids}`.
+"""Sections of Markdown documents: every CommonMark heading, also in lists and block quotes, with an optional `{#id}`.
 
-Only block structure is parsed, and the inline structure of headings: requirements are matched against the raw lines.
+Only block structure and the inline structure of headings are parsed: requirements are matched against the raw lines.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _ATTRIBUTES = re.compile(r"\{([^{}<>\\\n\r]*)\}[ \t\r\n]*\Z")
 _FORM_FEEDS = re.compile(
     r"(?<=^#)[\x0b\x0c]|(?<=^##)[\x0b\x0c]|(?:\A|(?<=\n\n)|(?<=\n\r\n))[ \t\x0b\x0c]+(?=\r?$)", re.MULTILINE
 )
-"""White space to duvet's parser of blocks, not to ours: behind the mark of a heading, and alone where no paragraph is open."""
+"""White space only to duvet's block parser: after the `#` of a heading, and alone on a line outside paragraphs."""
 _INLINE_MARKUP = re.compile(r"[\\`*_\[\]!<&\r\n]")
-"""The characters at which a rule for inline structure begins or ends; a text without any is one piece."""
+"""The characters at which inline markup begins or ends; a text without any of them is plain."""
 _BRACKET_AND_TAB = re.compile(r"\][\t\x0b\x0c][ \t\x0b\x0c]*\Z")
 _ASCII_SPACES = " \t\x0b\x0c"
 _NOT_MARKDOWN_SPACES = "".join(sorted(set(WHITESPACE) - set(_ASCII_SPACES)))
@@ -38,26 +38,26 @@ _NOT_MARKDOWN_SPACES = "".join(sorted(set(WHITESPACE) - set(_ASCII_SPACES)))
 ##% The id of a Markdown section MUST be the one that its heading sets, or else the slug of its title; a duplicate
 ##% gets a number as a suffix.
 def parse_markdown(text: str) -> Specification:
-    """The sections of a Markdown document. Text before the first heading belongs to none."""
+    """The sections of a Markdown document. Text before the first heading does not belong to any."""
     sections: dict[str, Section] = {}
     title: str | None = None
     duplicates: list[str] = []
     counters: dict[str, int] = {}
     for heading, body in _sections(_Document.parse(text)):
-        shown = heading.title.replace("\n", " ")
+        section_title = heading.title.replace("\n", " ")
         if title is None and heading.level == 1:
-            title = shown
+            title = section_title
         section_id = heading.custom_id if heading.custom_id is not None else slug(heading.title)
-        unique = _unique(section_id, sections, counters)
-        if unique != section_id:
+        unique_id = _unique_id(section_id, sections, counters)
+        if unique_id != section_id:
             duplicates.append(section_id)
-        sections[unique] = Section(unique, shown, heading.title_start, heading.title, body, heading.level)
+        sections[unique_id] = Section(unique_id, section_title, heading.title_start, heading.title, body, heading.level)
     ordered = tuple(sections.values())
     return Specification(SourceText(text), Format.MARKDOWN, title, ordered, tuple(dict.fromkeys(duplicates)))
 
 
-def _unique(section_id: str, taken: dict[str, Section], counters: dict[str, int]) -> str:
-    """The id, or the id with the first number behind it that is free. No name is given back: counting goes on from the last."""
+def _unique_id(section_id: str, taken: dict[str, Section], counters: dict[str, int]) -> str:
+    """The id, or the id with the first free number as a suffix. `counters` has the last number used for each id."""
     if section_id not in taken:
         return section_id
     counter = counters.get(section_id, 1)
@@ -68,7 +68,7 @@ def _unique(section_id: str, taken: dict[str, Section], counters: dict[str, int]
 
 
 class _Document:
-    """A text in both of its line structures: Markdown ends lines at a lone CR too, a specification does not."""
+    """A text with two ways to count lines: a lone CR ends a line in Markdown, but not in a specification."""
 
     __slots__ = ("_markdown_starts", "_starts", "environment", "lines", "text")
 
@@ -78,7 +78,7 @@ class _Document:
         self._markdown_starts = markdown_starts
         self._starts = starts
         self.environment: dict[str, Any] = {}
-        """What the parser learns on its way: the links that are defined."""
+        """The parser's environment, with the link definitions that it found."""
 
     @staticmethod
     def parse(text: str) -> _Document:
@@ -94,21 +94,21 @@ class _Document:
         return _Document(text, list(map(SpecLine, starts, contents)), markdown_starts, starts)
 
     def markdown_line(self, number: int) -> tuple[int, str]:
-        """Start and text of a line as Markdown counts them."""
+        """Start and text of a line, by its number in Markdown."""
         start = self._markdown_starts[number]
         end = self._markdown_starts[number + 1] if number + 1 < len(self._markdown_starts) else len(self.text)
         return start, self.text[start:end].rstrip("\r\n")
 
     def ends_with_crlf(self, number: int) -> bool:
-        """Whether a line of code ends in CRLF: its LF is a piece of its own then, and comes into view with the next line."""
+        """Whether a line of code ends with CRLF. duvet then reads the LF as a separate piece, on the next line."""
         start, line = self.markdown_line(number)
         return self.text.startswith("\r\n", start + len(line))
 
     def line_at(self, offset: int) -> int:
         return bisect_right(self._starts, offset) - 1
 
-    def line_reached(self, offset: int) -> int:
-        """The line with which something that starts at an offset comes into view. The end of a line belongs to the next."""
+    def line_of_piece(self, offset: int) -> int:
+        """The line of something that starts at an offset. The end of a line counts as the next line."""
         line = self.line_at(offset)
         return line if offset < self.lines[line].end else line + 1
 
@@ -118,9 +118,9 @@ class _Document:
         return self.line_at(self._markdown_starts[markdown_line])
 
 
-def _without_form_feeds(text: str) -> str:
+def _replace_form_feeds(text: str) -> str:
     if not any(character in text for character in "\t\x0b\x0c"):
-        return text  # spaces would only be replaced by spaces
+        return text  # only spaces could match, and they would be replaced by spaces
     return _FORM_FEEDS.sub(lambda found: " " * len(found.group()), text)
 
 
@@ -131,9 +131,9 @@ class _Heading:
     title: str
     custom_id: str | None
     last_line: int
-    """The last line with text of it."""
+    """The last line with its text."""
     end_line: int
-    """The first line behind it."""
+    """The first line after it."""
 
 
 class _EventKind(Enum):
@@ -145,7 +145,7 @@ class _EventKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """A piece of block structure, and the line with which it comes into view."""
+    """A piece of block structure, and the line where duvet notices it."""
 
     kind: _EventKind
     line: int = 0
@@ -153,7 +153,7 @@ class _Event:
 
 
 class _Body:
-    """The lines of a section as they come: no empty ones at either end, no two breaks in a row."""
+    """Collects the lines of a section, without empty lines at either end or two separators in a row."""
 
     __slots__ = ("lines",)
 
@@ -177,7 +177,7 @@ class _Body:
 ##= docs/spec/trace.md#markdown-sections
 ##% Every heading of a Markdown specification outside code MUST start a section.
 def _sections(document: _Document) -> Iterator[tuple[_Heading, tuple[SpecLine | None, ...]]]:
-    """Headings with their lines. A border runs before a list item, and after the last line with anything of it."""
+    """Headings with the lines below them. A list item is separated before its first and after its last line."""
     events = list(_events(document))
     position = line = 0
     heading: _Heading | None = None
@@ -213,14 +213,14 @@ def _sections(document: _Document) -> Iterator[tuple[_Heading, tuple[SpecLine | 
 
 
 def _cut_heading(document: _Document, heading: _Heading) -> _Heading:
-    """What duvet keeps of a heading of several lines that begins where it closes a list item: the last line alone."""
+    """The last line of a heading: what duvet keeps if a heading of several lines starts where a list item ends."""
     line = document.lines[heading.last_line]
     return replace(heading, title_start=line.start, title=line.text, custom_id=None)
 
 
 def _events(document: _Document) -> Iterator[_Event]:
     depth = 0
-    tokens = block_parser().parse(_without_form_feeds(document.text), document.environment)
+    tokens = block_parser().parse(_replace_form_feeds(document.text), document.environment)
     for index, token in enumerate(tokens):
         if token.type == "heading_open":
             assert token.map is not None
@@ -235,7 +235,7 @@ def _events(document: _Document) -> Iterator[_Event]:
             yield _Event(_EventKind.ITEM_END)
         elif depth and token.map is not None and token.type != "inline":
             inline = tokens[index + 1] if token.type == "paragraph_open" else None
-            yield _Event(_EventKind.OTHER, _last_seen_line(document, token, inline))
+            yield _Event(_EventKind.OTHER, _last_piece_line(document, token, inline))
 
 
 def _first_line(document: _Document, token: Token) -> int:
@@ -243,12 +243,12 @@ def _first_line(document: _Document, token: Token) -> int:
     return document.line_of(token.map[0])
 
 
-def _last_seen_line(document: _Document, token: Token, inline: Token | None) -> int:
-    """The line with which the last piece of a block comes into view."""
+def _last_piece_line(document: _Document, token: Token, inline: Token | None) -> int:
+    """The line where the last piece of a block starts."""
     assert token.map is not None
     first, end = token.map
     if inline is not None:
-        # A code span or a tag that runs over several lines comes into view with its first one.
+        # A code span or a tag of several lines counts as being on its first line.
         return document.line_of(end - 1 - _lines_of_last_piece(inline.content, document.environment))
     if token.type == "fence":
         return _last_line_of_fence(document, token)
@@ -261,7 +261,7 @@ def _last_seen_line(document: _Document, token: Token, inline: Token | None) -> 
 
 
 def _last_line_of_fence(document: _Document, token: Token) -> int:
-    """Code comes in pieces: a line whose indent is cut starts a new one, others continue the one before."""
+    """The line of the last piece of code: a line whose indent is removed starts a new piece, others continue it."""
     assert token.map is not None
     seen = document.line_of(token.map[0])
     continues = False
@@ -270,7 +270,7 @@ def _last_line_of_fence(document: _Document, token: Token) -> int:
         start, line = document.markdown_line(number)
         cut = len(line) - len(code)
         if cut > 0 or not continues:
-            seen = max(seen, document.line_reached(start + max(cut, 0)))
+            seen = max(seen, document.line_of_piece(start + max(cut, 0)))
         if document.ends_with_crlf(number):
             seen = document.line_of(number) + 1
         continues = True
@@ -280,7 +280,7 @@ def _last_line_of_fence(document: _Document, token: Token) -> int:
 @cache
 def _inline_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark")
-    # Escapes and `&names;` stay apart from the text around them.
+    # Keep escapes and `&names;` separate from the text around them.
     parser.core.ruler.disable("text_join")
     return parser
 
@@ -290,7 +290,7 @@ def _inline(content: str, environment: dict[str, Any]) -> list[Token]:
 
 
 def _lines_of_last_piece(content: str, environment: dict[str, Any]) -> int:
-    """How many line ends the last code span or tag of a paragraph has inside."""
+    """How many line ends are inside the last code span or tag of a paragraph."""
     if "\n" not in content or not content.rstrip().endswith(("`", ">")):
         return 0
     last = _inline(content, environment)[-1]
@@ -303,7 +303,7 @@ def _lines_of_last_piece(content: str, environment: dict[str, Any]) -> int:
 
 
 def _heading(document: _Document, lines: tuple[int, int], level: int, underlined: str | None = None) -> _Heading:
-    """The heading on some lines as Markdown counts them. `underlined` is the text of one that number signs do not mark."""
+    """The heading on some Markdown lines. `underlined` is the text of a heading without number signs."""
     first, end = lines
     end_line = document.line_of(end)
     if underlined is None:
@@ -314,13 +314,13 @@ def _heading(document: _Document, lines: tuple[int, int], level: int, underlined
     else:
         pieces, custom_id = _setext_content(document, first, underlined)
     content = "\n".join(piece for _, piece in pieces)
-    # `[name]` before a last tab is no link, whatever the name is defined as.
+    # `[name]` before a tab at the end is not a link, even if the name is defined.
     environment = {} if _BRACKET_AND_TAB.search(content) else document.environment
     borders = _title_borders(content, environment)
     if borders is None and content.endswith("`") and _is_closed(document.text, _offset(pieces, len(content))):
-        borders = len(content), len(content)  # closing marks leave an empty text behind a code span
+        borders = len(content), len(content)  # closing number signs leave an empty text after a code span
     if borders is None:
-        # Nothing but markup: the whole lines stand in for the title.
+        # Nothing but markup: the whole lines are the title.
         line, last = document.line_at(document.markdown_line(first)[0]), max(len(pieces), 1) - 1
         title_start = document.lines[line].start
         title_end = document.lines[min(line + last, len(document.lines) - 1)].end
@@ -331,12 +331,12 @@ def _heading(document: _Document, lines: tuple[int, int], level: int, underlined
 
 
 def _atx_content(document: _Document, number: int, level: int) -> tuple[int, str, str | None]:
-    """Start and text of what stands between `##` and the closing `##`, and the id behind it."""
+    """Start and text of what is between `##` and the closing `##`, and the id after it."""
     line_start, line = document.markdown_line(number)
     after_mark = line[line.index("#") + level :]
     content = after_mark.lstrip(_ASCII_SPACES)
     start = line_start + len(line) - len(content)
-    content, custom_id = _without_attributes(content)
+    content, custom_id = _split_attributes(content)
     content = content.rstrip(" ")
     unclosed = content.rstrip("#")
     if not unclosed:
@@ -347,24 +347,24 @@ def _atx_content(document: _Document, number: int, level: int) -> tuple[int, str
 
 
 def _is_closed(text: str, end: int) -> bool:
-    """Whether closing `##` stand behind the content of a heading."""
+    """Whether closing `##` follow the content of a heading."""
     return text[end : text.find("\n", end)].lstrip(" ").startswith("#")
 
 
 def _setext_content(document: _Document, first: int, content: str) -> tuple[list[tuple[int, str]], str | None]:
-    """Start and text of each line of an underlined heading, and the id behind the last one."""
+    """Start and text of each line of an underlined heading, and the id after the last one."""
     pieces = []
     for number, piece in enumerate(content.split("\n"), first):
         line_start, line = document.markdown_line(number)
-        # The parser strips more than Markdown's own white space.
+        # The parser strips more characters than Markdown's white space.
         start = len(line[: max(line.find(trim(piece)), 0)].rstrip(_NOT_MARKDOWN_SPACES))
         pieces.append((line_start + start, line[start:]))
-    joined, custom_id = _without_attributes("\n".join(piece for _, piece in pieces))
+    joined, custom_id = _split_attributes("\n".join(piece for _, piece in pieces))
     texts = joined.rstrip(_ASCII_SPACES).split("\n")
     return [(start, text) for (start, _), text in zip(pieces, texts, strict=False)], custom_id
 
 
-def _without_attributes(content: str) -> tuple[str, str | None]:
+def _split_attributes(content: str) -> tuple[str, str | None]:
     found = _ATTRIBUTES.search(content) if "}" in content else None
     if found is None:
         return content, None
@@ -373,7 +373,7 @@ def _without_attributes(content: str) -> tuple[str, str | None]:
 
 
 def _offset(pieces: list[tuple[int, str]], position: int) -> int:
-    """Where a position in the joined pieces stands in the document."""
+    """The offset in the document of a position in the joined pieces."""
     for start, piece in pieces:
         if position <= len(piece):
             return start + position
@@ -383,11 +383,11 @@ def _offset(pieces: list[tuple[int, str]], position: int) -> int:
 
 
 def _title_borders(content: str, environment: dict[str, Any]) -> tuple[int, int] | None:
-    """From the first plain text, after any markup in front of it, to the end; a last character written as `&name;` is cut."""
+    """Start and end of a title: from the first plain text, after any markup, to the end, without a final `&name;`."""
     if content and not _INLINE_MARKUP.search(content):
         return 0, len(content)
     text = content.rstrip(_ASCII_SPACES)
-    # White space behind a code span at the end is no text of its own.
+    # White space after a code span at the end does not count as text.
     children = _inline(text if text.endswith("`") else content, environment)
     start = _text_start(content, children, 0)
     if start is None:

@@ -1,4 +1,4 @@
-"""Where a quote stands in a section: exactly, up to white space, or with one byte of difference."""
+"""Find a quote in a section: exactly, ignoring white space, or with a difference of one byte."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from contextive.trace.specification import Section
 from contextive.trace.text import NormalisedText, normalise, normalise_mapped, trim, trim_end
 
 Span: TypeAlias = tuple[int, int]
-"""Start and end of a piece of a specification's text, as offsets."""
+"""Start and end offset of a piece of a specification's text."""
 
 
 class MatchKind(StrEnum):
-    """How much had to be forgiven."""
+    """How closely a quote matches."""
 
     EXACT = "exact"
     NORMALISED = "normalised"
@@ -28,17 +28,17 @@ class MatchKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A quote found: the pieces of the specification's text that it covers, one a line, as offsets."""
+    """Where a quote was found: the spans of the specification's text that it covers, one for each line."""
 
     kind: MatchKind
     spans: tuple[Span, ...]
     repeated: bool = False
-    """Whether the same words stand in the section once more; only the first place counts."""
+    """Whether the quote occurs in the section again; only the first occurrence counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class CitedText:
-    """A citation and the text of a specification that it covers, in one span for each line."""
+    """A citation and the text of a specification that it covers, with one span for each line."""
 
     index: int
     """The position of the citation among those of its file."""
@@ -48,7 +48,7 @@ class CitedText:
 
 @dataclass(frozen=True)
 class Haystack:
-    """A section's text in one line: trimmed lines joined with one space, and the way back to the file."""
+    """A section's text on one line: trimmed lines joined with one space, with a mapping back to the file."""
 
     text: str
     starts: tuple[int, ...]
@@ -70,9 +70,9 @@ class Haystack:
         return normalise_mapped(self.text)
 
     def spans(self, start: int, end: int) -> tuple[Span, ...]:
-        """The file ranges behind a range of this text, one for each line that it touches.
+        """The ranges in the file for a range of this text, one for each line that it touches.
 
-        A piece of a single byte gives an empty range: committed snapshots of real projects depend on it.
+        A range of a single byte becomes empty: committed snapshots of real projects depend on it.
         """
         found = []
         for index in range(bisect_right(self.starts, start) - 1, bisect_left(self.starts, end)):
@@ -90,7 +90,7 @@ class Haystack:
 ##= docs/spec/trace.md#matching
 ##% If a quote occurs more than once in a section, the first occurrence MUST count.
 def match_quote(quote: str, haystack: Haystack) -> Match | None:
-    """The first place of the quote, by the mildest rule that finds one."""
+    """The first occurrence of the quote, by the strictest rule that finds one."""
     if not quote or not haystack.text:
         return None
     start = haystack.text.find(quote)
@@ -121,7 +121,7 @@ def _original_spans(haystack: Haystack, start: int, end: int) -> tuple[Span, ...
 
 
 def _to_character_span(text: str, span: tuple[int, int]) -> tuple[int, int]:
-    """A byte range as a character range; a border inside a character moves in front of it."""
+    """A byte range as a character range; a boundary inside a character moves before it."""
     if text.isascii():
         return span
     data = text.encode("utf-8", "surrogatepass")
@@ -129,9 +129,10 @@ def _to_character_span(text: str, span: tuple[int, int]) -> tuple[int, int]:
 
 
 def find_within_one_edit(needle: bytes, haystack: bytes) -> tuple[int, int] | None:
-    """The first place where the needle, which does not stand there unchanged, has one byte changed, missing or too many.
+    """The first range of the haystack that differs from the needle in one changed, missing or extra byte.
 
-    Of the alignments that end at one place the longest counts. The first end wins, unless the next one reaches as far back.
+    The needle must not occur unchanged. Of the alignments with the same end, the longest counts. The first end wins,
+    unless the next one starts at least as early.
     """
     if len(needle) == 1:
         return (0, 1)
@@ -147,9 +148,9 @@ def find_within_one_edit(needle: bytes, haystack: bytes) -> tuple[int, int] | No
 
 
 def _alignments(needle: bytes, haystack: bytes) -> Iterator[tuple[int, int]]:
-    """Every place where the needle stands with one error.
+    """Every range of the haystack that matches the needle with one error.
 
-    One half of it is unchanged then: finding that is a search in C, and only around its places is anything compared.
+    With one error, one half of the needle is unchanged. `bytes.find` finds it, and only its surroundings are compared.
     """
     middle = len(needle) // 2
     head, tail = needle[:middle], needle[middle:]
@@ -167,7 +168,7 @@ def _alignments(needle: bytes, haystack: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _aligned_prefixes(pattern: bytes, text: bytes) -> Iterator[int]:
-    """The lengths of those prefixes of `text` that are one edit away from `pattern`."""
+    """The lengths of the prefixes of `text` that are one edit away from `pattern`."""
     same, size = _common_prefix(pattern, text), len(pattern)
     if size < len(text) and (pattern[same:] == text[same + 1 : size + 1]):
         yield size + 1
@@ -178,7 +179,7 @@ def _aligned_prefixes(pattern: bytes, text: bytes) -> Iterator[int]:
 
 
 def _common_prefix(one: bytes, other: bytes) -> int:
-    """How many bytes two texts begin with alike. Halves are compared, in C, rather than bytes, here."""
+    """The length of the common prefix, found by bisection: comparing slices is faster than comparing bytes."""
     same, limit = 0, min(len(one), len(other))
     while same < limit:
         middle = (same + limit + 1) // 2

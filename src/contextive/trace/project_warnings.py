@@ -1,4 +1,4 @@
-"""Warnings about what is allowed and probably not meant. duvet itself gives none."""
+"""Warnings about things that are valid but probably not intended. duvet itself has no warnings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from contextive.trace.target import Target
 
 @dataclass(frozen=True, slots=True)
 class WarningContext:
-    """What a run knows about a project besides its citations."""
+    """What the warnings need to know about a project besides its citations."""
 
     specifications: dict[Target, Specification]
     requirement_counts: dict[Target, int]
@@ -62,7 +62,7 @@ def _aliases(analysis: Analysis, context: WarningContext) -> Iterator[Problem]:
         spellings = sorted({target.path for target in targets})
         if len(spellings) > 1:
             first = next((c for c in analysis.citations if c.target_path == spellings[1]), None)
-            message = f"one document under several names, counted apart: {', '.join(spellings)}"
+            message = f"one document is cited under several names, which count separately: {', '.join(spellings)}"
             location = first.target_location if first else Location(context.config_path or spellings[0], 1)
             yield Problem("spec_aliases", message, location, help=f"Write {spellings[0]} everywhere.", fatal=False)
 
@@ -72,9 +72,7 @@ def _duplicate_sections(context: WarningContext) -> Iterator[Problem]:
         if specification.format is Format.IETF:
             for section_id in specification.duplicates:
                 section = specification.by_id[section_id]
-                message = (
-                    f'section "{section_id}" stands more than once in {target.path}; only the last one can be cited'
-                )
+                message = f'section "{section_id}" occurs more than once in {target.path}; only the last can be cited'
                 line = specification.source.line_of(section.title_start)
                 yield Problem("duplicate_section", message, Location(target.path, line), fatal=False)
 
@@ -97,7 +95,7 @@ _Quote: TypeAlias = tuple[Citation, Target, Match]
 
 
 def _quotes(analysis: Analysis) -> Iterator[_Quote]:
-    """The citations in code that quote something, and where that stands."""
+    """The citations that quote something, and where the quote is."""
     for item in analysis.matched:
         if item.citation.type is not CitationType.SPEC and item.match is not None:
             yield item.citation, item.target, item.match
@@ -109,9 +107,9 @@ def _inexact(quotes: Iterable[_Quote]) -> Iterator[Problem]:
     for citation, _, match in quotes:
         if match.kind is MatchKind.FUZZY:
             message = "the quote differs from the specification in one character"
-            yield Problem("fuzzy_quote", message, citation.quote_location, help="Copy the sentence anew.", fatal=False)
+            yield Problem("fuzzy_quote", message, citation.quote_location, help="Copy the sentence again.", fatal=False)
         elif match.repeated:
-            message = "the quote stands more than once in its section; only the first place counts"
+            message = "the quote occurs more than once in its section; only the first occurrence counts"
             yield Problem("ambiguous_quote", message, citation.quote_location, help="Quote more of it.", fatal=False)
 
 

@@ -1,4 +1,4 @@
-"""Finding requirements by words, and choosing which one to work on next."""
+"""Search requirements by words, and choose which one to work on next."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def least_finished(requirements: Sequence[Requirement]) -> Requirement:
 ##= docs/spec/trace.md#get-prioritized-requirements
 ##% Within a status, prioritized requirements with more todos MUST come first.
 def prioritise(requirements: Sequence[Requirement]) -> list[Requirement]:
-    """By level, then begun before not begun before done, then by open todos; ties keep the order of the text."""
+    """Sorted by level, then started, not started, done, then by number of todos; ties keep the text order."""
     return sorted(
         requirements,
         key=lambda r: (-r.level, _STATUS_ORDER.index(PRIORITY_STATUS[r.status]), -r.todo_count),
@@ -68,7 +68,7 @@ def prioritise(requirements: Sequence[Requirement]) -> list[Requirement]:
 ##= docs/spec/trace.md#search-requirements
 ##% A search MUST find requirements by words regardless of case, by quoted phrases, and by identifier.
 def search(catalog: TraceCatalog, query: str) -> list[Requirement]:
-    """Requirements that hold all words and "quoted phrases" of the query, best first; failing that, the most of them."""
+    """Requirements that contain all words and "quoted phrases" of the query, best first; or else some of them."""
     terms = _TERM.findall(query)
     phrases = [_fold_text(quoted or word) for quoted, word in terms]
     if not phrases:
@@ -83,7 +83,7 @@ def search(catalog: TraceCatalog, query: str) -> list[Requirement]:
 
 
 def _rank_matches(texts: Sequence[tuple[Requirement, str]], phrases: Sequence[str], query: str) -> list[Requirement]:
-    """The requirements that hold all of the phrases or, where none does, at least one; best first."""
+    """The requirements that contain all phrases or, if there are none, at least one phrase; best first."""
     weights = {phrase: _weight(sum(phrase in text for _, text in texts), len(texts)) for phrase in set(phrases)}
     scored = []
     for requirement, text in texts:
@@ -98,7 +98,7 @@ def _rank_matches(texts: Sequence[tuple[Requirement, str]], phrases: Sequence[st
 ##= docs/spec/trace.md#search-requirements
 ##% If no requirement contains any word of a search, similar words SHOULD match.
 def _closest_words(words: Sequence[str], texts: Sequence[tuple[Requirement, str]]) -> list[str]:
-    """For each word of a search that nothing holds, the word of the requirements that is most like it."""
+    """For each word of a search, the most similar word in the requirements."""
     known = sorted({word for _, text in texts for word in _WORD.findall(text) if len(word) >= _MIN_WORD_LENGTH})
     wanted = [word for word in words[:_MAX_WORDS] if _MIN_WORD_LENGTH <= len(word) <= _MAX_WORD_LENGTH]
     found = []
@@ -111,7 +111,7 @@ def _closest_words(words: Sequence[str], texts: Sequence[tuple[Requirement, str]
 ##= docs/spec/trace.md#search-requirements
 ##% A search MUST ignore accents on letters.
 def _fold_text(text: str) -> str:
-    """Text as it is compared: in one case, and without accents."""
+    """The text in lower case and without accents, for comparison."""
     if text.isascii():
         return text.lower()
     return "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
@@ -130,7 +130,7 @@ def _score(present: Sequence[str], text: str, weights: dict[str, float], query: 
 
 
 def similar_requirements(requirement: Requirement, among: Sequence[Requirement], limit: int = 3) -> list[Requirement]:
-    """Requirements in much the same words, most alike first."""
+    """Requirements with similar words, most similar first."""
     words = Counter(_WORD.findall(requirement.text.lower()))
     scored = []
     for other in among:

@@ -1,4 +1,4 @@
-"""Requirements with what the project has done about them: cited, tested, excused, left open."""
+"""Requirements and their status: which citations cover them, and whether they are implemented and tested."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TESTING = frozenset({CitationType.TEST, CitationType.IMPLICATION, CitationType.
 
 
 class Status(StrEnum):
-    """How far a requirement is. A todo is a promise and covers nothing."""
+    """The status of a requirement. A todo covers nothing."""
 
     COMPLETE = "complete"
     EXCEPTION = "exception"
@@ -47,7 +47,7 @@ _STATUSES = tuple(Status)
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One requirement in its section, and every citation that touches its text."""
+    """One requirement in its section, and every citation that quotes a part of it."""
 
     identifier: str
     target: Target
@@ -59,7 +59,7 @@ class Requirement:
     citation: Citation
     related: tuple[Citation, ...]
     covered: dict[CitationType, tuple[Span, ...]]
-    """The text that each kind of citation claims, as far as it touches the requirement."""
+    """The text that the citations of each type quote, where it overlaps with the requirement."""
 
     def __hash__(self) -> int:
         return hash((self.identifier, self.section.id))  # `covered` cannot be hashed, and these identify the rest
@@ -72,7 +72,7 @@ class Requirement:
     ##% regardless of tests and todos.
     @property
     def is_cited(self) -> bool:
-        """Whether the code says anything that counts: a test or a todo alone does not."""
+        """Whether an implementation, implication or exception quotes it: a test or a todo alone does not count."""
         return not _CITING.isdisjoint(self.covered)
 
     @property
@@ -82,7 +82,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class StatusSummary:
-    """How many requirements there are of each status."""
+    """The number of requirements with each status."""
 
     by_status: dict[Status, int]
 
@@ -112,13 +112,13 @@ class StatusSummary:
 @cache
 def identify(text: str) -> str:
     """A requirement's identifier: the hex BLAKE3 hash of its normalised text."""
-    return blake3(text.encode("utf-8", "surrogatepass")).digest().hex()  # Python writes the digits much faster
+    return blake3(text.encode("utf-8", "surrogatepass")).digest().hex()  # much faster than `hexdigest`
 
 
 def find_requirements(
     target: Target, specification: Specification, cited: Sequence[CitedText]
 ) -> tuple[Requirement, ...]:
-    """The requirements of one specification, in the order of its text, each text once a section."""
+    """The requirements of one specification, in text order. Each text counts once in a section."""
     others = _by_line(specification, cited)
     found: dict[tuple[str, str], Requirement] = {}
     for item in cited:
@@ -148,11 +148,11 @@ def find_requirements(
 
 
 _Numbered: TypeAlias = tuple[int, CitedText]
-"""Cited text behind its position among all that is cited of its specification."""
+"""The index of a cited text among all cited texts of its specification, and the cited text."""
 
 
 def _by_line(specification: Specification, cited: Iterable[CitedText]) -> dict[int, list[_Numbered]]:
-    """What quotes the specification, apart from its requirements, by each line that it quotes."""
+    """The citations of a specification, without its requirements, by each line that they quote."""
     line_of = specification.source.line_of
     lines: dict[int, list[_Numbered]] = {}
     for number, item in enumerate(cited):
@@ -164,7 +164,7 @@ def _by_line(specification: Specification, cited: Iterable[CitedText]) -> dict[i
 
 @dataclass(frozen=True, slots=True)
 class _Coverage:
-    """What citations make of a requirement."""
+    """The status of a requirement and the citations that it depends on."""
 
     status: Status
     related: tuple[Citation, ...] = ()
@@ -214,7 +214,7 @@ def _status_of(cited: bool, tested: bool, kinds: AbstractSet[CitationType]) -> S
 
 
 def merge_spans(spans: Iterable[Span], text: str = "") -> tuple[Span, ...]:
-    """The same ground without overlaps, in order. With the text at hand, a gap of white space is no gap."""
+    """The spans sorted and without overlaps. With `text`, spans with only white space between them are joined."""
     merged: list[Span] = []
     for start, end in sorted(spans):
         if merged and (start <= merged[-1][1] or text[merged[-1][1] : start].isspace()):
@@ -225,5 +225,5 @@ def merge_spans(spans: Iterable[Span], text: str = "") -> tuple[Span, ...]:
 
 
 def is_covered(spans: Iterable[Span], by: Sequence[Span]) -> bool:
-    """Whether every piece of `spans` lies in one of the merged spans `by`."""
+    """Whether each of `spans` is inside one of the merged spans `by`."""
     return all(start >= end or any(low <= start and end <= high for low, high in by) for start, end in spans)

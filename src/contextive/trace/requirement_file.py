@@ -1,4 +1,4 @@
-"""Requirement files: TOML with the requirements of a section, or with exceptions and todos that stand outside the code."""
+"""Requirement files: TOML with the requirements of a section, or with exceptions and todos kept outside the code."""
 
 from __future__ import annotations
 
@@ -44,14 +44,17 @@ _KIND_BY_NAME = {name: kind for kind in _KINDS for name in kind.names}
 
 
 def parse_requirement_file(text: str, path: str) -> ParsedFile:
-    """The requirements, exceptions and todos of one TOML file. A wrong form spoils the file, a wrong value its entry."""
+    """The requirements, exceptions and todos of one TOML file.
+
+    A wrong key or type makes the whole file invalid; a wrong value makes only its entry invalid.
+    """
     try:
         document = read_toml(text)
     except ParseError as error:
         location = Location(path, error.line or 1, error.column or 1)
         return ParsedFile((), (Problem("invalid_toml", f"not a TOML file: {error.text}", location),))
     reader = _RequirementFileParser(document, SourceText(text), path, find_positions(text))
-    if problem := reader.find_form_problem():
+    if problem := reader.find_structure_problem():
         return ParsedFile((), (problem,))
     outcomes = list(reader.parse_entries())
     return ParsedFile(
@@ -74,8 +77,8 @@ class _RequirementFileParser:
 
     ##= docs/spec/trace.md#requirement-files
     ##% An unknown key in a requirement file, or an exception without a reason, MUST be an error.
-    def find_form_problem(self) -> Problem | None:
-        """The first key that is unknown, missing, given twice, or of the wrong type."""
+    def find_structure_problem(self) -> Problem | None:
+        """The first key that is unknown, missing, repeated, or has a value of the wrong type."""
         for name, value in self.document.items():
             here = self._location(self.positions.values.get(name, self.positions.entry(name, 0).start))
             if name == "target":

@@ -1,4 +1,4 @@
-"""The coverage snapshot: what each cited piece of each specification is covered by, as text that diffs well."""
+"""The coverage snapshot: a text file, made for diffs, that says what covers each cited line of each specification."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TYPE_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class LineSpan:
-    """A piece of a line that the same references cover."""
+    """A part of a line that the same references cover."""
 
     start: int
     end: int
@@ -33,15 +33,15 @@ class LineSpan:
 
 
 @cache
-def _status(said: frozenset[tuple[CitationType, Level]]) -> str:
-    """What is said about a piece of text, in the words of the snapshot. Thousands of pieces share a few of them."""
-    types, level = {kind for kind, _ in said}, max((level for _, level in said), default=Level.AUTO)
-    words = [f"!{level.name}"] if level is not Level.AUTO else []
-    return ",".join(words + [word for kind, word in _TYPE_NAMES.items() if kind in types])
+def _status(covered_by: frozenset[tuple[CitationType, Level]]) -> str:
+    """The status of a part of a line in the snapshot. Cached, because thousands of parts share a few statuses."""
+    types, level = {kind for kind, _ in covered_by}, max((level for _, level in covered_by), default=Level.AUTO)
+    parts = [f"!{level.name}"] if level is not Level.AUTO else []
+    return ",".join(parts + [name for kind, name in _TYPE_NAMES.items() if kind in types])
 
 
 def split_line(line: SpecLine, references: Sequence[SpanReference]) -> Iterator[LineSpan]:
-    """A line cut wherever a reference begins or ends; offsets are counted from the start of the line."""
+    """A line split where references begin and end. Offsets are counted from the start of the line."""
     position, end = line.start, line.end
     while position < end:
         stop = end
@@ -60,7 +60,7 @@ def split_line(line: SpecLine, references: Sequence[SpanReference]) -> Iterator[
 ##= docs/spec/trace.md#reports
 ##% The snapshot MUST be byte-for-byte the one that duvet writes for the same project.
 def write_snapshot(reports: Iterable[TargetReport]) -> str:
-    """The snapshot of all targets, in the order given."""
+    """The snapshot of all targets, in the given order."""
     return "\n".join("".join(f"{line}\n" for line in _target_lines(report)) for report in reports)
 
 

@@ -1,4 +1,4 @@
-"""What a specification is: sections in the order of the file, each with its lines and where they stand in the text."""
+"""A parsed specification: its sections in file order, each with its lines and their offsets in the text."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from contextive.trace.transliteration import to_ascii
 
 
 class Format(StrEnum):
-    """How a specification's text is to be read."""
+    """The format of a specification's text."""
 
     AUTO = "auto"
     IETF = "ietf"
     MARKDOWN = "markdown"
 
     @staticmethod
-    def parse(word: str) -> Format | None:
-        return _FORMAT_WORDS.get(word)
+    def parse(name: str) -> Format | None:
+        return _FORMATS_BY_NAME.get(name)
 
 
-_FORMAT_WORDS = {
+_FORMATS_BY_NAME = {
     "AUTO": Format.AUTO,
     "auto": Format.AUTO,
     "IETF": Format.IETF,
@@ -49,7 +49,7 @@ class SpecLine:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One section. A `None` among the lines separates list items: it ends sentences and has no text."""
+    """One section. A `None` in `lines` separates list items: it ends a sentence and has no text."""
 
     id: str
     title: str
@@ -67,7 +67,7 @@ class Section:
         return self.title_start + len(self.title_text)
 
     def content(self) -> str:
-        """The section's text as a reader sees it."""
+        """The section's text without its title."""
         return "\n".join(line.text for line in self.text_lines)
 
 
@@ -80,9 +80,9 @@ class Specification:
     title: str | None
     sections: tuple[Section, ...]
     duplicates: tuple[str, ...] = ()
-    """Section ids that are in the file more than once; citations reach only one of these sections."""
+    """Section ids that occur more than once; only one section of each can be cited."""
     _cache: dict[object, object] = field(default_factory=dict, init=False, compare=False, repr=False)
-    """Results that depend on this text alone, such as where a quote was found. They are dropped together with it."""
+    """Results that depend only on this text, such as where a quote was found."""
 
     @cached_property
     def by_id(self) -> Mapping[str, Section]:
@@ -91,7 +91,7 @@ class Specification:
     ##= docs/spec/trace.md#ietf-sections
     ##% A section of an IETF text MUST also be found without its prefix or with the other prefix.
     def section(self, section_id: str) -> Section | None:
-        """The section of that id. In IETF texts the prefixes `section-` and `appendix-` may be left out or mixed up."""
+        """The section with this id. In IETF texts the prefix `section-` or `appendix-` may be missing or the other one."""
         found = self.by_id.get(section_id)
         if found is None and self.format is Format.IETF:
             number = _without_prefixes(section_id)
@@ -107,7 +107,7 @@ def _without_prefixes(section_id: str) -> str:
 
 
 def parse_specification(text: str, format: Format, name: str) -> Specification:  # noqa: A002 - the domain's word
-    """The specification in a text. `name` is its path or URL: the ending decides where the format is open."""
+    """Parse a specification. `name` is its path or URL, whose extension helps to detect the format."""
     if format is Format.AUTO:
         format = Format.MARKDOWN if _looks_like_markdown(text, name) else Format.IETF  # noqa: A001
     if format is Format.MARKDOWN:
@@ -137,7 +137,7 @@ _ASCII_WORD = re.compile("[a-z0-9]+")
 ##% A slug MUST consist of the letters and digits of a title in lower-case ASCII, with one dash for each run of other
 ##% characters.
 def slug(text: str) -> str:
-    """Letters and digits in lower case, everything else one dash: how Markdown titles become section ids."""
+    """A Markdown title as a section id: letters and digits in lower case, one dash for everything in between."""
     if text.isascii():
         return "-".join(_ASCII_WORD.findall(text.lower()))
     words: list[str] = []

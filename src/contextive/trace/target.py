@@ -1,4 +1,4 @@
-"""What a citation points at: a specification by URL or path, and a section in it."""
+"""Targets of citations: the specification, by URL or path."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _RFC_BASE_URL = "https://www.rfc-editor.org/rfc/rfc"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One specification as citations name it. Two spellings of one document are two targets, as they are in duvet."""
+    """A specification as citations name it. Two spellings of one document are two targets, as in duvet."""
 
     path: str
     format: Format = Format.AUTO
     path_in_project: str | None = field(default=None, compare=False)
-    """The path from the project directory, where an absolute one was written."""
+    """The path relative to the project directory, if the citation has an absolute one."""
 
     @property
     def display_name(self) -> str:
@@ -33,19 +33,19 @@ class Target:
         return "://" in self.path
 
     def sort_key(self) -> tuple[int, tuple[tuple[int, str], ...], int]:
-        """URLs first, then paths, each in order."""
+        """Sorts URLs before paths."""
         parts = ((0, self.path),) if self.is_url else tuple(_path_parts(self.path))
         return (0 if self.is_url else 1, parts, list(Format).index(self.format))
 
     @property
     def canonical(self) -> str:
-        """The one name of the document behind the spelling."""
+        """The same name for every spelling of a document."""
         return canonical_url(self.path) if self.is_url else posixpath.normpath(self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class TargetQuery:
-    """What a citation asks for: the path or URL of a specification, as written. Equal queries have the same answer."""
+    """The path or URL of a specification, as a citation writes it. Equal queries resolve to the same specification."""
 
     path: str
     format: Format
@@ -55,13 +55,13 @@ class TargetQuery:
 
 @dataclass(frozen=True, slots=True)
 class UnavailableSpec:
-    """Why a specification cannot be had, as an error message."""
+    """The error message for a specification that cannot be loaded."""
 
     reason: str
 
 
 def _path_parts(path: str) -> Iterator[tuple[int, str]]:
-    """The components of a path with their rank: the root before `.` at the start, that before `..`, that before names."""
+    """The components of a path with their rank: first the root, then a leading `.`, then `..`, then names."""
     if path.startswith("/"):
         yield 0, ""
     for index, part in enumerate(path.split("/")):
@@ -74,8 +74,8 @@ def _path_parts(path: str) -> Iterator[tuple[int, str]]:
 ##= docs/spec/trace.md#targets
 ##% Every common URL of an RFC MUST lead to the same stored copy.
 def canonical_url(url: str) -> str:
-    """The address from which a URL's document is loaded: every way to name an RFC leads to its text."""
-    found = re.match(_RFC, url)  # compiled when the first URL comes: most projects cite files
+    """The URL from which a document is loaded. All common URLs of an RFC become the URL of its plain text."""
+    found = re.match(_RFC, url)  # compiled on first use: most projects cite files
     if found is None:
         return url
     number = found.group(1).rstrip("/")
@@ -86,27 +86,27 @@ def canonical_url(url: str) -> str:
 
 
 def normalise_url(url: str) -> str:
-    """A URL as URL parsers print it: lower case where case means nothing, dots resolved, the rest escaped."""
-    scheme, mark, rest = url.strip(_CONTROLS).translate(_NEVER_IN_URLS).partition("://")
+    """A URL as URL parsers print it: scheme and host in lower case, dots resolved, the rest escaped."""
+    scheme, mark, rest = url.strip(_CONTROLS).translate(_REMOVED_FROM_URLS).partition("://")
     if not mark or scheme.lower() not in _DEFAULT_PORTS:
         return url
     rest = rest.partition("#")[0].lstrip("/\\")
     authority_end = next((index for index, character in enumerate(rest) if character in "/\\?"), len(rest))
     user, at, host = rest[:authority_end].rpartition("@")
     path, question, query = rest[authority_end:].partition("?")
-    host = _host(host).removesuffix(f":{_DEFAULT_PORTS[scheme.lower()]}").removesuffix(":")
-    shown = quote(_without_dots(path.replace("\\", "/")), safe=_SAFE_IN_PATH)
-    return f"{scheme.lower()}://{user}{at}{host}{shown}{question}{quote(query, safe=_SAFE_IN_QUERY)}"
+    host = _normalise_host(host).removesuffix(f":{_DEFAULT_PORTS[scheme.lower()]}").removesuffix(":")
+    escaped_path = quote(_resolve_dots(path.replace("\\", "/")), safe=_SAFE_IN_PATH)
+    return f"{scheme.lower()}://{user}{at}{host}{escaped_path}{question}{quote(query, safe=_SAFE_IN_QUERY)}"
 
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _CONTROLS = "".join(map(chr, range(0x21)))
-_NEVER_IN_URLS = dict.fromkeys(map(ord, "\t\r\n"))
+_REMOVED_FROM_URLS = dict.fromkeys(map(ord, "\t\r\n"))
 _SAFE_IN_PATH = "%/!$&'()*+,;=:@[]^|~\\"
 _SAFE_IN_QUERY = "%/?!$&()*+,;=:@[]^|~`{}\\"
 
 
-def _host(host: str) -> str:
+def _normalise_host(host: str) -> str:
     if host.isascii():
         return host.lower()
     try:
@@ -115,8 +115,8 @@ def _host(host: str) -> str:
         return host.lower()
 
 
-def _without_dots(path: str) -> str:
-    """A path without `.` and `..`, and never empty."""
+def _resolve_dots(path: str) -> str:
+    """A path without `.` and `..`. It is never empty."""
     kept: list[str] = []
     segments = path.split("/")[1:]
     for index, segment in enumerate(segments):
@@ -131,7 +131,7 @@ def _without_dots(path: str) -> str:
 
 
 def cached_path(url: str, download_dir: str) -> str:
-    """Where the text of a URL is kept below the download directory. Its ending becomes `.txt`."""
+    """The path below the download directory for the text of a URL. Its extension becomes `.txt`."""
     parts = urlsplit(canonical_url(url))
     segments = [segment for segment in parts.path.split("/") if segment not in ("", ".", "..")]
     path = "/".join([download_dir, parts.hostname or "", *segments])
@@ -141,17 +141,17 @@ def cached_path(url: str, download_dir: str) -> str:
 
 
 def stored_path(path: str, download_dir: str) -> str:
-    """The file that holds the text of a path or URL: spellings that share it name one document."""
+    """The file with the text of a path or URL. Two spellings with the same file name the same document."""
     if "://" not in path:
         return posixpath.normpath(path)
     try:
         return cached_path(normalise_url(path), download_dir)
     except ValueError:
-        return path  # no URL, and so nobody's file
+        return path  # not a valid URL, so there is no file
 
 
 def requirements_dir(target: Target, download_dir: str, requirements_root: str) -> str:
-    """The directory for a specification's extracted requirements."""
+    """The directory for the requirements extracted from a specification."""
     local = cached_path(target.path, download_dir) if target.is_url else target.path
     if target.is_url:
         local = local.removeprefix(download_dir).lstrip("/")

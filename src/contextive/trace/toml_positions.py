@@ -1,6 +1,6 @@
-"""Where the values of a TOML text stand. `tomllib` says what they are, and nothing about their places.
+"""The positions of values in a TOML text, which `tomllib` does not report.
 
-The text is known to be valid: only as much is read as it takes to step from key to value.
+The text is known to be valid, so the scanner reads only enough to step from key to value.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PLAIN = re.compile(r"[^\s,\]}#]+(?: [0-9:.Zz+-]+)?")
 
 @dataclass(slots=True)
 class TablePositions:
-    """A table: where it begins, and where the value of each of its keys does."""
+    """The start of a table, and of the value of each of its keys."""
 
     start: int
     values: dict[str, int] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class TablePositions:
 
 @dataclass(slots=True)
 class TomlPositions:
-    """The top-level values, and the tables of each top-level array, in order."""
+    """The positions of the top-level values and of the tables of each top-level array."""
 
     values: dict[str, int]
     arrays: dict[str, list[TablePositions]]
@@ -46,7 +46,7 @@ class TomlPositions:
 
 
 def find_positions(text: str) -> TomlPositions:
-    """The places in a text that `tomllib` accepts."""
+    """The positions in a text that `tomllib` accepts."""
     positions = TomlPositions({}, {})
     with suppress(_UnexpectedSyntax):
         _TomlScanner(text, positions).read()
@@ -54,7 +54,7 @@ def find_positions(text: str) -> TomlPositions:
 
 
 class _UnexpectedSyntax(Exception):
-    """The text is not what it was taken for; what was found before stays good."""
+    """The scanner does not understand the text. Positions found so far are still right."""
 
 
 class _TomlScanner:
@@ -77,7 +77,7 @@ class _TomlScanner:
                 self._positions.arrays.setdefault(key[0], []).extend(tables)
 
     def _header(self) -> dict[str, int]:
-        """Step over `[name]` or `[[name]]`; gives where the places of its values are to be kept."""
+        """Step over `[name]` or `[[name]]`. Returns the dict for the positions of its values."""
         start = self._position
         is_array = self._text.startswith("[[", start)
         self._position += 2 if is_array else 1
@@ -116,7 +116,7 @@ class _TomlScanner:
         return path
 
     def _value(self) -> list[TablePositions]:
-        """Step over a value; gives the inline tables that it holds directly, if it is an array."""
+        """Step over a value. Returns the inline tables directly in it, if it is an array."""
         match self._text[self._position : self._position + 1]:
             case '"' | "'":
                 for form in _STRINGS:

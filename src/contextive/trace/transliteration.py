@@ -1,8 +1,8 @@
 # ruff: noqa: RUF001 - letters that look alike are the subject
-"""Characters in ASCII, as section ids spell them.
+"""Transliteration to ASCII, as section ids need it.
 
-`anyascii` knows every script; this corrects it where the ids of existing projects are spelled differently: Greek and Cyrillic
-letters, kana, Hangul, Chinese (each character is a word of its own), fractions and the signs that occur in headings.
+`anyascii` knows every script. The tables here override it where duvet's ids differ: Greek and Cyrillic letters, kana,
+Hangul, Chinese (each character is a separate word), fractions, and symbols that occur in headings.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import unicodedata
 from functools import lru_cache
 
 _DROPPED_CATEGORIES = frozenset({"Mn", "Me", "Cf", "Cc"})
-"""Categories of characters that vanish; any other one without a spelling separates words."""
+"""Characters of these categories are dropped; any other character without a transliteration separates words."""
 
 _SIGNS = (
     "¢=c/ £=ps ¥=y= §=ss ×=x ⁋=pp ₡=cl ₣=ff ₪=ns ✓=ok ✖=x ˇ=v ˘=v ⭐=* ❗=! ❓=? ➕=+ ➖=- ➗=/ ☀=* 〓=x- ー= "
@@ -32,13 +32,13 @@ _KANA = (
     "し=si じ=zi ち=ti ぢ=di っ=tu つ=tu づ=du ふ=hu ゐ=wi ゑ=we を=wo ゖ=ke "
     "シ=si ジ=zi チ=ti ヂ=di ッ=tu ツ=tu ヅ=du フ=hu ヰ=wi ヱ=we ヲ=wo ヶ=ke"
 )
-"""Those that are spelled by their place in the table of syllables, not by their sound."""
+"""Kana that are transliterated by their row in the syllable table, not by their sound."""
 _OVERRIDES = dict(
     pair.split("=", 1)
     for group in (_SIGNS, _LATIN, _GREEK, _CYRILLIC, _HEBREW, _DEVANAGARI, _KANA)
     for pair in group.split(" ")
 )
-"""Letters in lower case stand for those in upper case too."""
+"""An entry for a lower-case letter also applies to the upper-case one."""
 _FRACTIONS = "⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 _LEADS = ["g", "gg", "n", "d", "dd", "r", "m", "b", "bb", "s", "ss", "", "j", "jj", "c", "k", "t", "p", "h"]
 _VOWELS = [
@@ -98,7 +98,7 @@ _TAILS = [
 
 @lru_cache(maxsize=4096)
 def to_ascii(character: str) -> str:
-    """One character in ASCII; what separates words comes as something that is neither a letter nor a digit."""
+    """One character in ASCII. The result for a word separator is neither a letter nor a digit."""
     if character.isascii():
         return character
     lower = character.lower()

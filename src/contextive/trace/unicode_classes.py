@@ -1,4 +1,4 @@
-"""What is a letter: Unicode's own property, where Python's `str.isalnum` leaves out the vowel signs of many scripts."""
+"""Unicode's definition of a letter. Python's `str.isalnum` leaves out the vowel signs of many scripts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ALPHABETIC_MARKS = (
     "11940-11942 119d1-119df 119e4-11a0a 11a35-11a3e 11a51-11a97 11c2f-11c3e 11c92-11d41 11d43 11d47-11d96 "
     "11ef3-11ef6 16f4f-16f92 16ff0-16ff1 1bc9e 1e000-1e02a 1e947 1f130-1f149 1f150-1f169 1f170-1f189"
 )
-"""Signs with the property Alphabetic that are not letters by category, in hexadecimal."""
+"""Code points, in hexadecimal, with the property Alphabetic whose category is not a letter."""
 _RANGES = [tuple(int(border, 16) for border in part.split("-")) for part in _ALPHABETIC_MARKS.split(" ")]
 _STARTS = [chr(part[0]) for part in _RANGES]
 _ENDS = [chr(part[-1]) for part in _RANGES]
@@ -36,7 +36,7 @@ def is_alphanumeric(character: str) -> bool:
 
 
 def is_part_of_word(character: str) -> bool:
-    """Whether there is no end of a word between a letter and this character: raised digits and fractions are none."""
+    """Whether this character, right after a letter, continues the word. Superscript digits and fractions do not."""
     category = unicodedata.category(character)
     if category in _WORD_CATEGORIES or character in _JOINERS:
         return True

@@ -331,7 +331,7 @@ def test_citations_beside_the_requirements_are_listed_with_their_section() -> No
     spec = "# T\n\n## Length\n\nFree text.\n\n## Other\n\nIt MUST work.\n"
     code = "//= s.md#length\n//# Free text.\n\n//= s.md#length\n"
     text = Page(written(Sample({"s.md": spec}, {"a.rs": code}))).text
-    assert "2 citations beside the requirements" in text
+    assert "2 citations outside the requirements" in text
     assert "a.rs:4" in text
 
 

@@ -67,7 +67,7 @@ def test_collections_of_other_tools_are_carried_along() -> None:
     merged = json.loads(merge_reports([extended, B]))
     assert merged["annotations"][url] == {"a": True, "b": [1.5, None]}
     other = changed(B, lambda document: document["annotations"].update({url: {}}))
-    with pytest.raises(Conflict, match="not what an earlier report says"):
+    with pytest.raises(Conflict, match="differs from an earlier report"):
         merge_reports([extended, other])
 
 
@@ -109,14 +109,14 @@ def test_a_url_is_taken_from_the_report_that_knows_it() -> None:
 )
 def test_a_contradiction_is_refused(part: str, url: str, change: Document, field: str) -> None:
     other = changed(A, lambda document: first(document, part, url).update(change))
-    with pytest.raises(Conflict, match=f"report 2, .*: its {field} is not what an earlier report says"):
+    with pytest.raises(Conflict, match=f"report 2, .*: its {field} differs from an earlier report"):
         merge_reports([A, other])
 
 
 def test_a_file_without_a_repository_in_two_reports_is_refused() -> None:
     bare = write_json_v2(trace({"s.md": SPEC}, {"a.rs": REQUIREMENTS}), download_dir="d")
     assert merge_reports([bare]) == bare
-    with pytest.raises(Conflict, match=r"a\.rs stands without a repository in report 1 and in report 3") as refused:
+    with pytest.raises(Conflict, match=r"a\.rs has no repository in report 1 and report 3") as refused:
         merge_reports([bare, A, bare])
     assert refused.value.hint is not None
 
@@ -125,8 +125,8 @@ def test_a_file_without_a_repository_in_two_reports_is_refused() -> None:
     ("text", "message"),
     [
         ("", "report 1 is not JSON"),
-        ("[]", "report 1 is of version None"),
-        ('{"version": "3.0"}', "report 1 is of version '3.0'"),
+        ("[]", "report 1 has version None"),
+        ('{"version": "3.0"}', "report 1 has version '3.0'"),
         ('{"version": "2.0"}', "report 1 has no 'sources'"),
         ('{"version": "2.0", "sources": {}, "annotations": {}, "more": 1}', "unknown field 'more'"),
         (changed(A, lambda d: first(d, "annotations", CITE).update(type="SPEC")), "must be one of CITATION"),

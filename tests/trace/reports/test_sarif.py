@@ -99,7 +99,7 @@ def test_an_invalid_citation_is_an_error_with_its_place() -> None:
     assert physical["artifactLocation"] == {"uri": "src/a.rs", "uriBaseId": "SRCROOT"}
     assert physical["region"] == {"startLine": 3, "startColumn": 5}
     [rule] = run["tool"]["driver"]["rules"]
-    assert rule["shortDescription"]["text"] == "The quoted text does not stand in the cited section."
+    assert rule["shortDescription"]["text"] == "The quoted text is not in the cited section."
 
 
 def test_a_warning_is_a_warning_and_an_unknown_code_has_words_too() -> None:

@@ -1,4 +1,4 @@
-"""What the HTML report shows, in its order: specifications, their sections, and the names by which these are linked."""
+"""The structure of the HTML report: specifications as chapters, their sections, and the anchors of links."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _KIND_ORDER = {kind: index for index, kind in enumerate(_KINDS)}
 
 @dataclass(frozen=True, slots=True)
 class ChapterSection:
-    """A section as the page shows it: one that holds requirements or that something cites."""
+    """A section in the HTML report: one that has requirements or is cited."""
 
     anchor: str
     section: Section
@@ -37,19 +37,19 @@ class ChapterSection:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """A specification as the page shows it."""
+    """A specification in the HTML report."""
 
     number: int
     report: TargetReport
     title: str
     address: str | None
-    """Where it can be read, if that is on the web."""
+    """The URL of the specification, if it is on the web."""
     requirements: tuple[Requirement, ...]
     summary: StatusSummary
     sections: list[ChapterSection]
     text: str
     line_of: Callable[[int], int]
-    """Gives the line of the specification that holds an offset in its text."""
+    """Returns the line of an offset in the specification's text."""
 
     @staticmethod
     def of(number: int, report: TargetReport) -> Chapter:
@@ -62,7 +62,7 @@ class Chapter:
         return Chapter(number, report, title, address, requirements, summary, sections, source.text, source.line_of)
 
     def other_citations(self) -> dict[str, list[Citation]]:
-        """By section, the citations that touch no requirement."""
+        """The citations that quote no part of a requirement, by section id."""
         related = {id(citation) for requirement in self.requirements for citation in requirement.related}
         others: dict[str, dict[Citation, None]] = {}
         for citation in (item.citation for item in self.report.cited):
@@ -76,26 +76,24 @@ class Chapter:
 def _chapter_sections(
     number: int, report: TargetReport, requirements: Sequence[Requirement]
 ) -> Iterator[ChapterSection]:
-    own: dict[str, list[Requirement]] = {}
+    by_section: dict[str, list[Requirement]] = {}
     for requirement in requirements:
-        own.setdefault(requirement.section.id, []).append(requirement)
+        by_section.setdefault(requirement.section.id, []).append(requirement)
     find = report.specification.section
     targets = {item.citation.target for item in report.cited}
     named = {target.partition("#")[2] for target in targets}
     cited = {section.id for name in named if (section := find(name)) is not None}
-    shown = set()
+    seen = set()
     for index, section in enumerate(report.specification.sections, 1):
-        if section.id in cited and section.id not in shown:
-            shown.add(section.id)
-            reached = report.specification.by_id[section.id]
-            inside = own.get(section.id, [])
-            yield ChapterSection(
-                f"s{number}-{index}", reached, _section_title(report, reached), inside, StatusSummary.of(inside)
-            )
+        if section.id in cited and section.id not in seen:
+            seen.add(section.id)
+            known = report.specification.by_id[section.id]
+            own = by_section.get(section.id, [])
+            yield ChapterSection(f"s{number}-{index}", known, _section_title(report, known), own, StatusSummary.of(own))
 
 
 def _section_title(report: TargetReport, section: Section) -> str:
-    """The title as a reader knows it: in RFCs with the number, which the parsed title lacks."""
+    """The title for readers: in RFCs with the section number, which the parsed title does not have."""
     _, dash, number = section.id.partition("-")
     if report.specification.format is Format.IETF and dash and not section.id.startswith("name-"):
         return f"{number} {section.title}".rstrip()
@@ -103,35 +101,35 @@ def _section_title(report: TargetReport, section: Section) -> str:
 
 
 def limit_citations(citations: Collection[Citation]) -> list[Citation]:
-    """Those of many that are shown, ordered by what they claim."""
+    """The citations that are listed, at most 50, sorted by type."""
     if len(citations) < 2:
         return list(citations)
     return sorted(citations, key=lambda citation: _KIND_ORDER[citation.type])[:_MAX_CITATIONS]
 
 
 class AnchorNames:
-    """The names of what a page links to inside of itself, given in the order of the page."""
+    """The anchors of links inside the page. They must be requested in page order."""
 
     def __init__(self) -> None:
         self._requirements: dict[str, int] = {}
         self._code: dict[Citation, str] = {}
-        self._chapter = self._shown = 0
+        self._chapter = self._code_count = 0
 
     def begin(self, chapter: int) -> None:
-        """Go on with another chapter. Code is numbered by chapter, and no citation belongs to two."""
-        self._chapter, self._shown = chapter, 0
+        """Start the next chapter. Code is numbered by chapter, and no citation is in two chapters."""
+        self._chapter, self._code_count = chapter, 0
 
     def requirement(self, requirement: Requirement) -> str:
-        """The same for the same requirement in every report; one text in two sections is told apart by a number."""
+        """The anchor of a requirement, the same in every report, with a number if its text occurs in two sections."""
         base = _base(requirement.identifier)
         count = self._requirements[base] = self._requirements.get(base, 0) + 1
         return base if count == 1 else f"{base}-{count}"
 
     def code(self, citation: Citation) -> tuple[str, bool]:
-        """The name of a citation's code, and whether it is a new one: code is shown once."""
-        new = f"c{self._chapter}-{self._shown + 1}"
+        """The anchor of a citation's code, and whether it is new: the same code is shown once."""
+        new = f"c{self._chapter}-{self._code_count + 1}"
         name = self._code.setdefault(citation, new)
-        self._shown += name is new
+        self._code_count += name is new
         return name, name is new
 
 

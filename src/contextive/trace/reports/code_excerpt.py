@@ -1,4 +1,4 @@
-"""Code around a citation, as the HTML report shows it."""
+"""The code around a citation in the HTML report."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _CITED_LINES = ' class="on"'
 
 @dataclass(frozen=True, slots=True)
 class CodeExcerpt:
-    """Some lines of a file that follow one another, and the number of the first."""
+    """Consecutive lines of a file, and the number of the first."""
 
     first: int
     lines: Sequence[str]
 
 
 def code_block(code: CodeExcerpt, cited: range) -> str:
-    """The code as HTML, with the lines that are cited marked; nothing where there is none."""
+    """The code as HTML, with the cited lines marked; empty if there is no code."""
     lines = code.lines[:_MAX_CODE_LINES]
     if not lines:
         return ""
@@ -38,15 +38,15 @@ def code_block(code: CodeExcerpt, cited: range) -> str:
 
 
 def _runs(lines: Sequence[str], begin: int, end: int) -> str:
-    """The lines as HTML, those from `begin` to `end` marked."""
+    """The lines as HTML, with those from `begin` to `end` marked."""
     runs = ((lines[:begin], ""), (lines[begin:end], _CITED_LINES), (lines[end:], ""))
     return "".join([f"<span{css}>{_text(run)}\n</span>" for run, css in runs if run])
 
 
 def _text(lines: Sequence[str]) -> str:
-    """Some lines as HTML. They are escaped as one text, which keeps their number."""
+    """Some lines as HTML. They are escaped as one text; the number of lines stays the same."""
     text = "\n".join(lines)
-    # Where all of them together are short, none of them is too long.
+    # If all of them together are short, none of them is too long.
     if len(text) > _MAX_LINE_LENGTH or "\r" in text or text.count("\n") >= len(lines):
         text = "\n".join([shorten(line.rstrip("\r\n"), _MAX_LINE_LENGTH).replace("\n", " ") for line in lines])
     return escaped(text)

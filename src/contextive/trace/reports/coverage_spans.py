@@ -1,4 +1,4 @@
-"""A specification's text cut where its coverage changes, so that a page can mark each piece with what covers it."""
+"""Split a specification's text where its coverage changes, so the HTML report can mark each piece."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from contextive.trace.specification import Section
 
 Kinds: TypeAlias = frozenset[CitationType]
 CoveredSpan: TypeAlias = tuple[int, int, Kinds]
-"""Start, end, and what is said about the text between them."""
+"""Start, end, and the types of the citations that cover the text between them."""
 TextPiece: TypeAlias = tuple[str, Kinds]
-"""Some text and what covers it. White space alone is never marked: a gap between two citations is no gap in what they say."""
+"""Some text and what covers it. White space alone is never marked: a gap between two citations does not matter."""
 
 NO_KINDS: Kinds = frozenset()
 _SINGLE_KIND: dict[CitationType, Kinds] = {kind: frozenset([kind]) for kind in CitationType}
 
 
 class CitedSpans:
-    """The spans of a specification that are quoted, each once, with the kinds of citations that quote it."""
+    """The quoted spans of a specification, each once, with the types of the citations that quote it."""
 
     def __init__(self, cited: Iterable[CitedText]) -> None:
         kinds: dict[Span, Kinds] = {}
@@ -33,22 +33,22 @@ class CitedSpans:
         self._spans = [(start, end, kinds[start, end]) for start, end in sorted(kinds) if start < end]
 
     def between(self, start: int, end: int) -> list[CoveredSpan]:
-        """The spans that begin there, in order. None of them reaches over the end of its line."""
+        """The spans that begin between two offsets, in order. No span crosses the end of its line."""
         first = bisect_left(self._spans, (start,))
         last = bisect_left(self._spans, (end,), first)
         return self._spans[first:last]
 
 
 def section_pieces(text: str, cited: CitedSpans, section: Section) -> list[TextPiece]:
-    """The whole text of a section, given that of its specification."""
+    """The pieces of a section. `text` is the text of its specification."""
     lines = section.text_lines
     if not lines:
         return []
-    start, words = lines[0].start, "\n".join([line.text for line in lines])
-    if text.startswith(words, start):
-        end = start + len(words)
+    start, joined = lines[0].start, "\n".join([line.text for line in lines])
+    if text.startswith(joined, start):
+        end = start + len(joined)
         return _split_text(text, start, end, cited.between(start, end))
-    # Something stands between the lines that is no part of them: a CR, the foot of a page.
+    # There is something between the lines that is not part of them: a CR, the footer of a page.
     pieces: list[TextPiece] = []
     for line in lines:
         if pieces:
@@ -58,39 +58,38 @@ def section_pieces(text: str, cited: CitedSpans, section: Section) -> list[TextP
 
 
 def requirement_pieces(text: str, requirement: Requirement) -> list[TextPiece]:
-    """The text of a requirement in one line, given that of its specification."""
+    """The pieces of a requirement, on one line. `text` is the text of its specification."""
     spans, covered = requirement.spans, requirement.covered
     if set(covered.values()) == {spans}:
-        words = " ".join([text[start:end] for start, end in spans if start < end])
-        if words and not words.isspace():
-            return [(words, frozenset([CitationType.SPEC, *covered]))]
+        joined = " ".join([text[start:end] for start, end in spans if start < end])
+        if joined and not joined.isspace():
+            return [(joined, frozenset([CitationType.SPEC, *covered]))]
     covered_spans = [(start, end, _SINGLE_KIND[kind]) for kind, found in covered.items() for start, end in found]
     pieces: list[TextPiece] = []
     for start, end in spans:
-        cut = (
+        split = (
             _split_text(text, start, end, [(start, end, _SINGLE_KIND[CitationType.SPEC]), *covered_spans])
             if start < end
             else []
         )
-        if pieces and cut and pieces[-1][1] == cut[0][1]:
-            cut[0] = (f"{pieces.pop()[0]} {cut[0][0]}", cut[0][1])
-        elif pieces and cut:
+        if pieces and split and pieces[-1][1] == split[0][1]:
+            split[0] = (f"{pieces.pop()[0]} {split[0][0]}", split[0][1])
+        elif pieces and split:
             pieces.append((" ", NO_KINDS))
-        pieces += cut
-    if not any(words.strip() for words, _ in pieces):
+        pieces += split
+    if not any(piece.strip() for piece, _ in pieces):
         return [(requirement.text, _SINGLE_KIND[CitationType.SPEC])]
     return pieces
 
 
 def _split_text(text: str, start: int, end: int, covered_spans: Sequence[CoveredSpan]) -> list[TextPiece]:
-    """The text from `start` to `end`, cut at the borders of the spans."""
+    """The text from `start` to `end`, split at the boundaries of the spans."""
     pieces: list[TextPiece] = []
     position = start
     for first, last, kinds in covered_spans:
         if first < position or first == position > start or last > end:
-            return list(
-                _split_overlapping(text, start, end, covered_spans)
-            )  # they overlap or touch, or come in any order
+            # The spans overlap, touch or are not sorted.
+            return list(_split_overlapping(text, start, end, covered_spans))
         if first > position:
             pieces.append((text[position:first], NO_KINDS))
         pieces.append((text[first:last], kinds))
@@ -101,22 +100,22 @@ def _split_text(text: str, start: int, end: int, covered_spans: Sequence[Covered
 
 
 def _split_overlapping(text: str, start: int, end: int, covered_spans: Sequence[CoveredSpan]) -> Iterator[TextPiece]:
-    """One sweep over the borders: the work grows with the spans, not with their square."""
-    borders: dict[int, list[tuple[CitationType, int]]] = {}
+    """Split at the boundaries of spans that may overlap. One sweep over them, so the time is not quadratic."""
+    boundaries: dict[int, list[tuple[CitationType, int]]] = {}
     for first, last, kinds in covered_spans:
         first, last = max(first, start), min(last, end)
         if first < last:
-            borders.setdefault(first, []).extend([(kind, 1) for kind in kinds])
-            borders.setdefault(last, []).extend([(kind, -1) for kind in kinds])
+            boundaries.setdefault(first, []).extend([(kind, 1) for kind in kinds])
+            boundaries.setdefault(last, []).extend([(kind, -1) for kind in kinds])
     open_kinds: dict[CitationType, int] = {}
     position, current = start, NO_KINDS
-    for border in sorted(borders):
-        for kind, change in borders[border]:
+    for boundary in sorted(boundaries):
+        for kind, change in boundaries[boundary]:
             open_kinds[kind] = open_kinds.get(kind, 0) + change
         kinds = frozenset(kind for kind, count in open_kinds.items() if count)
         if kinds != current:
-            if border > position:
-                yield text[position:border], current
-            position, current = border, kinds
+            if boundary > position:
+                yield text[position:boundary], current
+            position, current = boundary, kinds
     if position < end:
         yield text[position:end], current

@@ -1,4 +1,4 @@
-"""What there is to complain about in a project, in one shape for every tool that shows complaints beside code."""
+"""Problems, warnings and open requirements as findings, for the GitHub and SARIF reports."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ OPEN_REQUIREMENT_CODES = {
 }
 _OPEN_MESSAGES = {
     Status.MISSING_TEST: "has no test",
-    Status.MISSING_CITATION: "is tested, and no code is cited for it",
-    Status.PARTIAL: "is covered only in part",
+    Status.MISSING_CITATION: "is tested, but no code cites it",
+    Status.PARTIAL: "is only partly covered",
     Status.TODO: "is left as a todo",
-    Status.NOT_STARTED: "is covered by nothing",
+    Status.NOT_STARTED: "is not covered",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ReportFinding:
-    """One complaint and where it belongs."""
+    """One finding and its location."""
 
     code: str
     severity: Literal["error", "warning", "note"]
@@ -41,7 +41,7 @@ class ReportFinding:
     location: Location
     end_line: int = 0
     identifier: str = ""
-    """Of the requirement, where the finding is about one."""
+    """The identifier of the requirement, if the finding is about one."""
 
 
 def collect_findings(
@@ -52,7 +52,7 @@ def collect_findings(
     download_dir: str,
     min_level: Level,
 ) -> Iterator[ReportFinding]:
-    """Problems as errors, warnings as warnings; open requirements as warnings, those that lack only a test as notes."""
+    """Problems as errors, warnings and open requirements as warnings, requirements that only need a test as notes."""
     for problem in problems:
         yield ReportFinding(
             problem.code, "error", _message_with_help(problem), location_in_project(problem.location, download_dir)
@@ -72,7 +72,7 @@ def _message_with_help(problem: Problem) -> str:
 
 
 def location_in_project(location: Location, download_dir: str) -> Location:
-    """A location in a specification that is named by its URL, as a location in the file that holds its text."""
+    """The location in the project's copy, if a location is in a specification with a URL."""
     path = specification_file(Target(location.path), download_dir)
     return location if path == location.path else Location(path, location.line, location.column)
 
@@ -80,11 +80,12 @@ def location_in_project(location: Location, download_dir: str) -> Location:
 def _open_requirement_finding(report: TargetReport, requirement: Requirement, download_dir: str) -> ReportFinding:
     level = requirement.level.name if requirement.level is not Level.AUTO else "requirement"
     text = shorten(requirement.text, _QUOTED_LENGTH)
+    target = f"{requirement.target.display_name}#{requirement.section.id}"
     location, end_line = requirement_location(report, requirement, download_dir)
     return ReportFinding(
         code=OPEN_REQUIREMENT_CODES[requirement.status],
         severity="note" if requirement.status is Status.MISSING_TEST else "warning",
-        text=f"This {level} of {requirement.target.display_name}#{requirement.section.id} {_OPEN_MESSAGES[requirement.status]}: {text}",
+        text=f"This {level} of {target} {_OPEN_MESSAGES[requirement.status]}: {text}",
         location=location,
         end_line=end_line,
         identifier=requirement.identifier,
@@ -92,7 +93,7 @@ def _open_requirement_finding(report: TargetReport, requirement: Requirement, do
 
 
 def requirement_location(report: TargetReport, requirement: Requirement, download_dir: str) -> tuple[Location, int]:
-    """Where a requirement stands in the file that holds its specification, and the line on which it ends."""
+    """The location of a requirement in the file of its specification, and its last line."""
     source = report.specification.source
     path = specification_file(requirement.target, download_dir)
     if not requirement.spans:
@@ -102,5 +103,5 @@ def requirement_location(report: TargetReport, requirement: Requirement, downloa
 
 
 def specification_file(target: Target, download_dir: str) -> str:
-    """The file in the project that holds a specification's text."""
+    """The file in the project with a specification's text."""
     return cached_path(target.path, download_dir) if target.is_url else target.display_name

@@ -1,4 +1,4 @@
-"""Workflow commands that GitHub Actions turns into annotations beside the lines of a change."""
+"""The GitHub report: workflow commands that GitHub Actions shows as annotations next to the lines of a change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def write_github(
     download_dir: str = ".duvet/specifications",
     min_level: Level = Level.MUST,
 ) -> str:
-    """One line a finding: problems as errors, warnings as warnings, open requirements from `min_level` on as warnings too."""
+    """One line a finding: problems as errors, warnings and open requirements from `min_level` up as warnings."""
     findings = collect_findings(problems, warnings, reports, download_dir=download_dir, min_level=min_level)
     return "".join(f"{line}\n" for line in _lines(findings))
 
@@ -48,7 +48,7 @@ def annotation(severity: Severity, message: str, location: Location | None = Non
 
 
 def _data(text: str) -> str:
-    # Line ends first: a carriage return is one of the characters that would be spelled out.
+    # Line ends first: `escape_invisible` would spell out a carriage return.
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return escape_invisible(text).replace("%", "%25").replace("\n", "%0A")
 

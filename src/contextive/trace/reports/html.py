@@ -1,7 +1,7 @@
-"""The report that a person reads: one HTML file that needs nothing but itself.
+"""The HTML report: one file that loads nothing else.
 
-No data stands in the script; all of it is escaped text in the page, which therefore reads the same where scripts are off. The
-content security policy names the one style and the one script by their hashes and allows nothing else.
+The script contains no data; all data is escaped text in the page, which is readable without scripts. The content
+security policy allows one style and one script, by their hashes, and nothing else.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from contextive.trace.reports.safe_text import one_line, shorten, uri_of_path, w
 from contextive.trace.requirement import Requirement, Status, StatusSummary
 
 _MAX_OPEN_REQUIREMENTS = 400
-"""So many requirements are shown unfolded; more begin folded by section."""
+"""Up to this number, sections are unfolded at first; with more requirements they are folded."""
 _MAX_OPEN_PROBLEMS = 20
 
 _STATUS_WORDS = {status: status.value.replace("_", " ").capitalize() for status in Status}
@@ -68,7 +68,7 @@ def write_html(
     blob_link: str | None = None,
     issue_link: str | None = None,
 ) -> str:
-    """The whole page. `problems` and `warnings` are shown as given; `code` is shown with the citations it belongs to."""
+    """The whole page. `code` has the code of citations as HTML; `problems` and `warnings` are listed as given."""
     page = _Page(analysis, code, blob_link, issue_link)
     return "\n".join([*page.lines(project, date, problems, warnings), ""])
 
@@ -116,7 +116,7 @@ class _Page:
         )
         yield from self._problem_list("warnings", "warning", warnings, opened=False)
         if requirements:
-            marks = "".join(f'<li><mark class="{css}" data-label="{words}">text</mark></li>' for css, words in _LEGEND)
+            marks = "".join(f'<li><mark class="{css}" data-label="{label}">text</mark></li>' for css, label in _LEGEND)
             yield f'<ul class="key" aria-label="How text is marked">{marks}</ul>'
         yield '<p class="none card" id="none" hidden>No requirement matches. Press <kbd>Esc</kbd> in the search field.</p>'
         if not requirements:
@@ -205,7 +205,7 @@ class _Page:
         if others:
             plural = "citation" if len(others) == 1 else "citations"
             pieces += [
-                f'<details class="other"><summary>{len(others)} {plural} beside the requirements</summary>',
+                f'<details class="other"><summary>{len(others)} {plural} outside the requirements</summary>',
                 self._citations(others),
                 "</details>",
             ]
@@ -215,7 +215,7 @@ class _Page:
     def _requirement(self, chapter: Chapter, requirement: Requirement) -> str:
         anchor = self._anchors.requirement(requirement)
         status, level = requirement.status, _LEVEL_NAMES[requirement.level]
-        # Where nothing is covered, the status says it all.
+        # If nothing is covered, the status says enough.
         pieces = requirement_pieces(chapter.text, requirement) if requirement.covered else None
         words = mark_pieces(pieces) if pieces else escaped(requirement.text)
         related = requirement.related
@@ -232,8 +232,8 @@ class _Page:
     def _facts(self, chapter: Chapter, requirement: Requirement, anchor: str) -> str:
         facts = f'<a href="#{anchor}">Link to this requirement</a>'
         if chapter.address is not None:
-            there = f"{chapter.address}#{quote(requirement.section.id.encode('utf-8', 'replace'))}"
-            facts += " " + external_link(there, "Read it at its source")
+            address = f"{chapter.address}#{quote(requirement.section.id.encode('utf-8', 'replace'))}"
+            facts += " " + external_link(address, "Read it in the specification")
         if requirement.spans:
             facts += f" <span>Line {chapter.line_of(requirement.spans[0][0])} of the specification</span>"
         if self.issue_link is not None and not requirement.status.is_done:
@@ -241,10 +241,10 @@ class _Page:
         return facts
 
     def _citations(self, citations: Sequence[Citation]) -> str:
-        shown = limit_citations(citations)
-        items = [self._citation(citation) for citation in shown]
-        if len(citations) > len(shown):
-            items.append(f'<li class="muted">and {len(citations) - len(shown)} more</li>')
+        listed = limit_citations(citations)
+        items = [self._citation(citation) for citation in listed]
+        if len(citations) > len(listed):
+            items.append(f'<li class="muted">and {len(citations) - len(listed)} more</li>')
         return "\n".join(('<ul class="cites">', *items, "</ul>"))
 
     def _citation(self, citation: Citation) -> str:
@@ -271,16 +271,16 @@ class _Page:
             yield f'<span class="muted"><bdi>{escaped(", ".join(citation.tags))}</bdi></span>'
 
     def _location_link(self, path: str, line: int, column: int = 0, blob_link: str | None = None) -> str:
-        shown, address = self._file(path, blob_link)
+        text, address = self._file(path, blob_link)
         if line > 0:
-            shown += f":{line}"
+            text += f":{line}"
             address = f"{address}#L{line}" if address else None
         if column > 1:
-            shown += f":{column}"
-        return external_link(web_link(path) or address, f"<bdi>{shown}</bdi>", "path")
+            text += f":{column}"
+        return external_link(web_link(path) or address, f"<bdi>{text}</bdi>", "path")
 
     def _file(self, path: str, blob_link: str | None) -> tuple[str, str | None]:
-        """A path as text of the page, and where the file can be seen, if that is on the web."""
+        """A path as HTML, and the URL of the file, if it is on the web."""
         known = self._files.get((path, blob_link))
         if known is None:
             base, address = web_link(blob_link) if blob_link is not None else self.blob_link, None
@@ -341,7 +341,7 @@ def _chip(name: str, value: str, words: str, count: int) -> str:
 
 
 def _issue_address(issue: str, issue_link: str | None) -> str | None:
-    """A tracking issue is an address of its own, or a number below the project's issues."""
+    """The URL of a tracking issue, which is a URL or the number of an issue of the project."""
     if (address := web_link(issue)) is not None:
         return address
     number = issue.removeprefix("#")
@@ -352,8 +352,8 @@ def _issue_address(issue: str, issue_link: str | None) -> str | None:
 
 def _new_issue_url(issue_link: str, requirement: Requirement) -> str:
     target = f"{requirement.target.display_name}#{requirement.section.id}"
-    words = {
+    fields = {
         "title": shorten(one_line(requirement.text), 100),
         "body": f"> {shorten(one_line(requirement.text), 600)}\n\n{one_line(target)}\n{requirement.identifier}",
     }
-    return f"{issue_link.rstrip('/')}/new?{urlencode(words)}"
+    return f"{issue_link.rstrip('/')}/new?{urlencode(fields)}"

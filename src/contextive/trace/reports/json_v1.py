@@ -1,4 +1,4 @@
-"""The JSON report, version 1: specifications cut into pieces by what refers to them, and how complete each requirement is."""
+"""The JSON report, version 1: specifications, split where their citations begin and end, and coverage counts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STATUS_TYPES = (
     CitationType.EXCEPTION,
     CitationType.TODO,
 )
-"""The types as the table of statuses counts them, from the highest bit to the lowest."""
+"""The types in the order of their bits in the status table, from the highest to the lowest."""
 _BIT = {kind: 1 << index for index, kind in enumerate(reversed(_STATUS_TYPES))}
 _LEVEL_STEP = 1 << len(_STATUS_TYPES)
 _COMPLETING = frozenset(_STATUS_TYPES) - {CitationType.SPEC, CitationType.TODO}
@@ -31,7 +31,7 @@ _Span = tuple[int, int]
 
 
 def write_json_v1(analysis: Analysis, *, blob_link: str | None = None, issue_link: str | None = None) -> str:
-    """The report as duvet's `--json` writes it: in one line, without white space between the values."""
+    """The report as duvet's `--json` writes it: on one line, without white space between values."""
     report: dict[str, Any] = {}
     if blob_link is not None:
         report["blob_link"] = blob_link
@@ -96,10 +96,10 @@ def _specification(report: TargetReport) -> dict[str, Any]:
                 numbers = [reference.number for reference in run.references]
                 pieces.append([numbers, _status_number(run.references), line.text[run.start : run.end]])
             lines.append(pieces)
-        shown: dict[str, Any] = {"id": section.id, "title": section.title, "lines": lines}
+        section_entry: dict[str, Any] = {"id": section.id, "title": section.title, "lines": lines}
         if found:
-            shown["requirements"] = sorted(found)
-        sections.append(shown)
+            section_entry["requirements"] = sorted(found)
+        sections.append(section_entry)
     return entry
 
 
@@ -108,7 +108,7 @@ def _requirements(references: Iterable[SpanReference]) -> set[int]:
 
 
 def _status_number(references: Sequence[SpanReference]) -> int:
-    """The place of a set of references in the table of statuses."""
+    """The index of a set of references in the status table."""
     level = max((reference.citation.level for reference in references), default=Level.AUTO)
     return sum(_BIT[kind] for kind in {reference.citation.type for reference in references}) + level * _LEVEL_STEP
 
@@ -125,7 +125,7 @@ def _status_table() -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class RequirementStatus:
-    """How many bytes of a requirement each type of citation covers, and which citations those are."""
+    """How many bytes of a requirement the citations of each type cover, and the numbers of these citations."""
 
     covered: dict[CitationType, int]
     incomplete: int
@@ -169,7 +169,7 @@ def _status(report: TargetReport, own: list[SpanReference]) -> RequirementStatus
 
 
 def _byte_count(source: SourceText, spans: list[_Span]) -> int:
-    """The bytes that stand in at least one of the spans."""
+    """The number of bytes in at least one of the spans."""
     total = reached = 0
     for start, end in sorted(spans):
         start = max(start, reached)

@@ -1,6 +1,6 @@
-"""The JSON report, version 2: everything under an id that is the same in every run, so that reports can be merged.
+"""The JSON report, version 2: every entry has an id that is the same in every run, so reports can be merged.
 
-Offsets are counted in bytes of the specification's text. Collections are keyed by the URL of their own schema.
+Offsets are counted in bytes of the specification's text. Collections are keyed by the URL of their schema.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _Span = tuple[int, int]
 def write_json_v2(
     analysis: Analysis, *, download_dir: str, blob_link: str | None = None, issue_link: str | None = None
 ) -> str:
-    """The report as duvet's `--json-v2` writes it. `download_dir` is where the texts of URLs are kept."""
+    """The report as duvet's `--json-v2` writes it. `download_dir` is the directory with the texts of URLs."""
     builder = _Builder(blob_link, download_dir)
     for citation in analysis.citations:
         builder.add_source(citation)
@@ -60,7 +60,7 @@ def print_report(document: _Entry) -> str:
     return json.dumps(document, ensure_ascii=False, indent=2)
 
 
-def _in_order(entries: dict[str, _Entry]) -> dict[str, _Entry]:
+def _sorted_by_id(entries: dict[str, _Entry]) -> dict[str, _Entry]:
     return dict(sorted(entries.items()))
 
 
@@ -80,10 +80,10 @@ class _Builder:
     requirements: dict[str, _Entry] = field(default_factory=dict)
     cites: dict[str, _Entry] = field(default_factory=dict)
     _source_ids: dict[str, str] = field(default_factory=dict)
-    """Specification as it is shown → id of its text."""
+    """The id of the text of each specification, by display name."""
     _linked_ids: dict[tuple[str, str | None], str] = field(default_factory=dict)
     _cited_ranges: dict[str, list[tuple[int, int, str]]] = field(default_factory=dict)
-    """Specification as it is shown → start, end and id of every citation in it."""
+    """Start, end and id of every citation of each specification, by display name."""
     _cited: dict[str, list[_Span]] = field(default_factory=dict)
 
     def document(self, issue_link: str | None) -> _Entry:
@@ -93,13 +93,13 @@ class _Builder:
         if issue_link is not None:
             document["issue_links"] = [issue_link]
         if self.repositories:
-            document["repositories"] = _in_order(self.repositories)
-        document["sources"] = {INLINE: _in_order(self.inline), LINKED: _in_order(self.linked)}
+            document["repositories"] = _sorted_by_id(self.repositories)
+        document["sources"] = {INLINE: _sorted_by_id(self.inline), LINKED: _sorted_by_id(self.linked)}
         document["annotations"] = {
-            SPECIFICATION: _in_order(self.specifications),
-            SECTION: _in_order(self.sections),
-            REQUIREMENT: _in_order(self.requirements),
-            CITE: _in_order(self.cites),
+            SPECIFICATION: _sorted_by_id(self.specifications),
+            SECTION: _sorted_by_id(self.sections),
+            REQUIREMENT: _sorted_by_id(self.requirements),
+            CITE: _sorted_by_id(self.cites),
         }
         return document
 
@@ -109,14 +109,14 @@ class _Builder:
         return key
 
     def add_source(self, citation: Citation) -> str:
-        """The id of the file that a citation stands in."""
+        """The id of the file that contains a citation."""
         link = citation.blob_link if citation.blob_link is not None else self.blob_link
-        place = (citation.source, link)
-        if place not in self._linked_ids:
+        source_key = (citation.source, link)
+        if source_key not in self._linked_ids:
             repository = self.repository(link) if link is not None else ""
-            key = self._linked_ids[place] = linked_source_id(citation.source, repository)
+            key = self._linked_ids[source_key] = linked_source_id(citation.source, repository)
             self.linked[key] = {"file_name": citation.source} | ({"repository": repository} if repository else {})
-        return self._linked_ids[place]
+        return self._linked_ids[source_key]
 
     def add_specification(self, report: TargetReport) -> None:
         target, specification = report.target, report.specification
@@ -148,7 +148,7 @@ class _Builder:
         self.sections.setdefault(section_id(source, start, end), entry)
 
     def add_cites(self, report: TargetReport) -> None:
-        """What is not a requirement. All of it comes first: requirements say which of it covers them."""
+        """Add the citations that are not requirements. They come first: requirements refer to those that cover them."""
         source = self._source_ids[report.target.display_name]
         cited_ranges = self._cited_ranges.setdefault(report.target.display_name, [])
         for reference in report.references:
@@ -168,8 +168,8 @@ class _Builder:
         for reference in report.references:
             citation = reference.citation
             if citation.type is CitationType.SPEC:
-                place = (self.add_source(citation), citation.line)
-                found.setdefault(place, (citation, []))[1].append(_byte_span(report, reference))
+                location = (self.add_source(citation), citation.line)
+                found.setdefault(location, (citation, []))[1].append(_byte_span(report, reference))
         cited_ranges = _CitedRanges(self._cited_ranges[report.target.display_name])
         for (linked, line), (citation, spans) in found.items():
             entry = {
@@ -183,14 +183,14 @@ class _Builder:
 
 
 class _CitedRanges:
-    """All ranges that citations claim in one specification, by where they start."""
+    """The cited ranges of one specification, sorted by start."""
 
     def __init__(self, cited_ranges: list[tuple[int, int, str]]) -> None:
         self._cited_ranges = sorted(cited_ranges)
         self._longest = max((end - start for start, end, _ in cited_ranges), default=0)
 
     def coverage(self, spans: Iterable[_Span]) -> dict[str, list[dict[str, int]]]:
-        """What of a requirement each citation covers."""
+        """The parts of a requirement that each citation covers."""
         covered: dict[str, list[_Span]] = {}
         for first, last in spans:
             low = bisect_left(self._cited_ranges, (first - self._longest, 0, ""))

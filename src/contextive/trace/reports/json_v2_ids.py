@@ -1,6 +1,6 @@
-"""Ids of the v2 report: the same thing gets the same id in every report that names it, so that reports can be merged.
+"""Ids of the v2 report. They are the same in every report, so reports can be merged.
 
-An id is a prefix for the kind of thing and the FNV-1a hash (64 bits) of the fields that make it what it is.
+An id is a prefix for the kind of object and the FNV-1a hash (64 bits) of the fields that identify it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def inline_source_id(contents: str) -> str:
 
 
 def linked_source_id(file_name: str, repository: str) -> str:
-    """`repository` is the id of one, or empty."""
+    """`repository` is the id of a repository, or empty."""
     return _id("lnk", file_name, repository)
 
 

@@ -1,4 +1,4 @@
-"""JUnit XML: requirements as test cases, so that any CI system can show which of them fail."""
+"""The JUnit XML report: requirements as test cases, so any CI system can show which of them fail."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def write_junit(
     require_tests: bool = True,
     download_dir: str = ".duvet/specifications",
 ) -> str:
-    """One suite a specification, one case a requirement. Exceptions and todos count as skipped."""
+    """One suite for each specification, one case for each requirement. Exceptions and todos count as skipped."""
     suites = [_Suite(report, require_citations, require_tests, download_dir) for report in reports]
     return "\n".join(
         [
@@ -76,10 +76,10 @@ class _Suite:
 
 
 def _totals(suites: Iterable[_Suite]) -> str:
-    counted = list(suites)
-    tests = sum(len(suite.cases) for suite in counted)
-    failures = sum(suite.count("failed") for suite in counted)
-    skipped = sum(suite.count("skipped") for suite in counted)
+    suite_list = list(suites)
+    tests = sum(len(suite.cases) for suite in suite_list)
+    failures = sum(suite.count("failed") for suite in suite_list)
+    skipped = sum(suite.count("skipped") for suite in suite_list)
     return f'tests="{tests}" failures="{failures}" errors="0" skipped="{skipped}" time="0"'
 
 
@@ -93,12 +93,12 @@ def _outcome(requirement: Requirement, require_citations: bool, require_tests: b
             return "skipped", "Todo" + (f": {'; '.join(named)}" if (named := list(filter(None, issues))) else "")
         case Status.COMPLETE:
             return "passed", ""
-    lacking = []
+    missing = []
     if require_citations and not _covers(requirement, CitationType.CITATION):
-        lacking.append("code")
+        missing.append("code")
     if require_tests and not _covers(requirement, CitationType.TEST):
-        lacking.append("a test")
-    return ("failed", f"Not fully covered by {' or '.join(lacking)}.") if lacking else ("passed", "")
+        missing.append("a test")
+    return ("failed", f"Not fully covered by {' or '.join(missing)}.") if missing else ("passed", "")
 
 
 def _covers(requirement: Requirement, kind: CitationType) -> bool:
@@ -116,5 +116,5 @@ def _attribute(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Text that XML 1.0 can carry: it has no way to write most control characters, so they are spelled out."""
+    """Text escaped for XML 1.0. It has no way to write most control characters, so they are spelled out."""
     return escape(escape_invisible(text))

@@ -1,6 +1,6 @@
-"""LCOV: a specification as if it were source code, so that coverage viewers can show what is implemented and tested.
+"""The LCOV report: a specification as if it were source code, so coverage viewers show what is implemented and tested.
 
-Sections stand in for functions. Block 0 of a line's branches is its implementation, block 1 its test.
+Sections are reported as functions. Branch block 0 of a line is its implementation, block 1 its test.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _TESTED = frozenset({CitationType.TEST, CitationType.IMPLICATION, CitationType.E
 def write_lcov(
     report: TargetReport, *, download_dir: str, require_citations: bool = True, require_tests: bool = True
 ) -> str:
-    """The record of one specification. `download_dir` is where the texts of URLs are kept.
+    """The record of one specification. `download_dir` is the directory with the texts of URLs.
 
-    duvet writes the last lines in the order of its hash tables; here they are sorted.
+    duvet writes the last lines in hash table order; here they are sorted.
     """
     target = report.target
     path = cached_path(target.path, download_dir) if target.is_url else target.path
@@ -54,7 +54,7 @@ def _title_line(report: TargetReport, section: Section) -> int:
 
 
 def _branches(report: TargetReport, reference: SpanReference, block: int, hit: bool, seen: set[int]) -> Iterator[str]:
-    """One branch of the line and of its section's title, which is counted once however many lines are hit below it."""
+    """One branch of the line and of its section's title. The title is counted once, even if several lines are hit."""
     line = report.specification.source.line_of(reference.start)
     if hit:
         seen.add(line)

@@ -1,4 +1,4 @@
-"""The pieces that the HTML report is made of. Whatever comes from a project passes through `escaped` or `escaped_attribute`."""
+"""HTML fragments of the report. All text from a project passes through `escaped` or `escaped_attribute`."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ MARK_WORDS = {
 
 
 _PLAIN = re.compile("[\\t\\n !#-%(-;=?-~]*")
-"""Text that is the same in HTML: visible ASCII without the characters that mean something there."""
+"""Text that needs no escaping in HTML: visible ASCII without special characters."""
 
 
 def escape(text: str) -> str:
-    """The same as `html.escape`, whose module would load the names of all characters with it."""
+    """The same as `html.escape`, without loading the module, which also loads all character names."""
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return text.replace('"', "&quot;").replace("'", "&#x27;")
 
 
 def escaped(text: str) -> str:
-    """Text as HTML, hidden characters spelled out in a frame of their own."""
+    """The text as HTML, with invisible characters spelled out and framed."""
     if _PLAIN.fullmatch(text):
         return text
     return escape_invisible(escape(text), lambda name: f'<span class="hidden-char">{name}</span>')
@@ -49,20 +49,20 @@ def escaped_attribute(text: str) -> str:
 
 
 def external_link(address: str | None, inner: str, css: str = "") -> str:
-    """A link out of the page, or the bare text where there is no address that may be followed."""
-    named = f' class="{css}"' if css else ""
+    """A link to another page, or plain text if there is no safe address."""
+    css_class = f' class="{css}"' if css else ""
     if address is None:
-        return f"<span{named}>{inner}</span>"
-    return f'<a{named} href="{escape(address)}" rel="noopener noreferrer" target="_blank">{inner}</a>'
+        return f"<span{css_class}>{inner}</span>"
+    return f'<a{css_class} href="{escape(address)}" rel="noopener noreferrer" target="_blank">{inner}</a>'
 
 
 def percent(summary: StatusSummary) -> str:
-    """Rounded down: 100% means all."""
+    """The percentage that is done, rounded down: 100% means all."""
     return f"{100 * summary.done // summary.total}%" if summary.total else "none"
 
 
 def bar(summary: StatusSummary) -> str:
-    """The shares of each group. SVG, because the page's policy allows no style attributes."""
+    """A bar with the share of each status group. SVG, because the content security policy forbids style attributes."""
     return _bar(tuple(summary.by_status.items()))
 
 
@@ -70,14 +70,14 @@ def bar(summary: StatusSummary) -> str:
 def _bar(by_status: tuple[tuple[Status, int], ...]) -> str:
     numbers = dict(by_status)
     counts = [(css, word, sum([numbers[status] for status in statuses])) for css, word, statuses in STATUS_GROUPS]
-    spoken = ", ".join(f"{count} {word}" for _, word, count in counts if count) or "no requirements"
+    description = ", ".join(f"{count} {word}" for _, word, count in counts if count) or "no requirements"
     parts, position = [], 0
     for css, _, count in counts:
         if count:
             parts.append(f'<rect class="{css}" x="{position}" width="{count}" height="1"/>')
             position += count
     view = f'viewBox="0 0 {max(position, 1)} 1" preserveAspectRatio="none"'
-    return f'<svg class="bar" role="img" aria-label="{spoken}" {view}>{"".join(parts)}</svg>'
+    return f'<svg class="bar" role="img" aria-label="{description}" {view}>{"".join(parts)}</svg>'
 
 
 def _css_class(kinds: Kinds) -> str:
@@ -92,7 +92,7 @@ def _css_class(kinds: Kinds) -> str:
 
 
 class _MarkTags(dict[Kinds, tuple[str, str]]):
-    """For each of the kinds that were met how its mark begins: with its label, and in a run that goes on."""
+    """The opening tag for each set of citation types: with a label, and without one for a run that continues."""
 
     def __missing__(self, kinds: Kinds) -> tuple[str, str]:
         label = " + ".join(word for kind, word in MARK_WORDS.items() if kind in kinds) or "not covered"
@@ -105,7 +105,7 @@ _MARK_TAGS = _MarkTags()
 
 
 def mark_pieces(pieces: Sequence[TextPiece]) -> str:
-    """Pieces with their marks. A mark is labelled once, at the end of a run of equal ones, white space between them aside."""
+    """The pieces as HTML with marks. In a run of equal marks, only the last one has a label."""
     plain = _PLAIN.fullmatch("".join([text for text, _ in pieces])) is not None
     shown: list[str] = []
     following = NO_KINDS
@@ -124,6 +124,6 @@ def mark_pieces(pieces: Sequence[TextPiece]) -> str:
 
 
 def _mark(text: str, words: str, opening: str) -> str:
-    """A text, escaped as `words`, with its mark; spaces around it stay outside."""
+    """A text with its mark; spaces around it stay outside. `words` is the escaped text."""
     before, _, after = text.partition(text.strip(" "))
     return f"{before}{opening}{words.strip(' ')}</mark>{after}"

@@ -1,7 +1,8 @@
-"""Merging v2 reports: the union of what they hold, refused wherever they contradict each other.
+"""Merge v2 reports: the union of their entries, or an error if they contradict each other.
 
-Ids are hashes of what makes a thing what it is, so two entries with one id must agree on everything that carries meaning.
-Only the words that people write beside a citation may differ between checkouts; those are settled the same way in every order.
+Ids are hashes of what identifies an entry, so two entries with the same id must agree on every essential field. Only
+comments, features, tracking issues and tags of citations may differ between checkouts; the result for them does not
+depend on the order of the reports.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _Entry = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class MergedReport:
-    """A merged report, and where the inputs told different stories beside the same citation."""
+    """A merged report, and warnings about citations whose comments differ."""
 
     text: str
     warnings: tuple[str, ...]
@@ -38,7 +39,7 @@ class MergedReport:
 ##= docs/spec/trace.md#other-commands
 ##% The command `duvet merge` MUST write the union of JSON v2 reports, or fail if they contradict each other.
 def merge_reports(texts: Iterable[str]) -> str:
-    """One v2 report with everything that stands in the given ones. Raises `InvalidRequest` or `Conflict`."""
+    """One v2 report with the entries of all given ones. Raises `InvalidRequest` or `Conflict`."""
     return merge(texts).text
 
 
@@ -46,7 +47,7 @@ def merge(texts: Iterable[str]) -> MergedReport:
     """Like `merge_reports`, with the warnings."""
     reports = [_read(text, f"report {number}") for number, text in enumerate(texts, 1)]
     if not reports:
-        raise InvalidRequest("There is nothing to merge.", hint="Name at least one v2 report.")
+        raise InvalidRequest("There is nothing to merge.", hint="Pass at least one v2 report.")
     _refuse_shared_files(reports)
     merger = _Merger(reports[0])
     for number, report in enumerate(reports[1:], 2):
@@ -54,7 +55,7 @@ def merge(texts: Iterable[str]) -> MergedReport:
     return MergedReport(print_report(merger.finish()), tuple(merger.warnings))
 
 
-# What a report looks like. A name with `?` may be missing; every entry is printed in this order.
+# The structure of a report. A field with `?` is optional; fields are written in this order.
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +105,12 @@ _REPORT_SHAPE = {
 def _read(text: str, name: str) -> _Entry:
     try:
         document = json.loads(text)
-    except (ValueError, RecursionError) as failure:
-        raise InvalidRequest(f"{name} is not JSON: {failure}.") from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidRequest(f"{name} is not JSON: {error}.") from None
     version = document.get("version") if isinstance(document, dict) else None
     if version != VERSION:
         raise InvalidRequest(
-            f"{name} is of version {version!r}, not {VERSION!r}.", hint="Write it with `report --json-v2`."
+            f"{name} has version {version!r}, not {VERSION!r}.", hint="Write it with `report --json-v2`."
         )
     report = _checked_fields(document, _REPORT_SHAPE, name)
     for part, shape in (("sources", _SOURCES_SHAPE), ("annotations", _ANNOTATIONS_SHAPE)):
@@ -120,7 +121,7 @@ def _read(text: str, name: str) -> _Entry:
 
 
 def _buckets(found: _Entry, shapes: Mapping[str, Any], where: str) -> _Entry:
-    """The known collections, checked; unknown ones as they are: they belong to somebody else."""
+    """The known collections, checked, and unknown ones unchanged: they belong to other tools."""
     known = {url: _checked(found.get(url, {}), _Map(shape), f"{where}, {url}") for url, shape in shapes.items()}
     return known | {url: _sorted(found[url]) for url in sorted(found.keys() - shapes.keys())}
 
@@ -147,12 +148,12 @@ def _checked(value: Any, shape: Any, where: str) -> Any:
             _require(isinstance(value, str) and value in shape, where, f"must be one of {', '.join(sorted(shape))}")
         case type():
             right = isinstance(value, shape) and value is not True and value is not False
-            _require(right and (shape is not int or value >= 0), where, f"must be {_TYPE_WORDS[shape]}")
+            _require(right and (shape is not int or value >= 0), where, f"must be {_TYPE_NAMES[shape]}")
     return value
 
 
 _MAX_DEPTH = 64
-_TYPE_WORDS = {str: "a string", int: "a whole number", dict: "an object"}
+_TYPE_NAMES = {str: "a string", int: "a whole number", dict: "an object"}
 
 
 def _checked_fields(value: Any, shape: Mapping[str, Any], where: str) -> _Entry:
@@ -176,7 +177,7 @@ def _require(condition: bool, where: str, what: str) -> None:
 
 
 def _refuse_shared_files(reports: list[_Entry]) -> None:
-    """A file without a repository has only its name, and two projects can each have a file of that name."""
+    """Raise `Conflict` if two reports have a file of one name without a repository: it may not be the same file."""
     seen: dict[str, int] = {}
     for number, report in enumerate(reports, 1):
         for key, source in report["sources"][LINKED].items():
@@ -184,8 +185,8 @@ def _refuse_shared_files(reports: list[_Entry]) -> None:
                 continue
             if key in seen:
                 raise Conflict(
-                    f"{source['file_name']} stands without a repository in report {seen[key]} and in report {number}, and "
-                    "nothing says that it is the same file.",
+                    f"{source['file_name']} has no repository in report {seen[key]} and report {number}, "
+                    "so it may not be the same file.",
                     hint="Set a blob-link for the sources of each project.",
                 )
             seen[key] = number
@@ -212,24 +213,24 @@ class _Merger:
 
     def finish(self) -> _Entry:
         report = self.report
-        shown: _Entry = {"version": report["version"]}
+        merged: _Entry = {"version": report["version"]}
         if report.get("issue_links"):
-            shown["issue_links"] = report["issue_links"]
+            merged["issue_links"] = report["issue_links"]
         if report.get("repositories"):
-            shown["repositories"] = dict(sorted(report["repositories"].items()))
+            merged["repositories"] = dict(sorted(report["repositories"].items()))
         for requirement in report["annotations"][REQUIREMENT].values():
             if coverage := requirement.pop("coverage", None):
-                requirement["coverage"] = {key: _without_repeats(coverage[key]) for key in sorted(coverage)}
+                requirement["coverage"] = {key: _unique_ranges(coverage[key]) for key in sorted(coverage)}
         for cite in report["annotations"][CITE].values():
-            # The entries of the first report have not gone through any settlement.
+            # Entries of the first report that were not merged may have an empty list.
             if not cite.get("tags", True):
                 del cite["tags"]
         for part, shapes in (("sources", _SOURCES_SHAPE), ("annotations", _ANNOTATIONS_SHAPE)):
             buckets = report[part]
             known = {url: dict(sorted(buckets[url].items())) for url in shapes}
-            shown[part] = known | {url: buckets[url] for url in sorted(buckets.keys() - shapes.keys())}
-        _order_fields(shown["annotations"])
-        return shown
+            merged[part] = known | {url: buckets[url] for url in sorted(buckets.keys() - shapes.keys())}
+        _order_fields(merged["annotations"])
+        return merged
 
     def _add_sources(self, ours: _Entry, theirs: _Entry, name: str) -> None:
         self._merge_entries(ours[INLINE], theirs[INLINE], name, "source", _require_equal("contents", "file_name"))
@@ -254,27 +255,27 @@ class _Merger:
 
     def _merge_cite(self, ours: _Entry, theirs: _Entry, where: str) -> None:
         _require_equal("type", "level", "target", "source")(ours, theirs, where)
-        drifted = []
+        different = []
         for field in ("comment", "feature", "tracking_issue"):
             values = [entry[field] for entry in (ours, theirs) if field in entry]
             if len(values) == 1 or len(set(values)) > 1:
-                drifted.append(field)
+                different.append(field)
             if values:
                 ours[field] = min(values)
         if ours.get("tags", []) != theirs.get("tags", []):
-            drifted.append("tags")
+            different.append("tags")
         ours["tags"] = sorted({*ours.get("tags", ()), *theirs.get("tags", ())})
-        if drifted:
-            self.warnings.append(f"{where} differs from an earlier report in {', '.join(drifted)}.")
+        if different:
+            self.warnings.append(f"{where} differs from an earlier report in {', '.join(different)}.")
 
 
 def _require_equal(*fields: str) -> _MergeEntry:
-    """Both entries must hold the same in these fields."""
+    """A merge function that raises `Conflict` if these fields are not equal."""
 
     def merge_entry(ours: _Entry, theirs: _Entry, where: str) -> None:
         for field in fields:
             if ours.get(field) != theirs.get(field):
-                raise Conflict(f"{where}: its {field} is not what an earlier report says.")
+                raise Conflict(f"{where}: its {field} differs from an earlier report.")
 
     return merge_entry
 
@@ -282,7 +283,7 @@ def _require_equal(*fields: str) -> _MergeEntry:
 def _merge_specification(ours: _Entry, theirs: _Entry, where: str) -> None:
     _require_equal("title", "format", "source")(ours, theirs, where)
     if "url" in theirs and ours.setdefault("url", theirs["url"]) != theirs["url"]:
-        raise Conflict(f"{where}: its url is not what an earlier report says.")
+        raise Conflict(f"{where}: its url differs from an earlier report.")
 
 
 def _merge_requirement(ours: _Entry, theirs: _Entry, where: str) -> None:
@@ -295,10 +296,10 @@ def _merge_requirement(ours: _Entry, theirs: _Entry, where: str) -> None:
 def _merge_unknown(ours: _Entry, theirs: _Entry, known: Mapping[str, Any], name: str) -> None:
     for url in theirs.keys() - known.keys():
         if ours.setdefault(url, theirs[url]) != theirs[url]:
-            raise Conflict(f"{name}: {url} is not what an earlier report says.")
+            raise Conflict(f"{name}: {url} differs from an earlier report.")
 
 
-def _without_repeats(ranges: list[dict[str, int]]) -> list[dict[str, int]]:
+def _unique_ranges(ranges: list[dict[str, int]]) -> list[dict[str, int]]:
     spans = {(item["start"], item["end"]) for item in ranges}
     return [{"start": start, "end": end} for start, end in sorted(spans)]
 

@@ -1,4 +1,4 @@
-"""Text from a project, made safe to show: what would be invisible, or turn the reading order, is spelled out."""
+"""Make text from a project safe to show: invisible and bidirectional control characters are spelled out."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _HIDDEN = re.compile(
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # tags and the variation selectors that can carry bytes
     "\ud800-\udfff"  # half of a pair: no encoding can write it
     "]"
-    # One emoji or text selector belongs to the character before it; more than one belong to somebody's message.
+    # One emoji or text selector belongs to the character before it; more than one can hide a message.
     "|(?<=[\ufe00-\ufe0f])[\ufe0e\ufe0f]"
 )
 
 _COMMAND = re.compile("(^[\\s\ufe0e\ufe0f]*)(:)([\ufe0e\ufe0f]*:)|()(#)([\ufe0e\ufe0f]*#[\ufe0e\ufe0f]*\\[)")
-"""Where the runner of GitHub Actions takes a line for a command: `::` at its beginning, `##[` anywhere."""
+"""What the GitHub Actions runner reads as a command: `::` at the start of a line, `##[` anywhere."""
 
 
 def code_point_name(character: str) -> str:
-    """The name by which a hidden character is shown."""
+    """The name shown for an invisible character."""
     return f"U+{ord(character):04X}"
 
 
-def escape_invisible(text: str, shown: Callable[[str], str] = lambda name: f"[{name}]") -> str:
-    """The text with every hidden character spelled out. `shown` dresses the name."""
+def escape_invisible(text: str, format_name: Callable[[str], str] = lambda name: f"[{name}]") -> str:
+    """The text with every invisible character replaced by its name. `format_name` adds the brackets."""
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
-    return _HIDDEN.sub(lambda found: shown(code_point_name(found.group())), text)
+    return _HIDDEN.sub(lambda found: format_name(code_point_name(found.group())), text)
 
 
 ##= docs/spec/host.md#commands
@@ -41,7 +41,7 @@ def escape_invisible(text: str, shown: Callable[[str], str] = lambda name: f"[{n
 ##= docs/spec/host.md#commands
 ##% A line of the human-readable output of a command MUST NOT be a GitHub Actions workflow command.
 def printable_line(text: str) -> str:
-    """The text as one line for a terminal or a log: hidden characters spelled out, and no command for a runner in it."""
+    """The text on one line for a terminal or a log, without invisible characters and GitHub Actions commands."""
     text = escape_invisible(text).replace("\n", f"[{code_point_name(chr(10))}]")
     return _COMMAND.sub(_escape_first, text)
 
@@ -52,23 +52,23 @@ def _escape_first(command: re.Match[str]) -> str:
 
 
 def printable_lines(text: str) -> list[str]:
-    """The lines of a text that has several on purpose, each made safe to print."""
+    """The lines of a text that is meant to have several, each made safe to print."""
     return [printable_line(line) for line in text.split("\n")]
 
 
 def one_line(text: str) -> str:
-    """The text on one line, hidden characters spelled out."""
+    """The text on one line, with invisible characters spelled out."""
     return " ".join(escape_invisible(text).split())
 
 
 def shorten(text: str, length: int) -> str:
-    """The text, or its beginning and an ellipsis."""
+    """The text, cut to a length with an ellipsis if it is longer."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
 @lru_cache(maxsize=4096)
 def uri_of_path(path: str) -> str:
-    """A path as a URI reference: relative where the path is, every unusual byte percent-encoded."""
+    """A path as a percent-encoded URI reference. A relative path stays relative."""
     try:
         data = path.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -81,7 +81,7 @@ def uri_of_path(path: str) -> str:
 
 @lru_cache(maxsize=4096)
 def web_link(text: str | None) -> str | None:
-    """The address, where it leads to the web. `javascript:` and its kind are text, never links."""
+    """The URL, if it is an http or https one; None for others, such as `javascript:`."""
     if text is None or text[:4].lower() != "http":
         return None  # most are paths
     if not text.isprintable() or any(c in text for c in " \"'<>\\^`{|}"):

@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, the format in which code scanning takes results."""
+"""The SARIF 2.1.0 report, the format for results of code scanning."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from contextive.trace.reports.safe_text import escape_invisible, uri_of_path
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _RULES = {
-    "ambiguous_quote": "The quoted text stands more than once in the section; only the first place counts.",
+    "ambiguous_quote": "The quoted text occurs more than once in the section; only the first occurrence counts.",
     "duplicate_citation": "Two citations of one type quote the same text.",
-    "duplicate_section": "One section id stands more than once in a specification.",
-    "fuzzy_quote": "The quoted text differs a little from the specification.",
+    "duplicate_section": "A section id occurs more than once in a specification.",
+    "fuzzy_quote": "The quoted text differs slightly from the specification.",
     "invalid_field": "A citation has a field that does not exist.",
-    "invalid_format": "A citation names a format of specifications that does not exist.",
+    "invalid_format": "A citation names a specification format that does not exist.",
     "invalid_level": "A citation names a level that does not exist.",
     "invalid_type": "A citation names a type that does not exist.",
-    "invalid_value": "A value in a requirement file is of the wrong kind.",
+    "invalid_value": "A value in a requirement file has the wrong type.",
     "misplaced_field": "A citation has a field that its type does not allow.",
-    "missing_field": "An entry of a requirement file lacks a field.",
+    "missing_field": "A required field is missing in an entry of a requirement file.",
     "missing_target": "A citation does not say which specification it cites.",
-    "no_requirements": "A specification holds no requirements.",
+    "no_requirements": "A specification has no requirements.",
     "no_sources": "No source file matches the configured patterns.",
     "nothing_found": "There is no specification and no citation.",
-    "quote_not_found": "The quoted text does not stand in the cited section.",
-    "repeated_field": "A citation gives one field twice.",
+    "quote_not_found": "The quoted text is not in the cited section.",
+    "repeated_field": "A citation sets a field twice.",
     "requirement_not_started": "Nothing covers this requirement.",
-    "requirement_partial": "Citations cover only a part of this requirement.",
+    "requirement_partial": "Citations cover only part of this requirement.",
     "requirement_todo": "This requirement is left as a todo.",
-    "requirement_uncited": "This requirement is tested, and no code is cited for it.",
+    "requirement_uncited": "This requirement is tested, but no code cites it.",
     "requirement_untested": "This requirement has no test.",
     "section_missing": "A citation does not say which section it cites.",
     "section_not_found": "The cited section does not exist.",
@@ -57,10 +57,10 @@ def write_sarif(
     min_level: Level = Level.MUST,
     lines: Mapping[Location, str] = MappingProxyType({}),
 ) -> str:
-    """One result a problem (error), a warning, and an open requirement from `min_level` on (warning; untested: note).
+    """One result for each problem (error), warning and open requirement from `min_level` up (warning or note).
 
-    Columns are UTF-16 code units, as readers of SARIF expect them. Those of problems are bytes: without the text of
-    its line in `lines`, by its location in the project, a column is right only on a line of ASCII.
+    Columns in SARIF are UTF-16 code units; those of problems are bytes. `lines` has the text of each problem's line,
+    by its location in the project. Without it, a column is right only if the line is ASCII.
     """
     reports = list(reports)
     columns = _Columns(reports, download_dir, lines)
@@ -85,11 +85,11 @@ def write_sarif(
 
 
 def _rule(code: str, severity: str) -> dict[str, Any]:
-    words = _RULES.get(code) or f"{escape_invisible(code).replace('_', ' ').capitalize()}."
+    description = _RULES.get(code) or f"{escape_invisible(code).replace('_', ' ').capitalize()}."
     return {
         "id": escape_invisible(code),
-        "shortDescription": {"text": words},
-        "fullDescription": {"text": words},
+        "shortDescription": {"text": description},
+        "fullDescription": {"text": description},
         "defaultConfiguration": {"level": severity},
     }
 

@@ -1,1 +1,1 @@
-"""What the HTML report carries inside itself. Python strings, because this room reads no files."""
+"""The style and script of the HTML report, as Python strings because this package does not read files."""

@@ -1,4 +1,4 @@
-"""What the HTML report does when scripts run: filter, search, move by key. Without them it reads just the same."""
+"""The script of the HTML report: filters, search and keyboard navigation. The report is readable without it."""
 
 SCRIPT = """
 (() => {
@@ -64,7 +64,7 @@ SCRIPT = """
     filter();
   }
 
-  /* Code that is shown elsewhere on the page is copied to where it is asked for. */
+  /* Replaces links to code elsewhere on the page with a copy of the code. */
   function fill(row) {
     for (const link of all("a.same", row)) {
       const code = document.getElementById(link.hash.slice(1))?.querySelector(".code");
@@ -115,7 +115,7 @@ SCRIPT = """
     target.scrollIntoView();
   }
 
-  // One layer a time: sections open before the requirements in them, and close after these.
+  // One layer at a time: sections open before the requirements in them, and close after them.
   function fold(open) {
     const visible = sections.filter((section) => !section.element.hidden);
     const rows = visible.flatMap((section) => section.rows.map((row) => row.element)).filter((row) => !row.hidden);
@@ -164,5 +164,5 @@ SCRIPT = """
   reveal();
 })();
 """
-SCRIPT_HASH = "sha256-41a+c6paQdGYHy/QrhKn0Vm6Mngz8B3hrBejXuXmcyo="
-"""Written down, so that a report need not load OpenSSL for it; a test compares."""
+SCRIPT_HASH = "sha256-vDUfU7+1LJjq5LE0krWY4TU3gx1QXlRXRLCEmT5nMLw="
+"""A constant, so that a report need not load OpenSSL to compute it. A test checks it."""

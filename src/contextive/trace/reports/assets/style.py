@@ -1,4 +1,4 @@
-"""The look of the HTML report: light and dark, wide and narrow, screen and paper."""
+"""The style of the HTML report: light and dark, wide and narrow, screen and print."""
 
 STYLE = """
 :root {
@@ -228,4 +228,4 @@ kbd { font: .85em var(--mono); border: 1px solid var(--line); border-bottom-widt
 }
 """
 STYLE_HASH = "sha256-bSqKAFAj59HBMl0IunPec8R9STVhRFUw24nvEvGGXi8="
-"""Written down, so that a report need not load OpenSSL for it; a test compares."""
+"""A constant, so that a report need not load OpenSSL to compute it. A test checks it."""
