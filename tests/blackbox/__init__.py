@@ -1,4 +1,4 @@
-"""Cases taken from real systems. They are not part of this project: BLACKBOX_CASES names the directory that has them."""
+"""Cases taken from real systems. They are not part of this project; BLACKBOX_CASES is the directory that contains them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-_NAMED = os.environ.get("BLACKBOX_CASES", "")
-FOLDER = Path(_NAMED or "no-black-box-cases").resolve()
-if _NAMED and not FOLDER.is_dir():
-    raise FileNotFoundError("BLACKBOX_CASES does not name a directory.")
-skip_without_cases = pytest.mark.skipif(not _NAMED, reason="BLACKBOX_CASES does not name the black-box cases")
+_CONFIGURED = os.environ.get("BLACKBOX_CASES", "")
+FOLDER = Path(_CONFIGURED or "no-black-box-cases").resolve()
+if _CONFIGURED and not FOLDER.is_dir():
+    raise FileNotFoundError("BLACKBOX_CASES is not a directory.")
+skip_without_cases = pytest.mark.skipif(not _CONFIGURED, reason="BLACKBOX_CASES is not set")

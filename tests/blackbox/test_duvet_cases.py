@@ -1,4 +1,4 @@
-"""The integration cases of duvet itself, run through our command. Skipped without the cases."""
+"""duvet's integration test cases, run with our `duvet` command. Skipped without the cases."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def _run(case: dict[str, Any], folder: Path) -> tuple[int, str]:
 
 
 def _snapshot(folder: Path, case: dict[str, Any]) -> str:
-    """The snapshot of the last report of the case, written by one more run that asks for nothing else."""
+    """The snapshot of the last report of the case, written by another run."""
     last = [shlex.split(line)[1:] for line in case["cmd"] if " report" in line][-1]
-    named = next((word.partition("=")[2] for word in last if word.startswith("--config-path=")), ".duvet/config.toml")
-    config = folder / case["cwd"] / named
+    options = (word.partition("=")[2] for word in last if word.startswith("--config-path="))
+    config = folder / case["cwd"] / next(options, ".duvet/config.toml")
     text = config.read_text(encoding="utf-8")
     if "[report.snapshot]" not in text:
         config.write_text(text + "\n[report.snapshot]\nenabled = true\n", encoding="utf-8")
@@ -70,12 +70,12 @@ def test_the_snapshot_is_the_one_that_duvet_writes(case: dict[str, Any], tmp_pat
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if "expected_stderr" in c], ids=lambda c: c["name"])
-def test_the_error_has_the_message_the_place_and_the_exit_code_of_duvet(case: dict[str, Any], tmp_path: Path) -> None:
+def test_an_error_has_the_message_location_and_exit_code_of_duvet(case: dict[str, Any], tmp_path: Path) -> None:
     expected = case["expected_stderr"]
     code, error = _run(case, tmp_path)
     assert code == int(re.findall(r"EXIT: Some\((\d+)\)", expected)[-1])
-    for place in re.findall(r"╭─\[([^\]]+)\]", expected):
-        assert f"[{place}]" in error
+    for location in re.findall(r"╭─\[([^\]]+)\]", expected):
+        assert f"[{location}]" in error
     messages = [line.split("×")[-1].strip() for line in expected.splitlines() if "×" in line]
     messages += [line.split("╰─▶")[-1].strip() for line in expected.splitlines() if "╰─▶" in line]
     for message in messages:

@@ -1,4 +1,4 @@
-"""Twelve linked notes and the connections that they come to. They stand beside the project; skipped without."""
+"""Twelve linked notes and their expected connections. Skipped without the black-box cases."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_all_twelve_notes_are_there(service: NotesService) -> None:
 
 
 @pytest.mark.parametrize("title", TITLES)
-def test_the_connections_of_a_note_are_as_expected(service: NotesService, title: str) -> None:
+def test_a_note_has_the_expected_connections(service: NotesService, title: str) -> None:
     expected = _data()["expected_connections"][title]
     view, note = service.page(title)
     graph = view.catalog.local_graph(note)
@@ -59,6 +59,6 @@ def test_the_connections_of_a_note_are_as_expected(service: NotesService, title:
     ]
 
 
-@pytest.mark.parametrize("given", _data()["notes"] if FOLDER.is_dir() else [], ids=TITLES)
-def test_the_content_of_a_note_is_what_was_written(service: NotesService, given: dict[str, Any]) -> None:
-    assert service.page(given["title"])[1].content == given["content"]
+@pytest.mark.parametrize("note", _data()["notes"] if FOLDER.is_dir() else [], ids=TITLES)
+def test_the_content_of_a_note_is_not_changed(service: NotesService, note: dict[str, Any]) -> None:
+    assert service.page(note["title"])[1].content == note["content"]

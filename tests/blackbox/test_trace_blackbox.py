@@ -1,4 +1,4 @@
-"""Real specifications and a real project, with what duvet makes of them. They stand beside the project; skipped without."""
+"""Real specifications and a real project, with the results of duvet. Skipped without the black-box cases."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The engine beside the real duvet: the same projects, the same answers. `make differential` runs it; `make test` never does."""
+"""Compare the results of Contextive and the real duvet for generated projects. Run by `make differential`, not `make test`."""

@@ -1,4 +1,4 @@
-"""`make differential`: generated projects through the real duvet (`$DUVET_RS`) and through the engine, until time is up."""
+"""`make differential`: compare the real duvet (`$DUVET_RS`) and Contextive on generated projects until time is up."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Project = dict[str, bytes]
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=120.0, help="how long to go on")
-    parser.add_argument("--seed", type=int, default=int(time.time()), help="number of the first project")
-    parser.add_argument("--only", action="store_true", help="run the one project of the seed")
-    parser.add_argument("--stop-after", type=int, default=1, help="differences to show before stopping")
+    parser.add_argument("--seconds", type=float, default=120.0, help="how long to run")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="seed of the first project")
+    parser.add_argument("--only", action="store_true", help="run only the project of the seed")
+    parser.add_argument("--stop-after", type=int, default=1, help="stop after this many differences")
     arguments = parser.parse_args()
     duvet = os.environ.get("DUVET_RS", "")
     if not Path(duvet).is_file():
@@ -50,14 +50,14 @@ class _Session:
                 self.show(number, project, differs)
             if differs := self.compare_merge():
                 found += 1
-                print(f"=== seed {number}, merged with the project before\n{differs}")
+                print(f"=== seed {number}, merged with the previous projects\n{differs}")
             if only:
                 break
             number += 1
-        shown = ", ".join(f"{count} {kind}" for kind, count in sorted(self._counts.items()))
-        print(f"{number - seed} projects from seed {seed}: {shown or 'none'}; {found} differ.")
+        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(self._counts.items()))
+        print(f"{number - seed} projects from seed {seed}: {counts or 'none'}; {found} differ.")
         if self._counts["succeed"] + self._counts["fail"] == 0:
-            print("Nothing was compared: this duvet ends no run properly.", file=sys.stderr)
+            print("Nothing was compared: every run of this duvet crashed.", file=sys.stderr)
             return 2
         return 1 if found else 0
 
@@ -70,12 +70,17 @@ class _Session:
         return difference(theirs, ours)
 
     def compare_merge(self) -> Difference | None:
-        """Every few projects, the reports of some merged."""
+        """Compare merged reports, after every third report."""
         if len(self._reports) < 3:
             return None
         first, second, third = self._reports
         self._reports = []
-        for texts in ([first], [first, second, third], [first, _relinked(first)], [_relinked(second), second, third]):
+        for texts in (
+            [first],
+            [first, second, third],
+            [first, _with_changed_comments(first)],
+            [_with_changed_comments(second), second, third],
+        ):
             theirs, ours = merge_both(texts, self._duvet)
             self._counts["merges"] += 1
             if theirs != ours:
@@ -83,11 +88,11 @@ class _Session:
         return None
 
     def show(self, seed: int, project: Project, differs: Difference) -> None:
-        def fails_alike(candidate: Project) -> bool:
+        def fails_the_same_way(candidate: Project) -> bool:
             other = self.compare(candidate, counted=False)
             return other is not None and other.part == differs.part
 
-        small = shrink(project, fails_alike)
+        small = shrink(project, fails_the_same_way)
         print(f"=== seed {seed}")
         print(self.compare(small, counted=False))
         for name, content in small.items():
@@ -96,8 +101,8 @@ class _Session:
                 print(f"    {line!r}")
 
 
-def _relinked(report: str) -> str:
-    """A second checkout of the same project, where somebody changed what stands beside citations."""
+def _with_changed_comments(report: str) -> str:
+    """The report of a second checkout of the same project with changed comments and tags."""
     document = json.loads(report)
     for name, bucket in document["annotations"].items():
         if name.endswith("#cite"):

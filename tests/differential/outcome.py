@@ -1,4 +1,4 @@
-"""What a report run over a project comes to, from duvet or from us, in a form that can be compared."""
+"""The outcome of a report run of duvet or Contextive, in a form that can be compared."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _NOT_TOML = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 @dataclass(frozen=True)
 class Failure:
-    """An error: its words without white space, and `path:line:column` where it names a place."""
+    """An error: its message without white space, and its location as `path:line:column`, if it has one."""
 
     message: str
-    place: str = ""
+    location: str = ""
 
 
 @dataclass
 class Outcome:
-    """Everything that a run left behind. `crash` says why there is nothing to compare."""
+    """The exit code, errors and written files of a run. `crash` is the output of a run that crashed."""
 
     exit_code: int
     failures: Counter[Failure] = field(default_factory=Counter)
@@ -38,12 +38,12 @@ class Outcome:
     crash: str = ""
 
     def read_reports(self, root: Path) -> None:
-        """Take in what stands in the project after the run."""
+        """Read the files that the run wrote into the project."""
         for path in sorted((root / ".duvet/requirements").rglob("*.toml")):
             self.requirements[str(path.relative_to(root))] = read_text(path)
-        self.snapshot = read_if_there(root / SNAPSHOT)
-        self.json_v1 = read_if_there(root / JSON_V1)
-        self.json_v2 = read_if_there(root / JSON_V2)
+        self.snapshot = read_if_exists(root / SNAPSHOT)
+        self.json_v1 = read_if_exists(root / JSON_V1)
+        self.json_v2 = read_if_exists(root / JSON_V2)
         for path in sorted((root / LCOV).glob("*.lcov")):
             self.lcov[path.name] = Counter(read_text(path).split("\n"))
 
@@ -52,7 +52,7 @@ def read_text(path: Path) -> str:
     return path.read_bytes().decode("utf-8", "surrogateescape")
 
 
-def read_if_there(path: Path) -> str | None:
+def read_if_exists(path: Path) -> str | None:
     return read_text(path) if path.is_file() else None
 
 
@@ -103,11 +103,11 @@ def _json_lines(theirs: object, ours: object, where: str) -> Iterator[str]:
 
 
 def difference(theirs: Outcome, ours: Outcome) -> Difference | None:
-    """The first part in which the outcomes differ. Where duvet crashed there is nothing to agree with."""
+    """The first part in which the outcomes differ. None if duvet crashed."""
     if theirs.crash:
         return None
     for path in [path for path, text in theirs.requirements.items() if _NOT_TOML.search(text)]:
-        # duvet writes what TOML does not allow as it is; ours is escaped.
+        # duvet writes characters that TOML does not allow; ours escapes them.
         theirs.requirements.pop(path)
         ours.requirements.pop(path, None)
     for part in fields(Outcome):

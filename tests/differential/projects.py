@@ -1,4 +1,4 @@
-"""Projects out of a random number: odd specifications, citations cut from them, and every way to get one wrong."""
+"""Random projects: odd specifications, citations of them, and every kind of wrong citation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextive.trace.specification import Format, Section, Specification, parse
 from tests.differential.specifications import ietf_text, markdown_text
 
 ROOT = "@ROOT@"
-"""Stands for the project's own directory until the project is written to disk."""
+"""A placeholder for the project directory until the project is written to disk."""
 _SCHEMA = "'$schema' = \"https://awslabs.github.io/duvet/config/v0.4.0.json\"\n"
 _STYLES = (
     ("//=", "//#"),
@@ -32,11 +32,11 @@ _CODE = ("fn main() {}", "", "let x = 1; //= not at the start", "// a comment", 
 
 
 def make_project(seed: int) -> dict[str, bytes]:
-    """The project of a seed: always the same one."""
-    return _Maker(Random(seed)).project()
+    """The project of a seed. The same seed always makes the same project."""
+    return _ProjectMaker(Random(seed)).project()
 
 
-class _Maker:
+class _ProjectMaker:
     def __init__(self, random: Random) -> None:
         self.random = random
         self.valid_only = random.random() < 0.65
@@ -61,10 +61,10 @@ class _Maker:
         self.files[".duvet/config.toml"] = "\n".join(self.config)
         if self.chance(0.05):
             self._move_a_specification()
-        return {_plain(path): text.encode() for path, text in self.files.items()}
+        return {_resolve_dots(path): text.encode() for path, text in self.files.items()}
 
     def _move_a_specification(self) -> None:
-        """Put one where only a search through the directories above the project or around a TOML file finds it."""
+        """Move one to a directory above the project or near a TOML file."""
         name, _ = self.random.choice(self.specifications)
         if "://" not in name:
             folder = self.random.choice(("..", ".duvet", ".duvet/todos", ".duvet/requirements"))
@@ -192,15 +192,16 @@ class _Maker:
             section_id = self.random.choice(("none", "section-99", "", "a b", "é"))
             return f"{name}{self.random.choice(('#', '#', ''))}{section_id}", None, specification
         section = self.random.choice(usable)
-        shown = section.id
+        section_id = section.id
         if specification.format is Format.IETF and self.chance(0.03):
-            shown = self.random.choice(("", "section-", "appendix-", "section-section-")) + shown.partition("-")[2]
+            prefix = self.random.choice(("", "section-", "appendix-", "section-section-"))
+            section_id = prefix + section_id.partition("-")[2]
         path = name
         if "://" not in path and self.chance(0.04):
             path = f"{ROOT}/{path}"
         if not self.valid_only and self.chance(0.03):
             path = self.random.choice(("nowhere.md", "/nowhere.md", "https://127.0.0.1:9/x"))
-        return f"{path}#{shown}", section, specification
+        return f"{path}#{section_id}", section, specification
 
     def quote(self, section: Section | None) -> list[str]:
         random = self.random
@@ -219,7 +220,7 @@ class _Maker:
             end = min(len(text), start + size)
         quote = text[start:end].strip()
         if self.chance(0.35):
-            quote = self.altered(quote)
+            quote = self.alter(quote)
         words = quote.split(" ")
         lines: list[str] = []
         while words:
@@ -228,7 +229,7 @@ class _Maker:
             del words[:count]
         return [line.replace("\n", " ") for line in lines]
 
-    def altered(self, quote: str) -> str:
+    def alter(self, quote: str) -> str:
         random = self.random
         changes: list[Callable[[str, int], str]] = [
             lambda text, at: text[:at] + text[at + 1 :],
@@ -240,9 +241,9 @@ class _Maker:
             lambda text, _: text.replace(" ", ""),
             lambda text, at: text[:at] + text[at : at + 1].swapcase() + text[at + 1 :],
         ]
-        place = random.choice((0, max(0, len(quote) - 1), len(quote), random.randrange(len(quote) + 1)))
-        quote = random.choice(changes)(quote, place)
-        return self.altered(quote) if self.chance(0.1) else quote
+        position = random.choice((0, max(0, len(quote) - 1), len(quote), random.randrange(len(quote) + 1)))
+        quote = random.choice(changes)(quote, position)
+        return self.alter(quote) if self.chance(0.1) else quote
 
     def add_toml(self, folder: str) -> None:
         random = self.random
@@ -272,8 +273,8 @@ class _Maker:
             entries.append(fields)
         if inline:
             separator = random.choice((", ", ",\n  "))
-            shown = separator.join("{ " + ", ".join(fields) + " }" for fields in entries)
-            lines.append(f"{name} = [{shown}]")
+            tables = separator.join("{ " + ", ".join(fields) + " }" for fields in entries)
+            lines.append(f"{name} = [{tables}]")
         else:
             for fields in entries:
                 lines += [
@@ -317,7 +318,7 @@ def _toml_string(random: Random, text: str, *, multiline: bool = True) -> str:
     return f'"{clean}"'
 
 
-def _plain(path: str) -> str:
+def _resolve_dots(path: str) -> str:
     parts: list[str] = []
     for part in path.split("/"):
         if part == ".." and parts:

@@ -1,4 +1,4 @@
-"""Running both: the real binary as a process, and the engine in this one, each on the same files at the same path."""
+"""Run the real duvet as a process and Contextive in this process, on the same files at the same path."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def project_on_disk(project: Project) -> Iterator[Path]:
         for name, content in project.items():
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(_placed(content, root))
+            path.write_bytes(_insert_root(content, root))
         root.mkdir(exist_ok=True)
         yield root
 
 
-def _placed(content: bytes, root: Path) -> bytes:
+def _insert_root(content: bytes, root: Path) -> bytes:
     return content.replace(ROOT.encode(), str(root).encode())
 
 
@@ -59,7 +59,7 @@ def run_both(project: Project, duvet: str) -> tuple[Outcome, Outcome]:
             if str(path.relative_to(root)) not in project:
                 path.unlink()
         for name, content in project.items():
-            (root / name).write_bytes(_placed(content, root))
+            (root / name).write_bytes(_insert_root(content, root))
         return theirs, run_ours(root)
 
 
@@ -70,7 +70,7 @@ def run_duvet(root: Path, duvet: str) -> Outcome:
     (root / "out").mkdir(exist_ok=True)
     done = subprocess.run(command, cwd=root, env=environ, capture_output=True, timeout=60, check=False)
     if b"lcov.rs" in done.stderr:
-        # It cannot write LCOV for a section that is named without its prefix. The rest can still be compared.
+        # duvet cannot write LCOV for a section cited without its prefix. The rest can still be compared.
         done = subprocess.run(command[:-2], cwd=root, env=environ, capture_output=True, timeout=60, check=False)
         shutil.rmtree(root / LCOV, ignore_errors=True)
     errors = done.stderr.decode("utf-8", "replace")
@@ -86,28 +86,28 @@ def run_duvet(root: Path, duvet: str) -> Outcome:
 
 @cache
 def _writes_json_v2(duvet: str) -> bool:
-    """Whether this version of duvet has version 2 of the JSON report; the release 0.4.2 does not."""
+    """Whether this duvet has version 2 of the JSON report; release 0.4.2 does not."""
     done = subprocess.run([duvet, "report", "--help"], capture_output=True, timeout=60, check=False)
     return b"--json-v2" in done.stdout
 
 
 _BLOCK = re.compile(r"×(.*?)(?=×|╰─▶ encountered|\Z)", re.DOTALL)
-_PLACE = re.compile(r"╭─\[([^\]]*)\]")
-_DRAWING = re.compile(r"[\s│]+")
+_LOCATION = re.compile(r"╭─\[([^\]]*)\]")
+_BOX_DRAWING = re.compile(r"[\s│]+")
 _CAUSE = "╰─▶"
 
 
 def _failures(errors: str) -> Iterator[Failure]:
     for block in _BLOCK.findall(errors):
-        if not _DRAWING.sub("", block):
+        if not _BOX_DRAWING.sub("", block):
             continue
-        place = _PLACE.search(block)
-        if place is not None:
-            yield Failure(_squeezed(block[: place.start()]), _DRAWING.sub("", place.group(1)))
+        location = _LOCATION.search(block)
+        if location is not None:
+            yield Failure(_compact(block[: location.start()]), _BOX_DRAWING.sub("", location.group(1)))
             continue
         head, _, cause = block.partition(_CAUSE)
-        path = _squeezed(head)
-        if "errorsendingrequest" in _squeezed(block):
+        path = _compact(head)
+        if "errorsendingrequest" in _compact(block):
             yield Failure("download")
         elif cause:
             yield Failure("unusable", path)
@@ -115,12 +115,12 @@ def _failures(errors: str) -> Iterator[Failure]:
             yield Failure(path)
 
 
-def _squeezed(text: str) -> str:
-    return _DRAWING.sub("", text)
+def _compact(text: str) -> str:
+    return _BOX_DRAWING.sub("", text)
 
 
 def run_ours(root: Path) -> Outcome:
-    """What `report` does, step by step, stopping where duvet stops."""
+    """The steps of `report`, stopping where duvet stops."""
     outcome = Outcome(0)
     (root / "out").mkdir(exist_ok=True)
     try:
@@ -139,10 +139,10 @@ def _report(root: Path) -> list[Failure]:
         return [Failure("unusable", CONFIG)]
     if failed := _extract(root, settings):
         return failed
-    # The written requirement files are read back, as duvet does it. So nothing is left to extract.
+    # The written requirement files are read back, as in duvet, so nothing is left to extract.
     project = TracedProject(ProjectFiles(root), replace(settings, specifications=()))
     state = project.read()
-    if failures := _stages(state):
+    if failures := _first_failures(state):
         return failures
     _write_reports(root, settings, state)
     return []
@@ -161,30 +161,37 @@ def _extract(root: Path, settings: TraceSettings) -> list[Failure]:
     return []
 
 
-_FILE_SPOILED = {"invalid_toml", "unknown_key", "repeated_key", "invalid_value", "missing_field", "unreadable_file"}
+_INVALID_FILE_CODES = {
+    "invalid_toml",
+    "unknown_key",
+    "repeated_key",
+    "invalid_value",
+    "missing_field",
+    "unreadable_file",
+}
 
 
-def _stages(state: TraceState) -> list[Failure]:
+def _first_failures(state: TraceState) -> list[Failure]:
     if state.file_problems:
         return [_failure(problem) for problem in state.file_problems]
     unresolved = [problem for problem in state.analysis.problems if problem.message.startswith("Could not resolve")]
     if unresolved:
-        return [Failure(_squeezed(unresolved[0].message))]
+        return [Failure(_compact(unresolved[0].message))]
     if any(problem.code == "specification_not_found" for problem in state.analysis.problems):
         return [_missing(target.display_name) for target in state.specification_problems]
     return [_failure(problem) for problem in state.analysis.problems]
 
 
 def _missing(path: str) -> Failure:
-    return Failure("download") if "://" in path else Failure("unusable", _squeezed(path))
+    return Failure("download") if "://" in path else Failure("unusable", _compact(path))
 
 
 def _failure(problem: Problem) -> Failure:
-    if problem.code in _FILE_SPOILED:
-        return Failure("unusable", _squeezed(problem.location.path))
+    if problem.code in _INVALID_FILE_CODES:
+        return Failure("unusable", _compact(problem.location.path))
     if problem.message == "missing target":
         return Failure("missingtarget")
-    return Failure(_squeezed(problem.message), _squeezed(str(problem.location)))
+    return Failure(_compact(problem.message), _compact(str(problem.location)))
 
 
 def _write_reports(root: Path, settings: TraceSettings, state: TraceState) -> None:
@@ -205,7 +212,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def merge_both(texts: list[str], duvet: str) -> tuple[str | None, str | None]:
-    """Reports merged by duvet and by us; None where the merge was refused."""
+    """The reports merged by duvet and by Contextive; None for a merge that failed."""
     with tempfile.TemporaryDirectory() as folder:
         command = [duvet, "merge", "--output", "merged.json"]
         for number, text in enumerate(texts):

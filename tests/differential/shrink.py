@@ -1,4 +1,4 @@
-"""A failing project made small: files, then lines, then words are left out as long as it still fails the same way."""
+"""Shrink a failing project: leave out files, then lines, then words as long as it still fails in the same way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Odd specifications: IETF text and Markdown, put together from everything that has ever been hard to read."""
+"""Random specifications in IETF text and Markdown, built from everything that has ever been hard to parse."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TEXT = (
 )
 _WORDS = _TEXT.split(" ")
 _IETF_WORDS = [*_WORDS, *["हिन्दी", "का", "שלום", "ไทย", "ⓐ", "①", "٣", "MUST²", "MAYⓐ"]]
-"""With scripts whose transliteration is only roughly the same; IETF titles have no slugs."""
+"""Also scripts whose transliteration is not exactly duvet's, which does not matter: IETF titles have no slugs."""
 _IETF_TITLES = (
     "Introduction",
     "The  Wide Title",
@@ -145,9 +145,9 @@ def _ietf_heading(random: Random, number: list[int]) -> list[str]:
             number[-1] += 1
         else:
             number[-1] += random.choice((0, 1, 2, 5))
-        shown = ".".join(map(str, number))
-        shown += random.choice((".", "", ".", ":", ".:", ".."))
-        heading = f"{shown}{random.choice((' ', '  ', chr(9)))}{random.choice(_IETF_TITLES)}"
+        section_number = ".".join(map(str, number))
+        section_number += random.choice((".", "", ".", ":", ".:", ".."))
+        heading = f"{section_number}{random.choice((' ', '  ', chr(9)))}{random.choice(_IETF_TITLES)}"
     elif kind < 0.75:
         word = random.choice(("Appendix ", "APPENDIX ", "Annex ", "Appendix  ", ""))
         letter = random.choice(("A", "B", "C", "A.1", "B.2.", "A1", "AA", "a"))

@@ -1,1 +1,1 @@
-# ruff: noqa: A005 - tests of `contextive.trace`; nobody imports them as `trace`
+# ruff: noqa: A005 - tests of `contextive.trace`; never imported as `trace`

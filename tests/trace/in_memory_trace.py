@@ -1,4 +1,4 @@
-"""Specifications and citations made of strings, traced without a file system."""
+"""Trace specifications and citations from strings, without a file system."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def only_section(specification: Specification) -> Section:
 
 
 def trace(specifications: Mapping[str, str], files: Mapping[str, str]) -> Analysis:
-    """The analysis of files, which cite specifications by their path or URL. Files that end in `.toml` are read as such."""
+    """The analysis of files, which cite specifications by path or URL. Files named `.toml` are requirement files."""
     parsed = [
         parse_requirement_file(text, path) if path.endswith(".toml") else parse_citations(text, path)
         for path, text in files.items()
@@ -42,9 +42,9 @@ def match_texts(files: Sequence[ParsedFile], specifications: Mapping[str, str]) 
     def specification(path: str, format_: Format) -> Specification:
         return parse_specification(specifications[path], format_, path)
 
-    def answer(query: TargetQuery) -> ResolvedSpec | UnavailableSpec:
+    def resolve(query: TargetQuery) -> ResolvedSpec | UnavailableSpec:
         if query.path not in specifications:
             return UnavailableSpec(f"{query.path} does not exist")
         return ResolvedSpec(Target(query.path, query.format), specification(query.path, query.format))
 
-    return match_files(files, {query: answer(query) for file in files for query in file.queries})
+    return match_files(files, {query: resolve(query) for file in files for query in file.queries})

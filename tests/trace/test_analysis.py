@@ -15,7 +15,7 @@ def problems(code: str) -> list[tuple[str, str, str]]:
     return [(problem.message, str(problem.location), problem.label) for problem in trace(SPEC, {"a.rs": code}).problems]
 
 
-def test_what_cannot_be_placed_is_named() -> None:
+def test_a_citation_that_cannot_be_matched_is_a_problem() -> None:
     assert problems("//= s.md#none\n") == [('missing section "none" in s.md', "a.rs:1:5", "referenced here")]
     assert problems("//= s.md\n") == [("reference to s.md is missing a section", "a.rs:1:5", "referenced here")]
     assert problems("//= x.md#y\n") == [("x.md does not exist", "a.rs:1:5", "referenced here")]
@@ -27,13 +27,13 @@ def test_what_cannot_be_placed_is_named() -> None:
     ]
 
 
-def test_one_that_fails_costs_itself_alone() -> None:
+def test_an_invalid_citation_does_not_affect_others() -> None:
     analysis = trace(SPEC, {"a.rs": "//= s.md#none\n\n//= s.md#one\n//# It MUST work.\n"})
     assert list(analysis.invalid) == [0]
     assert [item.number for item in analysis.matched] == [1]
 
 
-def test_citations_are_in_order_of_path_and_line() -> None:
+def test_citations_are_sorted_by_path_and_line() -> None:
     citations = [
         citation
         for path in ("b.rs", "a/z.rs", "a.rs", "a/b.rs")
@@ -44,16 +44,16 @@ def test_citations_are_in_order_of_path_and_line() -> None:
     ]  # fmt: skip
 
 
-def test_a_file_read_twice_gives_citations_in_order_of_type_then_link() -> None:
+def test_citations_of_a_file_that_is_parsed_twice_are_sorted_by_type_and_link() -> None:
     code = "//= s#x\n"
-    readings = [
+    parsed_files = [
         parse_citations(code, "a.rs", default_type=CitationType.TODO),
         parse_citations(code, "a.rs", blob_link="https://b.example"),
         parse_citations(code, "a.rs"),
         parse_citations(code, "a.rs"),
         parse_citations(code, "a.rs", CommentStyle("//=", "//"), CitationType.TEST),
     ]
-    ordered = sort_citations(citation for reading in readings for citation in reading.citations)
+    ordered = sort_citations(citation for parsed in parsed_files for citation in parsed.citations)
     assert [(citation.type.value, citation.blob_link) for citation in ordered] == [
         ("test", None),
         ("citation", None),
@@ -62,14 +62,14 @@ def test_a_file_read_twice_gives_citations_in_order_of_type_then_link() -> None:
     ]
 
 
-def test_of_two_readings_the_one_that_quotes_less_comes_first() -> None:
+def test_of_two_citations_at_one_location_the_shorter_quote_comes_first() -> None:
     code = "//= s#x\n//x y\n"
     long = parse_citations(code, "a.rs", CommentStyle("//=", "//")).citations
     short = parse_citations(code, "a.rs", default_type=CitationType.TODO).citations
     assert [citation.quote for citation in sort_citations([*long, *short])] == ["", "x y"]
 
 
-def test_two_entries_of_a_toml_file_that_say_the_same_on_one_line_are_two() -> None:
+def test_two_equal_entries_on_one_line_of_a_toml_file_are_two_citations() -> None:
     text = 'exceptions = [{ target = "s#x", reason = "r", quote = "" }, { target = "s#x", reason = "r", quote = "" }]\n'
     assert len(sort_citations(parse_requirement_file(text, "x.toml").citations)) == 2
 
@@ -79,7 +79,7 @@ def test_two_formats_of_one_document_are_two_targets() -> None:
     assert [target.format.value for target in analysis.reports] == ["auto", "markdown"]
 
 
-def test_a_section_may_be_called_like_anything_that_is_remembered_with_its_specification() -> None:
+def test_a_section_id_may_be_equal_to_a_cache_key_of_its_specification() -> None:
     spec = "# T\n\n## Requirements\n\nIt MUST work.\n"
     code = "//= s.md#requirements\n//= type=spec\n//# It MUST work.\n"
     catalog = TraceCatalog(trace({"s.md": spec}, {"a.rs": code}), {})

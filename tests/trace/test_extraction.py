@@ -13,7 +13,7 @@ from .in_memory_trace import markdown
 
 
 def extract(body: str) -> list[tuple[str, str]]:
-    """Level and text of each requirement in a section of that body."""
+    """Level and text of each requirement in a section with this body."""
     return [
         (requirement.level.name, requirement.text)
         for _, requirements in extract_requirements(markdown(f"# T\n\n{body}\n"))
@@ -58,7 +58,7 @@ def test_each_key_word_has_its_level(word: str, level: str) -> None:
         "कीMUST",
     ],
 )
-def test_what_is_no_key_word_is_passed_over(word: str) -> None:
+def test_other_words_and_quoted_key_words_are_ignored(word: str) -> None:
     assert extract(f"This {word} be.") == []
 
 
@@ -86,7 +86,7 @@ def test_a_requirement_is_the_sentence_around_its_key_word(body: str, quotes: li
     assert [quote for _, quote in extract(body)] == quotes
 
 
-def test_of_two_levels_in_one_sentence_the_higher_counts() -> None:
+def test_the_highest_level_in_a_sentence_counts() -> None:
     assert extract("It MAY x and MUST y.") == [("MUST", "It MAY x and MUST y.")]
 
 
@@ -94,7 +94,7 @@ def test_headings_are_not_searched() -> None:
     assert extract("## It MUST be\n\nNothing.") == []
 
 
-def test_requirements_are_written_as_toml_with_the_text_beside_them() -> None:
+def test_requirements_are_written_as_toml_with_the_section_text_as_a_comment() -> None:
     ((section, requirements),) = extract_requirements(markdown("# A *b*\n\nIt MUST\n  be.\n\nEnd.\n"))
     assert format_requirement_file("s.md", section, requirements) == (
         'target = "s.md#a-b"\n\n# A *b*\n#\n# It MUST\n#   be.\n# \n# End.\n\n'

@@ -64,7 +64,7 @@ def test_a_heading_after_a_blank_line_is_a_section(heading: str, section_id: str
         "1.\x1cOdd",
     ],
 )
-def test_what_only_looks_like_a_heading_is_none(line: str) -> None:
+def test_a_line_that_only_looks_like_a_heading_is_text(line: str) -> None:
     assert ids(f"\n{line}\n\n   Text.\n") == []
 
 
@@ -85,24 +85,24 @@ def test_what_only_looks_like_a_heading_is_none(line: str) -> None:
         ("A.1", "C.1", False),
     ],
 )
-def test_without_a_blank_line_before_it_a_number_must_follow_the_one_before(
+def test_without_a_blank_line_before_it_a_number_must_follow_the_previous_one(
     first: str, second: str, accepted: bool
 ) -> None:
     text = f"\n{first} First\n   Text.\n{'Appendix ' if second == 'A.' else ''}{second} Second\n   Text.\n"
     assert (len(ids(text)) == 2) is accepted
 
 
-def test_the_first_heading_of_a_document_without_a_blank_line_before_it_is_number_one() -> None:
+def test_without_a_blank_line_before_it_the_first_heading_must_be_number_one() -> None:
     assert ids("1 One\n") == ["section-1"]
     assert ids("1.0 One\n") == ["section-1.0"]
     assert ids("2 Two\n") == []
 
 
-def test_a_title_with_a_bar_must_follow_even_after_a_blank_line() -> None:
+def test_the_number_of_a_title_with_a_bar_must_follow_even_after_a_blank_line() -> None:
     assert ids("\n1 One\n\n5 a | b\n\n2 c | d\n") == ["section-1", "section-2"]
 
 
-def test_well_known_titles_stand_alone_between_blank_lines() -> None:
+def test_well_known_titles_alone_between_blank_lines_are_headings() -> None:
     assert ids("\nAbstract\n\n   A.\n\nSecurity Considerations\n\n   S.\n") == [
         "name-abstract",
         "name-security-considerations",
@@ -110,11 +110,11 @@ def test_well_known_titles_stand_alone_between_blank_lines() -> None:
     assert ids("\nAbstract\n   A.\n") == []
     assert ids("Abstract\n\n   A.\n") == []
     assert ids("\n Abstract\n\n   A.\n") == []
-    # The blank line behind one title does not stand before the next.
+    # The blank line after one title does not count as the blank line before the next.
     assert ids("\nAbstract\n\nIndex\n\n") == ["name-abstract"]
 
 
-def test_pages_leave_no_trace() -> None:
+def test_page_headers_and_footers_are_removed() -> None:
     text = (
         "\n1. One\n\n   First,\n\nAuthor      Informational      [Page 1]\n\x0c\nRFC 1      Title      May 2020\n\n\n"
         "   second.\n\x0c\nA Running Header\n   third.\n[Page 9]\n"
@@ -123,7 +123,7 @@ def test_pages_leave_no_trace() -> None:
     assert lines == ["   First,", "", "   second.", "", "   third."]
 
 
-def test_a_form_feed_with_anything_beside_it_is_a_blank_line() -> None:
+def test_a_form_feed_next_to_other_white_space_is_a_blank_line() -> None:
     section = only_section(ietf("\n1. One\n\n   a\n \x0c\n   b\n"))
     assert [line.text for line in section.text_lines] == ["   a", "", "   b"]
 
@@ -134,20 +134,20 @@ def test_a_byte_order_mark_is_not_part_of_the_first_line() -> None:
     assert specification.source.text[specification.sections[0].title_start] == "O"
 
 
-def test_of_two_sections_with_one_number_the_last_counts() -> None:
+def test_of_two_sections_with_the_same_number_the_last_counts() -> None:
     specification = ietf("\n1. One\n\n   a\n\n1. Again\n\n   b\n")
     assert [section.title for section in specification.sections] == ["Again"]
     assert specification.duplicates == ("section-1",)
 
 
 @pytest.mark.parametrize("name", ["section-1", "1", "appendix-1", "section-section-1"])
-def test_the_prefix_of_an_id_may_be_left_out_or_mixed_up(name: str) -> None:
+def test_the_prefix_of_an_id_may_be_missing_or_the_other_one(name: str) -> None:
     section = ietf("\n1. One\n\n   a\n").section(name)
     assert section is not None
     assert section.id == "section-1"
 
 
-def test_in_other_formats_ids_are_taken_as_they_are() -> None:
+def test_in_other_formats_ids_must_match_exactly() -> None:
     assert parse_specification("# section-1\n", Format.MARKDOWN, "x").section("1") is None
 
 
@@ -164,5 +164,5 @@ def test_in_other_formats_ids_are_taken_as_they_are() -> None:
         ("md", "x", Format.IETF),
     ],
 )
-def test_the_format_shows_in_the_name_or_at_the_start(name: str, text: str, form: Format) -> None:
+def test_the_format_is_detected_from_the_name_or_the_first_characters(name: str, text: str, form: Format) -> None:
     assert parse_specification(text, Format.AUTO, name).format is form

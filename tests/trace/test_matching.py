@@ -15,19 +15,19 @@ LINES = st.lists(st.lists(WORDS, min_size=1, max_size=6).map(" ".join), min_size
 
 
 def find(quote: str, body: str) -> tuple[MatchKind, list[str]] | None:
-    """How a quote is found in a section, and the pieces of its text."""
+    """The kind of match of a quote in a section, and the texts of its spans."""
     specification = markdown(f"# T\n\n{body}\n")
     found = match_quote(quote, Haystack.of(only_section(specification)))
     text = specification.source.text
     return None if found is None else (found.kind, [text[start:end] for start, end in found.spans])
 
 
-def test_a_quote_is_found_over_the_ends_of_lines() -> None:
+def test_a_quote_is_found_across_line_ends() -> None:
     assert find("two three four", "one two\n  three four five") == (MatchKind.EXACT, ["two", "three four"])
 
 
 @pytest.mark.parametrize("quote", ["one  two", "one two , three", "one  two,three", " one two,three "])
-def test_white_space_is_forgiven(quote: str) -> None:
+def test_differences_in_white_space_are_accepted(quote: str) -> None:
     kind, pieces = find(quote, "one two, three. four") or (None, [])
     assert (kind, pieces[0][:7]) == (MatchKind.NORMALISED, "one two")
 
@@ -35,14 +35,14 @@ def test_white_space_is_forgiven(quote: str) -> None:
 @pytest.mark.parametrize(
     "quote", ["one twx three", "one to three", "one twwo three", "xone two three", "one two thre!"]
 )
-def test_one_byte_of_difference_is_forgiven(quote: str) -> None:
+def test_a_difference_of_one_byte_is_accepted(quote: str) -> None:
     found = find(quote, "zero one two three four")
     assert found is not None
     assert found[0] is MatchKind.FUZZY
 
 
 @pytest.mark.parametrize("quote", ["one twxx three", "One Two three", "one three two", "nothing"])
-def test_more_than_one_is_not(quote: str) -> None:
+def test_a_difference_of_more_than_one_byte_is_not_accepted(quote: str) -> None:
     assert find(quote, "zero one two three four") is None
 
 
@@ -52,18 +52,18 @@ def test_a_character_of_two_bytes_is_more_than_one_difference() -> None:
     assert find("nêve", "nève") == (MatchKind.FUZZY, ["nève"])
 
 
-def test_case_counts_and_the_first_place_wins() -> None:
+def test_case_matters_and_the_first_occurrence_counts() -> None:
     found = match_quote("b c", Haystack.of(only_section(markdown("# T\nB c b c b c\n"))))
     assert found == Match(MatchKind.EXACT, ((8, 11),), repeated=True)
 
 
-def test_a_piece_of_one_byte_covers_nothing() -> None:
+def test_a_span_of_one_byte_covers_nothing() -> None:
     assert find("A b A", "A b\nA") == (MatchKind.EXACT, ["A b", ""])
     assert find("é", "a é b") == (MatchKind.EXACT, ["é"])
 
 
 def test_a_quote_of_one_byte_always_matches_something() -> None:
-    """Any byte is one edit away from any other, and the first one is the first."""
+    """Any byte is one edit away from any other, so the first byte matches."""
     assert find("x", "abc") == (MatchKind.FUZZY, [""])
 
 
@@ -72,12 +72,12 @@ def test_nothing_is_found_in_an_empty_section() -> None:
     assert find("some words", "") is None
 
 
-def test_a_quote_of_nothing_but_white_space_is_found_nowhere() -> None:
+def test_a_quote_of_white_space_is_not_found() -> None:
     assert match_quote(" ", Haystack.of(only_section(markdown("# T\nab\n")))) is None
 
 
 @given(LINES, st.data())
-def test_a_quote_that_was_cut_from_a_section_is_found_exactly(lines: list[str], data: st.DataObject) -> None:
+def test_a_quote_copied_from_a_section_is_found_exactly(lines: list[str], data: st.DataObject) -> None:
     haystack = _haystack(lines)
     start = data.draw(st.integers(0, len(haystack.text) - 1))
     end = data.draw(st.integers(start + 1, len(haystack.text)))
@@ -90,10 +90,10 @@ def test_a_quote_that_was_cut_from_a_section_is_found_exactly(lines: list[str], 
 
 
 @given(LINES, st.data())
-def test_with_one_edit_a_quote_is_found_near_its_place(lines: list[str], data: st.DataObject) -> None:
+def test_a_quote_with_one_edit_is_found_near_its_original_position(lines: list[str], data: st.DataObject) -> None:
     haystack = _haystack(lines)
     text = haystack.text
-    # Inside a word: at its edge, an edit can change which white space carries meaning, and is two edits then.
+    # Inside a word: at its edge, an edit can change which white space is significant, which makes it two edits.
     inside = [at for at in range(1, len(text) - 1) if text[at].isascii() and text[at - 1 : at + 2].isalnum()]
     at = data.draw(st.sampled_from(inside))
     start = data.draw(st.integers(0, at - 1))
@@ -120,7 +120,7 @@ def test_the_fast_search_agrees_with_the_slow_one(needle: bytes, haystack: bytes
 
 @settings(max_examples=300)
 @given(st.binary(min_size=2, max_size=12), st.binary(max_size=12), st.binary(max_size=12), st.data())
-def test_they_agree_where_the_needle_was_cut_from_the_haystack_too(
+def test_they_also_agree_if_the_needle_was_copied_from_the_haystack(
     needle: bytes, before: bytes, after: bytes, data: st.DataObject
 ) -> None:
     haystack = _few_letters(before + needle + after)
@@ -133,7 +133,7 @@ def test_they_agree_where_the_needle_was_cut_from_the_haystack_too(
 
 
 def slow_search(needle: bytes, haystack: bytes) -> tuple[int, int] | None:
-    """The definition: the longest alignment for each end; the first end, unless the ones right after reach as far back."""
+    """The definition: the longest alignment for each end; the first end, unless the next ones start as early."""
     best: tuple[int, int] | None = None
     for end in range(len(haystack) + 1):
         sizes = range(max(0, len(needle) - 1), len(needle) + 2)
@@ -159,7 +159,7 @@ def _distance(one: bytes, other: bytes) -> int:
 
 
 def _few_letters(data: bytes) -> bytes:
-    """The same length over three letters, so that things repeat."""
+    """The data reduced to three different letters, so that parts of it repeat."""
     return bytes(97 + byte % 3 for byte in data)
 
 

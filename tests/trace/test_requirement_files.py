@@ -56,13 +56,13 @@ def test_entries_are_citations_at_the_line_of_their_header() -> None:
     assert (todo.type, todo.line, todo.tags, todo.tracking_issue) == (CitationType.TODO, 19, ("a", "z"), "#1")
 
 
-def test_places_are_those_of_the_values() -> None:
+def test_locations_are_those_of_the_values() -> None:
     spec, exception, _ = parse_requirement_file(EXAMPLE, "x.toml").citations
     assert (str(spec.target_location), str(spec.quote_location)) == ("x.toml:1:10", "x.toml:7:9")
     assert (str(exception.target_location), str(exception.quote_location)) == ("x.toml:17:12", "x.toml:15:9")
 
 
-def test_inline_tables_stand_where_their_brace_does() -> None:
+def test_the_line_of_an_inline_table_is_that_of_its_brace() -> None:
     text = 'target = "s#x"\nspecs = [\n  { quote = "é", level = "MAY" }, { quote = "b" },\n  { quote = """c""" }]\n'
     citations = parse_requirement_file(text, "x.toml").citations
     assert [(citation.line, citation.quote, str(citation.quote_location)) for citation in citations] == [
@@ -88,13 +88,13 @@ def test_inline_tables_stand_where_their_brace_does() -> None:
         ("[[spec]]\nquote = 'q'\n[[specs]]\nquote = 'q'", "repeated_key"),
     ],
 )
-def test_a_wrong_form_spoils_the_file(text: str, code: str) -> None:
+def test_a_wrong_key_or_type_makes_the_file_invalid(text: str, code: str) -> None:
     parsed = parse_requirement_file(text, "x.toml")
     assert parsed.citations == ()
     assert [problem.code for problem in parsed.problems] == [code]
 
 
-def test_a_wrong_value_costs_its_entry_and_no_other() -> None:
+def test_a_wrong_value_makes_only_its_entry_invalid() -> None:
     wrong_level = "[[spec]]\nquote = 'a'\ntarget = 's#x'\nlevel = 'must'\n"
     text = f"{wrong_level}[[spec]]\nquote = 'b'\n[[spec]]\nquote = 'c'\ntarget = 's#x'\n"
     parsed = parse_requirement_file(text, "x.toml")
@@ -109,14 +109,14 @@ def test_a_wrong_value_costs_its_entry_and_no_other() -> None:
     "value",
     ['"""a"b"""', "'''a'b'''", '"a\\"b"', '"a#b"', '"""\na\\\n  b"""', '"""x"""""', "'''x'''''"],
 )
-def test_every_kind_of_string_is_stepped_over(value: str) -> None:
+def test_positions_are_right_after_every_kind_of_string(value: str) -> None:
     text = f"[[spec]]\nquote = {value}\ntarget = 's#x' # target = 'no'\n[[spec]]\nquote='q'\ntarget='s#y'\n"
     first, second = parse_requirement_file(text, "x.toml").citations
     assert first.target_location.line == 3 + value.count("\n")
     assert second.line == 4 + value.count("\n")
 
 
-def test_other_values_are_stepped_over_too() -> None:
+def test_positions_are_right_after_other_values() -> None:
     text = "target = 's#x'\n[[todo]]\ntags = [ # ]\n 'a', ]\nquote = 'q'\nfeature = \"f\"\n"
     (todo,) = parse_requirement_file(text, "x.toml").citations
     assert (todo.quote_location.line, todo.feature) == (5, "f")
@@ -132,7 +132,7 @@ ODD = ["it MUST \x1b[31m", "''' \"\"\" \\", "a\rb", "\x85\x9b"]
 ##% contains.
 @given(target=LINES, quote=st.lists(LINES, min_size=1, max_size=4), text=LINES)
 @example(target='a"b\\c', quote=ODD, text="MUST\x0c\x07")
-def test_any_text_comes_back_from_a_requirement_file(target: str, quote: list[str], text: str) -> None:
+def test_any_text_survives_a_round_trip_through_a_requirement_file(target: str, quote: list[str], text: str) -> None:
     specification = parse_specification(f"# Title \x1b]0;x\x07\n\nIt MUST {text}\n", Format.MARKDOWN, "s.md")
     section = specification.sections[-1]
     requirements = [ExtractedRequirement(Level.MUST, tuple(quote)), ExtractedRequirement(Level.MAY, ("plain",))]
@@ -141,13 +141,13 @@ def test_any_text_comes_back_from_a_requirement_file(target: str, quote: list[st
     read = tomllib.loads(written)
     assert read["target"] == f"{target}#{section.id}"
     assert [entry["quote"] for entry in read["spec"]] == ["\n".join(quote) + "\n", "plain\n"]
-    told = requirement_file_citations("x.toml", target, section, requirements).citations
+    built = requirement_file_citations("x.toml", target, section, requirements).citations
     parsed = parse_requirement_file(written, "x.toml").citations
-    assert [(c.line, c.target, c.comment) for c in told] == [(c.line, c.target, c.comment) for c in parsed]
+    assert [(c.line, c.target, c.comment) for c in built] == [(c.line, c.target, c.comment) for c in parsed]
     assert not CONTROL.search(format_requirement_comments(target, section, requirements))
 
 
-def test_an_ordinary_requirement_file_is_what_duvet_writes() -> None:
+def test_an_ordinary_requirement_file_is_the_same_as_duvets() -> None:
     specification = parse_specification('# A\n\nIt MUST be\n"so" \\ thus.\n', Format.MARKDOWN, "s.md")
     ((section, requirements),) = extract_requirements(specification)
     assert format_requirement_file("s.md", section, requirements) == (

@@ -1,4 +1,4 @@
-"""What docs/spec/trace.md promises about citations, one promise at a time: comments, files, targets, matching, coverage."""
+"""One test for each requirement about citations in docs/spec/trace.md: comments, files, targets, matching, coverage."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ SCHEMA = "'$schema' = \"https://awslabs.github.io/duvet/config/v0.4.0.json\"\n"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    made = configured(tmp_path)
-    made.remove("src/coffee.rs")
-    return made
+    uncited = configured(tmp_path)
+    uncited.remove("src/coffee.rs")
+    return uncited
 
 
 def codes(project: Project) -> list[str]:
@@ -52,7 +52,7 @@ def test_a_citation_is_a_run_of_meta_lines_and_then_quoted_lines() -> None:
 ##= docs/spec/trace.md#citation-comments
 ##% The prefixes of meta lines and quoted lines MUST be configurable for each source pattern and default to `//=` and
 ##% `//#`.
-def test_each_pattern_has_prefixes_of_its_own(project: Project) -> None:
+def test_each_source_pattern_can_set_its_prefixes(project: Project) -> None:
     hashes = '[[source]]\npattern = "*.py"\ncomment-style = { meta = "#=", content = "#%" }\n'
     plain = '[[source]]\npattern = "*.rs"\n'
     project.write(".duvet/config.toml", SCHEMA + hashes + plain + '[[specification]]\nsource = "specs/coffee.md"\n')
@@ -67,7 +67,7 @@ def test_each_pattern_has_prefixes_of_its_own(project: Project) -> None:
 ##= docs/spec/trace.md#citation-comments
 ##% A citation MUST have the type implementation, test, implication, exception, todo or spec; the default is the type
 ##% of its source pattern.
-def test_the_type_is_one_of_six_or_that_of_the_pattern() -> None:
+def test_the_type_is_one_of_six_and_defaults_to_that_of_the_pattern() -> None:
     for word in ("implementation", "test", "implication", "exception", "todo", "spec"):
         (citation,) = parse_citations(cite("a.md#x", "Y.", f"type={word}"), "a.rs").citations
         assert citation.type == {"implementation": "citation"}.get(word, word)
@@ -78,7 +78,7 @@ def test_the_type_is_one_of_six_or_that_of_the_pattern() -> None:
 
 ##= docs/spec/trace.md#citation-comments
 ##% A citation without a target, or with a target that has no section, MUST be an error.
-def test_a_citation_says_specification_and_section(project: Project) -> None:
+def test_a_citation_needs_a_specification_and_a_section(project: Project) -> None:
     assert status_of(project, "//= type=test\n//# The pot\n") == "not_started"
     assert codes(project) == ["missing_target"]
     assert status_of(project, cite("specs/coffee.md", BREW)) == "not_started"
@@ -99,7 +99,7 @@ def test_a_citation_says_specification_and_section(project: Project) -> None:
         (("type=spec", "tracking-issue=1"), "misplaced_field"),
     ],
 )
-def test_a_field_is_known_single_and_in_its_place(fields: tuple[str, ...], code: str) -> None:
+def test_an_unknown_repeated_or_misplaced_field_is_an_error(fields: tuple[str, ...], code: str) -> None:
     assert [p.code for p in parse_citations(cite("a.md#x", "Y.", *fields), "a.rs").problems] == [code]
     twice = parse_citations(cite("a.md#x", "Y.", "type=exception", "reason=one", "reason=two"), "a.rs")
     assert (twice.problems, twice.citations[0].comment) == ((), "one two")
@@ -107,7 +107,7 @@ def test_a_field_is_known_single_and_in_its_place(fields: tuple[str, ...], code:
 
 ##= docs/spec/trace.md#citation-comments
 ##% The id of a citation MUST be its path and the number of its first line, separated by a colon.
-def test_a_citation_is_named_by_its_file_and_its_first_line() -> None:
+def test_the_id_of_a_citation_is_its_path_and_first_line() -> None:
     (citation,) = parse_citations("\n\n//= type=test\n//= a.md#x\n//# Y.\n", "src/deep/a.rs").citations
     assert citation.id == "src/deep/a.rs:3"
 
@@ -147,9 +147,7 @@ def test_the_three_folders_of_requirement_files_are_read(project: Project) -> No
         ("unknown = 1\n", "unknown"),
     ],
 )
-def test_a_requirement_file_has_no_unknown_keys_and_every_exception_a_reason(
-    entry: str, words: str, project: Project
-) -> None:
+def test_an_unknown_key_or_an_exception_without_a_reason_is_an_error(entry: str, words: str, project: Project) -> None:
     project.write(".duvet/todos/a.toml", f'target = "{BREWING}"\n{entry}')
     (problem,) = project.service().view().state.problems
     assert words in problem.message
@@ -160,7 +158,7 @@ def test_a_requirement_file_has_no_unknown_keys_and_every_exception_a_reason(
 
 ##= docs/spec/trace.md#targets
 ##% The text of a URL MUST be read from the copy stored in the project.
-def test_the_text_of_a_url_is_the_stored_one(project: Project) -> None:
+def test_the_text_of_a_url_is_read_from_its_stored_copy(project: Project) -> None:
     url = "https://example.org/pots/lid.md"
     project.write("src/lid.rs", cite(f"{url}#lid", "A lid MUST close."))
     assert codes(project) == ["specification_not_found"]
@@ -183,7 +181,7 @@ def test_the_text_of_a_url_is_the_stored_one(project: Project) -> None:
         "datatracker.ietf.org/doc/html/rfc2324/",
     ],
 )
-def test_every_address_of_an_rfc_has_the_same_copy(address: str) -> None:
+def test_every_url_of_an_rfc_has_the_same_stored_copy(address: str) -> None:
     for scheme in ("https", "http"):
         assert cached_path(f"{scheme}://{address}", "d") == "d/www.rfc-editor.org/rfc/rfc2324.txt"
 
@@ -200,7 +198,7 @@ def haystack(text: str) -> Haystack:
 ##% A quote MUST be matched exactly, then ignoring white space, then with a difference of one byte; the first rule
 ##% that matches counts.
 @pytest.mark.parametrize(
-    ("text", "kind", "place"),
+    ("text", "kind", "offset"),
     [
         ("a pox x. a  pot x. a pot x.", MatchKind.EXACT, 19),
         ("a pox x. a  pot x.", MatchKind.NORMALISED, 9),
@@ -208,16 +206,16 @@ def haystack(text: str) -> Haystack:
         ("b. a pos y.", None, 0),
     ],
 )
-def test_the_mildest_rule_that_finds_a_quote_counts(text: str, kind: MatchKind | None, place: int) -> None:
+def test_the_strictest_rule_that_finds_a_quote_counts(text: str, kind: MatchKind | None, offset: int) -> None:
     match = match_quote("a pot x.", haystack(text))
     assert (match and match.kind) == kind
     if match:
-        assert match.spans[0][0] == len("# Part\n\n") + place
+        assert match.spans[0][0] == len("# Part\n\n") + offset
 
 
 ##= docs/spec/trace.md#matching
 ##% If a quote occurs more than once in a section, the first occurrence MUST count.
-def test_the_first_place_of_a_quote_counts() -> None:
+def test_the_first_occurrence_of_a_quote_counts() -> None:
     match = match_quote("The pot", haystack("First. The pot brews. The pot cools."))
     assert match is not None
     assert [start for start, _ in match.spans] == [len("# Part\n\nFirst. ")]
@@ -236,7 +234,7 @@ def test_a_quote_with_one_wrong_letter_is_a_warning(project: Project) -> None:
 
 ##= docs/spec/trace.md#matching
 ##% A quote that does not occur in its section MUST be an error.
-def test_a_quote_from_elsewhere_is_an_error(project: Project) -> None:
+def test_a_quote_that_is_not_in_its_section_is_an_error(project: Project) -> None:
     assert status_of(project, cite(BREWING, MILK), MILK) == "not_started"
     assert codes(project) == ["quote_not_found"]
 
@@ -252,7 +250,7 @@ def test_a_quote_from_elsewhere_is_an_error(project: Project) -> None:
         cite(BREWING, "The pot MUST brew cocoa.", "type=test"),
     ],
 )
-def test_a_citation_that_fails_costs_itself_alone(bad: str, project: Project) -> None:
+def test_an_invalid_citation_does_not_affect_others(bad: str, project: Project) -> None:
     assert status_of(project, bad + "\n" + cite(BREWING, BREW)) == "missing_test"
     assert len(codes(project)) == 1
 
@@ -262,7 +260,7 @@ def test_a_citation_that_fails_costs_itself_alone(bad: str, project: Project) ->
 
 ##= docs/spec/trace.md#coverage
 ##% A requirement MUST be complete when implementations cover its whole text and tests do, too.
-def test_a_requirement_is_complete_when_all_of_it_is_implemented_and_tested(project: Project) -> None:
+def test_a_requirement_is_complete_when_its_whole_text_is_implemented_and_tested(project: Project) -> None:
     implemented, tested = cite(BREWING, BREW), cite(BREWING, BREW, "type=test")
     assert status_of(project, implemented) == "missing_test"
     assert status_of(project, tested) == "missing_citation"

@@ -1,4 +1,4 @@
-"""What docs/spec/trace.md promises about specifications, one promise at a time: formats, sections, extraction, identifiers."""
+"""One test for each requirement about specifications in docs/spec/trace.md: formats, sections, extraction, identifiers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def found(text: str) -> list[tuple[str, Level]]:
 ##= docs/spec/trace.md#formats
 ##% If no format is given, a specification whose path ends with `.md` or `.markdown` MUST be read as Markdown.
 @pytest.mark.parametrize("name", ["spec.md", "spec.markdown", "deep/down/a.b.md"])
-def test_the_ending_makes_markdown_whatever_the_text_begins_with(name: str) -> None:
+def test_a_markdown_extension_decides_the_format_for_any_text(name: str) -> None:
     assert parse_specification(PROSE, Format.AUTO, name).format is Format.MARKDOWN
 
 
@@ -50,14 +50,14 @@ def test_the_ending_makes_markdown_whatever_the_text_begins_with(name: str) -> N
         ("1.  Part\n\n   It MUST hold.\n", Format.IETF),
     ],
 )
-def test_the_first_characters_decide_where_the_ending_does_not(text: str, expected: Format) -> None:
+def test_without_a_markdown_extension_the_first_characters_decide_the_format(text: str, expected: Format) -> None:
     for name in ("spec.txt", "spec", "https://example.org/spec"):
         assert parse_specification(text, Format.AUTO, name).format is expected
 
 
 ##= docs/spec/trace.md#formats
 ##% A format set in the configuration for extraction, or in a citation for its match, MUST override the guessed one.
-def test_a_format_that_is_named_is_used(tmp_path: Path) -> None:
+def test_a_configured_format_is_used(tmp_path: Path) -> None:
     project = Project(tmp_path)
     specification = '[[specification]]\nsource = "spec.txt"\n'
     project.write("spec.txt", PROSE)
@@ -78,7 +78,7 @@ def test_a_format_that_is_named_is_used(tmp_path: Path) -> None:
 
 ##= docs/spec/trace.md#markdown-sections
 ##% Every heading of a Markdown specification outside code MUST start a section.
-def test_every_heading_outside_of_code_begins_a_section() -> None:
+def test_every_heading_outside_code_starts_a_section() -> None:
     text = "# One\n\nTwo\n---\n\n- # Three\n\n> ## Four\n\n```\n# not\n```\n\n    # nor\n\n`# neither`\n\n###### Five\n"
     assert [section.title for section in markdown(text).sections] == ["One", "Two", "Three", "Four", "Five"]
 
@@ -86,7 +86,7 @@ def test_every_heading_outside_of_code_begins_a_section() -> None:
 ##= docs/spec/trace.md#markdown-sections
 ##% The id of a Markdown section MUST be the one that its heading sets, or else the slug of its title; a duplicate
 ##% gets a number as a suffix.
-def test_a_section_is_named_by_its_heading_and_then_by_number() -> None:
+def test_a_section_id_comes_from_its_heading_with_a_number_for_duplicates() -> None:
     text = "# Own {#chosen}\n\n# A Title\n\n# A title!\n\n# A title\n\n# Own {#chosen}\n"
     assert list(markdown(text).by_id) == ["chosen", "a-title", "a-title-1", "a-title-2", "chosen-1"]
 
@@ -112,14 +112,14 @@ RFC = "1.  Introduction\n\n   It MUST hold.\n\n1.1.  Detail\n\n   More.\n\nAppen
 
 ##= docs/spec/trace.md#ietf-sections
 ##% The id of a numbered IETF section MUST be `section-` or `appendix-` followed by the number.
-def test_a_numbered_section_is_named_by_its_number() -> None:
+def test_the_id_of_a_numbered_section_has_its_number() -> None:
     ids = list(parse_specification(RFC, Format.IETF, "rfc.txt").by_id)
     assert ids == ["section-1", "section-1.1", "appendix-A", "appendix-A.1"]
 
 
 ##= docs/spec/trace.md#ietf-sections
 ##% A section of an IETF text MUST also be found without its prefix or with the other prefix.
-def test_a_numbered_section_is_found_with_any_prefix_or_none() -> None:
+def test_a_numbered_section_is_found_with_any_prefix_or_without_one() -> None:
     specification = parse_specification(RFC, Format.IETF, "rfc.txt")
     for name in ("1.1", "section-1.1", "appendix-1.1"):
         assert specification.section(name) is specification.by_id["section-1.1"]
@@ -177,7 +177,7 @@ def test_the_highest_key_word_of_a_sentence_counts(text: str) -> None:
 
 ##= docs/spec/trace.md#extraction
 ##% A key word directly before a quotation mark MUST NOT make a sentence a requirement.
-def test_a_key_word_that_is_only_mentioned_makes_no_requirement() -> None:
+def test_a_key_word_in_quotation_marks_does_not_make_a_requirement() -> None:
     assert found('The word "MUST" is a word.') == []
     assert found('The words "MAY" and SHOULD differ.') == [('The words "MAY" and SHOULD differ.', Level.SHOULD)]
 
@@ -199,7 +199,7 @@ def test_an_identifier_is_the_hash_of_the_trimmed_and_joined_lines(tmp_path: Pat
 ##= docs/spec/trace.md#identifiers
 ##% An identifier MUST be accepted when shortened to eight or more digits, as long as only one requirement text
 ##% matches.
-def test_eight_digits_suffice_while_they_mean_one_text(tmp_path: Path) -> None:
+def test_eight_digits_are_enough_if_they_match_one_text(tmp_path: Path) -> None:
     # Two sentences whose hashes begin with the same eight digits.
     twins = ("Cup number 27965 MUST be full.", "Cup number 58395 MUST be full.")
     project = Project(tmp_path)
@@ -217,7 +217,7 @@ def test_eight_digits_suffice_while_they_mean_one_text(tmp_path: Path) -> None:
 
 ##= docs/spec/trace.md#identifiers
 ##% Two specifications of a project MUST NOT have the same id.
-def test_specifications_that_could_share_a_name_get_names_of_their_own() -> None:
+def test_specifications_never_share_an_id() -> None:
     paths = ["specs/a.md", "specs/a.txt", "specs/a b.md", "specs/a-b.md", "https://x.org/spec", "https://y.org/spec.md"]
     ids = assign_ids([Target(path) for path in paths])
     assert len(set(ids.values())) == len(paths)

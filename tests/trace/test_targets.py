@@ -22,7 +22,7 @@ from contextive.trace.target import Target, cached_path, canonical_url, normalis
         ("other://Host/Path", "other://Host/Path"),
     ],
 )
-def test_urls_are_named_as_url_parsers_print_them(url: str, normal: str) -> None:
+def test_urls_are_normalised_as_url_parsers_print_them(url: str, normal: str) -> None:
     assert normalise_url(url) == normal
     assert normalise_url(normal) == normal
 
@@ -38,7 +38,7 @@ def test_urls_are_named_as_url_parsers_print_them(url: str, normal: str) -> None
         "http://datatracker.ietf.org/doc/html/rfc9000.pdf",
     ],
 )
-def test_every_way_to_name_an_rfc_leads_to_its_text(url: str) -> None:
+def test_every_common_url_of_an_rfc_has_the_same_canonical_url(url: str) -> None:
     assert canonical_url(url) == "https://www.rfc-editor.org/rfc/rfc9000.txt"
     assert cached_path(url, "d") == "d/www.rfc-editor.org/rfc/rfc9000.txt"
 
@@ -52,7 +52,7 @@ def test_every_way_to_name_an_rfc_leads_to_its_text(url: str) -> None:
         ("https://example.com/a%20b.md", "d/example.com/a%20b.txt"),
     ],
 )
-def test_the_text_of_a_url_is_kept_with_its_ending_replaced(url: str, path: str) -> None:
+def test_the_stored_text_of_a_url_has_the_extension_txt(url: str, path: str) -> None:
     assert cached_path(url, "d") == path
 
 
@@ -65,11 +65,11 @@ def test_the_text_of_a_url_is_kept_with_its_ending_replaced(url: str, path: str)
         ("https://example.com/x/rfc1.html", "r/example.com/x/rfc1"),
     ],
 )
-def test_requirements_are_kept_under_the_path_of_their_specification(target: str, folder: str) -> None:
+def test_requirements_are_stored_below_the_path_of_their_specification(target: str, folder: str) -> None:
     assert requirements_dir(Target(target), "d", "r") == folder
 
 
-def test_targets_are_in_order_of_their_path_part_by_part() -> None:
+def test_targets_are_sorted_by_the_parts_of_their_paths() -> None:
     paths = [
         "b.md",
         "a/z.md",

@@ -32,7 +32,7 @@ from contextive.trace.text import (
         ("a\x0cb\x0bc\x1cd\x85e\u2028f", [(0, "a\x0cb\x0bc\x1cd\x85e\u2028f")]),
     ],
 )
-def test_a_line_ends_at_a_line_feed_and_nowhere_else(text: str, lines: list[tuple[int, str]]) -> None:
+def test_only_a_line_feed_ends_a_line(text: str, lines: list[tuple[int, str]]) -> None:
     assert list(zip(*split_lines(text), strict=True)) == lines
 
 
@@ -42,25 +42,25 @@ def test_every_unicode_white_space_is_trimmed(space: str) -> None:
 
 
 @pytest.mark.parametrize("other", ["\x1c", "\x1f", "\u200b", "\ufeff", "\u180e"])
-def test_what_only_python_or_only_the_eye_takes_for_white_space_stays(other: str) -> None:
+def test_characters_without_the_white_space_property_are_kept(other: str) -> None:
     assert trim(f"{other}a{other}") == f"{other}a{other}"
 
 
-def test_the_pattern_for_white_space_is_the_white_space_that_is_stripped() -> None:
+def test_the_white_space_pattern_matches_what_trim_removes() -> None:
     for character in map(chr, range(0x110000)):
         assert bool(re.match(SPACE, character)) == (character in WHITESPACE)
         assert bool(re.match(SPACE_IN_LINE, character)) == (character in WHITESPACE and character != "\n")
 
 
 @given(st.text())
-def test_the_lines_put_together_again_are_the_text(text: str) -> None:
+def test_the_joined_lines_are_the_text(text: str) -> None:
     lines = list(zip(*split_lines(text), strict=True))
     assert "".join(text[start : start + len(line)] for start, line in lines) == "".join(line for _, line in lines)
     assert len(lines) == text.count("\n") + (0 if text.endswith("\n") or not text else 1)
 
 
 @given(st.text(alphabet="aé日🦀\n\r"), st.data())
-def test_an_offset_leads_to_its_line_column_and_byte(text: str, data: st.DataObject) -> None:
+def test_line_column_and_byte_of_an_offset_are_right(text: str, data: st.DataObject) -> None:
     source = SourceText(text)
     offset = data.draw(st.integers(0, len(text)))
     before = text[:offset]
@@ -70,11 +70,11 @@ def test_an_offset_leads_to_its_line_column_and_byte(text: str, data: st.DataObj
         assert source.byte_column_of(offset) == len(before.rpartition("\n")[2].encode()) + 1
 
 
-def test_a_line_feed_at_the_end_of_the_text_opens_no_line() -> None:
+def test_a_line_feed_at_the_end_of_the_text_does_not_start_a_line() -> None:
     assert SourceText("a\nb\n").line_of(4) == 2
 
 
-def test_a_slice_that_ends_behind_a_line_feed_reaches_into_the_next_line() -> None:
+def test_a_slice_that_ends_after_a_line_feed_includes_the_next_line() -> None:
     assert list(SourceText("ab\ncd\n").line_range(0, 3)) == [1, 2]
 
 
@@ -97,26 +97,26 @@ def test_a_slice_that_ends_behind_a_line_feed_reaches_into_the_next_line() -> No
         ("   ", ""),
     ],
 )
-def test_white_space_that_carries_no_meaning_goes(text: str, normal: str) -> None:
+def test_insignificant_white_space_is_removed(text: str, normal: str) -> None:
     assert normalise(text) == normal
     assert normalise_mapped(text).text == normal
 
 
 @given(st.text(alphabet="ab1 \t\n.,-é日\u00a0"))
-def test_normal_text_is_normal_already(text: str) -> None:
+def test_normalising_twice_changes_nothing(text: str) -> None:
     assert normalise(normalise(text)) == normalise(text)
     assert normalise(text) == normalise_mapped(text).text
 
 
 @given(st.text(alphabet="ab1 \n.,é"))
-def test_every_character_of_a_normal_text_leads_back_to_where_it_came_from(text: str) -> None:
+def test_every_character_of_a_normalised_text_maps_back_to_the_original(text: str) -> None:
     mapped = normalise_mapped(text)
     for position, character in enumerate(mapped.text):
         assert text[mapped.original_offset(position)] == character
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "escaped"),
     [
         ("a b", '"a b"'),
         ('a"b\\', '"a\\"b\\\\"'),
@@ -126,5 +126,5 @@ def test_every_character_of_a_normal_text_leads_back_to_where_it_came_from(text:
         ("\u200b", '"\\u{200b}"'),
     ],
 )
-def test_what_nobody_can_see_is_spelled_out_in_messages(text: str, shown: str) -> None:
-    assert quoted(text) == shown
+def test_invisible_characters_are_escaped_in_messages(text: str, escaped: str) -> None:
+    assert quoted(text) == escaped

@@ -13,10 +13,10 @@ def test_letters_digits_and_vowel_signs_are_alphanumeric(character: str) -> None
 
 
 @pytest.mark.parametrize("character", [" ", "_", "-", "\u0301", "\u094d", "\ufe0f", "🦀", "\u200d", "\U0010fffd"])
-def test_accents_signs_and_emoji_are_not(character: str) -> None:
+def test_accents_signs_and_emoji_are_not_alphanumeric(character: str) -> None:
     assert not is_alphanumeric(character)
 
 
-def test_a_word_goes_on_over_accents_and_joiners_but_not_over_fractions() -> None:
+def test_accents_and_joiners_continue_a_word_but_fractions_do_not() -> None:
     assert all(map(is_part_of_word, "aé日_‿\u0301\u200d\u093f"))
     assert not any(map(is_part_of_word, " -²½①🦀\u200b"))

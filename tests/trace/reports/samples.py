@@ -1,4 +1,4 @@
-"""Small projects made of strings, traced as real ones are."""
+"""Small sample projects made of strings."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ HOSTILE = (
     "%0A::error::fake, 100% : done",
     "\r\n::error file=x::fake",
 )
-"""Texts that break reports which paste what they are given."""
+"""Texts that break a report that does not escape them."""
 
 HIDDEN = "\x00\x07\x1b\x7f\u200b\u200d\u2028\u2029\u202e\u2066\u2069\ufeff\ufffe\uffff\ud800\U000e0041\U000e007f"
 
@@ -90,7 +90,7 @@ class Sample:
         files: list[ParsedFile] = []
         for path, text in self.specifications.items():
             for section, extracted in extract_requirements(parse_specification(text, Format.AUTO, path)):
-                # Not by way of a TOML file, which could not hold every character.
+                # Built directly, because a TOML file cannot contain every character.
                 file, target = f".duvet/requirements/{section.id}.toml", f"{path}#{section.id}"
                 citations = (
                     Citation(file, line, CitationType.SPEC, target, found.text, found.level)
@@ -119,7 +119,7 @@ class Sample:
         return code_block(code, range(citation.line, citation.end_line + 1))
 
 
-def usual() -> Sample:
+def ordinary() -> Sample:
     """Six requirements: complete, missing a test, an exception, a todo, partial, not started."""
     return Sample({"spec.md": SPEC}, {"src/frame.rs": CODE})
 

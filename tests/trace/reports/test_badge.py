@@ -1,4 +1,4 @@
-"""The badge is a small image that parses, is honest about its number, and can be heard."""
+"""The badge is a small, well-formed SVG with the right number and a text for screen readers."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def test_a_percentage_is_rounded_down_so_that_100_means_all() -> None:
     assert texts(write_badge(summary(10_000, 10_000)))[1] == "100%"
 
 
-def test_a_project_without_requirements_claims_nothing() -> None:
+def test_a_project_without_requirements_has_no_percentage() -> None:
     assert texts(write_badge(summary(0, 0))) == ["requirements", "none"]
 
 
-def test_a_badge_can_be_heard() -> None:
+def test_a_badge_has_a_text_for_screen_readers() -> None:
     root = ElementTree.fromstring(write_badge(summary(3, 4)))
     spoken = "requirements: 75% (3 of 4 done)"
     assert root.get("role") == "img"
@@ -68,13 +68,13 @@ def _luminance(colour: str) -> float:
 
 
 @pytest.mark.parametrize("done", [0, 25, 50, 75, 90, 100])
-def test_white_text_can_be_read_on_every_colour(done: int) -> None:
+def test_white_text_has_enough_contrast_on_every_colour(done: int) -> None:
     for colour in colours(done):
         assert 1.05 / (_luminance(colour) + 0.05) >= 4.5
 
 
 @pytest.mark.parametrize("label", [*HOSTILE, HIDDEN, "x" * 10_000, "", " \n "])
-def test_any_label_gives_a_small_image_that_parses(label: str) -> None:
+def test_a_badge_with_any_label_is_small_and_well_formed(label: str) -> None:
     badge = write_badge(summary(1, 2), label)
     badge.encode("utf-8")
     root = ElementTree.fromstring(badge)

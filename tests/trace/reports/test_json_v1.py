@@ -40,7 +40,7 @@ def test_the_report_is_one_line_with_its_parts_in_order() -> None:
     assert "Ét" in text
 
 
-def test_citations_name_only_what_is_not_the_default() -> None:
+def test_default_values_of_citations_are_left_out() -> None:
     assert report()["annotations"] == [
         {"source": "a.rs", "target_path": "s.md", "target_section": "one", "line": 1},
         {"source": "a.rs", "target_path": "s.md", "target_section": "one", "line": 4, "type": "SPEC", "level": "MUST"},
@@ -64,7 +64,7 @@ def test_citations_name_only_what_is_not_the_default() -> None:
     ]
 
 
-def test_lines_are_cut_wherever_a_reference_begins_or_ends() -> None:
+def test_lines_are_split_where_references_begin_and_end() -> None:
     specification = report()["specifications"]["s.md"]
     assert specification["requirements"] == [1]
     doc, one, two = specification["sections"]
@@ -82,7 +82,7 @@ def test_statuses_count_bytes() -> None:
     assert report()["statuses"] == {"1": {"spec": 14, "incomplete": 6, "citation": 8, "todo": 5, "related": [0, 2]}}
 
 
-def test_pieces_of_a_requirement_that_several_citations_cover_are_counted_once() -> None:
+def test_text_that_several_citations_cover_is_counted_once() -> None:
     quotes = ("Ét MUST", "MUST work.", "MUST")
     code = "//= s.md#one\n//= type=spec\n//# Ét MUST work.\n" + "".join(
         f"\n//= s.md#one\n//= type={kind}\n//# {quote}\n" for quote in quotes for kind in ("test", "implication")
@@ -91,7 +91,7 @@ def test_pieces_of_a_requirement_that_several_citations_cover_are_counted_once()
     assert status == {"spec": 14, "implication": 14, "test": 14, "related": [1, 2, 3, 4, 5, 6]}
 
 
-def test_the_table_of_statuses_is_found_by_number() -> None:
+def test_a_status_number_is_an_index_into_the_status_table() -> None:
     table = report()["refs"]
     assert len(table) == 256
     assert table[0] == {}
@@ -103,12 +103,12 @@ def test_the_table_of_statuses_is_found_by_number() -> None:
 def test_a_url_keeps_the_spelling_of_the_citation() -> None:
     url = "https://www.rfc-editor.org/rfc/rfc1"
     analysis = trace({url: "\n1. One\n\n  a b\n"}, {"a.rs": f"//= {url}#1\n//# a b\n"})
-    shown = json.loads(write_json_v1(analysis))
-    assert shown["annotations"][0]["target_path"] == url
-    assert shown["specifications"][url]["format"] == "ietf"
-    assert "title" not in shown["specifications"][url]
+    report_data = json.loads(write_json_v1(analysis))
+    assert report_data["annotations"][0]["target_path"] == url
+    assert report_data["specifications"][url]["format"] == "ietf"
+    assert "title" not in report_data["specifications"][url]
 
 
-def test_an_empty_project_is_a_report_too() -> None:
+def test_an_empty_project_has_a_report() -> None:
     text = write_json_v1(trace({}, {}))
     assert text.startswith('{"specifications":{},"annotations":[],"statuses":{},"refs":[{},{"todo":true},')

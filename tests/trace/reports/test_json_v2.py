@@ -37,7 +37,7 @@ def report(code: str = CODE, specs: dict[str, str] | None = None, **options: str
     return loaded
 
 
-def test_the_report_is_printed_over_several_lines_with_its_parts_in_order() -> None:
+def test_the_report_is_indented_with_its_parts_in_order() -> None:
     text = write_json_v2(trace({"s.md": SPEC}, {"a.rs": CODE}), download_dir="d", blob_link="b", issue_link="i")
     assert text.startswith('{\n  "version": "2.0",\n  "issue_links": [\n    "i"\n  ],\n  "repositories": {\n    "repo-')
     document = json.loads(text)
@@ -58,7 +58,7 @@ def test_offsets_are_bytes() -> None:
     assert sections["de"]["long_name"] == "Dé"
 
 
-def test_a_requirement_names_what_covers_it() -> None:
+def test_a_requirement_lists_the_citations_that_cover_it() -> None:
     document = report()
     ((lnk, source),) = document["sources"][LINKED].items()
     assert source == {"file_name": "a.rs"}
@@ -83,7 +83,7 @@ def test_a_requirement_names_what_covers_it() -> None:
     assert cites["TODO"][1]["feature"] == "f"
 
 
-def test_a_blob_link_makes_a_repository_of_every_file() -> None:
+def test_a_blob_link_adds_a_repository_to_every_file() -> None:
     document = report(blob_link="https://github.com/org/repo/blob/main")
     assert document["repositories"] == {
         "repo-2a688096043d13a6": {"blob_link": "https://github.com/org/repo/blob/main"},
@@ -91,7 +91,7 @@ def test_a_blob_link_makes_a_repository_of_every_file() -> None:
     assert [source["repository"] for source in document["sources"][LINKED].values()] == ["repo-2a688096043d13a6"]
 
 
-def test_a_url_stands_with_its_one_name_and_the_file_that_keeps_its_text() -> None:
+def test_a_url_is_written_in_canonical_form_with_the_path_of_its_stored_copy() -> None:
     url = "https://datatracker.ietf.org/doc/html/rfc1"
     document = report(f"//= {url}#1\n//# a b\n", {url: "\n1. One\n\n  a b\n"})
     (source,) = document["sources"][INLINE].values()
@@ -100,7 +100,7 @@ def test_a_url_stands_with_its_one_name_and_the_file_that_keeps_its_text() -> No
     assert specification["url"] == "https://www.rfc-editor.org/rfc/rfc1.txt"
 
 
-def test_a_piece_of_one_byte_is_an_empty_range_that_covers_nothing() -> None:
+def test_a_span_of_one_byte_is_an_empty_range_that_covers_nothing() -> None:
     spec = "# T\n\nab cd\n}\n"
     code = "//= s.md#t\n//= type=spec\n//# ab cd }\n\n//= s.md#t\n//# }\n"
     document = report(code, {"s.md": spec})
@@ -115,7 +115,7 @@ def test_citations_of_a_document_under_two_formats_cover_each_others_requirement
     assert list(requirement["coverage"].values()) == [[{"start": 16, "end": 20}]]
 
 
-def test_an_empty_project_is_a_report_too() -> None:
+def test_an_empty_project_has_a_report() -> None:
     empty: dict[str, Any] = {}
     assert report("", {}) == {
         "version": "2.0",

@@ -18,7 +18,7 @@ def test_the_hash_is_fnv1a_of_64_bits() -> None:
     assert fnv1a_64(b"foobar") == 0x85944171F73967E8
 
 
-def test_ids_are_those_of_every_other_tool_that_writes_this_format() -> None:
+def test_ids_are_the_same_as_duvets() -> None:
     assert repository_id("https://github.com/org/repo/blob/main") == "repo-2a688096043d13a6"
     assert inline_source_id("hello world") == "src-779a65e7023cd2e7"
     assert linked_source_id("src/lib.rs", "repo-abc123") == "lnk-944cdb82e9f1060d"
@@ -27,11 +27,11 @@ def test_ids_are_those_of_every_other_tool_that_writes_this_format() -> None:
     assert cite_id("lnk-bbb", 42, "src-aaa") == "cite-1a2fb6b5abf8ae91"
 
 
-def test_a_section_and_a_specification_of_the_same_range_differ_in_the_prefix_alone() -> None:
+def test_ids_of_a_section_and_a_specification_of_the_same_range_differ_only_in_the_prefix() -> None:
     assert section_id("src-aaa", 0, 98765) == "sec-dfc8916cc1aac4ca"
 
 
-def test_the_order_in_which_ranges_are_named_does_not_matter() -> None:
+def test_the_order_of_ranges_does_not_matter() -> None:
     one = requirement_id("src-a", [(10, 20), (1, 5)], "lnk-b", 3)
     assert one == requirement_id("src-a", [(1, 5), (10, 20)], "lnk-b", 3)
     assert one != requirement_id("src-a", [(1, 5), (10, 20)], "lnk-b", 4)

@@ -1,4 +1,4 @@
-"""JUnit XML: every CI system can parse it, whatever stands in the requirements, and its numbers agree with its cases."""
+"""The JUnit report is well-formed XML for any text in the requirements, and its totals agree with its cases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from contextive.trace.reports.junit import write_junit
 
-from .samples import HIDDEN, HOSTILE, Sample, hostile, usual
+from .samples import HIDDEN, HOSTILE, Sample, hostile, ordinary
 
 
 def parsed(sample: Sample, **options: object) -> ElementTree.Element:
@@ -21,7 +21,7 @@ def outcomes(root: ElementTree.Element) -> list[str]:
 
 
 def test_each_requirement_is_a_case() -> None:
-    root = parsed(usual())
+    root = parsed(ordinary())
     assert outcomes(root) == ["passed", "failure", "skipped", "skipped", "failure", "failure"]
     case = next(root.iter("testcase"))
     assert case.get("classname") == "spec.md#length"
@@ -41,7 +41,7 @@ def test_a_specification_without_a_title_is_named_by_its_path() -> None:
     assert suite.get("name") == "s.md"
 
 
-@pytest.mark.parametrize("sample", [usual(), hostile()], ids=["usual", "hostile"])
+@pytest.mark.parametrize("sample", [ordinary(), hostile()], ids=["ordinary", "hostile"])
 def test_the_totals_agree_with_the_cases(sample: Sample) -> None:
     root = parsed(sample)
     for element in (root, *root.findall("testsuite")):
@@ -52,8 +52,8 @@ def test_the_totals_agree_with_the_cases(sample: Sample) -> None:
         assert element.get("errors") == "0"
 
 
-def test_a_failure_says_what_is_lacking_and_what_is_there() -> None:
-    failures = [case[0] for case in parsed(usual()).iter("testcase") if len(case) and case[0].tag == "failure"]
+def test_a_failure_says_what_is_missing_and_lists_the_citations() -> None:
+    failures = [case[0] for case in parsed(ordinary()).iter("testcase") if len(case) and case[0].tag == "failure"]
     assert [(failure.get("type"), failure.get("message")) for failure in failures] == [
         ("missing_test", "Not fully covered by a test."),
         ("partial", "Not fully covered by code or a test."),
@@ -62,15 +62,15 @@ def test_a_failure_says_what_is_lacking_and_what_is_there() -> None:
     assert failures[0].text == "A frame that is too long MUST be refused.\ncitation: src/frame.rs:11"
 
 
-def test_what_is_skipped_says_why() -> None:
+def test_a_skipped_case_has_a_reason() -> None:
     skipped = [
-        case[0].get("message") for case in parsed(usual()).iter("testcase") if len(case) and case[0].tag == "skipped"
+        case[0].get("message") for case in parsed(ordinary()).iter("testcase") if len(case) and case[0].tag == "skipped"
     ]
     assert skipped == ["Exception: One size fits all.", "Todo: 42"]
 
 
-def test_a_missing_test_passes_where_no_tests_are_required() -> None:
-    assert outcomes(parsed(usual(), require_tests=False)) == [
+def test_a_requirement_without_a_test_passes_if_tests_are_not_required() -> None:
+    assert outcomes(parsed(ordinary(), require_tests=False)) == [
         "passed",
         "passed",
         "skipped",
@@ -80,12 +80,12 @@ def test_a_missing_test_passes_where_no_tests_are_required() -> None:
     ]
 
 
-def test_where_nothing_is_required_nothing_fails() -> None:
-    assert "failure" not in outcomes(parsed(usual(), require_tests=False, require_citations=False))
+def test_nothing_fails_if_nothing_is_required() -> None:
+    assert "failure" not in outcomes(parsed(ordinary(), require_tests=False, require_citations=False))
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, HIDDEN, *(f"c{chr(code)}c" for code in range(32))])
-def test_any_text_gives_xml_that_parses(text: str) -> None:
+def test_the_xml_is_well_formed_for_any_text(text: str) -> None:
     line = " ".join(text.split("\n")).strip()
     sample = Sample(
         {f"{line}.md": f"# T {line}\n\n## S {{#s}}\n\nIt MUST bear {line} always.\n"},
@@ -102,7 +102,7 @@ def test_control_characters_are_spelled_out() -> None:
     assert "It MUST bear [U+0000] and [U+001B] and [U+202E]." in write_junit(sample.analysis.reports.values())
 
 
-def test_a_project_without_requirements_is_an_empty_report() -> None:
+def test_a_project_without_requirements_has_an_empty_report() -> None:
     root = ElementTree.fromstring(write_junit([]))
     assert root.get("tests") == "0"
     assert list(root) == []

@@ -30,7 +30,7 @@ def test_sections_are_functions_and_lines_have_two_branches() -> None:
         "BRDA:5,1,0,0",
         "FNDA:0,One",
         "BRDA:3,1,0,0",
-        # The second line is too; the section counts once.
+        # So is the second line; the section counts once.
         "BRDA:6,0,0,1",
         "FNDA:0,One",
         "BRDA:3,0,0,0",
@@ -69,13 +69,15 @@ def test_sections_are_functions_and_lines_have_two_branches() -> None:
         (False, False, "todo", []),
     ],
 )
-def test_what_is_required_makes_a_line_complete(citations: bool, tests: bool, kind: str, complete: list[str]) -> None:
+def test_a_line_is_complete_if_it_has_what_is_required(
+    citations: bool, tests: bool, kind: str, complete: list[str]
+) -> None:
     report = target_report(f"//= s.md#one\n//= type={kind}\n//# First line,\n")
     text = write_lcov(report, download_dir="d", require_citations=citations, require_tests=tests)
     assert [line for line in text.split("\n") if line.startswith("DA:") and line.endswith(",1")] == complete
 
 
-def test_the_text_of_a_url_stands_in_the_download_directory() -> None:
+def test_the_path_of_a_url_is_in_the_download_directory() -> None:
     url = "https://example.com/spec.html"
     report = target_report(f"//= {url}#one\n", target=url)
     assert "\nSF:/p/.duvet/specifications/example.com/spec.txt\n" in write_lcov(
@@ -83,6 +85,6 @@ def test_the_text_of_a_url_stands_in_the_download_directory() -> None:
     )
 
 
-def test_a_section_named_without_its_prefix_is_found() -> None:
+def test_a_section_cited_without_its_prefix_is_found() -> None:
     report = target_report("//= s.txt#1\n//# a b\n", "\n1. One\n\n  a b\n", "s.txt")
     assert "FNDA:1,One" in write_lcov(report, download_dir="d")

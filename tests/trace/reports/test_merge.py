@@ -18,7 +18,7 @@ Document = dict[str, Any]
 
 
 def package(name: str, kind: str, quote: str) -> str:
-    """The report of a package that shares the specification and its requirements with the others."""
+    """The report of a package. All packages share the specification and its requirements."""
     code = {"shared.rs": REQUIREMENTS, f"{name}.rs": f"//= s.md#doc\n//= type={kind}\n//# {quote}\n"}
     return write_json_v2(trace({"s.md": SPEC}, code), download_dir="d", blob_link="https://b.example", issue_link=name)
 
@@ -37,11 +37,11 @@ def first(document: Document, part: str, url: str) -> Document:
     return entry
 
 
-def test_one_report_merged_is_itself() -> None:
+def test_merging_one_report_does_not_change_it() -> None:
     assert merge_reports([A]) == A
 
 
-def test_a_report_merged_with_itself_is_itself() -> None:
+def test_merging_a_report_with_itself_does_not_change_it() -> None:
     assert merge_reports([A, A, A]) == A
 
 
@@ -49,7 +49,7 @@ def test_the_order_of_the_reports_does_not_matter() -> None:
     assert len({merge_reports(order) for order in permutations((A, B, C))}) == 1
 
 
-def test_coverage_is_the_union_of_what_each_report_saw() -> None:
+def test_coverage_is_the_union_of_all_reports() -> None:
     merged = json.loads(merge_reports([A, B, C]))
     (requirement,) = merged["annotations"][REQUIREMENT].values()
     assert len(requirement["coverage"]) == len(merged["annotations"][CITE]) == 3
@@ -57,11 +57,11 @@ def test_coverage_is_the_union_of_what_each_report_saw() -> None:
     assert len(merged["sources"][LINKED]) == 4
 
 
-def test_merging_in_two_steps_is_merging_at_once() -> None:
+def test_merging_in_two_steps_is_the_same_as_in_one() -> None:
     assert merge_reports([merge_reports([A, B]), C]) == merge_reports([A, B, C])
 
 
-def test_collections_of_other_tools_are_carried_along() -> None:
+def test_collections_of_other_tools_are_kept() -> None:
     url = "https://else.example/x.json#more"
     extended = changed(A, lambda document: document["annotations"].update({url: {"b": [1.5, None], "a": True}}))
     merged = json.loads(merge_reports([extended, B]))
@@ -71,7 +71,7 @@ def test_collections_of_other_tools_are_carried_along() -> None:
         merge_reports([extended, other])
 
 
-def test_words_beside_a_citation_may_differ_and_are_settled_in_any_order() -> None:
+def test_comments_of_a_citation_may_differ_and_merge_the_same_in_any_order() -> None:
     one = changed(A, lambda document: first(document, "annotations", CITE).update(comment="b", tags=["z"]))
     other = changed(
         A, lambda document: first(document, "annotations", CITE).update(comment="a", tags=["y"], feature="f")
@@ -83,7 +83,7 @@ def test_words_beside_a_citation_may_differ_and_are_settled_in_any_order() -> No
     assert "comment, feature, tags" in merged.warnings[0]
 
 
-def test_a_url_is_taken_from_the_report_that_knows_it() -> None:
+def test_a_url_is_taken_from_the_report_that_has_it() -> None:
     known = changed(A, lambda document: first(document, "annotations", SPECIFICATION).update(url="https://u.example"))
     merged = json.loads(merge_reports([A, known]))
     assert first(merged, "annotations", SPECIFICATION)["url"] == "https://u.example"
@@ -137,12 +137,12 @@ def test_a_file_without_a_repository_in_two_reports_is_refused() -> None:
         (changed(A, lambda d: d.update(issue_links="x")), "must be a list"),
     ],
 )
-def test_what_is_no_report_is_refused(text: str, message: str) -> None:
+def test_an_invalid_report_is_refused(text: str, message: str) -> None:
     with pytest.raises(InvalidRequest, match=message):
         merge_reports([text])
 
 
-def test_nothing_cannot_be_merged() -> None:
+def test_merging_no_reports_is_an_error() -> None:
     with pytest.raises(InvalidRequest, match="nothing to merge"):
         merge_reports([])
 

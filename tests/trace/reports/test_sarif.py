@@ -1,4 +1,4 @@
-"""SARIF 2.1.0: whole, with stable rules, and with places that a code scanner finds in the repository."""
+"""The SARIF 2.1.0 report is valid, with stable rules and with locations that a code scanner finds in the repository."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextive.trace.citation import Location, Problem
 from contextive.trace.level import Level
 from contextive.trace.reports.sarif import write_sarif
 
-from .samples import HIDDEN, HOSTILE, Sample, hostile, usual
+from .samples import HIDDEN, HOSTILE, Sample, hostile, ordinary
 
 _URI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*")
 _LEVELS = {"none", "note", "warning", "error"}
@@ -40,30 +40,30 @@ _RUN = {
 _LOG = {"$schema": str, "version": str, "runs": [_RUN]}
 
 
-def check(value: object, shape: object, path: str = "log") -> None:
-    """That a value has the shape: every field that is required, none that the format does not know."""
+def check_shape(value: object, shape: object, path: str = "log") -> None:
+    """Check that a value has every required field and no unknown ones."""
     match shape:
         case type():
             assert type(value) is shape, path
         case [item]:
             assert isinstance(value, list), path
             for index, element in enumerate(value):
-                check(element, item, f"{path}[{index}]")
+                check_shape(element, item, f"{path}[{index}]")
         case dict():
             assert isinstance(value, dict), path
             required = {name for name in shape if not name.endswith("?")}
             known = {name.rstrip("?"): inner for name, inner in shape.items()}
             assert required <= value.keys() <= known.keys(), f"{path}: {sorted(value)}"
             for name, element in value.items():
-                check(element, known[name], f"{path}.{name}")
+                check_shape(element, known[name], f"{path}.{name}")
         case _:
             raise AssertionError(shape)
 
 
 def run_of(text: str) -> dict[str, Any]:
-    """The one run of a log that has been checked."""
+    """Check a log and return its only run."""
     log = json.loads(text)
-    check(log, _LOG)
+    check_shape(log, _LOG)
     assert log["version"] == "2.1.0"
     [run] = log["runs"]
     assert run["columnKind"] in ("utf16CodeUnits", "unicodeCodePoints")
@@ -89,12 +89,12 @@ def test_a_project_without_findings_is_a_valid_log() -> None:
     assert run_of(write_sarif())["results"] == []
 
 
-def test_an_invalid_citation_is_an_error_with_its_place() -> None:
-    problem = Problem("quote_not_found", "It is gone.", Location("src/a.rs", 3, 5), help="Copy it anew.")
+def test_an_invalid_citation_is_an_error_with_its_location() -> None:
+    problem = Problem("quote_not_found", "It is gone.", Location("src/a.rs", 3, 5), help="Copy it again.")
     run = run_of(write_sarif([problem]))
     [result] = run["results"]
     assert (result["ruleId"], result["level"]) == ("quote_not_found", "error")
-    assert result["message"]["text"] == "It is gone.\nCopy it anew."
+    assert result["message"]["text"] == "It is gone.\nCopy it again."
     physical = result["locations"][0]["physicalLocation"]
     assert physical["artifactLocation"] == {"uri": "src/a.rs", "uriBaseId": "SRCROOT"}
     assert physical["region"] == {"startLine": 3, "startColumn": 5}
@@ -102,14 +102,14 @@ def test_an_invalid_citation_is_an_error_with_its_place() -> None:
     assert rule["shortDescription"]["text"] == "The quoted text is not in the cited section."
 
 
-def test_a_warning_is_a_warning_and_an_unknown_code_has_words_too() -> None:
+def test_a_warning_is_a_warning_and_an_unknown_code_has_a_description() -> None:
     run = run_of(write_sarif(warnings=[Problem("some_new_code", "m", Location("a", 1))]))
     assert run["results"][0]["level"] == "warning"
     assert run["tool"]["driver"]["rules"][0]["shortDescription"]["text"] == "Some new code."
 
 
-def test_open_musts_are_reported_where_they_stand() -> None:
-    sample = usual()
+def test_open_musts_are_reported_at_their_location() -> None:
+    sample = ordinary()
     run = run_of(write_sarif(reports=sample.analysis.reports.values()))
     found = [(r["ruleId"], r["level"], r["locations"][0]["physicalLocation"]["region"]) for r in run["results"]]
     assert found == [
@@ -121,7 +121,7 @@ def test_open_musts_are_reported_where_they_stand() -> None:
     assert [r["partialFingerprints"]["requirement/v1"] for r in run["results"]] == [r.identifier for r in open_musts]
 
 
-def test_a_requirement_over_several_lines_says_where_it_ends() -> None:
+def test_a_requirement_on_several_lines_has_an_end_line() -> None:
     sample = Sample({"s.md": "# T\n\n## S\n\nIt MUST\nwork\nwell.\n"}, {})
     [result] = run_of(write_sarif(reports=sample.analysis.reports.values()))["results"]
     assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 5, "startColumn": 1, "endLine": 7}
@@ -139,12 +139,12 @@ def test_columns_are_counted_in_utf_16_code_units() -> None:
     assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 5, "startColumn": 10}
 
 
-def test_lower_levels_are_reported_when_asked_for() -> None:
-    run = run_of(write_sarif(reports=usual().analysis.reports.values(), min_level=Level.MAY))
+def test_lower_levels_are_reported_if_requested() -> None:
+    run = run_of(write_sarif(reports=ordinary().analysis.reports.values(), min_level=Level.MAY))
     assert "requirement_todo" in {result["ruleId"] for result in run["results"]}
 
 
-def test_one_rule_serves_all_its_results() -> None:
+def test_findings_of_one_kind_share_a_rule() -> None:
     problems = [Problem("quote_not_found", str(n), Location("a.rs", n)) for n in range(1, 4)]
     run = run_of(write_sarif(problems))
     assert len(run["results"]) == 3
@@ -160,7 +160,7 @@ def test_paths_are_percent_encoded(path: str) -> None:
     assert unquote(uri, errors="surrogateescape") == path
 
 
-def test_a_place_without_a_line_or_a_path_is_left_out() -> None:
+def test_a_location_without_a_line_or_a_path_is_left_out() -> None:
     problems = [Problem("x", "m", Location("a.rs", 0)), Problem("x", "m", Location("", 0))]
     first, second = run_of(write_sarif(problems))["results"]
     assert "region" not in first["locations"][0]["physicalLocation"]
@@ -168,19 +168,19 @@ def test_a_place_without_a_line_or_a_path_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, HIDDEN])
-def test_hostile_text_stays_text_and_hidden_characters_are_spelled_out(text: str) -> None:
+def test_hostile_text_is_kept_as_text_and_invisible_characters_are_spelled_out(text: str) -> None:
     written = write_sarif([Problem(text, text, Location(text, 1), help=text)])
     assert written.isascii()
     [result] = run_of(written)["results"]
     assert not set(result["message"]["text"]) & set(HIDDEN)
 
 
-def test_a_hostile_project_gives_a_valid_log() -> None:
+def test_the_log_of_a_hostile_project_is_valid() -> None:
     sample = hostile()
     run = run_of(write_sarif(sample.problems, reports=sample.analysis.reports.values()))
     assert len(run["results"]) > len(HOSTILE) // 2
 
 
-def test_the_same_project_gives_the_same_bytes() -> None:
-    first, second = usual(), usual()
+def test_the_report_of_a_project_is_reproducible() -> None:
+    first, second = ordinary(), ordinary()
     assert write_sarif(reports=first.analysis.reports.values()) == write_sarif(reports=second.analysis.reports.values())
