@@ -209,8 +209,8 @@ def _check(citation: Citation, catalog: TraceCatalog, style: CommentStyle) -> Ci
         return CitationCheck(
             False, "Invalid URL format: missing section anchor (…#section)", "format", section_id, suggestion
         )
-    nameless = not section_id and (entry is None or entry.specification.section("") is None)
-    if nameless or re.search(r"\s", section_id):
+    is_nameless = not section_id and (entry is None or entry.specification.section("") is None)
+    if is_nameless or re.search(r"\s", section_id):
         nearest = _likely_section(entry, citation.quote) or _nearest_section(entry, section_id)
         suggestion = _write_suggestion(style, f"{path}#{nearest}", citation) if nearest else ""
         error = "Invalid section anchor: it must not be empty or contain white space"

@@ -316,16 +316,16 @@ def _heading(document: _Document, lines: tuple[int, int], level: int, underlined
     content = "\n".join(piece for _, piece in pieces)
     # `[name]` before a tab at the end is not a link, even if the name is defined.
     environment = {} if _BRACKET_AND_TAB.search(content) else document.environment
-    borders = _title_borders(content, environment)
-    if borders is None and content.endswith("`") and _is_closed(document.text, _offset(pieces, len(content))):
-        borders = len(content), len(content)  # closing number signs leave an empty text after a code span
-    if borders is None:
+    bounds = _title_bounds(content, environment)
+    if bounds is None and content.endswith("`") and _is_closed(document.text, _offset(pieces, len(content))):
+        bounds = len(content), len(content)  # closing number signs leave an empty text after a code span
+    if bounds is None:
         # Nothing but markup: the whole lines are the title.
         line, last = document.line_at(document.markdown_line(first)[0]), max(len(pieces), 1) - 1
         title_start = document.lines[line].start
         title_end = document.lines[min(line + last, len(document.lines) - 1)].end
     else:
-        title_start, title_end = (_offset(pieces, border) for border in borders)
+        title_start, title_end = (_offset(pieces, offset) for offset in bounds)
     last_line = document.line_of(first + max(len(pieces), 1) - 1)
     return _Heading(level, title_start, document.text[title_start:title_end], custom_id, last_line, max(end_line, 1))
 
@@ -382,7 +382,7 @@ def _offset(pieces: list[tuple[int, str]], position: int) -> int:
     return start + len(piece)
 
 
-def _title_borders(content: str, environment: dict[str, Any]) -> tuple[int, int] | None:
+def _title_bounds(content: str, environment: dict[str, Any]) -> tuple[int, int] | None:
     """Start and end of a title: from the first plain text, after any markup, to the end, without a final `&name;`."""
     if content and not _INLINE_MARKUP.search(content):
         return 0, len(content)

@@ -81,7 +81,7 @@ def _empty_specifications(context: WarningContext) -> Iterator[Problem]:
     for target, count in context.requirement_counts.items():
         if count == 0:
             message = f"no requirement found in {target.path}"
-            help_ = "Is the format right? Requirements are sentences with MUST, SHOULD, MAY and the like, in capitals."
+            help_ = "Check its format. Requirements are sentences with MUST, SHOULD or MAY in capitals."
             yield Problem("no_requirements", message, Location(target.path, 1), help=help_, fatal=False)
 
 

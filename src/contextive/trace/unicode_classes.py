@@ -20,7 +20,7 @@ _ALPHABETIC_MARKS = (
     "11ef3-11ef6 16f4f-16f92 16ff0-16ff1 1bc9e 1e000-1e02a 1e947 1f130-1f149 1f150-1f169 1f170-1f189"
 )
 """Code points, in hexadecimal, with the property Alphabetic whose category is not a letter."""
-_RANGES = [tuple(int(border, 16) for border in part.split("-")) for part in _ALPHABETIC_MARKS.split(" ")]
+_RANGES = [tuple(int(bound, 16) for bound in part.split("-")) for part in _ALPHABETIC_MARKS.split(" ")]
 _STARTS = [chr(part[0]) for part in _RANGES]
 _ENDS = [chr(part[-1]) for part in _RANGES]
 _WORD_CATEGORIES = frozenset({"Mn", "Mc", "Me", "Pc"})

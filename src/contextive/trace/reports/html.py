@@ -34,8 +34,8 @@ _MAX_OPEN_REQUIREMENTS = 400
 """Up to this number, sections are unfolded at first; with more requirements they are folded."""
 _MAX_OPEN_PROBLEMS = 20
 
-_STATUS_WORDS = {status: status.value.replace("_", " ").capitalize() for status in Status}
-_KIND_WORDS = {
+_STATUS_LABELS = {status: status.value.replace("_", " ").capitalize() for status in Status}
+_KIND_LABELS = {
     CitationType.CITATION: "Implementation",
     CitationType.IMPLICATION: "Implication",
     CitationType.TEST: "Test",
@@ -44,7 +44,7 @@ _KIND_WORDS = {
     CitationType.SPEC: "Requirement",
 }
 _LEVEL_NAMES = {level: level.name for level in Level}
-_LEVEL_WORDS = {**_LEVEL_NAMES, Level.AUTO: "no level"}
+_LEVEL_LABELS = {**_LEVEL_NAMES, Level.AUTO: "no level"}
 _LEGEND = (
     ("both", "implemented + tested"),
     ("impl", "implemented"),
@@ -138,9 +138,9 @@ class _Page:
         yield f'<div class="score"><div class="big">{percent(summary)}'
         yield f"<small>{summary.done} of {summary.total} requirements done</small></div><div>{bar(summary)}"
         yield '<ul class="legend">'
-        for css, word, statuses in STATUS_GROUPS:
+        for css, label, statuses in STATUS_GROUPS:
             count = sum(summary.by_status[status] for status in statuses)
-            yield f'<li class="{css}">{word.capitalize()} <b>{count}</b></li>'
+            yield f'<li class="{css}">{label.capitalize()} <b>{count}</b></li>'
         yield "</ul></div></div>"
         by_level = [(level, [r for r in requirements if r.level is level]) for level in sorted(Level, reverse=True)]
         if sum(1 for _, some in by_level if some) > 1:
@@ -148,7 +148,7 @@ class _Page:
             for level, some in by_level:
                 if some:
                     part = StatusSummary.of(some)
-                    yield f'<li><span class="name">{_LEVEL_WORDS[level]}</span>{bar(part)}'
+                    yield f'<li><span class="name">{_LEVEL_LABELS[level]}</span>{bar(part)}'
                     yield f'<span class="muted"><b>{percent(part)}</b> of {part.total}</span></li>'
             yield "</ul>"
         yield "</div></header>"
@@ -217,14 +217,14 @@ class _Page:
         status, level = requirement.status, _LEVEL_NAMES[requirement.level]
         # If nothing is covered, the status says enough.
         pieces = requirement_pieces(chapter.text, requirement) if requirement.covered else None
-        words = mark_pieces(pieces) if pieces else escaped(requirement.text)
+        text = mark_pieces(pieces) if pieces else escaped(requirement.text)
         related = requirement.related
         cites = self._citations(related) if related else '<p class="muted">Nothing cites this requirement.</p>'
         return (
             f'<details class="r" id="{anchor}" data-status="{status}" data-level="{level}">\n'
-            f'<summary><span class="level {level.lower()}">{_LEVEL_WORDS[requirement.level]}</span>\n'
-            f'<span class="text" dir="auto">{words}</span>\n'
-            f'<span class="status {status}">{_STATUS_WORDS[status]}</span></summary>\n'
+            f'<summary><span class="level {level.lower()}">{_LEVEL_LABELS[requirement.level]}</span>\n'
+            f'<span class="text" dir="auto">{text}</span>\n'
+            f'<span class="status {status}">{_STATUS_LABELS[status]}</span></summary>\n'
             f'<div class="body"><div class="facts">{self._facts(chapter, requirement, anchor)}</div>\n'
             f"{cites}\n</div></details>"
         )
@@ -256,7 +256,7 @@ class _Page:
         extras = "".join(self._extras(citation)) if citation.feature or citation.tracking_issue or citation.tags else ""
         reason = f'<p class="reason" dir="auto">{escaped(citation.comment)}</p>\n' if citation.comment else ""
         return (
-            f'<li{anchor}><div class="head"><span class="kind {citation.type}">{_KIND_WORDS[citation.type]}</span>\n'
+            f'<li{anchor}><div class="head"><span class="kind {citation.type}">{_KIND_LABELS[citation.type]}</span>\n'
             f"{self._location_link(citation.source, citation.line, blob_link=citation.blob_link)}\n"
             f"{extras}</div>\n{reason}{code}\n</li>"
         )
@@ -290,14 +290,14 @@ class _Page:
             known = self._files[path, blob_link] = escaped(path), address
         return known
 
-    def _problem_list(self, css: str, word: str, problems: Sequence[Problem], opened: bool) -> Iterator[str]:
+    def _problem_list(self, css: str, name: str, problems: Sequence[Problem], opened: bool) -> Iterator[str]:
         if not problems:
             return
         cited: dict[tuple[str, Location], Citation] = {
             (problem.code, problem.location): self.analysis.citations[number]
             for number, problem in self.analysis.invalid.items()
         }
-        plural = word if len(problems) == 1 else f"{word}s"
+        plural = name if len(problems) == 1 else f"{name}s"
         yield f'<details class="notes {css} card"{" open" if opened else ""}><summary>{len(problems)} {plural}</summary><ol>'
         for problem in problems:
             citation = cited.get((problem.code, problem.location))
@@ -323,21 +323,21 @@ def _toolbar(requirements: Sequence[Requirement]) -> Iterator[str]:
     yield "<fieldset><legend>Status</legend>"
     for status, count in summary.by_status.items():
         if count:
-            yield _chip("status", status.value, _STATUS_WORDS[status], count)
+            yield _chip("status", status.value, _STATUS_LABELS[status], count)
     yield "</fieldset><fieldset><legend>Level</legend>"
     for level in sorted(Level, reverse=True):
         count = sum(1 for requirement in requirements if requirement.level is level)
         if count:
-            yield _chip("level", level.name, _LEVEL_WORDS[level], count)
+            yield _chip("level", level.name, _LEVEL_LABELS[level], count)
     yield "</fieldset>"
     yield '<button type="button" data-do="open">Unfold all</button><button type="button" data-do="close">Fold all</button>'
     yield '<button type="button" data-do="clear" hidden>Clear</button>'
     yield f'<span id="shown" role="status">{summary.total} requirements</span></div></div>'
 
 
-def _chip(name: str, value: str, words: str, count: int) -> str:
+def _chip(name: str, value: str, label: str, count: int) -> str:
     box = f'<input type="checkbox" name="{name}" value="{value}" autocomplete="off">'
-    return f'<label class="chip">{box}{words} <span class="muted">{count}</span></label>'
+    return f'<label class="chip">{box}{label} <span class="muted">{count}</span></label>'
 
 
 def _issue_address(issue: str, issue_link: str | None) -> str | None:

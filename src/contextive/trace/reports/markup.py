@@ -18,7 +18,7 @@ STATUS_GROUPS = (
     ("todo", "todo", (Status.TODO,)),
     ("open", "not started", (Status.NOT_STARTED,)),
 )
-MARK_WORDS = {
+MARK_LABELS = {
     CitationType.CITATION: "implemented",
     CitationType.IMPLICATION: "implied",
     CitationType.TEST: "tested",
@@ -69,8 +69,8 @@ def bar(summary: StatusSummary) -> str:
 @lru_cache(maxsize=4096)
 def _bar(by_status: tuple[tuple[Status, int], ...]) -> str:
     numbers = dict(by_status)
-    counts = [(css, word, sum([numbers[status] for status in statuses])) for css, word, statuses in STATUS_GROUPS]
-    description = ", ".join(f"{count} {word}" for _, word, count in counts if count) or "no requirements"
+    counts = [(css, label, sum([numbers[status] for status in statuses])) for css, label, statuses in STATUS_GROUPS]
+    description = ", ".join(f"{count} {label}" for _, label, count in counts if count) or "no requirements"
     parts, position = [], 0
     for css, _, count in counts:
         if count:
@@ -95,7 +95,7 @@ class _MarkTags(dict[Kinds, tuple[str, str]]):
     """The opening tag for each set of citation types: with a label, and without one for a run that continues."""
 
     def __missing__(self, kinds: Kinds) -> tuple[str, str]:
-        label = " + ".join(word for kind, word in MARK_WORDS.items() if kind in kinds) or "not covered"
+        label = " + ".join(name for kind, name in MARK_LABELS.items() if kind in kinds) or "not covered"
         css_class = _css_class(kinds)
         self[kinds] = found = (f'<mark class="{css_class}" data-label="{label}">', f'<mark class="{css_class}">')
         return found
@@ -107,23 +107,23 @@ _MARK_TAGS = _MarkTags()
 def mark_pieces(pieces: Sequence[TextPiece]) -> str:
     """The pieces as HTML with marks. In a run of equal marks, only the last one has a label."""
     plain = _PLAIN.fullmatch("".join([text for text, _ in pieces])) is not None
-    shown: list[str] = []
+    parts: list[str] = []
     following = NO_KINDS
     for text, kinds in reversed(pieces):
-        words = text if plain else escaped(text)
+        escaped_text = text if plain else escaped(text)
         if kinds and not text.isspace():
             opening = _MARK_TAGS[kinds][kinds == following]
             is_tight = text[0] != " " and text[-1] != " "
-            shown.append(f"{opening}{words}</mark>" if is_tight else _mark(text, words, opening))
+            parts.append(f"{opening}{escaped_text}</mark>" if is_tight else _mark(text, escaped_text, opening))
             following = kinds
         else:
-            shown.append(words)
+            parts.append(escaped_text)
             if following and text.strip():
                 following = NO_KINDS
-    return "".join(shown[::-1])
+    return "".join(parts[::-1])
 
 
-def _mark(text: str, words: str, opening: str) -> str:
-    """A text with its mark; spaces around it stay outside. `words` is the escaped text."""
+def _mark(text: str, escaped_text: str, opening: str) -> str:
+    """A text with its mark; spaces around it stay outside."""
     before, _, after = text.partition(text.strip(" "))
-    return f"{before}{opening}{words.strip(' ')}</mark>{after}"
+    return f"{before}{opening}{escaped_text.strip(' ')}</mark>{after}"
