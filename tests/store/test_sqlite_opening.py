@@ -169,11 +169,11 @@ def test_votes_survive_damage_in_derived_pages(tmp_path: Path) -> None:
         assert len(store.records.votes()) == 40
         assert [entry.tool for entry in store.records.audit(5)] == ["repair", "tool"]
         assert list(store.files.artifacts()) == []
-        assert "none is lost" in store_condition(tmp_path).message
+        assert "none were lost" in store_condition(tmp_path).message
         assert len(renamed_files(StateDirectory(tmp_path, read_only=True))) == 1
         assert list(store.verify()) == []
     with opened(tmp_path) as store:
-        assert "none is lost" in store_condition(tmp_path).message
+        assert "none were lost" in store_condition(tmp_path).message
         with store.transaction() as writer:
             writer.clear_derived()
         assert store_condition(tmp_path) == StoreCondition(True, "ok")
@@ -418,7 +418,7 @@ def test_a_kept_row_that_cannot_be_read_is_lost_alone(tmp_path: Path, change: st
         ]
     condition = store_condition(tmp_path)
     assert (condition.ok, condition.reason_code) == (False, "repaired")
-    assert "1 are lost" in condition.message
+    assert "1 were lost" in condition.message
 
 
 def test_rebuilding_goes_on_after_a_kill_between_renaming_and_building(tmp_path: Path) -> None:
