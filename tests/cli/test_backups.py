@@ -61,7 +61,7 @@ def test_limits_and_places_come_from_the_settings(station: InProcessCli, tmp_pat
     assert not (station.folder / ".contextive" / "backups" / "archives").exists()
     inside = {**QUIET, "KM_BACKUP_DEST_PATH": "shelf"}
     assert json.loads(station.run("backup", "--json", env=inside).stdout)["archive"].startswith("shelf/km-backup-")
-    assert "only" in station.error_message("backup", "--to", "/etc", code=1, env=QUIET)
+    assert "outside" in station.error_message("backup", "--to", "/etc", code=1, env=QUIET)
 
 
 ##= docs/spec/gateway.md#restoring-a-backup
