@@ -68,14 +68,14 @@ static void record_unseen_renames(void) {
         struct stat found;
         if (!temporary[at].inode || (!lstat(temporary[at].path, &found) && found.st_ino == temporary[at].inode))
             continue;
-        char path_buffer[PATH_MAX], *name;
-        snprintf(path_buffer, sizeof path_buffer, "%s", temporary[at].path);
-        *(name = strrchr(path_buffer, '/')) = 0;
-        DIR *folder = opendir(path_buffer);
+        char folder_path[PATH_MAX], *name;
+        snprintf(folder_path, sizeof folder_path, "%s", temporary[at].path);
+        *(name = strrchr(folder_path, '/')) = 0;
+        DIR *folder = opendir(folder_path);
         for (struct dirent *entry; folder && (entry = readdir(folder));)
             if (entry->d_ino == temporary[at].inode) {
                 char path[2 * PATH_MAX];
-                snprintf(path, sizeof path, "%s/%s", path_buffer, entry->d_name);
+                snprintf(path, sizeof path, "%s/%s", folder_path, entry->d_name);
                 put_entry('r', 0, 0, temporary[at].path, path, "", 0);
             }
         if (folder)

@@ -1,7 +1,8 @@
 """Simulates a disk that loses its power: what is left of the files after any of the changes that `power.c` recorded.
 
-A file has two contents, the one that processes see and the one that was synced; a directory has two lists of names. When the
-power fails, everything that was synced survives. Of the rest a disk may have kept any part. There are three policies:
+A file has two contents, the one that processes see and the one that was synced; a directory has two lists of names.
+When the power fails, everything that was synced survives. Of the rest a disk may have kept any part. There are three
+policies:
 
 - `least`: only synced names and contents are kept.
 - `apart`: every file and every directory keeps either all of its changes or none, at random.

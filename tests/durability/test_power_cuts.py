@@ -1,7 +1,7 @@
-"""When the power fails at any moment, acknowledged writes survive, and everything else that is wrong is reported and fixed.
+"""When the power fails at any moment, acknowledged writes survive, and all other faults are reported and fixed.
 
-In CI the power fails once during each job and just after it was acknowledged; with `DURABILITY=full` around every sync, and
-with each of the three policies of `power.py`.
+In CI the power fails once during each job and just after it was acknowledged; with `DURABILITY=full` around every sync,
+and with each of the three policies of `power.py`.
 """
 
 from __future__ import annotations
