@@ -1,7 +1,7 @@
-"""Many servers on one project, a client for each, and somebody who kills one of them every few seconds.
+"""Many servers on one project, a client for each, and a thread that kills one of the servers every few seconds.
 
-A client writes down what was acknowledged to it. When its server dies in the middle of a write, that write may have happened or
-not; the client asks the next server which, and only the two are allowed.
+A client records all acknowledged writes. When its server dies during a write, that write may have happened or not;
+the client asks the next server, and accepts nothing else.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ ENVIRONMENT = {
 }
 PATIENCE_SECONDS = 120.0
 _QUIET_START_SECONDS = 4.0
-"""How long a server takes at most from its start to its first answer when nobody else needs the machine."""
+"""How long a server needs at most from its start to its first response on an idle machine."""
 WORDS = ("calibrate sensor", "siren", "threshold", "median of nine readings", "zeppelin", "harbour boats")
-_FEWEST_KILLS = 4
-_MOST_STARTING = 1
+_MIN_KILLS = 4
+_MAX_STARTING = 1
 _WEIGHTS = {
     "search": 30, "create": 12, "update": 14, "read": 12, "store": 8, "vote": 10, "trace": 6, "status": 5, "ingest": 3,
 }  # fmt: skip
 
 
 class ServerGone(Exception):
-    """The server was killed while it was asked."""
+    """The server was killed during a call."""
 
 
 class Refused(AssertionError):
@@ -55,12 +55,12 @@ class Refused(AssertionError):
 
 
 class Server:
-    """One server process, over stdio or HTTP, asked in the stateless way."""
+    """One server process, over stdio or HTTP, called with the stateless form of MCP."""
 
     def __init__(self, root: Path, *, over_http: bool) -> None:
         self._ids = itertools.count(1)
         self.start_seconds: float | None = None
-        """From the first question to its answer; for one that is asked at once, the time of its start."""
+        """The duration of the first call. It includes the start if the server is called immediately."""
         self._web: HttpClient | None = None
         if over_http:
             self.pipe = StdioClient(
@@ -82,13 +82,13 @@ class Server:
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         params = {"name": tool, "arguments": arguments}
-        asked_at = time.monotonic()
-        answer = self._over_http(params) if self._web else self._over_pipe(params)
+        called_at = time.monotonic()
+        response = self._over_http(params) if self._web else self._over_pipe(params)
         if self.start_seconds is None:
-            self.start_seconds = time.monotonic() - asked_at
-        if "error" in answer:
-            raise Refused(tool, answer["error"])
-        result = answer["result"]
+            self.start_seconds = time.monotonic() - called_at
+        if "error" in response:
+            raise Refused(tool, response["error"])
+        result = response["result"]
         if result.get("isError"):
             raise Refused(tool, result.get("structuredContent", {}).get("error", result))
         data: dict[str, Any] = result["structuredContent"]
@@ -103,7 +103,7 @@ class Server:
                 if message.get("id") == request_id and "method" not in message:
                     return message
         except (OSError, AssertionError, queue.Empty):
-            self._gone()
+            self._raise_if_killed()
             raise
 
     def _over_http(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,16 +115,16 @@ class Server:
                 "Accept": "application/json, text/event-stream",
             }
             body = json.dumps(rpc("tools/call", envelope(params))).encode()
-            answer = self._web.request("POST", "/mcp", body, headers, PATIENCE_SECONDS)
-            assert answer.status == 200, answer.text
-            message: dict[str, Any] = answer.message
+            response = self._web.request("POST", "/mcp", body, headers, PATIENCE_SECONDS)
+            assert response.status == 200, response.text
+            message: dict[str, Any] = response.message
             return message
         except (OSError, http.client.HTTPException, StopIteration):
-            self._gone()
+            self._raise_if_killed()
             raise
 
-    def _gone(self) -> None:
-        """Tell a killed server from one that misbehaves."""
+    def _raise_if_killed(self) -> None:
+        """Raise `ServerGone` if the server was killed, and did not fail by itself."""
         with suppress(subprocess.TimeoutExpired):
             self.pipe.process.wait(5)
         if self.pipe.process.returncode == -signal.SIGKILL:
@@ -141,7 +141,7 @@ class Server:
 
 @dataclass
 class Client:
-    """Asks one server at a time, and knows what it was told."""
+    """Calls one server at a time, and records what was acknowledged."""
 
     name: str
     root: Path
@@ -151,8 +151,8 @@ class Client:
     """Content and version of each acknowledged page, by slug."""
     texts: dict[str, str] = field(default_factory=dict)
     votes: dict[tuple[str, str], float] = field(default_factory=dict)
-    doubtful: set[str] = field(default_factory=set)
-    """Words of writes that a kill cut off; they may be there or not."""
+    interrupted: set[str] = field(default_factory=set)
+    """Slugs of pages whose write was interrupted by a kill; it may have happened or not."""
     done: Counter[str] = field(default_factory=Counter)
     seconds: list[tuple[float, str]] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
@@ -163,16 +163,16 @@ class Client:
         self._count = 0
         self.server = Server(self.root, over_http=self.over_http)
 
-    def work(self, over: threading.Event) -> None:
-        """Ask one thing after the other until it is enough; a server that was killed is replaced."""
+    def work(self, stop_event: threading.Event) -> None:
+        """Make one call after another until stopped. A killed server is replaced."""
         kinds, weights = list(_WEIGHTS), list(_WEIGHTS.values())
-        while not (over.is_set() or self.failures):
+        while not (stop_event.is_set() or self.failures):
             [kind] = self._random.choices(kinds, weights)
             started = time.monotonic()
             try:
                 getattr(self, f"_{kind}")()
             except ServerGone:
-                self._start_again()
+                self._restart()
                 continue
             except Exception as failure:
                 self.failures.append(f"{self.name} {kind}: {type(failure).__name__}: {str(failure)[:1500]}")
@@ -180,34 +180,34 @@ class Client:
             self.seconds.append((time.monotonic() - started, kind))
             self.done[kind] += 1
 
-    def _start_again(self) -> None:
+    def _restart(self) -> None:
         self.restarts += 1
         self.server.stop()
         while True:
             self.server = Server(self.root, over_http=self.over_http)
             try:
-                self._settle_doubts()
+                self._check_interrupted_writes()
             except ServerGone:
                 self.server.stop()
                 continue
             return
 
-    def _settle_doubts(self) -> None:
-        """A page whose change was cut off has its old content or its new one; from here on it has that."""
-        for slug in [slug for slug in self.pages if slug in self.doubtful]:
+    def _check_interrupted_writes(self) -> None:
+        """A page whose change was interrupted must have its old or its new content; remember which."""
+        for slug in [slug for slug in self.pages if slug in self.interrupted]:
             page = self.server.call("get_page", slug=slug)
-            old, new = self.pages[slug][0], self._wanted
+            old, new = self.pages[slug][0], self._new_content
             if page["content"] not in (old, new):
                 self.failures.append(f"{slug} has neither content: {page['content']!r}")
             self.pages[slug] = (page["content"], page["version"])
-            self.doubtful.discard(slug)
+            self.interrupted.discard(slug)
 
-    def be_served(self) -> None:
-        """See that there is a living server at the end, which knows what became of a write that was cut off."""
+    def ensure_server(self) -> None:
+        """Make sure that there is a running server at the end, and that interrupted writes are checked."""
         if not self.server.is_alive:
-            self._start_again()
+            self._restart()
 
-    # What clients do
+    # Operations
 
     def _next(self) -> str:
         self._count += 1
@@ -215,26 +215,26 @@ class Client:
 
     def _create(self) -> None:
         word = self._next()
-        self.doubtful.add(f"page-{word}")
+        self.interrupted.add(f"page-{word}")
         content = f"All about {word} and the siren.\n"
-        made = self.server.call("create_page", title=f"Page {word}", content=content)
-        self.pages[made["slug"]] = (content, made["version"])
-        self.doubtful.discard(f"page-{word}")
+        page = self.server.call("create_page", title=f"Page {word}", content=content)
+        self.pages[page["slug"]] = (content, page["version"])
+        self.interrupted.discard(f"page-{word}")
 
     def _update(self) -> None:
         if not self.pages:
             return self._create()
         slug = self._random.choice(sorted(self.pages))
-        self._wanted = f"Changed by {self._next()}.\n"
-        self.doubtful.add(slug)
-        changed = self.server.call("update_page", slug=slug, version=self.pages[slug][1], content=self._wanted)
-        self.pages[slug] = (self._wanted, changed["version"])
-        self.doubtful.discard(slug)
+        self._new_content = f"Changed by {self._next()}.\n"
+        self.interrupted.add(slug)
+        changed = self.server.call("update_page", slug=slug, version=self.pages[slug][1], content=self._new_content)
+        self.pages[slug] = (self._new_content, changed["version"])
+        self.interrupted.discard(slug)
         return None
 
     def _store(self) -> None:
         word = self._next()
-        content = f"What {word} says of the threshold.\n"
+        content = f"What {word} says about the threshold.\n"
         stored = self.server.call("km-storetext", title=f"Text {word}", content=content)
         self.texts[stored["relative_path"]] = content
 
@@ -251,7 +251,7 @@ class Client:
         self.server.call("km-search", query=self._random.choice(WORDS), limit=5)
 
     def _read(self) -> None:
-        """What was acknowledged to this client is what any server shows at once."""
+        """Every server returns acknowledged writes immediately."""
         if not self.pages:
             self.server.call("list_pages")
             return
@@ -272,7 +272,7 @@ class Client:
 
 @dataclass
 class ConcurrentLoad:
-    """The clients, who kills, and who watches."""
+    """Runs the clients, a thread that kills servers, and a thread that counts file watchers."""
 
     root: Path
     store: Store
@@ -280,28 +280,30 @@ class ConcurrentLoad:
     kill_seconds: float
     kills: int = 0
     takeovers: list[float] = field(default_factory=list)
-    """How long nobody kept the index after the death of who did."""
+    """How long it took until another server kept the index up to date, after the one that did was killed."""
     most_watchers: int = 0
     failures: list[str] = field(default_factory=list)
 
     def run(self, operations: int) -> float:
-        """Have the clients do that much together; how many seconds it took."""
+        """Run until the clients have made that many calls in total; returns the duration in seconds."""
         started = time.monotonic()
-        over = threading.Event()
-        killer = threading.Thread(target=self._kill_now_and_then, args=(over,))
-        watcher = threading.Thread(target=self._count_watchers, args=(over,))
-        workers = [threading.Thread(target=client.work, args=(over,), name=client.name) for client in self.clients]
+        stop_event = threading.Event()
+        killer = threading.Thread(target=self._kill_now_and_then, args=(stop_event,))
+        watcher = threading.Thread(target=self._count_watchers, args=(stop_event,))
+        workers = [
+            threading.Thread(target=client.work, args=(stop_event,), name=client.name) for client in self.clients
+        ]
         for thread in (*workers, killer, watcher):
             thread.start()
-        while not (self.done().total() >= operations and self.kills >= _FEWEST_KILLS) and not self._has_failed():
+        while not (self.done().total() >= operations and self.kills >= _MIN_KILLS) and not self._has_failed():
             time.sleep(0.05)
-        over.set()
+        stop_event.set()
         killer.join()
         watcher.join()
         for thread in workers:
             thread.join()
         for client in self.clients:
-            client.be_served()
+            client.ensure_server()
         return time.monotonic() - started
 
     def _has_failed(self) -> bool:
@@ -309,23 +311,23 @@ class ConcurrentLoad:
 
     @property
     def slowness(self) -> float:
-        """How much slower than a quiet machine this one is: by how long its servers needed to start."""
+        """How much slower this machine is than an idle one, measured by the start of its servers."""
         starts = [client.server.start_seconds or 0.0 for client in self.clients]
         return max(1.0, max(starts) / _QUIET_START_SECONDS)
 
     def done(self) -> Counter[str]:
         return sum((client.done for client in self.clients), Counter())
 
-    def _kill_now_and_then(self, over: threading.Event) -> None:
-        chance = random.Random(7)
-        while not over.wait(self.kill_seconds):
-            # On a slow machine servers would die faster than they start, and nobody would be left to take over.
-            if sum(client.server.start_seconds is None for client in self.clients) > _MOST_STARTING:
+    def _kill_now_and_then(self, stop_event: threading.Event) -> None:
+        rng = random.Random(7)
+        while not stop_event.wait(self.kill_seconds):
+            # On a slow machine servers would be killed faster than they start, and none would be left to take over.
+            if sum(client.server.start_seconds is None for client in self.clients) > _MAX_STARTING:
                 continue
             holder = self.store.lease_holder("keeper")
-            keeper = next((c.server for c in self.clients if holder and _is(holder, c.server.pid)), None)
-            # Every other victim is the one that keeps the index: its death is the one that others have to notice.
-            other = chance.choice(self.clients).server
+            keeper = next((c.server for c in self.clients if holder and _has_pid(holder, c.server.pid)), None)
+            # Every second kill hits the server that keeps the index up to date, because others have to notice that.
+            other = rng.choice(self.clients).server
             victim = keeper if keeper is not None and self.kills % 2 == 0 else other
             victim.kill()
             self.kills += 1
@@ -341,14 +343,14 @@ class ConcurrentLoad:
             time.sleep(0.02)
         self.takeovers.append(time.monotonic() - died)
 
-    def _count_watchers(self, over: threading.Event) -> None:
-        while not over.wait(0.2):
+    def _count_watchers(self, stop_event: threading.Event) -> None:
+        while not stop_event.wait(0.2):
             watching = sum(watches_files(client.server.pid) for client in self.clients)
             self.most_watchers = max(self.most_watchers, watching)
 
 
 def watches_files(pid: int) -> bool:
-    """Whether a process follows the files of the whole project, by the thread that its watcher has."""
+    """Whether a process watches the files of the project: then it has a thread of the watcher library."""
     with suppress(OSError):
         for thread in Path(f"/proc/{pid}/task").iterdir():
             with suppress(OSError):
@@ -357,5 +359,5 @@ def watches_files(pid: int) -> bool:
     return False
 
 
-def _is(holder: str, pid: int) -> bool:
+def _has_pid(holder: str, pid: int) -> bool:
     return str(pid) in holder.replace(":", " ").replace("-", " ").split()

@@ -1,4 +1,4 @@
-"""The hook of `fault.c`, built once, and the jobs that are run with it."""
+"""Builds the hook of `fault.c` once, and runs jobs with it."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def hook(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def outcomes_of(
     jobs: Sequence[str], folder: Path, hook: Path, points: str, *more: int, program: str = "jobs"
 ) -> Mapping[str, Any]:
-    """What became of each job when a fault came at some of its writes."""
-    done = subprocess.run(
+    """The outcome of each job with a fault at some of its writes."""
+    finished = subprocess.run(
         [sys.executable, "-m", f"tests.durability.{program}", ",".join(jobs), str(folder), points, *map(str, more)],
         cwd=Path(__file__).parents[2],
         env=clean_environment({"LD_PRELOAD": str(hook)}),
@@ -38,6 +38,6 @@ def outcomes_of(
         timeout=LIMIT_SECONDS,
         check=False,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"job"')]
-    return {outcome["job"]: outcome for outcome in told}
+    assert finished.returncode == 0, finished.stderr[-3000:]
+    results = [json.loads(line) for line in finished.stdout.splitlines() if line.startswith('{"job"')]
+    return {outcome["job"]: outcome for outcome in results}

@@ -1,4 +1,4 @@
-"""The hook that makes writes fail: built by the C compiler of the machine, loaded before the C library, armed from within."""
+"""The hook that makes writes fail. It is compiled here, loaded with LD_PRELOAD, and armed from inside the process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CAN_BUILD = COMPILER is not None and sys.platform.startswith("linux")
 
 
 def build(folder: Path, name: str = "fault") -> Path:
-    """The library, made anew."""
+    """Compile the library."""
     assert COMPILER is not None
     library = folder / f"{name}.so"
     command = [
@@ -40,7 +40,8 @@ def is_loaded() -> bool:
 
 
 def arm(root: Path, at: int, error: int = 0) -> None:
-    """Have the `at`-th change below a directory be the last one, or be refused with an errno; 0 only counts."""
+    """Kill the process at the `at`-th change below a directory, or let it and all later ones fail with an errno. 0
+    only counts."""
     _library().fault_arm(os.fsencode(root), ctypes.c_long(at), error)
 
 
@@ -49,7 +50,7 @@ def disarm() -> None:
 
 
 def count() -> int:
-    """How many changes there were since it was armed."""
+    """The number of changes since it was armed."""
     return int(_library().fault_count())
 
 

@@ -1,9 +1,10 @@
-"""Runs one job again and again, each time in a process that dies at another of its writes, and looks at what is left.
+"""Runs jobs again and again, each time in a process that dies at another of its writes, and checks what is left.
 
-Started with the hook of `fault.c` loaded: `python -m tests.durability.jobs JOB,JOB FOLDER POINTS [ERRNO]`. A job runs in a child
-of this process, so that nothing has to be loaded again. It never ends in peace: a job that finished says so and is killed then.
-With an errno nobody dies: the write and all that follow are refused, and the job has to say so in words of ours. Prints a line
-of JSON for each job: how many writes there were, at how many the fault came, and what did not survive.
+Run it with the hook of `fault.c` loaded: `python -m tests.durability.jobs JOB,JOB FOLDER POINTS [ERRNO]`. A job runs
+in a forked child, so that no module has to be loaded again. It never exits normally: a job that has finished reports
+that and is then killed. With an errno no process dies: the write and all later ones fail, and the job has to raise
+one of our errors. Prints a line of JSON for each job: how many writes there were, at how many a fault was injected,
+and what did not survive.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ OLD_TEXT, NEW_TEXT = "The old text of the decision.\n", "The new text of the dec
 
 
 @contextmanager
-def opened(root: Path, state: str = ".contextive") -> Iterator[Host]:
+def open_host(root: Path, state: str = ".contextive") -> Iterator[Host]:
     request = ConfigRequest(
         project=root,
         builtin_packs=frozenset(BUILTIN),
@@ -82,7 +83,7 @@ def opened(root: Path, state: str = ".contextive") -> Iterator[Host]:
 def prepare(root: Path) -> None:
     """A project with an index, a stored text, a vote and a backup."""
     write_repository(root, FILES, git=False)
-    with opened(root) as host:
+    with open_host(root) as host:
         _index(host)
         call_tool(host, "km-storetext", {"content": OLD_TEXT, "destination": "docs/decision.md"})
         _vote(host)
@@ -98,11 +99,11 @@ def _index(host: Host) -> None:
 
 def _vote(host: Host) -> None:
     found = call_tool(host, "km-search", {"query": "siren"})
-    ballot = {"request_id": found["metadata"]["request_id"], "chunk_id": found["results"][0]["chunk"]["chunk_id"]}
-    call_tool(host, "km-feedback-submit", {**ballot, "vote": 1.0})
+    result = {"request_id": found["metadata"]["request_id"], "chunk_id": found["results"][0]["chunk"]["chunk_id"]}
+    call_tool(host, "km-feedback-submit", {**result, "vote": 1.0})
 
 
-# The jobs: what is changed beforehand, what is done, and what has to hold afterwards
+# The jobs: a change beforehand, the work, and a check afterwards
 
 
 def _edit(root: Path) -> None:
@@ -114,15 +115,15 @@ def _edit(root: Path) -> None:
 
 
 def _ingest(root: Path) -> None:
-    with opened(root) as host:
+    with open_host(root) as host:
         _index(host)
         _acknowledge()
 
 
 def _store(root: Path) -> None:
-    with opened(root) as host:
-        given = {"content": NEW_TEXT, "destination": "docs/decision.md", "overwrite": True, "ingest": True}
-        call_tool(host, "km-storetext", given)
+    with open_host(root) as host:
+        arguments = {"content": NEW_TEXT, "destination": "docs/decision.md", "overwrite": True, "ingest": True}
+        call_tool(host, "km-storetext", arguments)
         _acknowledge()
 
 
@@ -130,11 +131,11 @@ def _check_stored(root: Path, acknowledged: bool) -> None:
     found = (root / "docs/decision.md").read_text(encoding="utf-8")
     assert found == NEW_TEXT or (found == OLD_TEXT and not acknowledged), found
     if acknowledged:
-        assert _audited(root, "km-storetext") == 2
+        assert _audit_count(root, "km-storetext") == 2
 
 
 def _upload(root: Path) -> None:
-    with opened(root) as host:
+    with open_host(root) as host:
         call_tool(host, "km-upload", {"source_path": "inbox/letter.md", "destination": "docs/letters/old/letter.md"})
         _acknowledge()
 
@@ -145,33 +146,33 @@ def _check_uploaded(root: Path, acknowledged: bool) -> None:
     if copy.exists():
         assert copy.read_bytes() == (root / "inbox/letter.md").read_bytes()
     if acknowledged:
-        assert _audited(root, "km-upload") == 1
+        assert _audit_count(root, "km-upload") == 1
 
 
 def _rename(root: Path) -> None:
-    with opened(root) as host:
+    with open_host(root) as host:
         call_tool(host, "rename_page", {"slug": "second", "new_title": "Calm"})
         _acknowledge()
 
 
 def _check_renamed(root: Path, acknowledged: bool) -> None:
-    """Whatever was not finished, no text is lost, and the first note leads to one that is there."""
+    """Even if the job was interrupted, no text is lost, and the first note links to an existing one."""
     names = {path.name: path.read_text(encoding="utf-8") for path in (root / "notes").glob("*.md")}
     assert any("After the storm." in text for text in names.values()), names
     assert "A storm, see [[" in names["first.md"]
     linked = names["first.md"].partition("[[")[2].partition("]]")[0]
-    with opened(root) as host:
+    with open_host(root) as host:
         assert "After the storm." in call_tool(host, "get_page", {"slug": linked})["content"]
     if acknowledged:
         assert set(names) == {"first.md", "calm.md"}
 
 
-def _take_notes_away(root: Path) -> None:
+def _remove_notes(root: Path) -> None:
     shutil.rmtree(root / "notes")
 
 
 def _create(root: Path) -> None:
-    with opened(root) as host:
+    with open_host(root) as host:
         call_tool(host, "create_page", {"title": "Calm sea", "content": NEW_TEXT})
         _acknowledge()
 
@@ -183,7 +184,7 @@ def _check_created(root: Path, acknowledged: bool) -> None:
 
 
 def _submit(root: Path) -> None:
-    with opened(root) as host:
+    with open_host(root) as host:
         _vote(host)
         _acknowledge()
 
@@ -207,23 +208,23 @@ def _issue(root: Path) -> None:
 
 
 def _check_issued(root: Path, acknowledged: bool) -> None:
-    """Tokens come in their order, and no half of a file is ever seen."""
+    """Tokens are written in order, and the file is never incomplete."""
     found = [(token.name, token.revoked_at is not None) for token in _tokens(root).tokens()]
     steps = [[], [("first", False)], [("first", False), ("second", False)], [("first", True), ("second", False)]]
     assert found == steps[-1] or (found in steps and not acknowledged), found
 
 
 def _backup(root: Path) -> None:
-    with opened(root) as host:
+    with open_host(root) as host:
         host.services.get(DocumentsAndBackups).backups().create()
         _acknowledge()
 
 
 def _check_backups(root: Path, acknowledged: bool) -> None:
-    """What has the name of an archive is a whole one, and the next backup clears away what was left."""
+    """Every file with the name of an archive is complete, and the next backup removes leftovers."""
     archives = list((root / ".contextive/backups/archives").glob("km-backup-*.tgz"))
     assert len(archives) >= (2 if acknowledged else 1)
-    with opened(root) as host:
+    with open_host(root) as host:
         archives.append(host.services.get(DocumentsAndBackups).backups().create().path)
     for archive in archives:
         check_archive(archive)
@@ -231,7 +232,7 @@ def _check_backups(root: Path, acknowledged: bool) -> None:
 
 
 def _restore(root: Path) -> None:
-    with opened(root) as host:
+    with open_host(root) as host:
         backups = host.services.get(DocumentsAndBackups).backups()
         [archive] = (root / ".contextive/backups/archives").glob("km-backup-*.tgz")
         restore_backup(archive, backups, force=True)
@@ -239,8 +240,8 @@ def _restore(root: Path) -> None:
 
 
 def _check_restored(root: Path, acknowledged: bool) -> None:
-    """The index is the one before or the one of the backup; what was there before can be had from its copy."""
-    with opened(root) as host:
+    """The index is either the old one or that of the backup; in the second case, the safety copy has the old one."""
+    with open_host(root) as host:
         index, backups = host.services.get(Index), host.services.get(DocumentsAndBackups).backups()
         votes = len(index.store.records.votes())
         assert votes == 1 or (votes == 2 and not acknowledged), votes
@@ -250,7 +251,7 @@ def _check_restored(root: Path, acknowledged: bool) -> None:
         check_archive(archive)
 
 
-_LATER_STEP = schema.Migration(
+_LATER_MIGRATION = schema.Migration(
     schema.latest_version() + 1,
     "9999_later",
     "ALTER TABLE vote ADD COLUMN weight REAL;\nCREATE TABLE later (number INTEGER PRIMARY KEY, body TEXT);\n"
@@ -259,16 +260,16 @@ _LATER_STEP = schema.Migration(
 
 
 def _migrate(root: Path) -> None:
-    known = (*schema.migrations(), _LATER_STEP)
-    schema.migrations = lambda: known  # type: ignore[assignment]
+    cached = (*schema.migrations(), _LATER_MIGRATION)
+    schema.migrations = lambda: cached  # type: ignore[assignment]
     open_store(root / ".contextive")
     _acknowledge()
 
 
 def _check_migrated(root: Path, acknowledged: bool) -> None:
-    """Opened by the newer version it is new as a whole, and has its votes; the older one refuses it and does no harm."""
-    known = (*schema.migrations(), _LATER_STEP)
-    schema.migrations = lambda: known  # type: ignore[assignment]
+    """The newer version opens it completely migrated and with all votes."""
+    cached = (*schema.migrations(), _LATER_MIGRATION)
+    schema.migrations = lambda: cached  # type: ignore[assignment]
     store = open_store(root / ".contextive")
     assert len(store._database.read("SELECT weight FROM vote WHERE weight = 1.0")) == 2  # type: ignore[attr-defined]
     assert len(store._database.read("SELECT * FROM later")) == 2  # type: ignore[attr-defined]
@@ -295,7 +296,7 @@ JOBS: dict[str, tuple[Step | None, Step, Callable[[Path, bool], None] | None]] =
     "storetext": (None, _store, _check_stored),
     "upload": (None, _upload, _check_uploaded),
     "rename": (None, _rename, _check_renamed),
-    "note": (_take_notes_away, _create, _check_created),
+    "note": (_remove_notes, _create, _check_created),
     "vote": (None, _submit, _check_submitted),
     "token": (None, _issue, _check_issued),
     "backup": (None, _backup, _check_backups),
@@ -303,11 +304,11 @@ JOBS: dict[str, tuple[Step | None, Step, Callable[[Path, bool], None] | None]] =
     "migration": (None, _migrate, _check_migrated),
     "creation": (None, _open, _check_opened),
 }
-_CLEAR = ("unavailable", "upstream_error")
-_KEEPS_NO_INDEX = ("migration", "creation", "token")
+_EXPECTED_CODES = ("unavailable", "upstream_error")
+_JOBS_WITHOUT_INDEX = ("migration", "creation", "token")
 
 
-def _audited(root: Path, tool: str) -> int:
+def _audit_count(root: Path, tool: str) -> int:
     store = open_store(root / ".contextive")
     try:
         return sum(entry.tool == tool for entry in store.records.audit(1000) if "refused" not in entry.body)
@@ -316,15 +317,15 @@ def _audited(root: Path, tool: str) -> int:
 
 
 def _check_index(root: Path, job: str) -> None:
-    """`verify` tells what differs; where it tells nothing, nothing does; and one more run mends the rest."""
+    """If `verify` reports nothing, the index equals a fresh one; and after another run it always does."""
     fresh = _fresh_rows(root)
-    with opened(root) as host:
+    with open_host(root) as host:
         index = host.services.get(Index)
         if not list(verify_index(index.indexer(), index.store)):
             _assert_same(rows_of(index.store), fresh, "verify found nothing")
         _index(host)
-        left = list(verify_index(index.indexer(), index.store))
-        assert left == [], left
+        discrepancies = list(verify_index(index.indexer(), index.store))
+        assert discrepancies == [], discrepancies
         _assert_same(rows_of(index.store), fresh, "after another run")
         if job != "restore":
             assert len(index.store.records.votes()) in ((2, 3) if job == "vote" else (2,))
@@ -334,43 +335,43 @@ def _check_index(root: Path, job: str) -> None:
 
 
 def _fresh_rows(root: Path) -> dict[str, Any]:
-    """The rows that a first run makes of the files, remembered for the next time that they are the same."""
+    """The rows of a fresh index of the files, cached by the content of the files."""
     files = sorted(path for path in root.rglob("*") if path.is_file() and ".contextive" not in path.parts)
-    seen = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in files:
-        seen.update(f"{path.relative_to(root)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
-    known = root.parent / f"fresh-{seen.hexdigest()}"
-    if not known.exists():
-        with opened(root, ".fresh") as host:
+        digest.update(f"{path.relative_to(root)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    cached = root.parent / f"fresh-{digest.hexdigest()}"
+    if not cached.exists():
+        with open_host(root, ".fresh") as host:
             index = host.services.get(Index)
             index.ingest(IngestRequest())
-            known.write_bytes(pickle.dumps(rows_of(index.store)))
+            cached.write_bytes(pickle.dumps(rows_of(index.store)))
         shutil.rmtree(root / ".fresh")
-    rows: dict[str, Any] = pickle.loads(known.read_bytes())
+    rows: dict[str, Any] = pickle.loads(cached.read_bytes())
     return rows
 
 
-def _assert_same(one: dict[str, Any], other: dict[str, Any], when: str) -> None:
-    for kind, rows in one.items():
-        assert rows == other[kind], f"{when}: {kind} differ"
+def _assert_same(actual: dict[str, Any], expected: dict[str, Any], when: str) -> None:
+    for kind, rows in actual.items():
+        assert rows == expected[kind], f"{when}: {kind} differ"
 
 
-# Children that die
+# Child processes that die
 
 _ack: list[int] = []
-at_the_end: list[Callable[[], None]] = [fault.disarm]
-"""What happens at the moment in which a job is acknowledged; the last one counts."""
+on_acknowledge: list[Callable[[], None]] = [fault.disarm]
+"""Called when a job is acknowledged; only the last one is called."""
 
 
 def _acknowledge() -> None:
-    """Tell the parent that the job came to its end, and die before anything is tidied up."""
-    at_the_end[-1]()
+    """Tell the parent that the job has finished, and die before anything is cleaned up."""
+    on_acknowledge[-1]()
     os.write(_ack[0], b"done %d" % (fault.count() if fault.is_loaded() else 0))
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def in_child(work: Callable[[], None]) -> tuple[int, bytes]:
-    """How a child ended, and what it said."""
+    """The exit code and the output of a forked child that runs `work`."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -384,10 +385,10 @@ def in_child(work: Callable[[], None]) -> tuple[int, bytes]:
             os.write(writing, traceback.format_exc()[-3000:].encode())
             os._exit(1)
     os.close(writing)
-    with os.fdopen(reading, "rb") as said:
-        told = said.read()
+    with os.fdopen(reading, "rb") as stream:
+        output = stream.read()
     _, status = os.waitpid(pid, 0)
-    return os.waitstatus_to_exitcode(status), told
+    return os.waitstatus_to_exitcode(status), output
 
 
 def _attempt(job: str, template: Path, at: int, error: int = 0) -> tuple[bool, str | None, int]:
@@ -398,58 +399,59 @@ def _attempt(job: str, template: Path, at: int, error: int = 0) -> tuple[bool, s
     if setup is not None:
         setup(root)
 
-    def armed() -> None:
+    def work_with_fault() -> None:
         fault.arm(root, at, error)
         try:
             work(root)
         except ContextiveError as refusal:
             fault.disarm()
-            if not error or refusal.code not in _CLEAR:
+            if not error or refusal.code not in _EXPECTED_CODES:
                 raise
             os.kill(os.getpid(), signal.SIGKILL)
 
-    code, told = in_child(armed)
-    acknowledged = told.startswith(b"done")
+    code, output = in_child(work_with_fault)
+    acknowledged = output.startswith(b"done")
     if code != -signal.SIGKILL:
-        return acknowledged, f"the job ended with {code}: {told.decode()}", 0
+        return acknowledged, f"the job ended with {code}: {output.decode()}", 0
 
     failure = failure_of(job, root, acknowledged)
     if failure is None:
         shutil.rmtree(root)
-    return acknowledged, failure, int(told.split()[1]) if acknowledged else at
+    return acknowledged, failure, int(output.split()[1]) if acknowledged else at
 
 
 def failure_of(job: str, root: Path, acknowledged: bool) -> str | None:
-    """What is not as it has to be after a job that was cut off, or was acknowledged."""
+    """What is wrong after a job that was interrupted or acknowledged; None if nothing is."""
     _, _, check = JOBS[job]
 
-    def looked_at() -> None:
+    def check_in_child() -> None:
         if check is not None:
             check(root, acknowledged)
-        if job not in _KEEPS_NO_INDEX:
+        if job not in _JOBS_WITHOUT_INDEX:
             _check_index(root, job)
 
-    code, said = in_child(looked_at)
-    return None if code == 0 else said.decode()
+    code, output = in_child(check_in_child)
+    return None if code == 0 else output.decode()
 
 
 def main(jobs: str, folder: Path, points: str, error: int = 0) -> None:
-    template = prepared(folder)
+    template = prepared_template(folder)
     for job in jobs.split(","):
         print(json.dumps({"job": job, **_outcome(job, template, points, error)}), flush=True)
 
 
-def prepared(folder: Path) -> Path:
-    """The project that every attempt starts from a copy of. What it takes to make it is loaded here, for all children."""
+def prepared_template(folder: Path) -> Path:
+    """The project that every attempt copies. Also loads all modules that the jobs need, so that children share
+    them."""
     template, loaded = folder / "template", folder / "loaded"
     if not loaded.exists():
 
-        def prepared_in_child() -> None:
+        def prepare_in_child() -> None:
             prepare(folder / "rehearsal" if template.exists() else template)
             loaded.write_text("\n".join(sys.modules), encoding="utf-8")
 
-        code, said = in_child(prepared_in_child)
-        assert code == 0, said.decode()
+        code, output = in_child(prepare_in_child)
+        assert code == 0, output.decode()
     for name in loaded.read_text(encoding="utf-8").splitlines():
         with suppress(ImportError):
             importlib.import_module(name)
@@ -469,7 +471,7 @@ def _outcome(job: str, template: Path, points: str, error: int) -> dict[str, Any
 
 
 def spread(total: int, points: int) -> list[int]:
-    """Some of the writes, the first and the last among them, the rest evenly between."""
+    """Some of the writes: the first, the last, and others evenly in between."""
     return sorted({1, total, *(1 + number * (total - 1) // max(1, points - 1) for number in range(points))})
 
 

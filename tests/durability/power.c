@@ -1,8 +1,8 @@
-/* Writes down what a process does to the files below one directory. Loaded before the C library by tests alone.
+/* Records what a process does to the files below one directory. Only tests load it (with LD_PRELOAD).
 
-   Every change is recorded once it was made, in the order in which it was made: new names, writes with their bytes, truncations,
-   syncs, renames, links, removals. `power.py` makes of the record what a disk holds that lost its power at any moment of it.
-   Written through a map of memory is only the index of SQLite's log, which is made anew at every start. */
+   Every change is recorded after it was made, in order: new names, writes with their bytes, truncations, syncs, renames, links,
+   removals. From the record `power.py` computes what a disk contains if the power fails at any moment. Writes through a memory
+   map are not recorded; only the index of SQLite's log is written so, and it is created again at every start. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -28,7 +28,7 @@ static size_t root_length;
 static int record = -1;
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
-/* Begin to record changes below a directory into a file elsewhere. */
+/* Start to record changes below a directory into a file elsewhere. */
 void power_record(const char *directory, const char *file) {
     record = NEXT(open)(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     strncpy(root, directory, sizeof root - 1);
@@ -39,7 +39,7 @@ static void put(const void *data, size_t size) {
     for (const char *at = data; size;) {
         ssize_t done = NEXT(write)(record, at, size);
         if (done < 0)
-            abort(); /* a record with a hole would prove nothing */
+            abort(); /* a record with a gap would prove nothing */
         at += done;
         size -= (size_t)done;
     }
@@ -57,55 +57,55 @@ static void put_entry(char kind, uint64_t inode, uint64_t number, const char *on
     put(data, size);
 }
 
-/* Some libraries rename by a call of their own, which passes nobody. A young file with such a library's name for temporary files
-   is looked for at every change, and its rename is told when its name is gone. */
-#define YOUNG 64
+/* Some libraries rename files with a direct system call, which cannot be intercepted. So new files with the prefix of such a
+   library's temporary files are checked at every change, and a rename is recorded when the old name is gone. */
+#define MAX_TEMPORARY 64
 #define TEMPORARY ".tmp"
-static struct { uint64_t inode; char path[PATH_MAX]; } young[YOUNG];
+static struct { uint64_t inode; char path[PATH_MAX]; } temporary[MAX_TEMPORARY];
 
-static void tell_unseen_renames(void) {
-    for (int at = 0; at < YOUNG; at++) {
+static void record_unseen_renames(void) {
+    for (int at = 0; at < MAX_TEMPORARY; at++) {
         struct stat found;
-        if (!young[at].inode || (!lstat(young[at].path, &found) && found.st_ino == young[at].inode))
+        if (!temporary[at].inode || (!lstat(temporary[at].path, &found) && found.st_ino == temporary[at].inode))
             continue;
-        char place[PATH_MAX], *name;
-        snprintf(place, sizeof place, "%s", young[at].path);
-        *(name = strrchr(place, '/')) = 0;
-        DIR *folder = opendir(place);
+        char folder_path[PATH_MAX], *name;
+        snprintf(folder_path, sizeof folder_path, "%s", temporary[at].path);
+        *(name = strrchr(folder_path, '/')) = 0;
+        DIR *folder = opendir(folder_path);
         for (struct dirent *entry; folder && (entry = readdir(folder));)
-            if (entry->d_ino == young[at].inode) {
+            if (entry->d_ino == temporary[at].inode) {
                 char path[2 * PATH_MAX];
-                snprintf(path, sizeof path, "%s/%s", place, entry->d_name);
-                put_entry('r', 0, 0, young[at].path, path, "", 0);
+                snprintf(path, sizeof path, "%s/%s", folder_path, entry->d_name);
+                put_entry('r', 0, 0, temporary[at].path, path, "", 0);
             }
         if (folder)
             closedir(folder);
-        young[at].inode = 0;
+        temporary[at].inode = 0;
     }
 }
 
-static void grow_up(uint64_t inode, const char *path) {
+static void remember_temporary(uint64_t inode, const char *path) {
     if (strncmp(strrchr(path, '/') + 1, TEMPORARY, strlen(TEMPORARY)))
         return;
-    for (int at = 0; at < YOUNG; at++)
-        if (!young[at].inode) {
-            young[at].inode = inode;
-            snprintf(young[at].path, sizeof young[at].path, "%s", path);
+    for (int at = 0; at < MAX_TEMPORARY; at++)
+        if (!temporary[at].inode) {
+            temporary[at].inode = inode;
+            snprintf(temporary[at].path, sizeof temporary[at].path, "%s", path);
             return;
         }
     abort();
 }
 
-static void tell(char kind, uint64_t inode, uint64_t number, const char *one, const char *other, const void *data, size_t size) {
-    tell_unseen_renames();
+static void record_change(char kind, uint64_t inode, uint64_t number, const char *one, const char *other, const void *data, size_t size) {
+    record_unseen_renames();
     put_entry(kind, inode, number, one, other, data, size);
     if (kind == 'c')
-        grow_up(inode, one);
+        remember_temporary(inode, one);
 }
 
 void power_mark(const char *word) {
     pthread_mutex_lock(&turn);
-    tell('!', 0, 0, word, "", "", 0);
+    record_change('!', 0, 0, word, "", "", 0);
     pthread_mutex_unlock(&turn);
 }
 
@@ -113,7 +113,7 @@ static int is_ours(const char *path) {
     return root_length && !strncmp(path, root, root_length) && (path[root_length] == '/' || !path[root_length]);
 }
 
-static int place_of(int handle, char *path) {
+static int path_of(int handle, char *path) {
     char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", handle);
     ssize_t length = readlink(link, path, PATH_MAX - 1);
@@ -125,7 +125,7 @@ static int path_at(int folder, const char *name, char *path) {
     if (name[0] == '/')
         return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX;
     char base[PATH_MAX];
-    if (folder == AT_FDCWD ? !getcwd(base, sizeof base) : !place_of(folder, base))
+    if (folder == AT_FDCWD ? !getcwd(base, sizeof base) : !path_of(folder, base))
         return 0;
     return snprintf(path, PATH_MAX, "%s/%s", base, name) < PATH_MAX;
 }
@@ -134,12 +134,12 @@ static int ours_at(int folder, const char *name, char *path) { return root_lengt
 
 static int ours(int handle, struct stat *found) {
     char path[PATH_MAX];
-    return root_length && place_of(handle, path) && is_ours(path) && !fstat(handle, found);
+    return root_length && path_of(handle, path) && is_ours(path) && !fstat(handle, found);
 }
 
-/* Files that were opened */
+/* Opening files */
 
-static int opened(int (*real)(int, const char *, int, ...), int folder, const char *name, int flags, mode_t mode) {
+static int open_recorded(int (*real)(int, const char *, int, ...), int folder, const char *name, int flags, mode_t mode) {
     char path[PATH_MAX];
     if (!(flags & (O_CREAT | O_TRUNC)) || !ours_at(folder, name, path))
         return real(folder, name, flags, mode);
@@ -149,27 +149,27 @@ static int opened(int (*real)(int, const char *, int, ...), int folder, const ch
     int handle = real(folder, name, flags, mode);
     if (handle >= 0 && !fstat(handle, &after) && S_ISREG(after.st_mode)) {
         if (!was_there)
-            tell('c', after.st_ino, 0, path, "", "", 0);
+            record_change('c', after.st_ino, 0, path, "", "", 0);
         else if (flags & O_TRUNC)
-            tell('t', after.st_ino, 0, "", "", "", 0);
+            record_change('t', after.st_ino, 0, "", "", "", 0);
     }
     pthread_mutex_unlock(&turn);
     return handle;
 }
 
 #define MODE(last) mode_t mode = 0; if (flags & (O_CREAT | O_TMPFILE)) { va_list rest; va_start(rest, last); mode = va_arg(rest, mode_t); va_end(rest); }
-int open(const char *name, int flags, ...) { MODE(flags) return opened(NEXT(openat), AT_FDCWD, name, flags, mode); }
-int open64(const char *name, int flags, ...) { MODE(flags) return opened(NEXT(openat64), AT_FDCWD, name, flags, mode); }
-int openat(int folder, const char *name, int flags, ...) { MODE(flags) return opened(NEXT(openat), folder, name, flags, mode); }
-int openat64(int folder, const char *name, int flags, ...) { MODE(flags) return opened(NEXT(openat64), folder, name, flags, mode); }
+int open(const char *name, int flags, ...) { MODE(flags) return open_recorded(NEXT(openat), AT_FDCWD, name, flags, mode); }
+int open64(const char *name, int flags, ...) { MODE(flags) return open_recorded(NEXT(openat64), AT_FDCWD, name, flags, mode); }
+int openat(int folder, const char *name, int flags, ...) { MODE(flags) return open_recorded(NEXT(openat), folder, name, flags, mode); }
+int openat64(int folder, const char *name, int flags, ...) { MODE(flags) return open_recorded(NEXT(openat64), folder, name, flags, mode); }
 
-/* Bytes that were written */
+/* Writing */
 
-static void told_written(int handle, const struct stat *found, off64_t at, ssize_t size, const void *data) {
+static void record_write(int handle, const struct stat *found, off64_t at, ssize_t size, const void *data) {
     if (size <= 0)
         return;
     char *copy = NULL;
-    if (!data) { /* one file was copied to another inside the system: read what is there now */
+    if (!data) { /* the bytes are not known here (copied inside the kernel, or several buffers): read them back */
         char link[64];
         snprintf(link, sizeof link, "/proc/self/fd/%d", handle);
         int again = NEXT(open)(link, O_RDONLY | O_CLOEXEC);
@@ -178,19 +178,19 @@ static void told_written(int handle, const struct stat *found, off64_t at, ssize
             abort();
         close(again);
     }
-    tell('w', found->st_ino, (uint64_t)at, "", "", data, (size_t)size);
+    record_change('w', found->st_ino, (uint64_t)at, "", "", data, (size_t)size);
     free(copy);
 }
 
-#define WRITING(name, parameters, arguments, data, given_place) \
+#define WRITING(name, parameters, arguments, data, offset) \
     ssize_t name parameters { \
         struct stat found; \
         if (!ours(handle, &found)) return NEXT(name) arguments; \
         pthread_mutex_lock(&turn); \
         ssize_t done = NEXT(name) arguments; \
         int failure = errno; \
-        off64_t start = given_place; \
-        told_written(handle, &found, start, done, data); \
+        off64_t start = offset; \
+        record_write(handle, &found, start, done, data); \
         pthread_mutex_unlock(&turn); \
         errno = failure; \
         return done; \
@@ -205,7 +205,7 @@ WRITING(sendfile64, (int handle, int from, off64_t *at, size_t size), (handle, f
 WRITING(copy_file_range, (int from, off64_t *off, int handle, off64_t *at, size_t size, unsigned flags),
         (from, off, handle, at, size, flags), NULL, (at ? *at - (done > 0 ? done : 0) : HERE))
 
-/* Everything else: done, and told where it was done */
+/* All other changes: made first, then recorded if they succeeded */
 
 #define HANDLED(name, kind, parameters, arguments, number) \
     int name parameters { \
@@ -213,17 +213,17 @@ WRITING(copy_file_range, (int from, off64_t *off, int handle, off64_t *at, size_
         if (!ours(handle, &found)) return NEXT(name) arguments; \
         pthread_mutex_lock(&turn); \
         int done = NEXT(name) arguments; \
-        if (!done) tell(kind, found.st_ino, (uint64_t)(number), "", "", "", 0); \
+        if (!done) record_change(kind, found.st_ino, (uint64_t)(number), "", "", "", 0); \
         pthread_mutex_unlock(&turn); \
         return done; \
     }
 HANDLED(ftruncate, 't', (int handle, off_t size), (handle, size), size)
 HANDLED(ftruncate64, 't', (int handle, off64_t size), (handle, size), size)
 
-/* A directory that is synced is told with the names in it. */
-static void told_synced(int handle, const struct stat *found) {
+/* A sync of a directory is recorded with the names in it. */
+static void record_sync(int handle, const struct stat *found) {
     if (!S_ISDIR(found->st_mode)) {
-        tell('s', found->st_ino, 0, "", "", "", 0);
+        record_change('s', found->st_ino, 0, "", "", "", 0);
         return;
     }
     char link[64], *names = NULL;
@@ -237,7 +237,7 @@ static void told_synced(int handle, const struct stat *found) {
         fprintf(listing, "%ju %s%c", (uintmax_t)entry->d_ino, entry->d_name, 0);
     closedir(folder);
     fclose(listing);
-    tell('D', found->st_ino, 0, "", "", names, size);
+    record_change('D', found->st_ino, 0, "", "", names, size);
     free(names);
 }
 
@@ -247,7 +247,7 @@ static void told_synced(int handle, const struct stat *found) {
         if (!ours(handle, &found)) return NEXT(name)(handle); \
         pthread_mutex_lock(&turn); \
         int done = NEXT(name)(handle); \
-        if (!done) told_synced(handle, &found); \
+        if (!done) record_sync(handle, &found); \
         pthread_mutex_unlock(&turn); \
         return done; \
     }
@@ -256,13 +256,13 @@ SYNCING(fdatasync)
 
 #define NAMED(name, kind, folder, path, parameters, arguments) \
     int name parameters { \
-        char place[PATH_MAX]; \
+        char path_buffer[PATH_MAX]; \
         struct stat found = {0}; \
-        if (!ours_at(folder, path, place)) return NEXT(name) arguments; \
+        if (!ours_at(folder, path, path_buffer)) return NEXT(name) arguments; \
         pthread_mutex_lock(&turn); \
         int done = NEXT(name) arguments; \
         int failure = errno; \
-        if (!done) { (void)fstatat(folder, path, &found, AT_SYMLINK_NOFOLLOW); tell(kind, found.st_ino, 0, place, "", "", 0); } \
+        if (!done) { (void)fstatat(folder, path, &found, AT_SYMLINK_NOFOLLOW); record_change(kind, found.st_ino, 0, path_buffer, "", "", 0); } \
         pthread_mutex_unlock(&turn); \
         errno = failure; \
         return done; \
@@ -280,7 +280,7 @@ NAMED(mkdirat, 'd', folder, path, (int folder, const char *path, mode_t mode), (
         pthread_mutex_lock(&turn); \
         int done = NEXT(name) arguments; \
         int failure = errno; \
-        if (!done) tell(kind, 0, 0, old, new, "", 0); \
+        if (!done) record_change(kind, 0, 0, old, new, "", 0); \
         pthread_mutex_unlock(&turn); \
         errno = failure; \
         return done; \

@@ -1,11 +1,12 @@
-"""A disk that loses its power: what is left of the files after any of the changes that `power.c` wrote down.
+"""Simulates a disk that loses its power: what is left of the files after any of the changes that `power.c` recorded.
 
-A file has two contents, the one that processes see and the one that was synced; a directory has two lists of names. When the
-power fails, what was synced is there. Of the rest a disk may have kept nothing, or any part:
+A file has two contents, the one that processes see and the one that was synced; a directory has two lists of names.
+When the power fails, everything that was synced survives. Of the rest a disk may have kept any part. There are three
+policies:
 
-- `least`: nothing is kept that was not synced, name by name and file by file.
-- `apart`: every file and every directory keeps all of it or nothing, each by its own luck.
-- `torn`: names are kept in their order up to some change, as a journal keeps them; of the bytes any page may be missing.
+- `least`: only synced names and contents are kept.
+- `apart`: every file and every directory keeps either all of its changes or none, at random.
+- `torn`: names are kept in order up to a random change, as in a journal; any page of the contents may be missing.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ POLICIES = ("least", "apart", "torn")
 WORD, SYNCS = "!", ("s", "D")
 _HEAD = struct.Struct("=QQQIIc7x")
 _PAGE = 4096
-_FORGOTTEN = ("-shm",)
-"""Endings of files that are made anew at every start, and are written where nobody can see it."""
+_IGNORED = ("-shm",)
+"""Suffixes of files that are created again at every start, and are written through a memory map, which is not
+recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ def start_recording(root: Path, file: Path) -> None:
 
 
 def mark(word: str) -> None:
-    """Put a word into the record."""
+    """Write a word to the record."""
     ctypes.CDLL(None).power_mark(os.fsencode(word))
 
 
@@ -51,18 +53,18 @@ def read_record(file: Path) -> Iterator[Change]:
     with file.open("rb") as stream:
         while head := stream.read(_HEAD.size):
             inode, number, length, first, second, kind = _HEAD.unpack(head)
-            one, other = (os.fsdecode(stream.read(size)) for size in (first, second))
-            yield Change(kind.decode(), inode, number, one, other, stream.read(length))
+            path, other = (os.fsdecode(stream.read(size)) for size in (first, second))
+            yield Change(kind.decode(), inode, number, path, other, stream.read(length))
 
 
 @dataclass(slots=True)
 class File:
-    """A file with the bytes that processes see, those that were synced, and the writes between the two."""
+    """A file: the content that processes see, the synced content, and the writes in between."""
 
     content: bytearray
     synced: bytes
     pending: list[tuple[int, bytes | None]] = field(default_factory=list)
-    """Offset and bytes of a write; None for a truncation to that length."""
+    """Offset and bytes of each write; None instead of bytes for a truncation to that length."""
 
     def write(self, at: int, data: bytes | None) -> None:
         _apply(self.content, at, data)
@@ -72,7 +74,7 @@ class File:
         self.synced = bytes(self.content)
         self.pending.clear()
 
-    def left(self, policy: str, chance: random.Random) -> bytes:
+    def remaining(self, policy: str, chance: random.Random) -> bytes:
         if policy == "least" or not self.pending:
             return self.synced
         if policy == "apart":
@@ -90,7 +92,7 @@ class File:
 
 @dataclass(slots=True)
 class Folder:
-    """A directory with the names that processes see, and those that were synced."""
+    """A directory: the names that processes see, and the synced names."""
 
     names: dict[str, Node] = field(default_factory=dict)
     synced: dict[str, Node] = field(default_factory=dict)
@@ -98,7 +100,7 @@ class Folder:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A symbolic link. None is made by the jobs, so it is there from the beginning."""
+    """A symbolic link. The jobs create none, so it existed from the start."""
 
     target: str
 
@@ -117,15 +119,15 @@ def _apply(content: bytearray, at: int, data: bytes | None) -> None:
 
 
 class Disk:
-    """The files below a directory, which were all synced when it was looked at."""
+    """The files below a directory. All of them count as synced at the start."""
 
     def __init__(self, root: Path) -> None:
         self._root = str(root)
         self._nodes: dict[int, Node] = {}
-        """By inode. A number is used again once its file is gone."""
+        """By inode. The number of a removed file is used again."""
         self._folders: list[Folder] = []
         self._names: list[tuple[Folder, str, Node | None]] = []
-        """Changes of names in their order; None where a name went."""
+        """Changes of names in order; None for a removed name."""
         self.top = self._scan(root)
 
     def _scan(self, path: Path) -> Folder:
@@ -148,18 +150,18 @@ class Disk:
         self._folders.append(folder)
         return folder
 
-    # Following
+    # Replaying changes
 
-    def follow(self, change: Change) -> None:
-        """Do once more what the record says was done."""
+    def replay(self, change: Change) -> None:
+        """Apply a change of the record."""
         match change.kind:
             case "!":
                 pass
             case "c":
-                made = self._nodes[change.inode] = File(bytearray(), b"")
-                self._name(change.path, made)
+                file = self._nodes[change.inode] = File(bytearray(), b"")
+                self._set_name(change.path, file)
             case "d":
-                self._name(change.path, self._new_folder(change.inode))
+                self._set_name(change.path, self._new_folder(change.inode))
             case "w":
                 self._file(change.inode).write(change.number, change.data)
             case "t":
@@ -169,15 +171,15 @@ class Disk:
             case "D":
                 self._sync_folder(change)
             case "u":
-                self._name(change.path, None)
+                self._set_name(change.path, None)
             case "r":
                 node = self._find(change.path)
-                self._name(change.other, node)
-                self._name(change.path, None)
+                self._set_name(change.other, node)
+                self._set_name(change.path, None)
             case "l":
-                self._name(change.other, self._find(change.path))
+                self._set_name(change.other, self._find(change.path))
             case kind:
-                raise AssertionError(f"a change of an unknown kind: {kind}")
+                raise AssertionError(f"unknown kind of change: {kind}")
 
     def _sync_folder(self, change: Change) -> None:
         folder = self._nodes[change.inode]
@@ -195,7 +197,7 @@ class Disk:
         assert isinstance(node, File)
         return node
 
-    def _home(self, path: str) -> tuple[Folder, str]:
+    def _parent_of(self, path: str) -> tuple[Folder, str]:
         steps = path.removeprefix(self._root).strip("/").split("/")
         folder = self.top
         for step in steps[:-1]:
@@ -205,27 +207,27 @@ class Disk:
         return folder, steps[-1]
 
     def _find(self, path: str) -> Node:
-        folder, name = self._home(path)
+        folder, name = self._parent_of(path)
         return folder.names[name]
 
-    def _name(self, path: str, node: Node | None) -> None:
-        folder, name = self._home(path)
+    def _set_name(self, path: str, node: Node | None) -> None:
+        folder, name = self._parent_of(path)
         if node is None:
             folder.names.pop(name, None)
         else:
             folder.names[name] = node
         self._names.append((folder, name, node))
 
-    # After the power came back
+    # After the power cut
 
     def write_to(self, target: Path, policy: str, seed: int) -> None:
-        """What is left, as files below another directory."""
+        """Write what is left of the files to another directory."""
         chance = random.Random(seed)
         kept = self._kept_names(policy, chance)
         self._write(self.top, target, policy, chance, kept)
 
     def _kept_names(self, policy: str, chance: random.Random) -> dict[int, dict[str, Node]]:
-        """The names of each directory that are left, by the identity of the directory."""
+        """The names that are left in each directory, by the `id` of the directory."""
         kept = {id(folder): dict(folder.synced) for folder in self._folders}
         if policy == "apart":
             for folder in self._folders:
@@ -244,24 +246,24 @@ class Disk:
     ) -> None:
         target.mkdir()
         for name, node in sorted(kept[id(folder)].items()):
-            place = target / name
+            path_on_disk = target / name
             match node:
-                case Link(target=leads_to):
-                    place.symlink_to(leads_to)
+                case Link(target=link_target):
+                    path_on_disk.symlink_to(link_target)
                 case Folder():
-                    self._write(node, place, policy, chance, kept)
-                case File() if not name.endswith(_FORGOTTEN):
-                    place.write_bytes(node.left(policy, chance))
+                    self._write(node, path_on_disk, policy, chance, kept)
+                case File() if not name.endswith(_IGNORED):
+                    path_on_disk.write_bytes(node.remaining(policy, chance))
 
     def differences(self, path: Path | None = None, folder: Folder | None = None) -> Iterator[str]:
-        """Where the record does not explain what stands on the real disk: it has to explain everything."""
+        """Differences between the replayed record and the real disk. There must be none."""
         path, folder = path or Path(self._root), folder or self.top
-        there = {entry.name for entry in path.iterdir() if not entry.name.endswith(_FORGOTTEN)}
-        known = {name for name in folder.names if not name.endswith(_FORGOTTEN)}
-        yield from (f"{path / name} is on one side only" for name in there ^ known)
-        for name in there & known:
+        on_disk = {entry.name for entry in path.iterdir() if not entry.name.endswith(_IGNORED)}
+        known = {name for name in folder.names if not name.endswith(_IGNORED)}
+        yield from (f"{path / name} is only on one side" for name in on_disk ^ known)
+        for name in on_disk & known:
             match folder.names[name]:
                 case Folder() as below:
                     yield from self.differences(path / name, below)
                 case File(content=content) if (path / name).read_bytes() != content:
-                    yield f"{path / name} has another content"
+                    yield f"{path / name} has a different content"

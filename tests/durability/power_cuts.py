@@ -1,8 +1,9 @@
-"""Runs one job, and looks at what is left when the power fails after any of its changes.
+"""Runs jobs, and checks what is left on the disk when the power fails after any of their changes.
 
-Started with the hook of `power.c` loaded: `python -m tests.durability.power_cuts JOB,JOB FOLDER POINTS`. A job is done once and
-written down; then, for one moment after the other, its files are put back as a disk would hold them that lost its power just
-then. Prints a line of JSON for each job: how many changes there were, how many outages were looked at, and what did not survive.
+Run it with the hook of `power.c` loaded: `python -m tests.durability.power_cuts JOB,JOB FOLDER POINTS`. Each job runs
+once and is recorded. Then, for one moment after another, its files are written as a disk could contain them if the
+power failed at that moment. Prints a line of JSON for each job: how many changes there were, how many power cuts were
+checked, and what did not survive.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from . import power
-from .jobs import JOBS, at_the_end, failure_of, in_child, prepared, spread
+from .jobs import JOBS, failure_of, in_child, on_acknowledge, prepared_template, spread
 
 _ACKNOWLEDGED = "acknowledged"
 
 
 def main(jobs: str, folder: Path, points: str) -> None:
     os.umask(0o077)
-    template = prepared(folder)
+    template = prepared_template(folder)
     for job in jobs.split(","):
         print(json.dumps({"job": job, **_outcome(job, template, points)}), flush=True)
 
@@ -31,13 +32,13 @@ def main(jobs: str, folder: Path, points: str) -> None:
 def _outcome(job: str, template: Path, points: str) -> dict[str, Any]:
     root = template.with_name(job) / "project"
     shutil.copytree(template, root, symlinks=True)
-    disk, changes = _recorded(job, root)
+    disk, changes = _record_job(job, root)
     moments = _moments(changes, points)
-    failures, done = [], 0
+    failures, replayed = [], 0
     for at, policy in moments:
-        for change in changes[done:at]:
-            disk.follow(change)
-        done, acknowledged = at, at == len(changes)
+        for change in changes[replayed:at]:
+            disk.replay(change)
+        replayed, acknowledged = at, at == len(changes)
         disk.write_to(root, policy, seed=at)
         if failure := failure_of(job, root, acknowledged):
             when = "after it was acknowledged" if acknowledged else f"after {at} of {len(changes)}"
@@ -46,38 +47,40 @@ def _outcome(job: str, template: Path, points: str) -> dict[str, Any]:
     return {"writes": len(changes), "faults": len(moments), "failures": failures}
 
 
-def _recorded(job: str, root: Path) -> tuple[power.Disk, list[power.Change]]:
-    """The disk before the job, and every change that the job made until it was acknowledged. The files are gone."""
+def _record_job(job: str, root: Path) -> tuple[power.Disk, list[power.Change]]:
+    """The disk before the job, and every change of the job until it was acknowledged. Removes the files."""
     setup, work, _ = JOBS[job]
     if setup is not None:
         setup(root)
     before, after, record = power.Disk(root), power.Disk(root), root.with_name("record")
 
-    def recorded() -> None:
+    def record_in_child() -> None:
         power.start_recording(root, record)
-        at_the_end.append(lambda: power.mark(_ACKNOWLEDGED))
+        on_acknowledge.append(lambda: power.mark(_ACKNOWLEDGED))
         work(root)
 
-    code, told = in_child(recorded)
-    assert (code, told[:4]) == (-signal.SIGKILL, b"done"), told.decode()
+    code, output = in_child(record_in_child)
+    assert (code, output[:4]) == (-signal.SIGKILL, b"done"), output.decode()
     changes = [*power.read_record(record)]
     for change in changes:
-        after.follow(change)
+        after.replay(change)
     unexplained = [*after.differences()]
     assert not unexplained, unexplained
     shutil.rmtree(root)
-    # Threads may have gone on for a moment after the job was acknowledged.
+    # Threads may have continued for a moment after the job was acknowledged.
     end = next(at for at, change in enumerate(changes) if change.kind == power.WORD)
     return before, changes[:end]
 
 
 def _moments(changes: list[power.Change], points: str) -> list[tuple[int, str]]:
-    """After how many changes the power fails, and how: around every sync, because what is kept changes there, and at the end."""
+    """After how many changes the power fails, and how: around every sync, because that changes what is kept, and at
+    the end."""
     syncs = [at for at, change in enumerate(changes) if change.kind in power.SYNCS]
     around = sorted({moment for at in syncs for moment in (at, at + 1)} - {0, len(changes)})
     chosen = around if points == "all" else [around[at - 1] for at in spread(len(around), int(points))]
     policies = power.POLICIES if points == "all" else power.POLICIES[-1:]
-    return [(at, policy) for at in chosen for policy in policies] + [(len(changes), one) for one in power.POLICIES]
+    at_end = [(len(changes), policy) for policy in power.POLICIES]
+    return [(at, policy) for at in chosen for policy in policies] + at_end
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""A process that dies at any of its writes leaves nothing wrong that `verify` does not tell and another run does not mend.
+"""A process that dies at any of its writes leaves only faults that `verify` reports and another run fixes.
 
-In CI some writes of each job are chosen; with `DURABILITY=full` it is every one of them.
+In CI some writes of each job are chosen; with `DURABILITY=full` all of them.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ POINTS = "all" if os.environ.get("DURABILITY") == "full" else os.environ.get("DU
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory, hook: Path) -> Mapping[str, Any]:
-    """What became of each job, all made in one go: most of the time of a short one goes into its start."""
+    """The outcomes of all jobs, from one process: a short job spends most of its time on the start of the process."""
     return outcomes_of(tuple(JOBS), tmp_path_factory.mktemp("crashes"), hook, POINTS)
 
 
 @pytest.mark.parametrize("job", JOBS)
 ##= docs/spec/knowledge.md#store
 ##% A process that dies during a write MUST leave only faults that `verify` reports and the next run fixes.
-def test_a_job_that_is_killed_at_any_write_leaves_nothing_silently_wrong(job: str, outcomes: Mapping[str, Any]) -> None:
+def test_a_job_killed_at_any_write_leaves_only_reported_faults(job: str, outcomes: Mapping[str, Any]) -> None:
     outcome = outcomes[job]
     print(f"\n{job}: {outcome['writes']} writes, killed at {outcome['faults']} of them")
     assert outcome["failures"] == []
@@ -45,12 +45,12 @@ def test_the_hook_kills_in_the_middle_of_a_write(tmp_path: Path, hook: Path) -> 
         "handle = os.open(root / 'file', os.O_WRONLY | os.O_CREAT)\n"
         "os.write(handle, b'first!'); os.write(handle, b'second'); os.write(handle, b'third!')"
     )
-    done = subprocess.run(
+    finished = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path)],
         cwd=Path(__file__).parents[2],
         env=clean_environment({"LD_PRELOAD": str(hook)}),
         timeout=60,
         check=False,
     )
-    assert done.returncode == -9
+    assert finished.returncode == -9
     assert (tmp_path / "file").read_bytes() == b"first!sec"

@@ -1,8 +1,8 @@
-"""Random damage to every file of a state directory: each command says what is wrong, and `rebuild` puts it right.
+"""Random damage to every file of a state directory: each command reports what is wrong, and `rebuild` fixes it.
 
-Bytes are flipped, ranges zeroed and ends cut off, at places that a seed decides, in the database, its log, the index of words,
-the vectors, the tokens and a backup. No command may end in a traceback, `rebuild` must succeed, and the votes that can be read
-must survive. `DURABILITY=full` makes more cases.
+Bytes are flipped, ranges are zeroed and files are truncated at positions from a seed, in the database, its log, the
+lexical index, the vectors, the tokens and a backup. No command may end in a traceback, `rebuild` must succeed, and
+all readable votes must survive. `DURABILITY=full` runs more cases.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from contextive.server.tokens import TokenFile
 from contextive.store import open_store, store_condition
 from contextive.store.values import AuditEntry, Vote
 
-from .jobs import FILES, opened
+from .jobs import FILES, open_host
 
 FULL = os.environ.get("DURABILITY") == "full"
 CASES = 60 if FULL else 4
@@ -39,8 +39,8 @@ KINDS = ("index.db", "index.db-wal", "lexical", "vectors")
 COMMANDS = (["status"], ["verify"], ["doctor"], ["ingest", "--no-vectors"], ["backup"], ["search", "gauge"])
 
 
-class Made:
-    """A project with an index, votes, tokens and a backup. `copy` gives another one like it."""
+class DamageProject:
+    """A project with an index, votes, tokens and a backup."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -51,7 +51,7 @@ class Made:
         self.tokens = [
             TokenFile(root / ".contextive", self.key).issue(f"t{number}", Scope.READER) for number in range(3)
         ]
-        with opened(root) as host:
+        with open_host(root) as host:
             index = host.services.get(Index)
             index.ingest(IngestRequest(profile="first"))
             index.embed(dummy=True)
@@ -64,68 +64,71 @@ class Made:
                     )
                 writer.put_audit(AuditEntry(1.0, "somebody", "tool", {}))
             index.store.search.catch_up()
-            # Copied while it is open, so that its log is there, too: what a kill would leave behind.
-            shutil.copytree(root, root.parent / "as-left")
-        self.as_left = root.parent / "as-left"
+            # Copied while the store is open, so that the copy has the log too, as after a kill.
+            shutil.copytree(root, root.parent / "as-killed")
+        self.as_killed = root.parent / "as-killed"
 
     def copy(self, target: Path) -> Path:
-        shutil.copytree(self.as_left, target)
+        shutil.copytree(self.as_killed, target)
         return target
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def damage_project(tmp_path_factory: pytest.TempPathFactory) -> DamageProject:
     root = tmp_path_factory.mktemp("damage") / "project"
     root.mkdir()
-    return Made(root)
+    return DamageProject(root)
 
 
 @pytest.fixture(autouse=True)
-def _without_a_model(monkeypatch: pytest.MonkeyPatch, made: Made) -> None:
+def _without_a_model(monkeypatch: pytest.MonkeyPatch, damage_project: DamageProject) -> None:
     monkeypatch.setenv("CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL", "dummy")
-    monkeypatch.setenv("XDG_STATE_HOME", str(made.root.parent / "xdg"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(made.root.parent / "xdg"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(damage_project.root.parent / "xdg"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(damage_project.root.parent / "xdg"))
 
 
-def damage(file: Path, chance: random.Random) -> str:
-    """Flip, zero or cut at a random place; what was done."""
+def damage(file: Path, rng: random.Random) -> str:
+    """Flip, zero or cut bytes at a random position; returns a description."""
     content = bytearray(file.read_bytes())
     if not content:
         return "nothing"
-    at = chance.randrange(len(content))
-    length = chance.choice((1, 1, 16, 600))
-    match chance.choice(("flip", "flip", "zero", "cut")):
+    at = rng.randrange(len(content))
+    length = rng.choice((1, 1, 16, 600))
+    match rng.choice(("flip", "flip", "zero", "cut")):
         case "flip":
-            for place in range(at, min(at + length, len(content))):
-                content[place] ^= chance.randrange(1, 256)
-            done = f"{length} bytes flipped at {at}"
+            for position in range(at, min(at + length, len(content))):
+                content[position] ^= rng.randrange(1, 256)
+            description = f"{length} bytes flipped at {at}"
         case "zero":
             stop = min(at + 4 * length, len(content))
             content[at:stop] = bytes(stop - at)
-            done = f"{4 * length} bytes zeroed at {at}"
+            description = f"{4 * length} bytes zeroed at {at}"
         case _:
             del content[max(at, 1) :]
-            done = f"cut at {at}"
+            description = f"cut at {at}"
     file.write_bytes(bytes(content))
-    return f"{file.name}: {done}"
+    return f"{file.name}: {description}"
 
 
-def victims(state: Path, kind: str) -> list[Path]:
-    place = state / kind
-    files = sorted(place.rglob("*")) if place.is_dir() else [place]
+def files_to_damage(state: Path, kind: str) -> list[Path]:
+    position = state / kind
+    files = sorted(position.rglob("*")) if position.is_dir() else [position]
     return [file for file in files if file.is_file() and not file.name.endswith(".lock") and file.stat().st_size]
 
 
 def command(arguments: list[str], project: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """Exit code and standard error of a command. A traceback is an exception that leaves it."""
+    """Exit code and standard error of a command. What would be a traceback is raised here."""
     code = run([arguments[0], "--project", str(project), *arguments[1:]])
     return code, capsys.readouterr().err
 
 
-def plainly_readable(state: Path) -> set[str]:
-    """The votes that SQLite itself reads from the front without a complaint, as text."""
+def readable_votes(state: Path) -> set[str]:
+    """The votes that SQLite itself reads from the start without an error, as text."""
     found: set[str] = set()
-    with contextlib.suppress(sqlite3.Error, UnicodeDecodeError), contextlib.closing(_copied(state)) as connection:
+    with (
+        contextlib.suppress(sqlite3.Error, UnicodeDecodeError),
+        contextlib.closing(_connect_to_copy(state)) as connection,
+    ):
         for number, request, caller, note in connection.execute(
             "SELECT number, request_id, caller, note FROM vote NOT INDEXED ORDER BY number"
         ):
@@ -134,13 +137,13 @@ def plainly_readable(state: Path) -> set[str]:
     return found
 
 
-def _copied(state: Path) -> sqlite3.Connection:
+def _connect_to_copy(state: Path) -> sqlite3.Connection:
     """A connection to a copy: opening a database changes its log."""
-    place = state.parent / "as-read"
-    place.mkdir(exist_ok=True)
+    position = state.parent / "as-read"
+    position.mkdir(exist_ok=True)
     for file in state.glob("index.db*"):
-        shutil.copy(file, place / file.name)
-    return sqlite3.connect(place / "index.db")
+        shutil.copy(file, position / file.name)
+    return sqlite3.connect(position / "index.db")
 
 
 def votes_of(project: Path) -> set[str]:
@@ -156,26 +159,28 @@ def votes_of(project: Path) -> set[str]:
 ##% the file intact.
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(CASES))
-def test_damage_is_explained_and_rebuilt_and_readable_votes_survive(
-    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, seed: int
+def test_damage_is_reported_and_repaired_and_readable_votes_survive(
+    damage_project: DamageProject, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, seed: int
 ) -> None:
-    chance = random.Random(f"{kind} {seed}")
-    project = made.copy(tmp_path / "project")
+    rng = random.Random(f"{kind} {seed}")
+    project = damage_project.copy(tmp_path / "project")
     state = project / ".contextive"
-    done = [damage(chance.choice(victims(state, kind)), chance) for _ in range(chance.choice((1, 1, 3)))]
-    readable = plainly_readable(state)
-    assert store_condition(state).reason_code in ("ok", "damaged", "unknown_schema", "newer_schema", "empty"), done
-    for arguments in chance.sample(COMMANDS, len(COMMANDS) if FULL else 1):
-        code, told = command(arguments, project, capsys)
-        assert code in (0, 1), (done, arguments, told)
-        assert "did not understand" not in told, (done, arguments, told)
-    code, told = command(["rebuild", "--no-vectors"], project, capsys)
-    assert code == 0, (done, told)
-    code, told = command(["verify"], project, capsys)
-    assert code == 0, (done, told)
-    assert readable <= votes_of(project), done
+    description = [damage(rng.choice(files_to_damage(state, kind)), rng) for _ in range(rng.choice((1, 1, 3)))]
+    readable = readable_votes(state)
+    assert store_condition(state).reason_code in ("ok", "damaged", "unknown_schema", "newer_schema", "empty"), (
+        description
+    )
+    for arguments in rng.sample(COMMANDS, len(COMMANDS) if FULL else 1):
+        code, stderr = command(arguments, project, capsys)
+        assert code in (0, 1), (description, arguments, stderr)
+        assert "rejected a statement" not in stderr, (description, arguments, stderr)
+    code, stderr = command(["rebuild", "--no-vectors"], project, capsys)
+    assert code == 0, (description, stderr)
+    code, stderr = command(["verify"], project, capsys)
+    assert code == 0, (description, stderr)
+    assert readable <= votes_of(project), description
     if kind in ("lexical", "vectors"):
-        assert len(votes_of(project)) == VOTES, done
+        assert len(votes_of(project)) == VOTES, description
 
 
 def _statement_bytes(database: Path) -> range:
@@ -186,86 +191,88 @@ def _statement_bytes(database: Path) -> range:
 
 ##= docs/spec/knowledge.md#store
 ##% A damaged database MUST be renamed and rebuilt, with the votes, runs and audit records that can still be read.
-def test_all_votes_survive_a_flipped_byte_in_the_schema(made: Made, tmp_path: Path) -> None:
+def test_all_votes_survive_a_flipped_byte_in_the_schema(damage_project: DamageProject, tmp_path: Path) -> None:
     source = tmp_path / "source"
-    shutil.copytree(made.as_left / ".contextive", source)
+    shutil.copytree(damage_project.as_killed / ".contextive", source)
     with contextlib.closing(sqlite3.connect(source / "index.db")) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     content = (source / "index.db").read_bytes()
     tables = [at for at in range(len(content)) if content.startswith(b"CREATE TABLE vote", at)]
-    places = [
+    positions = [
         *range(tables[0], tables[0] + 120, 1 if FULL else 17),
         *_statement_bytes(source / "index.db")[::SCHEMA_STEP],
     ]
-    for number, place in enumerate(places):
+    for number, position in enumerate(positions):
         state = tmp_path / f"case{number}"
         state.mkdir()
         changed = bytearray(content)
-        changed[place] ^= 0xFF
+        changed[position] ^= 0xFF
         (state / "index.db").write_bytes(bytes(changed))
         store = open_store(state)
         try:
             with contextlib.suppress(ContextiveError):
-                list(store.verify())  # what the opening did not find is found here
-            assert len(store.records.votes()) == VOTES, place
-            assert list(store.verify()) == [], place
+                list(store.verify())  # finds damage that opening did not find
+            assert len(store.records.votes()) == VOTES, position
+            assert list(store.verify()) == [], position
         finally:
             store.close()
         shutil.rmtree(state)
 
 
 @contextlib.contextmanager
-def _answered(what: object) -> Iterator[None]:
-    """What is asked inside answers, or is refused with a code that is not a fault of ours."""
+def _no_internal_error(description: object) -> Iterator[None]:
+    """The block may succeed, or fail with any of our errors except an internal one."""
     try:
         yield
     except InternalError as error:
-        raise AssertionError(f"{what}: {error}") from error
+        raise AssertionError(f"{description}: {error}") from error
     except ContextiveError:
         pass
 
 
 ##= docs/spec/gateway.md#issued-tokens
 ##% Tokens that can still be read from a damaged token file MUST continue to work.
-def test_a_damaged_file_of_tokens_never_opens_the_server_and_readable_ones_work(made: Made, tmp_path: Path) -> None:
+def test_a_damaged_token_file_grants_no_access_and_readable_tokens_work(
+    damage_project: DamageProject, tmp_path: Path
+) -> None:
     accepted = 0
     for seed in range(200 if FULL else 40):
-        chance = random.Random(f"tokens {seed}")
+        rng = random.Random(f"tokens {seed}")
         state = tmp_path / f"s{seed}"
         state.mkdir()
-        shutil.copy(made.as_left / ".contextive" / "tokens.json", state / "tokens.json")
-        done = damage(state / "tokens.json", chance)
-        file = TokenFile(state, made.key)
-        assert file, done
-        assert file.caller_of(fingerprint("ctx_" + "x" * 43)) is None, done
-        for token in made.tokens:
+        shutil.copy(damage_project.as_killed / ".contextive" / "tokens.json", state / "tokens.json")
+        description = damage(state / "tokens.json", rng)
+        file = TokenFile(state, damage_project.key)
+        assert file, description
+        assert file.caller_of(fingerprint("ctx_" + "x" * 43)) is None, description
+        for token in damage_project.tokens:
             with contextlib.suppress(InvalidToken):
                 accepted += file.caller_of(fingerprint(token)) is not None
-        with _answered(done):
+        with _no_internal_error(description):
             file.issue("new", Scope.READER)
-            assert len(file.tokens()) >= 2, done
+            assert len(file.tokens()) >= 2, description
     assert accepted > 40
 
 
-def _restore(made: Made, project: Path) -> None:
+def _restore(damage_project: DamageProject, project: Path) -> None:
     from contextive.store.restore import restore_backup
 
-    with opened(project) as host:
-        restore_backup(project / made.archive, host.services.get(DocumentsAndBackups).backups(), force=True)
+    with open_host(project) as host:
+        restore_backup(project / damage_project.archive, host.services.get(DocumentsAndBackups).backups(), force=True)
 
 
-def test_a_damaged_backup_is_refused_and_the_index_stays(
-    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_damaged_backup_is_refused_and_the_index_is_kept(
+    damage_project: DamageProject, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    project = made.copy(tmp_path / "project")
-    whole = (project / made.archive).read_bytes()
+    project = damage_project.copy(tmp_path / "project")
+    whole = (project / damage_project.archive).read_bytes()
     for seed in range(200 if FULL else 25):
-        (project / made.archive).write_bytes(whole)
-        done = damage(project / made.archive, random.Random(f"archive {seed}"))
-        code, told = command(["backup", "--check", str(project / made.archive)], project, capsys)
-        assert code in (0, 1), (done, told)
-    with _answered("restore"):
-        _restore(made, project)
+        (project / damage_project.archive).write_bytes(whole)
+        description = damage(project / damage_project.archive, random.Random(f"archive {seed}"))
+        code, stderr = command(["backup", "--check", str(project / damage_project.archive)], project, capsys)
+        assert code in (0, 1), (description, stderr)
+    with _no_internal_error("restore"):
+        _restore(damage_project, project)
     assert len(votes_of(project)) in (0, VOTES)
 
 
@@ -305,7 +312,7 @@ def _make_directory(state: Path) -> None:
 ##= docs/spec/knowledge.md#store
 ##% The command `rebuild` MUST replace whatever is at the path of the database, after renaming it.
 @pytest.mark.parametrize(
-    ("spoil", "code", "words", "votes"),
+    ("make_unusable", "code", "message", "votes"),
     [
         (_make_newer, "newer_schema", "schema 9999", VOTES),
         (_make_unknown, "unknown_schema", "schema 0", VOTES),
@@ -314,32 +321,32 @@ def _make_directory(state: Path) -> None:
         (_make_directory, "not_a_file", "index.db is not a file", 0),
     ],
 )
-def test_an_index_that_cannot_be_used_is_explained_left_alone_and_replaced_by_rebuild(
-    made: Made,
+def test_an_unusable_index_is_reported_and_only_replaced_by_rebuild(
+    damage_project: DamageProject,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-    spoil: Callable[[Path], None],
+    make_unusable: Callable[[Path], None],
     code: str,
-    words: str,
+    message: str,
     votes: int,
 ) -> None:
-    project = made.copy(tmp_path / "project")
+    project = damage_project.copy(tmp_path / "project")
     state = project / ".contextive"
-    spoil(state)
+    make_unusable(state)
     before = _content(state)
     condition = store_condition(state)
     assert (condition.ok, condition.reason_code) == (False, code)
-    assert words in condition.message
+    assert message in condition.message
     assert "contextive-mcp rebuild" in condition.hint
     for arguments in COMMANDS:
-        ended, told = command(arguments, project, capsys)
-        assert ended == 1, arguments
-        assert words in told or arguments == ["doctor"], (arguments, told)
+        exit_code, stderr = command(arguments, project, capsys)
+        assert exit_code == 1, arguments
+        assert message in stderr or arguments == ["doctor"], (arguments, stderr)
     assert _content(state) == before
-    ended, told = command(["rebuild", "--no-vectors"], project, capsys)
-    assert ended == 0, told
-    assert words in told
-    assert "index.db.damaged-" in told
+    exit_code, stderr = command(["rebuild", "--no-vectors"], project, capsys)
+    assert exit_code == 0, stderr
+    assert message in stderr
+    assert "index.db.damaged-" in stderr
     assert command(["verify"], project, capsys)[0] == 0
     assert len(votes_of(project)) == votes
     assert store_condition(state).ok

@@ -1,6 +1,6 @@
 """Eight stdio servers and an HTTP server on one project, one of them killed every few seconds.
 
-`DURABILITY=full` has them do ten thousand operations in place of a few hundred.
+With `DURABILITY=full` they do ten thousand operations instead of a few hundred.
 """
 
 from __future__ import annotations
@@ -59,36 +59,34 @@ def clients(root: Path) -> Iterator[list[Client]]:
 
 ##= docs/spec/knowledge.md#store
 ##% An acknowledged write MUST NOT be lost when a server dies.
-def test_nothing_acknowledged_is_lost_however_often_a_server_dies(
-    root: Path, store: Store, clients: list[Client]
-) -> None:
-    crowd = ConcurrentLoad(root, store, clients, KILL_SECONDS)
-    took = crowd.run(OPERATIONS)
-    _tell(crowd, took)
+def test_acknowledged_writes_survive_repeated_kills_of_servers(root: Path, store: Store, clients: list[Client]) -> None:
+    load = ConcurrentLoad(root, store, clients, KILL_SECONDS)
+    took = load.run(OPERATIONS)
+    _print_figures(load, took)
 
-    assert crowd.failures + [failure for client in clients for failure in client.failures] == []
-    assert crowd.most_watchers <= 1
-    assert crowd.takeovers
-    assert median(crowd.takeovers) < TAKEOVER_SECONDS
-    assert max(crowd.takeovers) < TAKEOVER_SECONDS * crowd.slowness
+    assert load.failures + [failure for client in clients for failure in client.failures] == []
+    assert load.most_watchers <= 1
+    assert load.takeovers
+    assert median(load.takeovers) < TAKEOVER_SECONDS
+    assert max(load.takeovers) < TAKEOVER_SECONDS * load.slowness
 
-    _have_every_server_index(clients)
+    _ingest_on_every_server(clients)
     wait_until(lambda: store.as_of().pending_vectors == 0, "every chunk has its vector", 60)
     for client in clients:
-        _assert_kept(client, clients[0].server, root)
+        _assert_writes_kept(client, clients[0].server, root)
     _assert_votes_kept(clients, store)
     _assert_runs_did_not_overlap(store)
     _assert_all_agree([client.server for client in clients])
-    assert _verified(root) == {"ok": True, "discrepancies": []}
+    assert _verify(root) == {"ok": True, "discrepancies": []}
 
 
-def _have_every_server_index(clients: list[Client]) -> None:
+def _ingest_on_every_server(clients: list[Client]) -> None:
     for client in clients:
         client.server.call("km-ingest-trigger")
 
 
-def _assert_kept(client: Client, server: Server, root: Path) -> None:
-    """By another server than the one that acknowledged it, and in the file."""
+def _assert_writes_kept(client: Client, server: Server, root: Path) -> None:
+    """Check each write with another server than the one that acknowledged it, and in the file."""
     for slug, (content, version) in client.pages.items():
         page = server.call("get_page", slug=slug)
         assert (page["content"], page["version"]) == (content, version), slug
@@ -104,7 +102,7 @@ def _assert_votes_kept(clients: list[Client], store: Store) -> None:
 
 
 def _assert_runs_did_not_overlap(store: Store) -> None:
-    """Times are rounded to a microsecond, and the start is told by another clock than the length."""
+    """Allows a small overlap: times are rounded, and start and duration come from different clocks."""
     runs = sorted((run.started_at, run.started_at + run.duration_seconds) for run in store.records.runs(1_000_000))
     assert len(runs) > 5
     for (_, ended), (started, _) in pairwise(runs):
@@ -114,21 +112,21 @@ def _assert_runs_did_not_overlap(store: Store) -> None:
 ##= docs/spec/knowledge.md#index-updates
 ##% Once nothing changes any more, all servers of a project MUST return the same results for the same query.
 def _assert_all_agree(servers: list[Server]) -> None:
-    """Every server shows the same pages, the same results and the same generation of the index."""
-    answers = [_answers(server) for server in servers]
-    for kind, first in answers[0].items():
-        for number, other in enumerate(answers):
+    """Every server returns the same pages, the same search results and the same generation of the index."""
+    results = [_results_of(server) for server in servers]
+    for kind, first in results[0].items():
+        for number, other in enumerate(results):
             assert other[kind] == first, f"{kind} of server {number}"
 
 
-def _answers(server: Server) -> dict[str, object]:
+def _results_of(server: Server) -> dict[str, object]:
     pages, cursor = [], None
     while True:
-        shown = server.call("list_pages", **({"cursor": cursor} if cursor else {}))
-        pages += [page["slug"] for page in shown["pages"]]
-        if not (cursor := shown.get("next_cursor")):
+        listed = server.call("list_pages", **({"cursor": cursor} if cursor else {}))
+        pages += [page["slug"] for page in listed["pages"]]
+        if not (cursor := listed.get("next_cursor")):
             break
-    found = _found_in_full(server, "siren threshold")
+    found = _search_without_warnings(server, "siren threshold")
     return {
         "pages": pages,
         "results": [result["chunk"]["chunk_id"] for result in found["results"]],
@@ -137,8 +135,9 @@ def _answers(server: Server) -> dict[str, object]:
     }
 
 
-def _found_in_full(server: Server, query: str) -> dict[str, Any]:
-    """An answer without reservations: a server that has just started, or is pressed for time, says what it left out."""
+def _search_without_warnings(server: Server, query: str) -> dict[str, Any]:
+    """Search until there are no warnings: a server that has just started or is short of time reports what is
+    missing."""
     deadline = time.monotonic() + 60
     while True:
         found = server.call("km-search", query=query, limit=10)
@@ -148,24 +147,24 @@ def _found_in_full(server: Server, query: str) -> dict[str, Any]:
         time.sleep(0.2)
 
 
-def _verified(root: Path) -> object:
-    done = subprocess.run(
+def _verify(root: Path) -> object:
+    finished = subprocess.run(
         [sys.executable, "-m", "contextive", "verify", "--json"],
         cwd=root, env=clean_environment(ENVIRONMENT), capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
-    return json.loads(done.stdout or "null")
+    return json.loads(finished.stdout or "null")
 
 
-def _tell(crowd: ConcurrentLoad, took: float) -> None:
-    """The figures of the run, for who runs it with `-s`."""
-    done = crowd.done()
-    timed = sorted(timed for client in crowd.clients for timed in client.seconds)
+def _print_figures(load: ConcurrentLoad, took: float) -> None:
+    """Print the figures of the run; visible with `-s`."""
+    finished = load.done()
+    timed = sorted(timed for client in load.clients for timed in client.seconds)
     seconds = [took for took, _ in timed]
     print(
-        f"\n{done.total()} operations in {took:.0f} s, {crowd.kills} kills,"
-        f" {sum(client.restarts for client in crowd.clients)} restarts;"
+        f"\n{finished.total()} operations in {took:.0f} s, {load.kills} kills,"
+        f" {sum(client.restarts for client in load.clients)} restarts;"
         f" p50 {seconds[len(seconds) // 2]:.3f} s, p99 {seconds[int(len(seconds) * 0.99)]:.3f} s;"
-        f" takeovers {[round(s, 2) for s in crowd.takeovers]}; {dict(done)};"
-        f" slowest {timed[-3:]}; slowness {crowd.slowness:.1f}",
+        f" takeovers {[round(s, 2) for s in load.takeovers]}; {dict(finished)};"
+        f" slowest {timed[-3:]}; slowness {load.slowness:.1f}",
         time.strftime("%H:%M:%S"),
     )

@@ -1,7 +1,7 @@
-"""The power fails at any moment: what was acknowledged is there afterwards, and whatever else is wrong is told and mended.
+"""When the power fails at any moment, acknowledged writes survive, and all other faults are reported and fixed.
 
-In CI each job loses its power at some moment and just after it was acknowledged; with `DURABILITY=full` around every sync, in
-each of three ways in which a disk forgets.
+In CI the power fails once during each job and just after it was acknowledged; with `DURABILITY=full` around every sync,
+and with each of the three policies of `power.py`.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def recorder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory, recorder: Path) -> Mapping[str, Any]:
-    return outcomes_of(tuple(JOBS), tmp_path_factory.mktemp("outages"), recorder, POINTS, program="outages")
+    return outcomes_of(tuple(JOBS), tmp_path_factory.mktemp("outages"), recorder, POINTS, program="power_cuts")
 
 
 @pytest.mark.parametrize("job", JOBS)
 ##= docs/spec/knowledge.md#store
 ##% Acknowledged writes MUST survive a power cut.
-def test_a_job_whose_power_fails_loses_nothing_that_was_acknowledged(job: str, outcomes: Mapping[str, Any]) -> None:
+def test_acknowledged_writes_survive_a_power_cut_during_any_job(job: str, outcomes: Mapping[str, Any]) -> None:
     outcome = outcomes[job]
     print(f"\n{job}: {outcome['writes']} changes, the power failed {outcome['faults']} times")
     assert outcome["failures"] == []
@@ -70,7 +70,7 @@ os.rename("both", "moved", src_dir_fd=folder, dst_dir_fd=folder)
 """
 
 
-def test_a_disk_without_power_forgets_what_was_not_synced(tmp_path: Path, recorder: Path) -> None:
+def test_the_simulated_disk_loses_only_unsynced_changes(tmp_path: Path, recorder: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     disk = power.Disk(root)
@@ -82,12 +82,12 @@ def test_a_disk_without_power_forgets_what_was_not_synced(tmp_path: Path, record
         check=True,
     )
     for change in power.read_record(tmp_path / "record"):
-        disk.follow(change)
+        disk.replay(change)
     assert [*disk.differences()] == []
 
     disk.write_to(tmp_path / "left", "least", seed=1)
-    left = {path.name: path.read_bytes() for path in (tmp_path / "left").iterdir() if path.is_file()}
-    assert left == {"both": b"old", "name": b""}
+    remaining = {path.name: path.read_bytes() for path in (tmp_path / "left").iterdir() if path.is_file()}
+    assert remaining == {"both": b"old", "name": b""}
     assert (tmp_path / "left/folder").is_dir()
 
     kept = set()

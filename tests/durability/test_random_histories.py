@@ -1,9 +1,8 @@
-"""Random edits, renames, deletes, checkouts and clock jumps: whatever happened, the index is what a fresh one would be.
+"""After random edits, renames, deletes, checkouts and clock jumps, the index equals a fresh one.
 
-Answers are those of a plain model in memory.
-
-`tests/packs/knowledge/test_incremental.py` has the law for sequences of edits; here it is held against a model, with file times
-that lie and a branch that changes many files at once. `DURABILITY=full` makes it a thousand files, and longer histories.
+Results of tools are compared with a simple model in memory. `tests/packs/knowledge/test_incremental.py` tests
+sequences of edits; this test adds the model, wrong file times, and a branch that changes many files at once.
+`DURABILITY=full` uses a thousand files and longer histories.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ FULL = os.environ.get("DURABILITY") == "full"
 BULK = 1000 if FULL else 40
 EXAMPLES, STEPS = (12, 40) if FULL else (3, 14)
 WORDS = ("zeppelin", "elephant", "mountain")
-"""Of one length, so that one can take the place of another without a trace in the size."""
+"""All have the same length, so that replacing one by another does not change the size of a file."""
 SPEC = "docs/spec/levels.md"
 REQUIREMENTS = (1, 2, 3)
 NOTES = ("ada", "bert", "cleo")
@@ -42,7 +41,7 @@ PATHS = (*(f"notes/{note}.md" for note in NOTES), "src/one.py", "src/two.py", "d
 LONG_AGO, FAR_AHEAD = 915_148_800_000_000_000, 2_524_608_000_000_000_000
 
 _SETTLED_SECONDS = 0.15
-"""So long after a change the index believes the times of a file."""
+"""How long after a change the index trusts the times of a file."""
 
 paths = st.sampled_from(PATHS)
 words = st.sampled_from(WORDS)
@@ -53,7 +52,7 @@ def must(number: int) -> str:
 
 
 def compose(path: str, word: str, links: list[str], cited: list[int]) -> str:
-    """A file that holds a word, and leads to notes or to requirements as its kind can."""
+    """The text of a file with a word, and with links to notes or citations of requirements, depending on its type."""
     if path.endswith(".py"):
         comments = "".join(f"#= {SPEC}#r{number}\n#% {must(number)}\n" for number in cited)
         return f"{comments}def do_{word}():\n    return '{word}'\n"
@@ -61,7 +60,7 @@ def compose(path: str, word: str, links: list[str], cited: list[int]) -> str:
 
 
 class History(RuleBasedStateMachine):
-    """A project, its index, and a dictionary that says what the files hold."""
+    """A project, its index, and a dictionary with the expected content of the files."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -112,7 +111,7 @@ class History(RuleBasedStateMachine):
             self.host.close()
         shutil.rmtree(self.root.parent)
 
-    # What happens to the files
+    # Changes of files
 
     def _write(self, path: str, text: str) -> Path:
         target = self.root / path
@@ -129,16 +128,16 @@ class History(RuleBasedStateMachine):
         time=st.sampled_from([None, LONG_AGO, FAR_AHEAD]),
     )
     def write(self, path: str, word: str, links: list[str], cited: list[int], time: int | None) -> None:
-        """A file is written, by somebody whose clock may be wrong."""
+        """Write a file, perhaps with a wrong modification time."""
         target = self._write(path, compose(path, word, links, cited))
         if time is not None:
             os.utime(target, ns=(time, time))
 
     @rule(number=st.integers(0, len(PATHS)), word=words)
     def edit_without_a_trace(self, number: int, word: str) -> None:
-        """Another content of the same size, in place, with the times that the file had when it was indexed."""
-        there = [path for path in PATHS if path in self.files] or [PATHS[0]]
-        path = there[number % len(there)]
+        """Change the content in place, with the same size and the times that the file had when it was indexed."""
+        existing = [path for path in PATHS if path in self.files] or [PATHS[0]]
+        path = existing[number % len(existing)]
         if path not in self.files:
             self._write(path, compose(path, WORDS[0], [], []))
         sleep(_SETTLED_SECONDS)
@@ -174,16 +173,16 @@ class History(RuleBasedStateMachine):
     def change_the_specification(self, kept: list[int]) -> None:
         self._write(SPEC, "# Levels\n" + "".join(f"\n## R{number}\n\n{must(number)}\n" for number in sorted(kept)))
 
-    # What is asked
+    # Calls
 
     def _call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         assert self.host is not None
-        answer: dict[str, Any] = call_tool(self.host, tool, arguments)
-        return answer
+        result: dict[str, Any] = call_tool(self.host, tool, arguments)
+        return result
 
     @rule(word=words)
     def search(self, word: str) -> None:
-        """Every result holds the word, and where few files do, all of them are results."""
+        """Every result contains the word; if only few files do, all of them are results."""
         expected = {path for path, text in self.files.items() if word in text}
         found = {r["chunk"]["artifact_path"] for r in self._call("km-search", query=word, limit=25)["results"]}
         assert found <= expected
@@ -193,10 +192,10 @@ class History(RuleBasedStateMachine):
     @invariant()
     def notes_are_those_of_the_model(self) -> None:
         notes = {Path(path).stem: text for path, text in self.files.items() if path.startswith("notes/")}
-        # A note is called by its heading, which a rename takes along.
+        # The slug of a note comes from its heading, which a renamed file keeps.
         titles = {stem: text.split("\n")[0].removeprefix("# ").lower() for stem, text in notes.items()}
-        shown = {page["slug"] for page in self._call("list_pages")["pages"]}
-        assert len(shown) == len(notes)
+        listed = {page["slug"] for page in self._call("list_pages")["pages"]}
+        assert len(listed) == len(notes)
         for stem, text in notes.items():
             if list(titles.values()).count(titles[stem]) == 1 and stem == titles[stem]:
                 page = self._call("get_page", slug=stem)
@@ -207,9 +206,9 @@ class History(RuleBasedStateMachine):
     def requirements_are_those_of_the_model(self) -> None:
         stated = {number for number in REQUIREMENTS if must(number) in self.files[SPEC]}
         code = "".join(text for path, text in self.files.items() if path.endswith(".py"))
-        shown = self._call("list_uncited_requirements")["result"]
+        listed = self._call("list_uncited_requirements")["result"]
         uncited = {number for number in stated if f"#% {must(number)}\n" not in code}
-        assert {requirement["text"] for requirement in shown} == {must(number) for number in uncited}
+        assert {requirement["text"] for requirement in listed} == {must(number) for number in uncited}
 
     @rule()
     def ingest(self) -> None:
@@ -226,9 +225,9 @@ class History(RuleBasedStateMachine):
         try:
             other = fresh.services.get(Index)
             other.ingest(IngestRequest())
-            one, two = rows_of(index.store), rows_of(other.store)
-            for kind, rows in one.items():
-                assert rows == two[kind], kind
+            incremental_rows, fresh_rows = rows_of(index.store), rows_of(other.store)
+            for kind, rows in incremental_rows.items():
+                assert rows == fresh_rows[kind], kind
         finally:
             fresh.close()
 

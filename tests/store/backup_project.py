@@ -1,4 +1,4 @@
-"""A project with a store that holds a little of everything, and its backups."""
+"""A project with a store that contains rows of every kind, and its backups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ START = 1_760_000_000.0
 
 
 class Clock:
-    """Ticks one second at every look."""
+    """A clock that advances by one second on every call."""
 
     def __init__(self) -> None:
         self.now = START

@@ -1,6 +1,6 @@
-"""Every store that there is, each opened as often as a test likes.
+"""Fixtures that open a store of each implementation.
 
-A test that asks for `store` or `store_factory` runs once for each implementation. A new one joins by a line in `OPENERS`.
+A test that uses `store` or `store_factory` runs once for each implementation in `OPENERS`.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from contextive.store.protocol import Store
 from .backup_project import BackupProject, fill
 
 StoreFactory = Callable[[], Store]
-"""Opens the one index of the test once more, as another process would."""
+"""Opens the index of the test again, as another process would."""
 
-OPENERS: dict[str, Callable[[Path], Store]] = {"sqlite": lambda place: open_store(place / "state")}
+OPENERS: dict[str, Callable[[Path], Store]] = {"sqlite": lambda directory: open_store(directory / "state")}
 
 
 @pytest.fixture(params=sorted(OPENERS))
 def store_factory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoreFactory]:
-    with contextlib.ExitStack() as opened:
+    with contextlib.ExitStack() as stack:
 
-        def open_once_more() -> Store:
+        def open_another() -> Store:
             store = OPENERS[request.param](tmp_path)
-            opened.callback(store.close)
+            stack.callback(store.close)
             return store
 
-        yield open_once_more
+        yield open_another
 
 
 @pytest.fixture
@@ -42,15 +42,15 @@ def store(store_factory: StoreFactory) -> Store:
 
 @pytest.fixture
 def make_backup_project(tmp_path: Path) -> Iterator[Callable[..., BackupProject]]:
-    made: list[BackupProject] = []
+    projects: list[BackupProject] = []
 
     def make(name: str = "project", **settings: Any) -> BackupProject:
         (tmp_path / name).mkdir(exist_ok=True)
-        made.append(BackupProject(tmp_path / name, **settings))
-        return made[-1]
+        projects.append(BackupProject(tmp_path / name, **settings))
+        return projects[-1]
 
     yield make
-    for project in made:
+    for project in projects:
         project.close()
 
 

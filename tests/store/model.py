@@ -1,4 +1,4 @@
-"""A store made of dicts: what every other must agree with."""
+"""A simple model of a store, made of dicts. Every implementation must agree with it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Owner = tuple[int, str]
 
 @dataclass
 class ModelStore:
-    """Files, ledger, layers and vectors, and what follows from them."""
+    """Files, ledger, layers and vectors, and the graph and search results that follow from them."""
 
     files: dict[str, ParsedArtifact] = field(default_factory=dict)
     ledger: dict[str, LedgerEntry] = field(default_factory=dict)
     layers: dict[Owner, Layer] = field(default_factory=dict)
     vectors: dict[str, str] = field(default_factory=dict)
-    """Digest of the chunk that an id had when its vector was put."""
+    """The digest of each chunk, by id, when its vector was stored."""
 
-    def put(self, what: ParsedArtifact, entry: LedgerEntry, layer: Layer) -> None:
-        path = what.artifact.path
-        self.files[path], self.ledger[path], self.layers[0, path] = what, entry, layer
+    def put(self, file: ParsedArtifact, entry: LedgerEntry, layer: Layer) -> None:
+        path = file.artifact.path
+        self.files[path], self.ledger[path], self.layers[0, path] = file, entry, layer
         self._drop_stale_vectors()
 
     def remove(self, path: str) -> None:
@@ -36,8 +36,8 @@ class ModelStore:
         self._drop_stale_vectors()
 
     def _drop_stale_vectors(self) -> None:
-        now = {chunk.chunk_id: chunk.digest for what in self.files.values() for chunk in what.chunks}
-        self.vectors = {key: digest for key, digest in self.vectors.items() if now.get(key) == digest}
+        current = {chunk.chunk_id: chunk.digest for file in self.files.values() for chunk in file.chunks}
+        self.vectors = {key: digest for key, digest in self.vectors.items() if current.get(key) == digest}
 
     def nodes(self) -> dict[str, dict[str, Any]]:
         merged: dict[str, dict[str, Any]] = {}
@@ -53,10 +53,10 @@ class ModelStore:
         stated = {edge for layer in self.layers.values() for edge in layer.edges}
         return sorted(edge for edge in stated if edge.source in nodes and edge.target in nodes)
 
-    def holding(self, term: str) -> set[str]:
+    def chunks_containing(self, term: str) -> set[str]:
         return {
             chunk.chunk_id
-            for what in self.files.values()
-            for chunk in what.chunks
-            if term in tokenise(chunk.text) or term in tokenise(f"{chunk.title}\n{what.artifact.path}")
+            for file in self.files.values()
+            for chunk in file.chunks
+            if term in tokenise(chunk.text) or term in tokenise(f"{chunk.title}\n{file.artifact.path}")
         }

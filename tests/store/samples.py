@@ -1,4 +1,4 @@
-"""Files as a parser would hand them to a store, in few words."""
+"""Short helpers to create parsed files and write them to a store."""
 
 from __future__ import annotations
 
@@ -55,17 +55,19 @@ def parsed(
     references: Sequence[Reference] = (),
     **facts: Any,
 ) -> ParsedArtifact:
-    made = tuple(chunk(path, number, text) for number, text in enumerate(texts)) if chunks is None else tuple(chunks)
+    file_chunks = (
+        tuple(chunk(path, number, text) for number, text in enumerate(texts)) if chunks is None else tuple(chunks)
+    )
     artifact = Artifact(
         path=path,
         artifact_type=facts.pop("artifact_type", "doc"),
-        digest=digest(path, *(piece.digest for piece in made)),
-        size=sum(len(piece.text) for piece in made),
+        digest=digest(path, *(piece.digest for piece in file_chunks)),
+        size=sum(len(piece.text) for piece in file_chunks),
         title=facts.pop("title", path),
         namespace=facts.pop("namespace", "root"),
         **facts,
     )
-    return ParsedArtifact(artifact, made, tuple(symbols), tuple(references))
+    return ParsedArtifact(artifact, file_chunks, tuple(symbols), tuple(references))
 
 
 def entry(path: str, **facts: Any) -> LedgerEntry:
@@ -73,11 +75,11 @@ def entry(path: str, **facts: Any) -> LedgerEntry:
     return LedgerEntry(path=path, **{**known, **facts})
 
 
-def file_layer(what: ParsedArtifact) -> Layer:
-    """The nodes and edges that a file states of itself, much as an ingest makes them."""
-    artifact = what.artifact
+def file_layer(file: ParsedArtifact) -> Layer:
+    """The nodes and edges that a file states, similar to those of an ingest."""
+    artifact = file.artifact
     git = artifact.git
-    own = Node(
+    file_node = Node(
         "SourceFile",
         artifact.path,
         {
@@ -86,23 +88,23 @@ def file_layer(what: ParsedArtifact) -> Layer:
             "git_timestamp": git.timestamp if git else None,
         },
     )
-    nodes, edges = [own], []
+    nodes, edges = [file_node], []
     if artifact.subsystem:
         nodes.append(Node("Subsystem", artifact.subsystem, {"name": artifact.subsystem}))
-        edges.append(Edge(own.id, "BELONGS_TO", f"Subsystem:{artifact.subsystem}"))
-    for piece in what.chunks:
+        edges.append(Edge(file_node.id, "BELONGS_TO", f"Subsystem:{artifact.subsystem}"))
+    for piece in file.chunks:
         nodes.append(Node("Chunk", piece.chunk_id, {"sequence": piece.sequence}))
-        edges.append(Edge(own.id, "HAS_CHUNK", f"Chunk:{piece.chunk_id}"))
-    for declared in what.symbols:
+        edges.append(Edge(file_node.id, "HAS_CHUNK", f"Chunk:{piece.chunk_id}"))
+    for declared in file.symbols:
         nodes.append(Node("Symbol", declared.id, {"name": declared.qualified_name, "kind": declared.kind}))
-        edges.append(Edge(own.id, "DECLARES_SYMBOL", f"Symbol:{declared.id}"))
+        edges.append(Edge(file_node.id, "DECLARES_SYMBOL", f"Symbol:{declared.id}"))
     return Layer(tuple(nodes), tuple(edges))
 
 
 def put(store: Store, *files: ParsedArtifact, **entry_facts: Any) -> None:
     with store.transaction() as writer:
-        for what in files:
-            writer.put_artifact(what, entry(what.artifact.path, **entry_facts), file_layer(what))
+        for file in files:
+            writer.put_artifact(file, entry(file.artifact.path, **entry_facts), file_layer(file))
 
 
 def remove(store: Store, *paths: str) -> None:
@@ -111,28 +113,28 @@ def remove(store: Store, *paths: str) -> None:
             writer.remove_artifact(path)
 
 
-def found_ids(store: Store, words: str, k: int = 50, where: ChunkFilter = EVERYTHING) -> list[str]:
-    """Chunk ids for words, best first."""
-    hits = store.search.lexical(LexicalQuery(query_terms(words), query_identifiers(words)), k, where).hits
+def found_ids(store: Store, query: str, k: int = 50, where: ChunkFilter = EVERYTHING) -> list[str]:
+    """Chunk ids of a lexical search, best first."""
+    hits = store.search.lexical(LexicalQuery(query_terms(query), query_identifiers(query)), k, where).hits
     rows = store.files.chunks([hit.number for hit in hits])
     return [rows[hit.number].chunk.chunk_id for hit in hits]
 
 
 def near_ids(store: Store, vector: Vector, k: int = 50, where: ChunkFilter = EVERYTHING) -> list[str]:
-    """Chunk ids for a vector, nearest first."""
+    """Chunk ids of a vector search, nearest first."""
     hits = store.search.dense(MODEL, vector, k, where).hits
     rows = store.files.chunks([hit.number for hit in hits])
     return [rows[hit.number].chunk.chunk_id for hit in hits]
 
 
 def vector_of(text: str, dimensions: int = MODEL.dimensions) -> Vector:
-    """A vector that depends on the text alone."""
+    """A vector that depends only on the text."""
     seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
     return np.random.default_rng(seed).standard_normal(dimensions).astype(np.float32)
 
 
 def embed(store: Store, limit: int = 10_000) -> None:
-    """Give every chunk that lacks one a vector."""
+    """Store a vector for every chunk without one."""
     pending = store.search.pending_vectors(MODEL, limit)
     with store.transaction() as writer:
         writer.put_vectors(MODEL, [(item.number, item.digest, vector_of(item.text)) for item in pending])

@@ -1,4 +1,4 @@
-"""After any sequence of changes a store holds what a plain model of dicts holds."""
+"""After any sequence of changes, a store has the same content as a simple model made of dicts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _puts(draw: st.DrawFn) -> tuple[Any, ...]:
         )
         for number, text in enumerate(draw(_texts))
     ]
-    what = parsed(
+    file = parsed(
         path,
         chunks=chunks,
         symbols=symbols,
@@ -57,9 +57,9 @@ def _puts(draw: st.DrawFn) -> tuple[Any, ...]:
         subsystem=draw(st.sampled_from([None, "S", "T"])),
         git=draw(st.sampled_from([None, git(1.0), git(5.0)])),
     )
-    layer = file_layer(what)
+    layer = file_layer(file)
     extra = tuple(Node("Subsystem", key, {"name": draw(_values)}) for key in draw(st.sets(st.sampled_from("ST"))))
-    return ("put", what, Layer(layer.nodes + extra, layer.edges))
+    return ("put", file, Layer(layer.nodes + extra, layer.edges))
 
 
 _keys = st.sampled_from(["SourceFile:a.py", "SourceFile:b/c.md", "Subsystem:S", "Note:n", "Note:m"])
@@ -83,15 +83,15 @@ _steps = st.one_of(
     st.tuples(st.just("remove"), st.sampled_from(PATHS)),
     st.tuples(st.just("layer"), st.sampled_from(["@one", "@two", "links:a.py"]), _layers),
     st.tuples(st.just("embed")),
-    st.tuples(st.just("look")),
+    st.tuples(st.just("search")),
     st.tuples(st.just("commit")),
 )
 
 
 @contextlib.contextmanager
 def _fresh_store(kind: str) -> Iterator[Store]:
-    with tempfile.TemporaryDirectory() as place:
-        store = OPENERS[kind](Path(place))
+    with tempfile.TemporaryDirectory() as directory:
+        store = OPENERS[kind](Path(directory))
         try:
             yield store
         finally:
@@ -101,16 +101,16 @@ def _fresh_store(kind: str) -> Iterator[Store]:
 @pytest.mark.parametrize("kind", sorted(OPENERS))
 @given(transactions=st.lists(st.lists(_steps, max_size=4), max_size=6))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_any_sequence_of_changes_leaves_what_the_model_holds(kind: str, transactions: list[list[Any]]) -> None:
+def test_after_any_sequence_of_changes_the_store_equals_the_model(kind: str, transactions: list[list[Any]]) -> None:
     model = ModelStore()
     with _fresh_store(kind) as store:
         for steps in transactions:
             with store.transaction() as writer:
                 for step in steps:
                     match step:
-                        case ("put", what, layer):
-                            writer.put_artifact(what, entry(what.artifact.path), layer)
-                            model.put(what, entry(what.artifact.path), layer)
+                        case ("put", file, layer):
+                            writer.put_artifact(file, entry(file.artifact.path), layer)
+                            model.put(file, entry(file.artifact.path), layer)
                         case ("remove", path):
                             writer.remove_artifact(path)
                             model.remove(path)
@@ -119,37 +119,39 @@ def test_any_sequence_of_changes_leaves_what_the_model_holds(kind: str, transact
                             model.layers[1, name] = layer
             if ("embed",) in steps:
                 embed(store)
-                model.vectors = {c.chunk_id: c.digest for what in model.files.values() for c in what.chunks}
-            if ("look",) in steps:
+                model.vectors = {c.chunk_id: c.digest for file in model.files.values() for c in file.chunks}
+            if ("search",) in steps:
                 _compare_search(store, model)
         _compare_rows(store, model)
         _compare_graph(store, model)
         _compare_search(store, model)
-        assert [found for found in store.verify() if "wait" not in found.what] == []
+        assert [found for found in store.verify() if "loose" not in found.what] == []
 
 
-_said = st.sampled_from([{"p": 1}, {"p": 2}, {"p": True, "q": 1}])
+_properties = st.sampled_from([{"p": 1}, {"p": 2}, {"p": True, "q": 1}])
 
 
-def test_what_owners_say_of_one_node_is_merged_whatever_the_order(store: Store) -> None:
+def test_properties_of_a_node_are_merged_the_same_in_any_order(store: Store) -> None:
     keys = (f"n{number}" for number in itertools.count())
 
-    # Each owner may speak once or twice, and one falls silent at the end: what it decided has to be decided anew.
+    # Each owner states the node once or twice, and one of them stops at the end: its properties are merged again.
     @given(
-        said=st.permutations("abcab").flatmap(lambda names: st.tuples(*(st.tuples(st.just(n), _said) for n in names))),
+        statements=st.permutations("abcab").flatmap(
+            lambda names: st.tuples(*(st.tuples(st.just(n), _properties) for n in names))
+        ),
         last=st.sampled_from("abc"),
     )
     @settings(max_examples=300, deadline=None)
-    def check(said: tuple[tuple[str, Any], ...], last: str) -> None:
+    def check(statements: tuple[tuple[str, Any], ...], last: str) -> None:
         model, key = ModelStore(), next(keys)
         with store.transaction() as writer:
-            for owner, properties in (*said, (last, None)):
+            for owner, properties in (*statements, (last, None)):
                 layer = Layer() if properties is None else Layer((Node("Note", key, properties),))
                 writer.put_layer(f"@{key}{owner}", layer)
                 model.layers[1, owner] = layer
         found = {node.key: sorted(node.properties.items()) for node in store.graph.nodes([f"Note:{key}"]).values()}
         expected = {node_id[5:]: sorted(stated.items()) for node_id, stated in model.nodes().items()}
-        # Compared as text, because to Python 1 and True are equal.
+        # Compared as text, because in Python 1 and True are equal.
         assert repr(found) == repr(expected)
 
     check()
@@ -158,14 +160,14 @@ def test_what_owners_say_of_one_node_is_merged_whatever_the_order(store: Store) 
 def _compare_rows(store: Store, model: ModelStore) -> None:
     assert dict(store.files.ledger()) == model.ledger
     assert {row.artifact.path: row.artifact for row in store.files.artifacts()} == {
-        path: what.artifact for path, what in model.files.items()
+        path: file.artifact for path, file in model.files.items()
     }
-    for path, what in model.files.items():
+    for path, file in model.files.items():
         rows = store.files.chunks_of(path)
-        assert tuple(row.chunk for row in rows) == what.chunks
-        assert {item.id: item for _, item in store.files.symbols(path)} == {item.id: item for item in what.symbols}
-        assert store.files.references(path) == what.references
-    referring = {p for p, what in model.files.items() if any(r.name in ("m.f", "f") for r in what.references)}
+        assert tuple(row.chunk for row in rows) == file.chunks
+        assert {item.id: item for _, item in store.files.symbols(path)} == {item.id: item for item in file.symbols}
+        assert store.files.references(path) == file.references
+    referring = {p for p, file in model.files.items() if any(r.name in ("m.f", "f") for r in file.references)}
     assert store.files.paths_referring_to(["f"]) == referring
 
 
@@ -183,13 +185,13 @@ def _compare_graph(store: Store, model: ModelStore) -> None:
 
 def _compare_search(store: Store, model: ModelStore) -> None:
     for word in WORDS:
-        assert _found(store, word, EVERYTHING) == model.holding(word)
-    tagged = {c.chunk_id for what in model.files.values() for c in what.chunks if "t2" in map(str.casefold, c.tags)}
-    late = {c.chunk_id for what in model.files.values() if what.artifact.git == git(5.0) for c in what.chunks}
+        assert _found(store, word, EVERYTHING) == model.chunks_containing(word)
+    tagged = {c.chunk_id for file in model.files.values() for c in file.chunks if "t2" in map(str.casefold, c.tags)}
+    late = {c.chunk_id for file in model.files.values() if file.artifact.git == git(5.0) for c in file.chunks}
     for where, passing in ((ChunkFilter(tags=("t2",)), tagged), (ChunkFilter(updated_after=3.0), late)):
-        assert _found(store, "red", where) == model.holding("red") & passing
+        assert _found(store, "red", where) == model.chunks_containing("red") & passing
         assert set(near_ids(store, vector_of("q"), 100, where)) == set(model.vectors) & passing
-    texts = {c.chunk_id: c.text for what in model.files.values() for c in what.chunks}
+    texts = {c.chunk_id: c.text for file in model.files.values() for c in file.chunks}
     query = vector_of("q") / np.linalg.norm(vector_of("q"))
     nearest = {
         key: float(vector_of(texts[key]) @ query / np.linalg.norm(vector_of(texts[key]))) for key in model.vectors

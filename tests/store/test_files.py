@@ -14,9 +14,9 @@ from .conftest import StoreFactory
 from .samples import chunk, embed, entry, file_layer, git, parsed, put, remove, symbol
 
 
-def test_a_file_comes_back_as_it_was_put(store: Store) -> None:
+def test_a_file_is_read_back_as_it_was_written(store: Store) -> None:
     path = "src/é/naïve.py"
-    what = parsed(
+    file = parsed(
         path,
         chunks=[chunk(path, 0, "def naïve(): …", "naïve", kind="code", tags=("B", "a"), symbols=(f"{path}::naïve",))],
         symbols=[symbol(path, "naïve")],
@@ -28,20 +28,20 @@ def test_a_file_comes_back_as_it_was_put(store: Store) -> None:
         telemetry=("TelemetryFoo",),
         git=git(12.5),
     )
-    put(store, what)
+    put(store, file)
     row = store.files.artifact(path)
     assert row is not None
-    assert (row.artifact, row.chunk_count, row.symbol_count) == (what.artifact, 1, 1)
+    assert (row.artifact, row.chunk_count, row.symbol_count) == (file.artifact, 1, 1)
     assert row.last_seen > 0
-    (held,) = store.files.chunks_of(path)
-    assert held.chunk == what.chunks[0]
-    assert held.artifact == what.artifact
-    assert held.symbols == what.symbols
-    assert store.files.chunks_by_id([held.chunk.chunk_id, "nothing::0"]) == {held.chunk.chunk_id: held}
-    assert store.files.chunks([held.number, held.number + 1]) == {held.number: held}
+    (chunk_row,) = store.files.chunks_of(path)
+    assert chunk_row.chunk == file.chunks[0]
+    assert chunk_row.artifact == file.artifact
+    assert chunk_row.symbols == file.symbols
+    assert store.files.chunks_by_id([chunk_row.chunk.chunk_id, "nothing::0"]) == {chunk_row.chunk.chunk_id: chunk_row}
+    assert store.files.chunks([chunk_row.number, chunk_row.number + 1]) == {chunk_row.number: chunk_row}
 
 
-def test_a_chunk_that_is_asked_for_twice_comes_once_and_with_the_newest_facts(store: Store) -> None:
+def test_a_chunk_requested_twice_is_returned_once_with_current_values(store: Store) -> None:
     put(store, parsed("a.md", ["one", "two"], subsystem="Old"))
     numbers = [row.number for row in store.files.chunks_of("a.md")]
     assert list(store.files.chunks([*numbers[::-1], *numbers])) == numbers[::-1]
@@ -55,7 +55,7 @@ def test_artifacts_are_listed_by_path(store: Store) -> None:
     assert store.files.artifact("c") is None
 
 
-def test_some_artifacts_are_listed_and_all_are_counted(store: Store) -> None:
+def test_a_limited_list_of_artifacts_and_totals_of_all(store: Store) -> None:
     put(store, *(parsed(f"{number}.md", ["text"] * (number % 3)) for number in range(9)))
     assert [row.artifact.path for row in store.files.artifacts(limit=2)] == ["0.md", "1.md"]
     assert [row.artifact.path for row in store.files.artifacts(limit=2, without_chunks=True)] == ["0.md", "3.md"]
@@ -64,7 +64,7 @@ def test_some_artifacts_are_listed_and_all_are_counted(store: Store) -> None:
     assert store.files.totals() == {kind: Totals(files=9, chunks=9)}
 
 
-def test_the_ledger_remembers_every_number_exactly(store: Store) -> None:
+def test_the_ledger_stores_every_number_exactly(store: Store) -> None:
     facts = {
         "size": 2**40,
         "modified_ns": 1_700_000_000_123_456_789,
@@ -76,7 +76,7 @@ def test_the_ledger_remembers_every_number_exactly(store: Store) -> None:
     assert store.files.ledger() == {"a": entry("a", **facts)}
 
 
-def test_chunks_come_in_their_order(store: Store) -> None:
+def test_chunks_are_listed_in_sequence(store: Store) -> None:
     put(store, parsed("a", [f"text {number}" for number in range(12)]))
     assert [row.chunk.sequence for row in store.files.chunks_of("a")] == list(range(12))
     assert store.files.chunks_of("b") == ()
@@ -93,7 +93,7 @@ def test_an_unchanged_chunk_keeps_its_number_and_vector_and_a_changed_one_does_n
     assert list(store.search.vector_counts().values()) == [1]
 
 
-def test_lines_tags_and_symbols_of_an_unchanged_chunk_are_renewed(store: Store) -> None:
+def test_lines_tags_and_symbols_of_an_unchanged_chunk_are_updated(store: Store) -> None:
     first = chunk("a", 0, "text", line_start=1, line_end=2, tags=("x",), symbols=("a::f",))
     put(store, parsed("a", chunks=[first], symbols=[symbol("a", "f", 1)]))
     (before,) = store.files.chunks_of("a")
@@ -105,11 +105,11 @@ def test_lines_tags_and_symbols_of_an_unchanged_chunk_are_renewed(store: Store) 
     assert [item.line_start for item in after.symbols] == [11, 12]
 
 
-def test_a_removed_file_leaves_nothing(store: Store) -> None:
-    what = parsed(
+def test_removing_a_file_removes_everything_derived_from_it(store: Store) -> None:
+    file = parsed(
         "a", ["text"], symbols=[symbol("a", "f")], references=[Reference("call", "x.g", 3)], subsystem="only here"
     )
-    put(store, what)
+    put(store, file)
     embed(store)
     remove(store, "a")
     assert store.files.artifact("a") is None
@@ -123,13 +123,13 @@ def test_a_removed_file_leaves_nothing(store: Store) -> None:
     assert list(store.verify()) == []
 
 
-def test_removing_what_is_not_there_changes_nothing(store: Store) -> None:
+def test_removing_an_unknown_file_changes_nothing(store: Store) -> None:
     before = store.generation()
     remove(store, "nowhere")
     assert store.generation() == before
 
 
-def test_touching_renews_ledger_git_facts_and_the_node(store: Store) -> None:
+def test_touching_updates_the_ledger_the_commit_and_the_node(store: Store) -> None:
     put(store, parsed("a", ["text"], git=git(1.0)))
     number = store.files.chunks_of("a")[0].number
     with store.transaction() as writer:
@@ -162,7 +162,7 @@ def test_symbols_are_listed_by_path_and_line(store: Store) -> None:
     assert store.files.symbol("b::later") is None
 
 
-def test_symbols_are_found_by_their_bare_name_with_regard_to_case(store: Store) -> None:
+def test_symbols_are_found_by_their_bare_name_case_sensitively(store: Store) -> None:
     put(
         store,
         parsed("a", symbols=[symbol("a", "Foo.run"), symbol("a", "Run")]),
@@ -172,33 +172,33 @@ def test_symbols_are_found_by_their_bare_name_with_regard_to_case(store: Store) 
     assert list(store.files.symbols_named([])) == []
 
 
-def test_references_come_back_in_their_order_and_are_found_by_their_last_part(store: Store) -> None:
-    uses = [
+def test_references_keep_their_order_and_are_found_by_their_last_part(store: Store) -> None:
+    references = [
         Reference("import", "pkg.mod", 1),
         Reference("call", "pkg.mod.run", 7, "a::f"),
         Reference("link", "docs/guide.md", 9),
         Reference("mention", "run", 3),
     ]
-    put(store, parsed("a", references=uses), parsed("b", references=[Reference("call", "run", 1)]), parsed("c"))
-    assert store.files.references("a") == tuple(uses)
+    put(store, parsed("a", references=references), parsed("b", references=[Reference("call", "run", 1)]), parsed("c"))
+    assert store.files.references("a") == tuple(references)
     assert store.files.references("c") == ()
     assert store.files.paths_referring_to(["run"]) == {"a", "b"}
     assert store.files.paths_referring_to(["mod"]) == {"a"}
     assert store.files.paths_referring_to(["md", "nothing"]) == {"a"}
-    put(store, parsed("a", references=uses[:1]))
+    put(store, parsed("a", references=references[:1]))
     assert store.files.paths_referring_to(["run"]) == {"b"}
     put(store, parsed("a"))
     assert store.files.references("a") == ()
 
 
-def test_a_transaction_that_fails_leaves_no_trace(store: Store) -> None:
+def test_a_failed_transaction_is_rolled_back(store: Store) -> None:
     put(store, parsed("a", ["kept"]))
     before = store.generation()
-    what = parsed("b", ["lost"])
+    file = parsed("b", ["lost"])
 
     def fail_half_way() -> None:
         with store.transaction() as writer:
-            writer.put_artifact(what, entry("b"), file_layer(what))
+            writer.put_artifact(file, entry("b"), file_layer(file))
             writer.remove_artifact("a")
             raise ZeroDivisionError
 
@@ -211,7 +211,7 @@ def test_a_transaction_that_fails_leaves_no_trace(store: Store) -> None:
 
 ##= docs/spec/knowledge.md#store
 ##% The command `rebuild` MUST start over from the files and preserve the kept rows.
-def test_clearing_forgets_what_files_can_give_again_and_nothing_else(store: Store, store_factory: StoreFactory) -> None:
+def test_clearing_deletes_derived_rows_and_nothing_else(store: Store, store_factory: StoreFactory) -> None:
     from contextive.store.values import AuditEntry
 
     put(store, parsed("a", ["text"], symbols=[symbol("a", "f")]))
@@ -227,5 +227,5 @@ def test_clearing_forgets_what_files_can_give_again_and_nothing_else(store: Stor
     assert other.state("repo_head") is None
     assert len(other.records.audit(10)) == 1
     put(store, parsed("a", ["text"]))
-    assert store.files.chunks_of("a")[0].number > number, "a number is never given twice"
+    assert store.files.chunks_of("a")[0].number > number, "a number is never used twice"
     assert list(store.verify()) == []

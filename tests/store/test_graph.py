@@ -1,4 +1,4 @@
-"""Nodes and edges, stated by files and layers."""
+"""Nodes and edges of files and layers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def link(source: str, target: str) -> Edge:
     return Edge(f"Note:{source}", "LINKS_TO", f"Note:{target}")
 
 
-def test_a_layer_takes_the_place_of_the_one_before_and_says_whether_it_differs(store: Store) -> None:
+def test_a_layer_replaces_the_previous_one_and_returns_whether_it_changed(store: Store) -> None:
     assert state(store, "@a", notes("x", "y"), [link("x", "y")])
     assert not state(store, "@a", notes("y", "x"), [link("x", "y")])
     before = store.generation()
@@ -35,7 +35,7 @@ def test_a_layer_takes_the_place_of_the_one_before_and_says_whether_it_differs(s
 
 ##= docs/spec/knowledge.md#nodes-and-edges
 ##% A node MUST be kept as long as at least one source defines it, and no longer.
-def test_what_several_owners_state_stays_until_the_last_one_is_gone(store: Store) -> None:
+def test_nodes_and_edges_exist_until_their_last_owner_is_gone(store: Store) -> None:
     state(store, "@a", notes("x", "y"), [link("x", "y")])
     state(store, "@b", notes("x", "y"), [link("x", "y")])
     state(store, "@a", [])
@@ -46,16 +46,16 @@ def test_what_several_owners_state_stays_until_the_last_one_is_gone(store: Store
     assert list(store.verify()) == []
 
 
-def test_for_each_property_the_smallest_owner_decides_and_files_come_before_layers(store: Store) -> None:
+def test_for_each_property_the_first_owner_wins_and_files_come_before_layers(store: Store) -> None:
     with store.transaction() as writer:
         writer.put_layer("@b", Layer((Node("Subsystem", "s", {"x": "b", "y": "b", "only": [1, True]}),)))
         writer.put_layer("@a", Layer((Node("Subsystem", "s", {"x": "a", "z": None}),)))
     node = store.graph.node("Subsystem:s")
     assert node is not None
     assert node.properties == {"x": "a", "y": "b", "z": None, "only": [1, True]}
-    what = parsed("zzz")
+    file = parsed("zzz")
     with store.transaction() as writer:
-        writer.put_artifact(what, entry("zzz"), Layer((Node("Subsystem", "s", {"x": "file"}),)))
+        writer.put_artifact(file, entry("zzz"), Layer((Node("Subsystem", "s", {"x": "file"}),)))
     node = store.graph.node("Subsystem:s")
     assert node is not None
     assert node.properties["x"] == "file"
@@ -66,7 +66,7 @@ def test_for_each_property_the_smallest_owner_decides_and_files_come_before_laye
     assert node.properties == {"x": "b", "y": "b", "only": [1, True]}
 
 
-def test_when_the_owner_that_decided_is_gone_the_next_one_decides(store: Store) -> None:
+def test_when_the_winning_owner_is_gone_the_next_one_wins(store: Store) -> None:
     for name, value in (("@a", 1), ("@b", 2), ("@c", 1)):
         state(store, name, [Node("Note", "n", {"p": value})])
     state(store, "@a", [])
@@ -75,7 +75,7 @@ def test_when_the_owner_that_decided_is_gone_the_next_one_decides(store: Store) 
     assert node.properties == {"p": 2}
 
 
-def test_an_edge_waits_unseen_until_both_its_ends_are_stated(store: Store) -> None:
+def test_an_edge_is_hidden_until_both_its_ends_exist(store: Store) -> None:
     state(store, "links:a", [], [link("x", "y")])
     state(store, "@x", notes("x"))
     assert store.graph.expand(["Note:x"], [], "both", 10) == ()
@@ -89,7 +89,7 @@ def test_an_edge_waits_unseen_until_both_its_ends_are_stated(store: Store) -> No
     assert list(store.verify()) == []
 
 
-def test_removing_a_file_takes_its_links_away(store: Store) -> None:
+def test_removing_a_file_removes_its_links(store: Store) -> None:
     put(store, parsed("a"), parsed("b"))
     edge = Edge("SourceFile:a", "IMPORTS", "SourceFile:b")
     state(store, "links:a", [], [edge])
@@ -99,14 +99,14 @@ def test_removing_a_file_takes_its_links_away(store: Store) -> None:
     assert store.graph.expand(["SourceFile:b"], ["IMPORTS"], "incoming", 5) == ()
 
 
-def test_a_file_and_a_layer_of_one_name_are_two_owners(store: Store) -> None:
+def test_a_file_and_a_layer_with_the_same_name_are_two_owners(store: Store) -> None:
     put(store, parsed("@types"))
     state(store, "@types", notes("x"))
     remove(store, "@types")
     assert store.graph.node("Note:x") is not None
 
 
-def test_edges_are_given_by_type_and_direction_up_to_a_limit_for_each_node(store: Store) -> None:
+def test_edges_are_returned_by_type_and_direction_up_to_a_limit_for_each_node(store: Store) -> None:
     nodes = notes("hub", "other", *(f"n{number:02}" for number in range(20)))
     edges = [link("hub", f"n{number:02}") for number in range(20)]
     edges += [Edge("Note:hub", "PART_OF", "Note:other"), link("n03", "hub"), link("hub", "hub")]
@@ -133,13 +133,13 @@ def test_nodes_are_listed_by_key_page_by_page(store: Store) -> None:
     assert store.graph.nodes_labelled("Nothing", None, 10) == ()
 
 
-def test_keys_are_found_without_regard_to_case(store: Store) -> None:
+def test_keys_are_found_ignoring_case(store: Store) -> None:
     state(store, "@a", [*notes("Straße", "STRASSE", "other"), Node("Section", "strasse")])
     assert {node.key for node in store.graph.nodes_keyed("Note", "strasse")} == {"Straße", "STRASSE"}
     assert store.graph.nodes_keyed("Note", "street") == ()
 
 
-def test_nodes_are_found_by_part_of_key_or_name_in_the_order_of_labels(store: Store) -> None:
+def test_nodes_are_found_by_a_part_of_key_or_name_in_label_order(store: Store) -> None:
     nodes = [
         Node("Note", "zeta-Graph"),
         Node("Note", "alpha", {"name": "The GRAPH"}),
@@ -169,27 +169,27 @@ def test_unconnected_nodes_are_those_without_edges_of_the_given_types(store: Sto
     assert store.graph.unconnected("Note", [], None, 5) == ()
 
 
-def test_many_nodes_are_given_at_once(store: Store) -> None:
+def test_many_nodes_are_read_at_once(store: Store) -> None:
     state(store, "@a", notes(*(f"n{number}" for number in range(300))))
     wanted = [f"Note:n{number}" for number in range(0, 600, 2)]
     found = store.graph.nodes([*wanted, "without label", "Note:"])
     assert set(found) == {node_id for node_id in wanted if int(node_id[6:]) < 300}
 
 
-def test_nodes_come_with_the_edges_that_expanding_them_gives(store: Store) -> None:
+def test_nodes_with_edges_returns_the_same_edges_as_expand(store: Store) -> None:
     keys = [f"n{number:02}" for number in range(12)]
-    edges = [link(one, other) for one in keys[:6] for other in keys if one != other]
+    edges = [link(source, target) for source in keys[:6] for target in keys if source != target]
     state(store, "@a", [Node("Note", key, {"title": key.upper()}) for key in keys], edges)
-    asked = ["Note:n00", "Note:n07", "Note:none", "Symbol:none"]
+    node_ids = ["Note:n00", "Note:n07", "Note:none", "Symbol:none"]
     for limit in (3, 100):
-        nodes, found = store.graph.nodes_with_edges(asked, ["LINKS_TO"], limit)
-        assert nodes == store.graph.nodes(asked)
-        assert found == store.graph.expand(asked, ["LINKS_TO"], "both", limit)
+        nodes, found = store.graph.nodes_with_edges(node_ids, ["LINKS_TO"], limit)
+        assert nodes == store.graph.nodes(node_ids)
+        assert found == store.graph.expand(node_ids, ["LINKS_TO"], "both", limit)
 
 
-def test_steps_are_the_same_edges_by_number_whoever_states_them(store: Store) -> None:
+def test_numbered_edges_returns_the_same_edges_as_expand(store: Store) -> None:
     keys = [f"n{number:02}" for number in range(12)]
-    edges = [link(one, other) for one in keys[:6] for other in keys if one != other]
+    edges = [link(source, target) for source in keys[:6] for target in keys if source != target]
     state(store, "@a", notes(*keys), edges)
     state(store, "@b", notes(*keys), edges[::2])
     with store.snapshot():
@@ -199,10 +199,10 @@ def test_steps_are_the_same_edges_by_number_whoever_states_them(store: Store) ->
         assert ids == {number: node_id for node_id, number in numbers.items()}
         for limit in (3, 100):
             for frontier in (["Note:n00"], ["Note:n01", "Note:n09"]):
-                asked = [number for node_id in frontier if (number := numbers[node_id]) is not None]
-                steps = store.graph.numbered_edges(asked, ["LINKS_TO"], limit)
-                walked = {(ids[near], steps.types[kind], ids[far]) for near, kind, far in steps.outgoing}
-                walked |= {(ids[far], steps.types[kind], ids[near]) for near, kind, far in steps.incoming}
+                frontier_numbers = [number for node_id in frontier if (number := numbers[node_id]) is not None]
+                numbered = store.graph.numbered_edges(frontier_numbers, ["LINKS_TO"], limit)
+                found = {(ids[near], numbered.types[kind], ids[far]) for near, kind, far in numbered.outgoing}
+                found |= {(ids[far], numbered.types[kind], ids[near]) for near, kind, far in numbered.incoming}
                 expanded = store.graph.expand(frontier, ["LINKS_TO"], "both", limit)
-                assert walked == {(edge.source, edge.type, edge.target) for edge in expanded}
+                assert found == {(edge.source, edge.type, edge.target) for edge in expanded}
         assert store.graph.node_number("Note:none") is None

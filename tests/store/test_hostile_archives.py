@@ -1,4 +1,4 @@
-"""Archives that are not to be trusted: tampered with, cut short, bombs, and databases of somebody else."""
+"""Untrusted archives: modified or truncated ones, decompression bombs, and foreign databases."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ from contextive.store.restore import restore_backup
 from .backup_project import BackupProject
 
 
-def rewritten(source: Path, target: Path, change: Callable[[list[tuple[tarfile.TarInfo, bytes]]], object]) -> Path:
-    """An archive with other members, its gzip and its tar as they should be."""
+def rewrite_archive(
+    source: Path, target: Path, change: Callable[[list[tuple[tarfile.TarInfo, bytes]]], object]
+) -> Path:
+    """A copy of an archive with changed members, in a valid gzip and tar."""
     with tarfile.open(source) as tar:
         members = []
         for entry in tar.getmembers():
@@ -54,15 +56,15 @@ def entry_of(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfil
     return entry
 
 
-def named(name: str) -> Callable[[dict[str, Any]], None]:
-    """A manifest that names one file more, as it would be with the text `evil`."""
+def with_extra_file(name: str) -> Callable[[dict[str, Any]], None]:
+    """Adds a file with the text `evil` to the manifest."""
     digest = hashlib.sha256(b"evil").hexdigest()
     return lambda manifest: manifest["files"].append({"name": name, "size": 4, "sha256": digest})
 
 
 def smuggle(name: str) -> Callable[[list[tuple[tarfile.TarInfo, bytes]]], None]:
     def apply(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
-        with_manifest(named(name))(members)
+        with_manifest(with_extra_file(name))(members)
         members.append((entry_of(name), b"evil"))
 
     return apply
@@ -71,8 +73,8 @@ def smuggle(name: str) -> Callable[[list[tuple[tarfile.TarInfo, bytes]]], None]:
 def replace_database(content: bytes) -> Callable[[list[tuple[tarfile.TarInfo, bytes]]], None]:
     def apply(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
         members[1] = (members[1][0], content)
-        found = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        with_manifest(lambda manifest: manifest["files"][0].update(found))(members)
+        facts = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        with_manifest(lambda manifest: manifest["files"][0].update(facts))(members)
 
     return apply
 
@@ -98,14 +100,14 @@ HOSTILE: dict[str, Callable[[list[tuple[tarfile.TarInfo, bytes]]], object]] = {
     "shorter": lambda members: members.__setitem__(1, (members[1][0], members[1][1][:-4096])),
     "no manifest": lambda members: members.pop(0),
     "manifest later": lambda members: members.append(members.pop(0)),
-    "manifest is no object": lambda members: members.__setitem__(0, (members[0][0], b"[1]")),
+    "manifest is not an object": lambda members: members.__setitem__(0, (members[0][0], b"[1]")),
     "manifest is deep": lambda members: members.__setitem__(0, (members[0][0], b"[" * 100_000)),
     "another format": with_manifest(lambda manifest: manifest.update(format=2)),
     "negative size": with_manifest(lambda manifest: manifest["files"][0].update(size=-1)),
     "true as size": with_manifest(lambda manifest: manifest["files"][0].update(size=True)),
     "no database": with_manifest(lambda manifest: manifest["files"].pop(0)),
     "too many": with_manifest(lambda manifest: manifest["files"].extend(manifest["files"] * 100)),
-    "a bomb by its word": with_manifest(lambda manifest: manifest["files"][0].update(size=1 << 50)),
+    "declared size of a bomb": with_manifest(lambda manifest: manifest["files"][0].update(size=1 << 50)),
     "a huge log": with_manifest(
         lambda manifest: manifest["files"].append({"name": "audit/x", "size": 1 << 26, "sha256": ""})
     ),
@@ -116,11 +118,11 @@ HOSTILE: dict[str, Callable[[list[tuple[tarfile.TarInfo, bytes]]], object]] = {
 ##% An archive that was modified, contains links, becomes too large or was not created by this product MUST be
 ##% refused.
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_an_archive_that_was_tampered_with_changes_nothing(
+def test_a_modified_archive_is_refused_and_changes_nothing(
     backup_project: BackupProject, tmp_path: Path, kind: str
 ) -> None:
     good = backup_project.backups.create()
-    bad = rewritten(good.path, tmp_path / "bad.tgz", HOSTILE[kind])
+    bad = rewrite_archive(good.path, tmp_path / "bad.tgz", HOSTILE[kind])
     before = (
         backup_project.store().generation(),
         backup_project.store().files.ledger(),
@@ -139,9 +141,7 @@ def test_an_archive_that_was_tampered_with_changes_nothing(
 
 
 @pytest.mark.parametrize("part", [0, 1, 10, 100, 0.3, 0.9, -1, -8, -20])
-def test_an_archive_that_was_cut_short_is_recognised(
-    backup_project: BackupProject, tmp_path: Path, part: float
-) -> None:
+def test_a_truncated_archive_is_detected(backup_project: BackupProject, tmp_path: Path, part: float) -> None:
     data = backup_project.backups.create().path.read_bytes()
     cut = tmp_path / "cut.tgz"
     cut.write_bytes(data[: int(len(data) * part) if isinstance(part, float) else part])
@@ -151,7 +151,7 @@ def test_an_archive_that_was_cut_short_is_recognised(
 
 ##= docs/spec/gateway.md#restoring-a-backup
 ##% A restore MUST check every byte of an archive before it changes anything.
-def test_every_flipped_byte_is_recognised(backup_project: BackupProject, tmp_path: Path) -> None:
+def test_every_flipped_byte_is_detected(backup_project: BackupProject, tmp_path: Path) -> None:
     data = bytearray(backup_project.backups.create().path.read_bytes())
     damaged = tmp_path / "damaged.tgz"
     for position in range(10, len(data), max(1, len(data) // 60)):
@@ -161,7 +161,7 @@ def test_every_flipped_byte_is_recognised(backup_project: BackupProject, tmp_pat
 
 
 def test_a_bomb_of_zeros_is_refused_before_it_is_unpacked(backup_project: BackupProject, tmp_path: Path) -> None:
-    """4 GiB of zeros in 4 MiB: more than any index of that size can be."""
+    """The manifest declares 4 GiB of zeros: more than any index in an archive of this size can have."""
     good = read_manifest(backup_project.backups.create().path)
     huge = 1 << 32
     manifest = replace(good, files=(replace(good.files[0], size=huge),))
@@ -180,7 +180,7 @@ def test_a_bomb_of_zeros_is_refused_before_it_is_unpacked(backup_project: Backup
     assert time.process_time() - started < 5
 
 
-def test_what_is_no_archive_is_refused(backup_project: BackupProject, tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_archive_is_refused(backup_project: BackupProject, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.tgz")
     (tmp_path / "text.tgz").write_text("hello", encoding="utf-8")
     with gzip.open(tmp_path / "zeros.tgz", "wb") as packed:
@@ -191,7 +191,7 @@ def test_what_is_no_archive_is_refused(backup_project: BackupProject, tmp_path: 
 
 
 def database_with(backup_project: BackupProject, tmp_path: Path, *statements: str) -> bytes:
-    """The database of the backup_project, with some statements run on it by somebody who knows nothing of us."""
+    """The database of a backup after some foreign statements were run on it."""
     with tarfile.open(backup_project.backups.create().path) as tar:
         tar.extract("index.db", tmp_path / "work", filter="data")
     path = tmp_path / "work" / "index.db"
@@ -221,15 +221,15 @@ def test_a_database_that_is_not_ours_is_not_restored(
     backup_project: BackupProject, tmp_path: Path, statement: str
 ) -> None:
     content = database_with(backup_project, tmp_path, statement)
-    bad = rewritten(backup_project.backups.create().path, tmp_path / "bad.tgz", replace_database(content))
+    bad = rewrite_archive(backup_project.backups.create().path, tmp_path / "bad.tgz", replace_database(content))
     check_archive(bad)
     with pytest.raises(ContextiveError):
         restore_backup(bad, backup_project.backups, force=True)
     assert len(backup_project.store().records.votes()) == 1
 
 
-def test_a_file_that_is_no_database_is_not_restored(backup_project: BackupProject, tmp_path: Path) -> None:
-    bad = rewritten(backup_project.backups.create().path, tmp_path / "bad.tgz", replace_database(b"x" * 10_000))
+def test_a_file_that_is_not_a_database_is_not_restored(backup_project: BackupProject, tmp_path: Path) -> None:
+    bad = rewrite_archive(backup_project.backups.create().path, tmp_path / "bad.tgz", replace_database(b"x" * 10_000))
     with pytest.raises(InvalidRequest):
         restore_backup(bad, backup_project.backups, force=True)
     assert len(backup_project.store().records.votes()) == 1

@@ -1,4 +1,4 @@
-"""What was freed goes back to the system, as far as the system has a way for it."""
+"""Freed memory is returned to the operating system."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def own_memory():
 
 
 TantivyEngine(Path(sys.argv[1]), create=True)
-# A large block that is freed has the C library keep as much in each arena, unless it was told not to.
+# After a large block is freed, the C library keeps as much in each arena, unless its threshold is set.
 library.free(use(24 * MEGABYTE))
 together = threading.Barrier(8)
 
@@ -57,9 +57,9 @@ print((own_memory() - before) // MEGABYTE)
 """
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only there the C library is told what to keep")
-def test_what_threads_have_freed_does_not_stay_with_the_process(tmp_path: Path) -> None:
-    ended = subprocess.run(
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="uses functions of glibc")
+def test_memory_freed_by_threads_is_returned_to_the_system(tmp_path: Path) -> None:
+    finished = subprocess.run(
         [sys.executable, "-c", _BUSY_THREADS, str(tmp_path)], capture_output=True, text=True, check=True, timeout=60
     )
-    assert int(ended.stdout) < 16, "of 64"
+    assert int(finished.stdout) < 16, "MB are kept of the 64 that were freed"

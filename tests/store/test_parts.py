@@ -1,4 +1,4 @@
-"""Callers use the parts of a store directly, so no class repeats the methods of its own attributes."""
+"""Callers use the parts of a store directly: no class has methods that only forward to one of its attributes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from contextive.store.sqlite.store import SqliteStore
 
 
 def forwards(source: str) -> list[str]:
-    """The methods of a class whose only statement calls the method of the same name of an attribute."""
+    """The methods of a class that only call the method of the same name of an attribute."""
     (found,) = ast.parse(textwrap.dedent(source)).body
     assert isinstance(found, ast.ClassDef)
     return [node.name for node in found.body if isinstance(node, ast.FunctionDef) and is_forward(node)]

@@ -1,4 +1,4 @@
-"""Several processes, one index."""
+"""Several processes that share one index."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ KINDS = sorted(OPENERS)
 LIMIT_SECONDS = 120
 
 
-def start(kind: str, place: Path, job: str, number: int = 0) -> subprocess.Popen[str]:
+def start(kind: str, directory: Path, job: str, number: int = 0) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.store.worker", kind, str(place), job, str(number)],
+        [sys.executable, "-m", "tests.store.worker", kind, str(directory), job, str(number)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -40,7 +40,7 @@ def finish(process: subprocess.Popen[str]) -> str:
 ##= docs/spec/knowledge.md#store
 ##% Readers and writers in many processes MUST NOT get lock errors.
 @pytest.mark.parametrize("kind", KINDS)
-def test_writers_and_readers_of_many_processes_never_meet_a_lock(kind: str, tmp_path: Path) -> None:
+def test_readers_and_writers_in_many_processes_get_no_lock_errors(kind: str, tmp_path: Path) -> None:
     jobs = [start(kind, tmp_path, "write_files", number) for number in range(4)]
     jobs += [start(kind, tmp_path, "read_all", number) for number in range(2)]
     for job in jobs:
@@ -56,7 +56,7 @@ def test_writers_and_readers_of_many_processes_never_meet_a_lock(kind: str, tmp_
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_many_processes_make_one_index_when_they_start_at_once(kind: str, tmp_path: Path) -> None:
+def test_many_processes_that_start_at_once_create_one_index(kind: str, tmp_path: Path) -> None:
     jobs = [start(kind, tmp_path, "only_open") for _ in range(6)]
     assert [finish(job).strip() for job in jobs] == ["0"] * 6
 
@@ -90,7 +90,7 @@ def test_a_killed_holder_loses_the_lease_within_two_seconds(kind: str, tmp_path:
 ##= docs/spec/knowledge.md#store
 ##% Committed transactions MUST survive a crash, and a transaction that a crash interrupts is rolled back.
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_was_committed_before_a_crash_is_found_after_it(kind: str, tmp_path: Path) -> None:
+def test_committed_transactions_survive_a_crash(kind: str, tmp_path: Path) -> None:
     process = start(kind, tmp_path, "die_after_commit")
     process.communicate(timeout=LIMIT_SECONDS)
     assert process.returncode != 0
@@ -103,7 +103,7 @@ def test_what_was_committed_before_a_crash_is_found_after_it(kind: str, tmp_path
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_transaction_that_a_crash_cut_off_never_was(kind: str, tmp_path: Path) -> None:
+def test_a_transaction_that_a_crash_interrupts_is_rolled_back(kind: str, tmp_path: Path) -> None:
     process = start(kind, tmp_path, "die_in_transaction")
     process.communicate(timeout=LIMIT_SECONDS)
     store: Store = OPENERS[kind](tmp_path)

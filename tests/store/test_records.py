@@ -1,4 +1,4 @@
-"""What only the store holds."""
+"""Kept rows: runs, reports, events, votes and the audit log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextive.store.values import AuditEntry, Report, Run, SearchEvent, Vote
 from .conftest import StoreFactory
 
 
-def test_runs_come_newest_first_and_a_run_that_is_put_again_is_renewed(
+def test_runs_are_listed_newest_first_and_putting_a_run_again_updates_it(
     store: Store, store_factory: StoreFactory
 ) -> None:
     first = Run("r1", "local", 1.0, 2.0, True, {"doc": 3}, 3, 9, "head", ({"path": "x"},), {"binary": 2}, None, 5.0)
@@ -40,7 +40,7 @@ def test_reports_keep_the_newest_of_each_kind(store: Store) -> None:
     assert store.records.reports("lifecycle", 10) == (Report("lifecycle", 9.0, "r9", {}),)
 
 
-def test_events_are_kept_up_to_a_number_and_found_by_request(store: Store) -> None:
+def test_only_the_newest_events_are_kept_and_they_are_found_by_request(store: Store) -> None:
     events = [
         SearchEvent(f"q{number // 2}", float(number), number % 2, "words", "a::0", {"s": 0.5}) for number in range(8)
     ]
@@ -53,23 +53,23 @@ def test_events_are_kept_up_to_a_number_and_found_by_request(store: Store) -> No
     assert store.records.events("q0") == ()
 
 
-def test_what_leaves_the_log_of_searches_does_not_cost_more_with_every_vote(tmp_path: Path) -> None:
+def test_dropping_old_events_does_not_get_slower_with_every_vote(tmp_path: Path) -> None:
     def search(number: int, writer: Writer) -> None:
         writer.put_events([SearchEvent(f"q{number}", float(number), 1, "words", "a::0", {})], keep=5)
 
     def steps(number: int) -> int:
-        counted = 0
+        steps_taken = 0
 
         def count() -> int:
-            nonlocal counted
-            counted += 1
+            nonlocal steps_taken
+            steps_taken += 1
             return 0
 
         with store.transaction() as writer:
             writer._connection.set_progress_handler(count, 1)
             search(number, writer)
             writer._connection.set_progress_handler(None, 1)
-        return counted
+        return steps_taken
 
     store = SqliteStore(tmp_path)
     with store.transaction() as writer:
@@ -85,20 +85,18 @@ def test_what_leaves_the_log_of_searches_does_not_cost_more_with_every_vote(tmp_
     assert many < few + 100
 
 
-def test_a_log_of_searches_that_is_to_be_shorter_is_shortened_with_the_next_search(
-    store: Store, store_factory: StoreFactory
-) -> None:
+def test_a_lower_limit_for_events_applies_with_the_next_search(store: Store, store_factory: StoreFactory) -> None:
     events = [SearchEvent(f"q{number}", float(number), 1, "words", "a::0", {}) for number in range(10)]
     for event in events[:8]:
         with store.transaction() as writer:
             writer.put_events([event], keep=6)
-    for asked, event in ((store, events[8]), (store_factory(), events[9])):
-        with asked.transaction() as writer:
+    for opened_store, event in ((store, events[8]), (store_factory(), events[9])):
+        with opened_store.transaction() as writer:
             writer.put_events([event], keep=3)
     assert store.records.events() == tuple(events[7:])
 
 
-def test_events_leave_the_log_although_the_transaction_before_was_taken_back(store: Store) -> None:
+def test_old_events_are_dropped_after_a_rolled_back_transaction(store: Store) -> None:
     events = [SearchEvent(f"q{number}", float(number), 1, "words", "a::0", {}) for number in range(6)]
     with store.transaction() as writer:
         writer.put_events(events[:5], keep=5)
@@ -112,7 +110,7 @@ def test_events_leave_the_log_although_the_transaction_before_was_taken_back(sto
 
 ##= docs/spec/gateway.md#km-feedback-submit
 ##% A later vote by the same caller on the same result MUST replace the earlier one.
-def test_a_later_vote_of_the_same_caller_replaces_the_earlier(store: Store) -> None:
+def test_a_later_vote_by_the_same_caller_replaces_the_earlier_one(store: Store) -> None:
     first = Vote("q", "a::0", "me", 1.0, "good", {"task": "x"}, 1.0)
     other = Vote("q", "a::0", "you", None, None, {}, 2.0)
     changed = Vote("q", "a::0", "me", -1.0, None, {}, 3.0)
@@ -123,7 +121,7 @@ def test_a_later_vote_of_the_same_caller_replaces_the_earlier(store: Store) -> N
     assert store.records.votes(1) == (changed,)
 
 
-def test_the_audit_trail_comes_newest_first(store: Store) -> None:
+def test_audit_entries_are_listed_newest_first(store: Store) -> None:
     entries = [AuditEntry(float(number), "me", "storetext", {"path": f"n{number}", "ü": None}) for number in range(3)]
     with store.transaction() as writer:
         for entry in entries:
@@ -131,7 +129,7 @@ def test_the_audit_trail_comes_newest_first(store: Store) -> None:
     assert store.records.audit(2) == (entries[2], entries[1])
 
 
-def test_kept_rows_alone_make_no_generation(store: Store) -> None:
+def test_writing_only_kept_rows_does_not_create_a_generation(store: Store) -> None:
     before = store.generation()
     with store.transaction() as writer:
         writer.put_audit(AuditEntry(1.0, "me", "tool", {}))

@@ -1,4 +1,4 @@
-"""Words and vectors lead to chunks, under any filter."""
+"""Lexical and vector search, with filters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .samples import (
 )
 
 
-def test_words_find_the_chunks_that_hold_them(store: Store) -> None:
+def test_words_find_the_chunks_that_contain_them(store: Store) -> None:
     put(store, parsed("a", ["apples and pears", "plums"]), parsed("b", ["pears, pears, pears"]))
     assert found_ids(store, "pears") == ["b::0", "a::0"]
     assert found_ids(store, "plum") == ["a::1"]
@@ -57,7 +57,7 @@ def test_the_path_of_a_file_is_searched_too(store: Store) -> None:
     assert found_ids(store, "invoice") == ["billing/invoice.py::0"]
 
 
-def test_changes_and_removals_are_seen_by_the_next_question(store: Store, store_factory: StoreFactory) -> None:
+def test_changes_and_removals_are_seen_by_the_next_search(store: Store, store_factory: StoreFactory) -> None:
     other = store_factory()
     put(store, parsed("a", ["first"]))
     assert found_ids(other, "first") == ["a::0"]
@@ -70,7 +70,7 @@ def test_changes_and_removals_are_seen_by_the_next_question(store: Store, store_
 
 ##= docs/spec/knowledge.md#index-updates
 ##% An answer MUST say which state of the index it is based on.
-def test_an_answer_says_the_generation_that_it_was_found_in(store: Store) -> None:
+def test_search_results_have_the_generation_that_was_searched(store: Store) -> None:
     put(store, parsed("a", ["text"]))
     embed(store)
     assert store.search.lexical(LexicalQuery(("text",)), 5, EVERYTHING).generation == store.generation()
@@ -79,7 +79,7 @@ def test_an_answer_says_the_generation_that_it_was_found_in(store: Store) -> Non
 
 ##= docs/spec/knowledge.md#ranking
 ##% The vector scan MUST be exact.
-def test_vectors_find_the_nearest_chunks_with_their_cosines(store: Store) -> None:
+def test_vector_search_returns_the_nearest_chunks_with_their_cosines(store: Store) -> None:
     texts = [f"text {number}" for number in range(40)]
     put(store, parsed("a", texts))
     embed(store)
@@ -92,15 +92,15 @@ def test_vectors_find_the_nearest_chunks_with_their_cosines(store: Store) -> Non
     assert [rows[hit.number].chunk.text for hit in hits] == best[:10]
     assert [hit.score for hit in hits] == pytest.approx([cosines[text] for text in best[:10]], abs=2e-3)
     numbers = [row.number for row in store.files.chunks_of("a")]
-    asked = store.search.cosines(MODEL, query, [*numbers[:5], 10_000])
-    assert asked == pytest.approx(
+    cosines_found = store.search.cosines(MODEL, query, [*numbers[:5], 10_000])
+    assert cosines_found == pytest.approx(
         {number: cosines[text] for number, text in zip(numbers[:5], texts, strict=False)}, abs=2e-3
     )
 
 
 ##= docs/spec/knowledge.md#ranking
 ##% Embeddings of different models MUST NOT be compared with each other.
-def test_models_are_never_compared_with_each_other(store: Store) -> None:
+def test_vectors_of_different_models_are_never_compared(store: Store) -> None:
     put(store, parsed("a", ["one", "two"]))
     embed(store)
     other = VectorModel("other", MODEL.dimensions)
@@ -110,7 +110,7 @@ def test_models_are_never_compared_with_each_other(store: Store) -> None:
     assert len(pending) == 2
     with store.transaction() as writer:
         writer.put_vectors(other, [(pending[0].number, pending[0].digest, vector_of("x"))])
-    # A chunk has one vector: that of the model that came last.
+    # A chunk has only one vector: that of the model that was written last.
     assert store.search.vector_counts() == {MODEL: 1, other: 1}
     assert [hit.number for hit in store.search.dense(MODEL, vector_of("one"), 5, EVERYTHING).hits] == [
         pending[1].number
@@ -120,7 +120,7 @@ def test_models_are_never_compared_with_each_other(store: Store) -> None:
     ]
 
 
-def test_a_vector_of_a_chunk_that_changed_meanwhile_is_passed_over(store: Store) -> None:
+def test_a_vector_of_a_chunk_that_has_changed_is_skipped(store: Store) -> None:
     put(store, parsed("a", ["old"]))
     (pending,) = store.search.pending_vectors(MODEL, 5)
     put(store, parsed("a", ["new"]))
@@ -130,12 +130,12 @@ def test_a_vector_of_a_chunk_that_changed_meanwhile_is_passed_over(store: Store)
     assert [item.text for item in store.search.pending_vectors(MODEL, 5)] == ["new"]
 
 
-def test_short_chunks_wait_together_for_their_vectors(store: Store) -> None:
+def test_pending_chunks_are_sorted_by_length(store: Store) -> None:
     put(store, parsed("a", ["x" * 50, "x", "x" * 20, "xx"]))
     assert [len(item.text) for item in store.search.pending_vectors(MODEL, 3)] == [1, 2, 20]
 
 
-def test_vectors_of_zeros_and_of_a_wrong_size_do_no_harm(store: Store) -> None:
+def test_zero_vectors_and_vectors_of_the_wrong_size_do_no_harm(store: Store) -> None:
     put(store, parsed("a", ["zero", "other"]))
     first, second = store.search.pending_vectors(MODEL, 5)
     with store.transaction() as writer:
@@ -193,17 +193,17 @@ _FILES = (
         ({"artifact_types": ("code",), "tags": ("fast",), "paths": ("src",), "updated_after": 1.0}, "run"),
     ],
 )
-def test_filters_hold_for_words_and_for_vectors(store: Store, where: dict[str, Any], expected: str) -> None:
+def test_filters_apply_to_words_and_to_vectors(store: Store, where: dict[str, Any], expected: str) -> None:
     put(store, *_FILES)
     embed(store)
     chosen = ChunkFilter(**where)
     names = {"run": "src/Core/run.py::0", "guide": "docs/guide.md::0", "corex": "src/corex.txt::0"}
-    wanted = {names[name] for name in expected.split()}
-    assert set(found_ids(store, "shared", where=chosen)) == wanted
-    assert set(near_ids(store, vector_of("q"), where=chosen)) == wanted
+    expected_ids = {names[name] for name in expected.split()}
+    assert set(found_ids(store, "shared", where=chosen)) == expected_ids
+    assert set(near_ids(store, vector_of("q"), where=chosen)) == expected_ids
 
 
-def test_filters_apply_before_the_cut(store: Store) -> None:
+def test_filters_apply_before_the_limit(store: Store) -> None:
     put(
         store,
         *(parsed(f"many/{n}", ["needle needle needle"]) for n in range(60)),
@@ -215,13 +215,13 @@ def test_filters_apply_before_the_cut(store: Store) -> None:
     assert near_ids(store, vector_of("needle needle needle"), 1, where) == ["one::0"]
 
 
-def test_a_filter_follows_what_changes_around_an_unchanged_chunk(store: Store) -> None:
-    what = parsed("a", ["words"], subsystem="old", git=git(1.0))
-    put(store, what)
+def test_filters_see_changes_of_the_artifact_of_an_unchanged_chunk(store: Store) -> None:
+    file = parsed("a", ["words"], subsystem="old", git=git(1.0))
+    put(store, file)
     embed(store)
     old, new = ChunkFilter(subsystems=("old",)), ChunkFilter(subsystems=("new",))
     assert found_ids(store, "words", where=old) == near_ids(store, vector_of("q"), where=old) == ["a::0"]
-    put(store, dataclasses.replace(what, artifact=dataclasses.replace(what.artifact, subsystem="new")))
+    put(store, dataclasses.replace(file, artifact=dataclasses.replace(file.artifact, subsystem="new")))
     assert found_ids(store, "words", where=old) == near_ids(store, vector_of("q"), where=old) == []
     assert found_ids(store, "words", where=new) == near_ids(store, vector_of("q"), where=new) == ["a::0"]
     late = ChunkFilter(updated_after=5.0)
@@ -231,7 +231,7 @@ def test_a_filter_follows_what_changes_around_an_unchanged_chunk(store: Store) -
     assert found_ids(store, "words", where=late) == near_ids(store, vector_of("q"), where=late) == ["a::0"]
 
 
-def test_settling_leaves_nothing_to_do_for_the_next_question(store: Store) -> None:
+def test_after_catching_up_the_next_search_is_current(store: Store) -> None:
     put(store, *(parsed(f"f{n}", [f"word{n} common", "text"]) for n in range(1_200)))
     store.search.catch_up()
     found = store.search.lexical(LexicalQuery(("common",)), 2_000, EVERYTHING)
@@ -239,7 +239,7 @@ def test_settling_leaves_nothing_to_do_for_the_next_question(store: Store) -> No
     assert found.generation == store.generation()
 
 
-def test_odd_filters_and_limits_do_no_harm(store: Store) -> None:
+def test_unusual_filters_and_limits_do_no_harm(store: Store) -> None:
     put(store, parsed("a+b(c).md", ["words"]))
     embed(store)
     assert found_ids(store, "words", 0) == []
@@ -250,17 +250,17 @@ def test_odd_filters_and_limits_do_no_harm(store: Store) -> None:
     assert store.search.lexical(LexicalQuery(('" OR 1', "AND", "*")), 5, EVERYTHING).hits == ()
 
 
-def test_places_are_chunks_without_their_text(store: Store) -> None:
-    made = [chunk("a", 0, "one", symbols=("a::f",)), chunk("a", 1, "two")]
-    named = parsed("a", chunks=made, symbols=[symbol("a", "f")])
-    put(store, named, parsed("b", ["three"]))
+def test_chunk_headers_are_chunks_without_their_text(store: Store) -> None:
+    chunks = [chunk("a", 0, "one", symbols=("a::f",)), chunk("a", 1, "two")]
+    with_symbol = parsed("a", chunks=chunks, symbols=[symbol("a", "f")])
+    put(store, with_symbol, parsed("b", ["three"]))
     rows = store.files.chunks_by_id(["a::0", "a::1", "b::0"])
     numbers = [row.number for row in rows.values()]
-    places = store.files.chunk_headers([*numbers, numbers[0], 999_999], with_symbols=True)
-    assert places.keys() == set(numbers)
+    headers = store.files.chunk_headers([*numbers, numbers[0], 999_999], with_symbols=True)
+    assert headers.keys() == set(numbers)
     for row in rows.values():
-        place = places[row.number]
-        assert (place.number, place.sequence, place.artifact) == (row.number, row.sequence, row.artifact)
-        assert [tuple(one) for one in place.symbols] == [(one.name, one.qualified_name) for one in row.symbols]
-    assert places[rows["a::0"].number].symbols
-    assert not any(place.symbols for place in store.files.chunk_headers(numbers, with_symbols=False).values())
+        header = headers[row.number]
+        assert (header.number, header.sequence, header.artifact) == (row.number, row.sequence, row.artifact)
+        assert [tuple(item) for item in header.symbols] == [(item.name, item.qualified_name) for item in row.symbols]
+    assert headers[rows["a::0"].number].symbols
+    assert not any(header.symbols for header in store.files.chunk_headers(numbers, with_symbols=False).values())

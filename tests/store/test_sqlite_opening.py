@@ -1,4 +1,4 @@
-"""Opening: files and modes, migrations, damage, and what readers are refused."""
+"""Opening a store: files and modes, migrations, damage, and what connections may do."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from .samples import embed, found_ids, near_ids, parsed, put, vector_of
 
 
 @contextlib.contextmanager
-def opened(place: Path, *, read_only: bool = False) -> Iterator[SqliteStore]:
-    store = open_store(place, read_only=read_only)
+def opened(state_dir: Path, *, read_only: bool = False) -> Iterator[SqliteStore]:
+    store = open_store(state_dir, read_only=read_only)
     assert isinstance(store, SqliteStore)
     try:
         yield store
@@ -35,8 +35,8 @@ def opened(place: Path, *, read_only: bool = False) -> Iterator[SqliteStore]:
         store.close()
 
 
-def fill(place: Path, files: int = 3) -> None:
-    with opened(place) as store:
+def fill(state_dir: Path, files: int = 3) -> None:
+    with opened(state_dir) as store:
         put(store, *(parsed(f"f{number}", [f"words {number}", "more " * 50]) for number in range(files)))
         with store.transaction() as writer:
             for number in range(40):
@@ -47,22 +47,22 @@ def fill(place: Path, files: int = 3) -> None:
 ##= docs/spec/knowledge.md#store
 ##% The state directory of a project MUST be readable only by its user.
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
-def test_the_state_is_private_and_ignored_by_git(tmp_path: Path) -> None:
-    place = tmp_path / "deep" / "state"
-    with opened(place) as store:
+def test_the_state_directory_is_private_and_ignored_by_git(tmp_path: Path) -> None:
+    state_dir = tmp_path / "deep" / "state"
+    with opened(state_dir) as store:
         put(store, parsed("a", ["x"]))
         embed(store)
         found_ids(store, "x")
         near_ids(store, vector_of("x"))
-        assert stat.S_IMODE(place.stat().st_mode) == 0o700
-        assert (place / ".gitignore").read_text(encoding="utf-8") == "*\n"
+        assert stat.S_IMODE(state_dir.stat().st_mode) == 0o700
+        assert (state_dir / ".gitignore").read_text(encoding="utf-8") == "*\n"
         for name in ("index.db", "index.db-wal"):
-            assert stat.S_IMODE((place / name).stat().st_mode) == 0o600
+            assert stat.S_IMODE((state_dir / name).stat().st_mode) == 0o600
         for name in ("lexical", "vectors"):
-            assert stat.S_IMODE((place / name).stat().st_mode) == 0o700
+            assert stat.S_IMODE((state_dir / name).stat().st_mode) == 0o700
 
 
-def test_the_database_is_set_up_for_many_readers(tmp_path: Path) -> None:
+def test_the_database_uses_wal_for_many_readers(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         assert store.health()["journal_mode"] == "wal"
         with store._database.writing() as connection:
@@ -71,7 +71,7 @@ def test_the_database_is_set_up_for_many_readers(tmp_path: Path) -> None:
             assert connection.execute("PRAGMA synchronous").fetchone() == (1,)
 
 
-def test_every_migration_is_written_down(tmp_path: Path) -> None:
+def test_every_migration_is_recorded(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         rows = store._database.read("SELECT version, name, checksum FROM migration")
     assert rows == [(item.version, item.name, item.checksum) for item in schema.migrations()]
@@ -80,7 +80,7 @@ def test_every_migration_is_written_down(tmp_path: Path) -> None:
 
 ##= docs/spec/knowledge.md#store
 ##% A database with a newer schema MUST be refused and left unchanged.
-def test_an_index_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+def test_an_index_of_a_newer_version_is_refused_and_left_unchanged(tmp_path: Path) -> None:
     fill(tmp_path)
     with contextlib.closing(sqlite3.connect(tmp_path / "index.db")) as connection:
         connection.execute("PRAGMA user_version = 99")
@@ -108,7 +108,7 @@ def test_an_index_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path: Path
         "REINDEX",
     ],
 )
-def test_readers_are_refused_everything_but_reading(tmp_path: Path, statement: str) -> None:
+def test_read_connections_can_only_read(tmp_path: Path, statement: str) -> None:
     with opened(tmp_path) as store:
         with pytest.raises(sqlite3.DatabaseError):
             store._database.reader().execute(statement)
@@ -118,20 +118,20 @@ def test_readers_are_refused_everything_but_reading(tmp_path: Path, statement: s
 @pytest.mark.parametrize(
     "statement", ["ATTACH DATABASE ':memory:' AS other", "SELECT load_extension('x')", "PRAGMA user_version = 5"]
 )
-def test_writers_are_refused_other_databases_and_settings(tmp_path: Path, statement: str) -> None:
+def test_write_connections_cannot_attach_databases_or_change_settings(tmp_path: Path, statement: str) -> None:
     with opened(tmp_path) as store, pytest.raises(ContextiveError), store._database.writing() as connection:
         connection.execute(statement)
 
 
-def _spoil_header(file: Path) -> None:
-    file.write_bytes(b"this is no database" + file.read_bytes()[19:])
+def _overwrite_header(file: Path) -> None:
+    file.write_bytes(b"not a database file" + file.read_bytes()[19:])
 
 
-def _cut(file: Path) -> None:
+def _truncate(file: Path) -> None:
     file.write_bytes(file.read_bytes()[: 10 * 4096 + 100])
 
 
-def _fill_with_noise(file: Path) -> None:
+def _overwrite_with_noise(file: Path) -> None:
     content = bytearray(file.read_bytes())
     content[4096:] = os.urandom(len(content) - 4096)
     file.write_bytes(bytes(content))
@@ -139,11 +139,11 @@ def _fill_with_noise(file: Path) -> None:
 
 ##= docs/spec/knowledge.md#store
 ##% A damaged database MUST be renamed and rebuilt, with the votes, runs and audit records that can still be read.
-@pytest.mark.parametrize("spoil", [_spoil_header, _cut, _fill_with_noise])
-def test_a_damaged_index_starts_over_and_says_so(tmp_path: Path, spoil: object) -> None:
+@pytest.mark.parametrize("damage", [_overwrite_header, _truncate, _overwrite_with_noise])
+def test_a_damaged_index_is_rebuilt(tmp_path: Path, damage: object) -> None:
     fill(tmp_path)
-    assert callable(spoil)
-    spoil(tmp_path / "index.db")
+    assert callable(damage)
+    damage(tmp_path / "index.db")
     with opened(tmp_path) as store:
         found = [item.what for item in store.verify()]
         with contextlib.suppress(Unavailable):
@@ -169,17 +169,17 @@ def test_votes_survive_damage_in_derived_pages(tmp_path: Path) -> None:
         assert len(store.records.votes()) == 40
         assert [entry.tool for entry in store.records.audit(5)] == ["repair", "tool"]
         assert list(store.files.artifacts()) == []
-        assert "none is lost" in store_condition(tmp_path).message
+        assert "none were lost" in store_condition(tmp_path).message
         assert len(renamed_files(StateDirectory(tmp_path, read_only=True))) == 1
         assert list(store.verify()) == []
     with opened(tmp_path) as store:
-        assert "none is lost" in store_condition(tmp_path).message
+        assert "none were lost" in store_condition(tmp_path).message
         with store.transaction() as writer:
             writer.clear_derived()
         assert store_condition(tmp_path) == StoreCondition(True, "ok")
 
 
-def test_damage_that_is_met_while_working_is_mended_by_the_next_call(tmp_path: Path) -> None:
+def test_damage_found_during_a_call_is_repaired_by_the_next_call(tmp_path: Path) -> None:
     fill(tmp_path, files=60)
     file = tmp_path / "index.db"
     with contextlib.closing(sqlite3.connect(file)) as connection:
@@ -195,7 +195,7 @@ def test_damage_that_is_met_while_working_is_mended_by_the_next_call(tmp_path: P
         assert len(store.records.votes()) == 40
 
 
-def test_a_store_follows_when_its_file_is_replaced_or_removed(tmp_path: Path) -> None:
+def test_a_store_notices_that_its_file_was_replaced_or_removed(tmp_path: Path) -> None:
     fill(tmp_path / "other", files=2)
     with opened(tmp_path / "state") as store:
         put(store, parsed("mine", ["special sentence"]))
@@ -215,7 +215,7 @@ def test_a_store_follows_when_its_file_is_replaced_or_removed(tmp_path: Path) ->
         assert found_ids(store, "brand") == ["new::0"]
 
 
-def test_an_index_can_be_read_without_the_right_to_write(tmp_path: Path) -> None:
+def test_an_index_can_be_read_without_write_permission(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="no index"):
         open_store(tmp_path / "nothing", read_only=True)
     assert not (tmp_path / "nothing").exists()
@@ -242,7 +242,7 @@ def test_transactions_do_not_nest(tmp_path: Path) -> None:
 
 ##= docs/spec/knowledge.md#store
 ##% A full disk MUST be reported with a clear message, and no stored data is lost.
-def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_nothing_is_lost(tmp_path: Path) -> None:
     fill(tmp_path)
     with opened(tmp_path) as store:
         with store._database.writing() as connection:
@@ -257,8 +257,8 @@ def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
         assert list(store.verify()) == []
 
 
-def test_a_log_that_cannot_be_taken_away_is_told_in_words_of_ours(tmp_path: Path) -> None:
-    """A log beside an empty database belongs to another one; a system that does not let go of it is no fault of ours."""
+def test_a_log_that_cannot_be_removed_is_reported_as_unavailable(tmp_path: Path) -> None:
+    """A log without a database belongs to a removed one. Here the log is a directory, so it cannot be deleted."""
     log = tmp_path / "index.db-wal"
     log.mkdir()
     with pytest.raises(Unavailable, match="cannot be written"):
@@ -268,7 +268,7 @@ def test_a_log_that_cannot_be_taken_away_is_told_in_words_of_ours(tmp_path: Path
         assert list(store.verify()) == []
 
 
-def test_a_busy_database_is_told_after_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_busy_database_is_reported_after_a_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from contextive.store.sqlite import connection, inspection
 
     fill(tmp_path)
@@ -303,11 +303,11 @@ user@host:/x /srv/data/with\\040space fuse.sshfs rw 0 0
         ("/srv/database", "ext4"),
     ],
 )
-def test_the_file_system_under_a_directory_is_told(path: str, kind: str) -> None:
+def test_the_type_of_the_file_system_is_found_from_the_mount_table(path: str, kind: str) -> None:
     assert file_system_type(_MOUNTS, Path(path)) == kind
 
 
-def test_on_a_network_file_system_there_is_no_shared_log_and_a_warning(
+def test_on_a_network_file_system_wal_is_not_used_and_there_is_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(StateDirectory, "network_file_system", lambda self: "nfs4")
@@ -318,12 +318,12 @@ def test_on_a_network_file_system_there_is_no_shared_log_and_a_warning(
         assert any("nfs4" in warning for warning in store.health()["warnings"])
 
 
-def test_a_log_that_was_renamed_before_a_kill_stays_with_its_database(tmp_path: Path) -> None:
+def test_a_log_that_was_renamed_before_a_crash_stays_with_its_database(tmp_path: Path) -> None:
     directory = StateDirectory(tmp_path, read_only=False)
     name = "index.db.damaged-20260101T000000"
-    (tmp_path / f"{name}-wal").write_bytes(b"its log")  # the process that renamed it died before the database followed
+    (tmp_path / f"{name}-wal").write_bytes(b"its log")  # the process died before it renamed the database too
     directory.database.write_bytes(b"the database")
-    (tmp_path / "index.db-wal").write_bytes(b"of a process that opened it meanwhile")
+    (tmp_path / "index.db-wal").write_bytes(b"of a process that opened it afterwards")
     assert set_aside(directory) == tmp_path / name
     assert {file.name: file.read_bytes() for file in tmp_path.glob("index.db*")} == {
         name: b"the database",
@@ -383,14 +383,14 @@ def test_a_server_does_not_write_to_an_index_that_a_newer_version_has_migrated_m
 ##= docs/spec/knowledge.md#store
 ##% Any database exception MUST count as damage, unless the operating system refused the operation or a check finds
 ##% the file intact.
-def test_a_mistake_of_ours_does_not_cost_a_sound_index(tmp_path: Path) -> None:
+def test_a_bug_in_our_code_does_not_cause_a_rebuild(tmp_path: Path) -> None:
     fill(tmp_path)
     with opened(tmp_path) as store:
         for statement in ("SELECT nothing FROM chunk", "SELECT 1 FROM nowhere", "SELEKT"):
             with pytest.raises(InternalError):
                 store._database.read(statement)
         with pytest.raises(KeyError), store.snapshot():
-            raise KeyError("a mistake in code that reads")
+            raise KeyError("a bug in code that reads")
         assert len(store.records.votes()) == 40
     assert not list(tmp_path.glob("index.db.damaged-*"))
     assert not (tmp_path / "index.damaged").exists()
@@ -418,10 +418,10 @@ def test_a_kept_row_that_cannot_be_read_is_lost_alone(tmp_path: Path, change: st
         ]
     condition = store_condition(tmp_path)
     assert (condition.ok, condition.reason_code) == (False, "repaired")
-    assert "1 are lost" in condition.message
+    assert "1 were lost" in condition.message
 
 
-def test_rebuilding_goes_on_after_a_kill_between_renaming_and_building(tmp_path: Path) -> None:
+def test_a_rebuild_continues_after_a_crash_between_renaming_and_building(tmp_path: Path) -> None:
     fill(tmp_path)
     directory = StateDirectory(tmp_path, read_only=False)
     directory.mark_damaged(identity_of(directory.database))
@@ -431,7 +431,7 @@ def test_rebuilding_goes_on_after_a_kill_between_renaming_and_building(tmp_path:
     assert not directory.damage_marker.exists()
 
 
-def test_a_note_about_damage_does_not_count_for_another_file(tmp_path: Path) -> None:
+def test_a_damage_marker_does_not_count_for_another_file(tmp_path: Path) -> None:
     fill(tmp_path)
     StateDirectory(tmp_path, read_only=False).mark_damaged((1, 2))
     with opened(tmp_path) as store:

@@ -1,4 +1,4 @@
-"""The two sidecars: they can be lost, damaged or left behind, and answers stay right."""
+"""Search results stay correct when a sidecar is lost, damaged or behind the database."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from .test_sqlite_opening import opened
 ROOT = Path(__file__).parents[2]
 
 
-def fill(place: Path, files: int = 30) -> None:
-    with opened(place) as store:
+def fill(state_dir: Path, files: int = 30) -> None:
+    with opened(state_dir) as store:
         put(store, *(parsed(f"f{number}", [f"common word{number}"]) for number in range(files)))
         embed(store)
         store.search.catch_up()
 
 
-def files_of(place: Path, pattern: str) -> list[Path]:
-    return [path for path in place.rglob(pattern) if path.is_file()]
+def files_of(state_dir: Path, pattern: str) -> list[Path]:
+    return [path for path in state_dir.rglob(pattern) if path.is_file()]
 
 
 def _remove(path: Path) -> None:
     path.unlink()
 
 
-def _cut(path: Path) -> None:
+def _truncate(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
@@ -47,12 +47,12 @@ def _empty(path: Path) -> None:
 
 ##= docs/spec/knowledge.md#store
 ##% A damaged lexical or vector index MUST be rebuilt from the database.
-@pytest.mark.parametrize("spoil", [_remove, _cut, _empty])
+@pytest.mark.parametrize("damage", [_remove, _truncate, _empty])
 @pytest.mark.parametrize("pattern", ["tantivy.json", "meta.json", "*.store", "*.term", "*.idx", "*.fast"])
-def test_a_damaged_lexical_sidecar_is_made_anew(tmp_path: Path, pattern: str, spoil: Callable[[Path], None]) -> None:
+def test_a_damaged_lexical_sidecar_is_rebuilt(tmp_path: Path, pattern: str, damage: Callable[[Path], None]) -> None:
     fill(tmp_path)
     for path in files_of(tmp_path / "lexical", pattern):
-        spoil(path)
+        damage(path)
     with opened(tmp_path) as store:
         assert len(found_ids(store, "common")) == 30
         assert found_ids(store, "word7") == ["f7::0"]
@@ -60,20 +60,20 @@ def test_a_damaged_lexical_sidecar_is_made_anew(tmp_path: Path, pattern: str, sp
         assert store.health()["lexical"]["engine"] == "tantivy"
 
 
-@pytest.mark.parametrize("spoil", [_remove, _cut, _empty])
+@pytest.mark.parametrize("damage", [_remove, _truncate, _empty])
 @pytest.mark.parametrize("pattern", ["*.json", "*.i8"])
-def test_a_damaged_vector_sidecar_is_made_anew(tmp_path: Path, pattern: str, spoil: Callable[[Path], None]) -> None:
+def test_a_damaged_vector_sidecar_is_rebuilt(tmp_path: Path, pattern: str, damage: Callable[[Path], None]) -> None:
     fill(tmp_path)
     with opened(tmp_path) as store:
         before = near_ids(store, vector_of("q"))
     for path in files_of(tmp_path / "vectors", pattern):
-        spoil(path)
+        damage(path)
     with opened(tmp_path) as store:
         assert near_ids(store, vector_of("q")) == before
         assert list(store.verify()) == []
 
 
-def test_a_flipped_bit_in_the_vectors_is_noticed(tmp_path: Path) -> None:
+def test_a_flipped_bit_in_the_vectors_is_detected(tmp_path: Path) -> None:
     fill(tmp_path)
     (file,) = files_of(tmp_path / "vectors", "*.i8")
     content = bytearray(file.read_bytes())
@@ -85,18 +85,18 @@ def test_a_flipped_bit_in_the_vectors_is_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["lexical", "vectors"])
-def test_a_sidecar_of_another_version_or_history_is_made_anew(tmp_path: Path, name: str) -> None:
+def test_a_sidecar_of_another_version_or_history_is_rebuilt(tmp_path: Path, name: str) -> None:
     fill(tmp_path)
     for change in ({"version": 999}, {"stamp": 1}, {"seq": 10_000}, {"place": "../../etc"}):
-        (mark,) = files_of(tmp_path / name, "*[!a].json" if name == "vectors" else "tantivy.json")
-        mark.write_text(json.dumps({**json.loads(mark.read_bytes()), **change}), encoding="utf-8")
+        (manifest,) = files_of(tmp_path / name, "*[!a].json" if name == "vectors" else "tantivy.json")
+        manifest.write_text(json.dumps({**json.loads(manifest.read_bytes()), **change}), encoding="utf-8")
         with opened(tmp_path) as store:
             assert len(found_ids(store, "common")) == 30
             assert len(near_ids(store, vector_of("q"))) == 30
             assert list(store.verify()) == []
 
 
-def test_a_restored_older_database_is_not_answered_from_newer_sidecars(tmp_path: Path) -> None:
+def test_a_restored_older_database_does_not_use_newer_sidecars(tmp_path: Path) -> None:
     fill(tmp_path, files=2)
     old = (tmp_path / "index.db").read_bytes()
     with opened(tmp_path) as store:
@@ -112,7 +112,7 @@ def test_a_restored_older_database_is_not_answered_from_newer_sidecars(tmp_path:
         assert list(store.verify()) == []
 
 
-def test_a_large_backlog_is_worked_off_behind_the_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_backlog_is_processed_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lexical, "SMALL_BACKLOG", 10)
     monkeypatch.setattr(lexical, "_BACKGROUND_SECONDS", 0.0)
     with opened(tmp_path) as store:
@@ -127,7 +127,7 @@ def test_a_large_backlog_is_worked_off_behind_the_answers(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("name", ["lexical/writing.lock", "vectors"])
-def test_a_sidecar_that_another_process_holds_answers_from_before_and_says_so(
+def test_a_sidecar_that_another_process_has_locked_returns_old_results_marked_as_behind(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(tmp_path, files=3)
@@ -135,37 +135,37 @@ def test_a_sidecar_that_another_process_holds_answers_from_before_and_says_so(
         monkeypatch.setattr(module, "_LOCK_SECONDS", 0.05)
     [path] = files_of(tmp_path / "vectors", "*.lock") if name == "vectors" else [tmp_path / name]
 
-    def asked(store: SqliteStore) -> SearchHits:
+    def search(store: SqliteStore) -> SearchHits:
         if name == "vectors":
             return store.search.dense(MODEL, vector_of("q"), 500, EVERYTHING)
         return store.search.lexical(LexicalQuery(("common",)), 500, EVERYTHING)
 
     with opened(tmp_path) as store, opened(tmp_path) as other:
         before = store.generation()
-        assert not asked(store).is_behind
-        held = FileLock(path)
-        assert held.acquire(1.0)
+        assert not search(store).is_behind
+        lock = FileLock(path)
+        assert lock.acquire(1.0)
         put(store, parsed("late", ["common late"]))
         embed(store)
         for process in (store, other):
-            found = asked(process)
+            found = search(process)
             assert (len(found.hits), found.generation, found.is_behind) == (3, before, True)
-        held.release()
+        lock.release()
         for process in (store, other):
-            found = asked(process)
+            found = search(process)
             assert (len(found.hits), found.generation, found.is_behind) == (4, store.generation(), False)
 
 
-def test_a_sidecar_that_another_process_has_mended_meanwhile_is_not_taken_away_again(
+def test_a_sidecar_that_another_process_has_just_repaired_is_not_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(tmp_path, files=3)
-    mark = tmp_path / "lexical/tantivy.json"
+    manifest = tmp_path / "lexical/tantivy.json"
     with opened(tmp_path) as other, opened(tmp_path) as store:
         found_ids(other, "common")
         real = tantivy_engine.TantivyEngine.__init__
 
-        def mended_meanwhile(self: tantivy_engine.TantivyEngine, directory: Path | None, *, create: bool) -> None:
+        def repaired_by_other(self: tantivy_engine.TantivyEngine, directory: Path | None, *, create: bool) -> None:
             monkeypatch.setattr(tantivy_engine.TantivyEngine, "__init__", real)
             other.search._lexical._discard()
             other.search._lexical.catch_up(1.0)
@@ -173,15 +173,15 @@ def test_a_sidecar_that_another_process_has_mended_meanwhile_is_not_taken_away_a
             assert not directory.exists()
             real(self, directory, create=create)
 
-        monkeypatch.setattr(tantivy_engine.TantivyEngine, "__init__", mended_meanwhile)
+        monkeypatch.setattr(tantivy_engine.TantivyEngine, "__init__", repaired_by_other)
         assert len(found_ids(store, "common")) == 3
-        mended = mark.read_bytes()
+        repaired = manifest.read_bytes()
         assert len(found_ids(other, "common")) == 3
-        assert mark.read_bytes() == mended
+        assert manifest.read_bytes() == repaired
         assert len(list((tmp_path / "lexical").glob("tantivy-*"))) == 1
 
 
-def test_a_run_mends_a_lexical_sidecar_that_cannot_be_followed(tmp_path: Path) -> None:
+def test_catching_up_repairs_a_damaged_lexical_sidecar(tmp_path: Path) -> None:
     fill(tmp_path, files=3)
     for path in files_of(tmp_path / "lexical", "meta.json"):
         path.write_bytes(b"")
@@ -191,7 +191,7 @@ def test_a_run_mends_a_lexical_sidecar_that_cannot_be_followed(tmp_path: Path) -
         assert list(store.verify()) == []
 
 
-def test_who_had_to_search_by_fts5_tries_again_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_falling_back_to_fts5_tantivy_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tmp_path, files=3)
     with opened(tmp_path) as store:
         with monkeypatch.context() as patch:
@@ -210,7 +210,7 @@ def test_who_had_to_search_by_fts5_tries_again_later(tmp_path: Path, monkeypatch
         assert store.health()["warnings"] == []
 
 
-def test_changes_that_were_forgotten_make_sidecars_start_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sidecars_are_rebuilt_when_old_changes_were_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "_CHANGES_KEPT", 5)
     fill(tmp_path, files=3)
     with opened(tmp_path) as store:
@@ -224,22 +224,22 @@ def test_changes_that_were_forgotten_make_sidecars_start_over(tmp_path: Path, mo
         assert list(store.verify()) == []
 
 
-def test_dead_vectors_are_swept_out(tmp_path: Path) -> None:
+def test_dead_vectors_are_removed_from_the_sidecar(tmp_path: Path) -> None:
     fill(tmp_path, files=300)
     with opened(tmp_path) as store:
         for start in range(0, 250, 50):
             remove(store, *(f"f{number}" for number in range(start, start + 50)))
             assert len(near_ids(store, vector_of("q"), 1000)) == 250 - start
-        told = store.health()["vectors"][f"{MODEL.name}/{MODEL.dimensions}"]
-        assert told["rows"] < 200
+        health = store.health()["vectors"][f"{MODEL.name}/{MODEL.dimensions}"]
+        assert health["rows"] < 200
         assert len(files_of(tmp_path / "vectors", "*.i8")) == 1
         assert list(store.verify()) == []
 
 
 ##= docs/spec/knowledge.md#ranking
 ##% The vector scan MUST be exact.
-def test_near_equal_vectors_are_told_apart_by_exact_scores(tmp_path: Path) -> None:
-    """Eight bits cannot order these; the stored vectors can."""
+def test_nearly_equal_vectors_are_ranked_by_exact_scores(tmp_path: Path) -> None:
+    """Eight bits cannot rank these vectors; the stored ones can."""
     rng = np.random.default_rng(5)
     centre = rng.standard_normal(MODEL.dimensions)
     crowd = (centre + rng.standard_normal((400, MODEL.dimensions)) * 0.02).astype(np.float32)
@@ -261,7 +261,7 @@ def test_near_equal_vectors_are_told_apart_by_exact_scores(tmp_path: Path) -> No
         }
 
 
-def test_without_simsimd_numpy_gives_the_same_products() -> None:
+def test_without_simsimd_numpy_computes_the_same_products() -> None:
     rng = np.random.default_rng(1)
     query = rng.integers(-127, 127, (1, 16)).astype(np.int8)
     matrix = rng.integers(-127, 127, (9_000, 16)).astype(np.int8)
@@ -270,14 +270,14 @@ def test_without_simsimd_numpy_gives_the_same_products() -> None:
     assert vector_scan._dot_products_numpy(query, matrix).tolist() == expected.tolist()
 
 
-def test_without_tantivy_fts5_answers_and_says_so(tmp_path: Path) -> None:
-    """The same suite of questions runs in a process in which tantivy cannot be imported."""
+def test_without_tantivy_fts5_is_used_with_a_warning(tmp_path: Path) -> None:
+    """Some tests of `test_search.py` run in a process in which tantivy cannot be imported."""
     script = (
         "import sys; sys.modules['tantivy'] = None\n"
         "import pytest; sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', 'tests/store/test_search.py',"
         " '-k', 'filters or words or path_of or changes']))"
     )
-    done = subprocess.run(
+    finished = subprocess.run(
         [sys.executable, "-c", script],
         cwd=ROOT,
         capture_output=True,
@@ -286,7 +286,7 @@ def test_without_tantivy_fts5_answers_and_says_so(tmp_path: Path) -> None:
         timeout=120,
         check=False,
     )
-    assert done.returncode == 0, done.stdout
+    assert finished.returncode == 0, finished.stdout
     fill(tmp_path)
     script = (
         "import sys; sys.modules['tantivy'] = None\n"
@@ -298,7 +298,7 @@ def test_without_tantivy_fts5_answers_and_says_so(tmp_path: Path) -> None:
         "assert list(store.verify()) == []\n"
         "store.close()\n"
     )
-    done = subprocess.run(
+    finished = subprocess.run(
         [sys.executable, "-c", script],
         cwd=ROOT,
         capture_output=True,
@@ -307,12 +307,12 @@ def test_without_tantivy_fts5_answers_and_says_so(tmp_path: Path) -> None:
         timeout=60,
         check=False,
     )
-    assert done.stdout.split() == ["30", "fts5", "1"], done.stderr
+    assert finished.stdout.split() == ["30", "fts5", "1"], finished.stderr
 
 
 ##= docs/spec/knowledge.md#store
 ##% An index on a read-only disk MUST still be searchable.
-def test_an_index_that_cannot_be_written_is_searched_from_memory(tmp_path: Path) -> None:
+def test_an_index_that_cannot_be_written_is_searched_in_memory(tmp_path: Path) -> None:
     fill(tmp_path)
     for path in (*files_of(tmp_path / "lexical", "*.json"), *files_of(tmp_path / "vectors", "*.json")):
         path.unlink()

@@ -1,4 +1,4 @@
-"""Generations, state, the lease, health, and what a closed store does."""
+"""Generations, state, leases, health, and closing a store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .conftest import StoreFactory
 from .samples import MODEL, embed, entry, file_layer, parsed, put
 
 
-def test_every_transaction_that_changes_something_is_one_generation(store: Store) -> None:
+def test_every_transaction_that_changes_something_creates_one_generation(store: Store) -> None:
     start = store.generation()
     put(store, parsed("a", ["x"]), parsed("b", ["y"]))
     assert store.generation() == start + 1
@@ -31,22 +31,22 @@ def test_every_transaction_that_changes_something_is_one_generation(store: Store
     assert store.generation() == start + 3
 
 
-def test_the_state_of_an_answer_is_told(store: Store) -> None:
+def test_as_of_reports_the_state_of_the_index(store: Store) -> None:
     put(store, parsed("a", ["x", "y"]))
     with store.transaction() as writer:
         writer.put_state(STATE_REPO_HEAD, "abc")
         writer.put_state(STATE_PENDING_FILES, "4")
         writer.put_state(STATE_SKIPPED_FILES, "2")
         writer.put_state(STATE_VECTOR_MODEL, f"{MODEL.name}/{MODEL.dimensions}")
-    told = store.as_of()
-    assert (told.generation, told.repo_head) == (store.generation(), "abc")
-    assert (told.pending_files, told.skipped_files, told.pending_vectors) == (4, 2, 2)
-    assert abs(told.committed_at - time.time()) < 60
+    as_of = store.as_of()
+    assert (as_of.generation, as_of.repo_head) == (store.generation(), "abc")
+    assert (as_of.pending_files, as_of.skipped_files, as_of.pending_vectors) == (4, 2, 2)
+    assert abs(as_of.committed_at - time.time()) < 60
     embed(store)
     assert store.as_of().pending_vectors == 0
 
 
-def test_small_facts_are_remembered_and_forgotten(store: Store, store_factory: StoreFactory) -> None:
+def test_state_values_are_stored_and_deleted(store: Store, store_factory: StoreFactory) -> None:
     with store.transaction() as writer:
         writer.put_state("k", "v")
     assert store_factory().state("k") == "v"
@@ -55,16 +55,16 @@ def test_small_facts_are_remembered_and_forgotten(store: Store, store_factory: S
     assert store.state("k") is None
 
 
-def test_an_index_is_there_again_when_it_is_opened_again(store_factory: StoreFactory) -> None:
+def test_a_reopened_index_has_the_same_content(store_factory: StoreFactory) -> None:
     first = store_factory()
     put(first, parsed("a", ["text"]))
-    seen = (first.generation(), first.files.chunks_of("a"))
+    before = (first.generation(), first.files.chunks_of("a"))
     first.close()
     second = store_factory()
-    assert (second.generation(), second.files.chunks_of("a")) == seen
+    assert (second.generation(), second.files.chunks_of("a")) == before
 
 
-def test_one_at_a_time_holds_the_lease(store: Store, store_factory: StoreFactory) -> None:
+def test_only_one_store_holds_a_lease_at_a_time(store: Store, store_factory: StoreFactory) -> None:
     other = store_factory()
     assert store.lease_holder("ingest") is None
     lease = store.acquire_lease("ingest", "first")
@@ -76,30 +76,30 @@ def test_one_at_a_time_holds_the_lease(store: Store, store_factory: StoreFactory
     lease.release()
     lease.release()
     assert other.lease_holder("ingest") is None
-    again = other.acquire_lease("ingest", "second")
-    assert again is not None
-    again.release()
+    second_lease = other.acquire_lease("ingest", "second")
+    assert second_lease is not None
+    second_lease.release()
 
 
 def test_only_one_of_many_threads_gets_the_lease(store: Store) -> None:
-    won, ready = [], threading.Barrier(8)
+    leases, ready = [], threading.Barrier(8)
 
     def attempt() -> None:
         ready.wait(10)
         lease = store.acquire_lease("ingest", "thread")
         if lease is not None:
-            won.append(lease)
+            leases.append(lease)
 
     threads = [threading.Thread(target=attempt) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(20)
-    assert len(won) == 1
-    won[0].release()
+    assert len(leases) == 1
+    leases[0].release()
 
 
-def test_threads_read_and_write_at_once(store: Store) -> None:
+def test_threads_can_read_and_write_at_the_same_time(store: Store) -> None:
     faults: list[BaseException] = []
 
     def work(number: int) -> None:
@@ -123,15 +123,15 @@ def test_threads_read_and_write_at_once(store: Store) -> None:
 
 def test_a_reader_sees_nothing_of_an_open_transaction(store: Store, store_factory: StoreFactory) -> None:
     other = store_factory()
-    what = parsed("a", ["text"])
+    file = parsed("a", ["text"])
     with store.transaction() as writer:
-        writer.put_artifact(what, entry("a"), file_layer(what))
+        writer.put_artifact(file, entry("a"), file_layer(file))
         assert other.files.artifact("a") is None
         assert store.files.artifact("a") is None
     assert other.files.artifact("a") is not None
 
 
-def test_health_counts_what_there_is(store: Store) -> None:
+def test_health_counts_rows(store: Store) -> None:
     put(store, parsed("a", ["x"]))
     embed(store)
     health = store.health()
@@ -140,7 +140,7 @@ def test_health_counts_what_there_is(store: Store) -> None:
     assert health["warnings"] == []
 
 
-def test_a_closed_store_says_so(store_factory: StoreFactory) -> None:
+def test_a_closed_store_raises_unavailable(store_factory: StoreFactory) -> None:
     store = store_factory()
     store.close()
     store.close()

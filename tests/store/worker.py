@@ -1,4 +1,4 @@
-"""Jobs that a process of its own does with a store: `python -m tests.store.worker KIND PLACE JOB [NUMBER]`."""
+"""Jobs that a separate process runs on a store: `python -m tests.store.worker KIND DIRECTORY JOB NUMBER`."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def hold_lease(store: Store, number: int) -> None:
 
 
 def die_after_commit(store: Store, number: int) -> None:
-    """Commit, and die before any sidecar has followed."""
+    """Commit, and die before the sidecars have caught up."""
     put(store, parsed("first", ["before the crash"]))
     found_ids(store, "crash")
-    put(store, parsed("second", ["behind the crash"]))
+    put(store, parsed("second", ["after the crash"]))
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -60,8 +60,8 @@ def die_in_transaction(store: Store, number: int) -> None:
     put(store, parsed("kept", ["whole"]))
     with store.transaction() as writer:
         for turn in range(200):
-            what = parsed(f"half{turn}", ["lost"])
-            writer.put_artifact(what, entry(what.artifact.path), file_layer(what))
+            file = parsed(f"half{turn}", ["lost"])
+            writer.put_artifact(file, entry(file.artifact.path), file_layer(file))
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -70,8 +70,8 @@ def only_open(store: Store, number: int) -> None:
 
 
 def main() -> None:
-    kind, place, job, number = sys.argv[1:5]
-    store = OPENERS[kind](Path(place))
+    kind, directory, job, number = sys.argv[1:5]
+    store = OPENERS[kind](Path(directory))
     globals()[job](store, int(number))
     store.close()
 

@@ -1,4 +1,4 @@
-"""How a store is opened. The implementation is loaded here and not before."""
+"""Opens a store. The implementation is imported on the first call."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def open_store(state_dir: Path, *, read_only: bool = False, project: Path | None = None) -> Store:
-    """The embedded store of a state directory, created when it is not there yet.
+    """The SQLite store of a state directory; created if it does not exist.
 
-    With `project`, it is not created again after the directory of the project was removed.
+    With `project`, it is not created again after the project directory was removed.
     """
     from contextive.store.sqlite.store import SqliteStore
 
@@ -21,10 +21,10 @@ def open_store(state_dir: Path, *, read_only: bool = False, project: Path | None
 
 
 def replace_unusable_store(state_dir: Path, *, project: Path | None = None) -> Repair | None:
-    """Rename a store that cannot be used, and build one with the votes, runs and audit that are readable; what was done.
+    """Rename a store that cannot be used, and build a new one with the kept rows that can be read.
 
-    None says that the store is sound, or not there yet. Only a command that a person gives may call this: it also replaces a
-    store of a newer version.
+    Returns None when the store is intact or does not exist. Only a command that a person runs may call this, because
+    it also replaces a store of a newer version.
     """
     from contextive.store.sqlite.connection import WAIT_SECONDS
     from contextive.store.sqlite.directory import StateDirectory
@@ -36,7 +36,7 @@ def replace_unusable_store(state_dir: Path, *, project: Path | None = None) -> R
 
 
 def store_condition(state_dir: Path) -> StoreCondition:
-    """Whether the store of a state directory is in order, and what to do where it is not. Changes nothing."""
+    """Whether the store of a state directory can be used, and what to do if it cannot. Changes nothing."""
     from contextive.store.sqlite.condition import condition_of
 
     return condition_of(state_dir)

@@ -1,7 +1,8 @@
-"""The archive of a backup: a gzipped tar of a manifest and of the files that it names, in its order and with its hashes.
+"""The archive of a backup: a gzipped tar of a manifest and the files that it lists, in its order and with its hashes.
 
-Archives come from anywhere. So nothing is unpacked that the manifest does not name, no name can lead out of the directory, links,
-devices and extended headers are refused, and no more is read than the manifest says and the size of the archive makes likely.
+Archives are untrusted input. Only files that the manifest lists are unpacked; names cannot lead out of the directory;
+links, devices and extended headers are refused; and no more is read than the manifest says and than is plausible for
+the size of the archive.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _KEPT = re.compile(r"audit/[a-z][a-z0-9._-]{0,63}")
 _MAX_MEMBERS = 64
 _MAX_MANIFEST_BYTES = 1_048_576
 _MAX_KEPT_BYTES = 32 * 1024 * 1024
-_LIKELY_RATIO = 200
+_MAX_RATIO = 200
 _SMALL_BYTES = 64 * 1024 * 1024
 _BLOCK = tarfile.BLOCKSIZE
 _PIECE = 1024 * 1024
@@ -39,7 +40,7 @@ _COMPRESSION = 5
 
 
 class BadArchive(InvalidRequest):
-    """The archive is cut short, changed, or not one of ours."""
+    """The archive is truncated, modified, or was not created by this product."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +54,17 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an archive holds, and what it was made from."""
+    """The contents of an archive, and where they came from."""
 
     created_at: str
     version: str
     origin: str
-    """Stands for the state directory that was backed up."""
+    """A hash of the path of the state directory that was backed up."""
     schema_version: int
     generation: int
     counts: Mapping[str, int]
     content_files: int
-    """How many indexed files `content.jsonl` lists with their digests."""
+    """The number of indexed files that `content.jsonl` lists."""
     files: tuple[Member, ...]
 
     def as_json(self) -> bytes:
@@ -72,16 +73,16 @@ class Manifest:
 
 def digest_of(path: Path) -> tuple[int, str]:
     """Size and SHA-256 of a file."""
-    found, size = hashlib.sha256(), 0
+    digest, size = hashlib.sha256(), 0
     with path.open("rb") as file:
         while piece := file.read(_PIECE):
-            found.update(piece)
+            digest.update(piece)
             size += len(piece)
-    return size, found.hexdigest()
+    return size, digest.hexdigest()
 
 
 def write_archive(output: IO[bytes], manifest: Manifest, folder: Path, mtime: float) -> None:
-    """Write the manifest and its files, which stand in `folder`."""
+    """Write the manifest and its files, which are in `folder`."""
     with (
         gzip.GzipFile(fileobj=output, mode="wb", compresslevel=_COMPRESSION, mtime=mtime, filename="") as packed,
         tarfile.open(fileobj=packed, mode="w:", format=tarfile.GNU_FORMAT) as tar,
@@ -100,54 +101,54 @@ def _add(tar: tarfile.TarFile, name: str, size: int, mtime: float, file: IO[byte
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[gzip.GzipFile, int]]:
-    """The unpacked stream of an archive, and how much it may come to. Whatever is wrong with it leaves as one error."""
+def _open_archive(path: Path) -> Iterator[tuple[gzip.GzipFile, int]]:
+    """The uncompressed stream of an archive, and how large it may get. A broken stream is raised as `BadArchive`."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     except OSError:
         raise InvalidRequest("The archive cannot be opened.", hint="Check its name and its permissions.") from None
-    found = os.fstat(handle)
-    if not stat.S_ISREG(found.st_mode):
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
         os.close(handle)
         raise InvalidRequest("The archive is not a regular file.")
     with os.fdopen(handle, "rb") as file:
         try:
             with gzip.GzipFile(fileobj=file, mode="rb") as stream:
-                yield stream, found.st_size * _LIKELY_RATIO + _SMALL_BYTES
+                yield stream, status.st_size * _MAX_RATIO + _SMALL_BYTES
         except (EOFError, zlib.error, gzip.BadGzipFile, tarfile.HeaderError):
-            raise BadArchive("The archive is cut short or damaged.") from None
+            raise BadArchive("The archive is truncated or damaged.") from None
 
 
 def read_manifest(path: Path) -> Manifest:
-    """The manifest of an archive, which stands first in it; the rest is not looked at."""
-    with _opened(path) as (stream, _limit):
+    """The manifest of an archive, its first file; the rest is not read."""
+    with _open_archive(path) as (stream, _limit):
         return _read_manifest(stream)
 
 
 def check_archive(path: Path) -> Manifest:
-    """Read an archive to its end and compare everything with its manifest."""
+    """Read the whole archive and compare it with its manifest."""
     return _unpack(path, None)
 
 
 ##= docs/spec/gateway.md#restoring-a-backup
 ##% A restore MUST check every byte of an archive before it changes anything.
 def unpack_archive(path: Path, folder: Path) -> Manifest:
-    """Unpack an archive into an empty directory, checking it meanwhile."""
+    """Unpack an archive into an empty directory, and check it at the same time."""
     return _unpack(path, folder)
 
 
 def _unpack(path: Path, folder: Path | None) -> Manifest:
-    with _opened(path) as (stream, limit):
+    with _open_archive(path) as (stream, limit):
         manifest = _read_manifest(stream)
         total = sum(member.size for member in manifest.files)
         if total > limit:
-            raise TooLarge("The archive says that it unpacks to far more than its size makes likely.")
+            raise TooLarge("The archive claims to unpack to far more than is plausible for its size.")
         if folder is not None and total > _free_bytes(folder):
-            raise Unavailable("There is not enough room on the disk to unpack the archive.", hint="Make room.")
+            raise Unavailable("There is not enough disk space to unpack the archive.", hint="Free some space.")
         for member in manifest.files:
             name, size = _read_header(stream)
             if (name, size) != (member.name, member.size):
-                raise BadArchive("The archive holds other files than its manifest says.")
+                raise BadArchive("The archive contains other files than its manifest says.")
             if folder is None:
                 _copy(stream, member, lambda _piece: None)
             else:
@@ -160,8 +161,8 @@ def _unpack(path: Path, folder: Path | None) -> Manifest:
 def _read_manifest(stream: gzip.GzipFile) -> Manifest:
     name, size = _read_header(stream)
     if name != MANIFEST or size > _MAX_MANIFEST_BYTES:
-        raise BadArchive("The archive is not a backup: its manifest does not stand first.")
-    text = _exactly(stream, size)
+        raise BadArchive("The archive is not a backup: its first file is not a manifest.")
+    text = _read_exactly(stream, size)
     _skip_padding(stream, size)
     try:
         manifest = _parse_manifest(json.loads(text))
@@ -169,11 +170,11 @@ def _read_manifest(stream: gzip.GzipFile) -> Manifest:
         raise BadArchive("The manifest of the archive cannot be read.") from None
     names = [member.name for member in manifest.files]
     if len(names) > _MAX_MEMBERS or len(set(names)) != len(names) or DATABASE not in names:
-        raise BadArchive("The manifest names no index, or a file twice, or too many.")
+        raise BadArchive("The manifest lists no index, a file twice, or too many files.")
     if not all(name in (DATABASE, CONTENT) or _KEPT.fullmatch(name) for name in names):
-        raise BadArchive("The manifest names a file that does not belong into a backup.")
+        raise BadArchive("The manifest lists a file that does not belong in a backup.")
     if any(member.size > _MAX_KEPT_BYTES for member in manifest.files if _KEPT.fullmatch(member.name)):
-        raise TooLarge("The archive holds a log that is larger than any of ours.")
+        raise TooLarge("The archive contains a log file that is too large.")
     return manifest
 
 
@@ -211,24 +212,24 @@ def _number(value: Any) -> int:
 ##% An archive that was modified, contains links, becomes too large or was not created by this product MUST be
 ##% refused.
 def _read_header(stream: gzip.GzipFile) -> tuple[str, int]:
-    """Name and size of the next file. Only plain files are known: whatever else a tar can hold is refused unread."""
-    entry = tarfile.TarInfo.frombuf(_exactly(stream, _BLOCK), "utf-8", "surrogateescape")
+    """Name and size of the next file. Anything that is not a regular file is refused before its content is read."""
+    entry = tarfile.TarInfo.frombuf(_read_exactly(stream, _BLOCK), "utf-8", "surrogateescape")
     if entry.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or entry.linkname or entry.size < 0:
-        raise BadArchive("The archive holds something other than plain files.")
+        raise BadArchive("The archive contains something other than regular files.")
     return entry.name, entry.size
 
 
 def _copy(stream: gzip.GzipFile, member: Member, write: Callable[[bytes], object]) -> None:
-    found, left = hashlib.sha256(), member.size
-    while left:
-        piece = stream.read(min(left, _PIECE))
+    digest, remaining = hashlib.sha256(), member.size
+    while remaining:
+        piece = stream.read(min(remaining, _PIECE))
         if not piece:
             raise EOFError
-        found.update(piece)
+        digest.update(piece)
         write(piece)
-        left -= len(piece)
-    if found.hexdigest() != member.sha256:
-        raise BadArchive(f"The file {member.name} of the archive is not the one of its manifest.")
+        remaining -= len(piece)
+    if digest.hexdigest() != member.sha256:
+        raise BadArchive(f"The file {member.name} in the archive does not match its hash in the manifest.")
 
 
 def _write(stream: gzip.GzipFile, member: Member, folder: Path) -> None:
@@ -241,10 +242,11 @@ def _write(stream: gzip.GzipFile, member: Member, folder: Path) -> None:
     except OSError as failure:
         if isinstance(failure, gzip.BadGzipFile):
             raise
-        raise Unavailable(f"The archive cannot be unpacked: {failure.strerror or 'the system refuses'}.") from None
+        reason = failure.strerror or "the operating system refused it"
+        raise Unavailable(f"The archive cannot be unpacked: {reason}.") from None
 
 
-def _exactly(stream: gzip.GzipFile, size: int) -> bytes:
+def _read_exactly(stream: gzip.GzipFile, size: int) -> bytes:
     data = stream.read(size)
     if len(data) != size:
         raise EOFError
@@ -252,23 +254,23 @@ def _exactly(stream: gzip.GzipFile, size: int) -> bytes:
 
 
 def _skip_padding(stream: gzip.GzipFile, size: int) -> None:
-    _exactly(stream, -size % _BLOCK)
+    _read_exactly(stream, -size % _BLOCK)
 
 
 def _expect_end(stream: gzip.GzipFile) -> None:
-    """Behind the last file come zeros up to the end of the record, and nothing else."""
+    """After the last file there are only zeros, up to the end of the tar record."""
     rest = stream.read(tarfile.RECORDSIZE + 2 * _BLOCK + 1)
     if len(rest) < 2 * _BLOCK or len(rest) > tarfile.RECORDSIZE + 2 * _BLOCK or rest.strip(b"\0"):
-        raise BadArchive("The archive goes on behind its end, or ends before it.")
+        raise BadArchive("The archive has data after its end, or ends too early.")
 
 
 def _free_bytes(folder: Path) -> int:
-    found = os.statvfs(folder)
-    return found.f_bavail * found.f_frsize
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
 
 
 def kept_files(state_dir: Path) -> Sequence[str]:
-    """The files of a state directory, besides the database, that exist nowhere else: logs of runs of recipes."""
+    """Files of a state directory, besides the database, that exist nowhere else: logs of recipe runs."""
     folder = state_dir / "audit"
     if folder.is_symlink() or not folder.is_dir():
         return ()

@@ -1,7 +1,7 @@
-"""Backups of what only the state directory holds, made while others go on reading and writing.
+"""Creates backups of the state directory while other processes read and write it.
 
-A backup holds a copy of the database as of one moment, the logs that stand beside it, and a list of the indexed files with their
-digests. The indexes of words and vectors are left out: they are made again from the database. Tokens are left out, and so are
+A backup contains a consistent copy of the database, the log files next to it, and a list of the indexed files with
+their digests. It does not contain the lexical and vector indexes (they are rebuilt from the database), tokens or
 earlier backups.
 """
 
@@ -51,28 +51,29 @@ _MAX_PER_SECOND = 100
 
 @dataclass(frozen=True, slots=True)
 class BackupSettings:
-    """What is backed up, where to, and how many archives stay."""
+    """What is backed up, where to, and how many archives are kept."""
 
     project: Path
     state_dir: Path
     destination: str | None = None
-    """A directory in place of `backups/archives` in the state directory; from the project, or absolute."""
+    """A directory to use instead of `backups/archives` in the state directory; relative to the project, or
+    absolute."""
     retention: int = 7
-    """How many archives stay; 0 means all."""
+    """How many archives are kept; 0 means all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """An archive that was made or found."""
+    """An archive that was created or found."""
 
     path: Path
     display_path: str
-    """Its path from the state directory or the project; only its name where it stands outside both."""
+    """Its path relative to the state directory or the project; only its name if it is outside both."""
     size_bytes: int
     manifest: Manifest
     sha256: str = ""
     pruned: tuple[str, ...] = field(default=())
-    """Names of older archives that had to go."""
+    """Names of the older archives that were deleted."""
 
 
 class Backups:
@@ -85,75 +86,79 @@ class Backups:
         clock: Callable[[], float] = time.time,
         observer: Callable[[BackupEnded], None] = lambda _ended: None,
     ) -> None:
-        """`observer` is told of every backup that was tried."""
+        """`observer` is called after every attempt, also after a failed one."""
         self.settings = settings
         self._store = store
         self._clock = clock
         self._observer = observer
 
     def create(self, destination: str | None = None, *, caller: str = "owner", prune: bool = True) -> Backup:
-        """Make a backup, and take away the oldest ones over the limit where no destination was named."""
+        """Create a backup. Without `destination`, the oldest archives over the limit are deleted."""
         try:
-            made = self._create(destination, caller, prune=prune)
+            backup = self._create(destination, caller, prune=prune)
         except ContextiveError:
             self._observer(BackupEnded(False, self._clock()))
             raise
-        self._observer(BackupEnded(True, self._clock(), len(made.pruned)))
-        return made
+        self._observer(BackupEnded(True, self._clock(), len(backup.pruned)))
+        return backup
 
     def _create(self, destination: str | None, caller: str, *, prune: bool) -> Backup:
         target = self._resolve_folder(destination)
         lease = self._store().acquire_lease(LEASE, f"backup:{os.getpid()}")
         if lease is None:
-            raise Unavailable("Another backup is being made.", hint="Wait for it.")
+            raise Unavailable("Another backup is in progress.", hint="Try again when it has finished.")
         try:
-            with self._staging() as staging, self._opened(target) as folder:
-                made = self._write(staging, folder, target)
-                pruned = tuple(self._prune(target, made.path.name)) if prune and destination is None else ()
+            with self._staging() as staging, self._open_folder(target) as folder:
+                backup = self._write(staging, folder, target)
+                pruned = tuple(self._prune(target, backup.path.name)) if prune and destination is None else ()
         except OSError as failure:
             raise _translate_os_error(failure) from None
         finally:
             lease.release()
-        body = {"archive": made.path.name, "bytes": made.size_bytes, "sha256": made.sha256, "pruned": list(pruned)}
+        body = {
+            "archive": backup.path.name,
+            "bytes": backup.size_bytes,
+            "sha256": backup.sha256,
+            "pruned": list(pruned),
+        }
         with self._store().transaction() as writer:
             writer.put_audit(AuditEntry(self._clock(), caller, TOOL, body))
-        return Backup(made.path, made.display_path, made.size_bytes, made.manifest, made.sha256, pruned)
+        return replace(backup, pruned=pruned)
 
     def existing(self) -> tuple[Backup, ...]:
-        """The archives of this project in the usual place, newest first. What cannot be read is passed over."""
+        """The archives of this project in the default directory, newest first. Unreadable ones are skipped."""
         return tuple(self._existing(self._resolve_folder(None)))
 
     def with_state_dir(self, state_dir: Path) -> Backups:
         """The backups of another state directory."""
         return Backups(replace(self.settings, state_dir=state_dir), self._store, self._clock, self._observer)
 
-    # Where archives go
+    # Destination
 
     ##= docs/spec/gateway.md#creating-a-backup
     ##% A destination MUST be below the backup directory.
     def _resolve_folder(self, given: str | None) -> _BackupFolder:
         own = _BackupFolder(self.settings.state_dir, ("backups",))
-        usual = _BackupFolder(self.settings.state_dir, _FOLDER)
-        configured = self._configured()
+        default = _BackupFolder(self.settings.state_dir, _FOLDER)
+        configured = self._configured_folder()
         if given is None or not given.strip():
-            return configured or usual
+            return configured or default
         steps = tuple(part for part in given.strip("/").split("/") if part != ".")
         if any(not _PART.fullmatch(part) for part in steps) and not given.startswith("/"):
-            raise InvalidRequest(
-                "The destination is not the name of a directory.", hint="Use letters, digits, - and _."
-            )
+            raise InvalidRequest("The destination is not a valid directory name.", hint="Use letters, digits, - and _.")
         if not given.startswith("/"):
             return _BackupFolder(own.root, (*own.steps, *(steps[1:] if steps[:1] == own.steps else steps)))
         for allowed in (own, configured):
             if allowed is not None and (below := allowed.steps_to(given)) is not None:
                 return _BackupFolder(allowed.root, (*allowed.steps, *below))
         raise Forbidden(
-            "Backups go into the directory for backups only.",
-            hint="backup.destination (KM_BACKUP_DEST_PATH) names another one.",
+            "The destination is outside the backup directory.",
+            hint="Set backup.destination (KM_BACKUP_DEST_PATH) to use another directory.",
         )
 
-    def _configured(self) -> _BackupFolder | None:
-        """A directory of the project is reached without a link, as it may be somebody else's. Another is its user's word."""
+    def _configured_folder(self) -> _BackupFolder | None:
+        """The configured directory. Inside the project it is opened without following links, because the project may
+        be a clone of somebody else's repository; a directory outside was chosen by the user."""
         given = self.settings.destination
         if given is None:
             return None
@@ -163,7 +168,7 @@ class Backups:
         return _BackupFolder(self.settings.project, parts)
 
     @contextmanager
-    def _opened(self, target: _BackupFolder) -> Iterator[int]:
+    def _open_folder(self, target: _BackupFolder) -> Iterator[int]:
         if not target.root.exists():
             make_folders(target.root, mode=0o700)
         top = open_folder(target.root)
@@ -176,17 +181,18 @@ class Backups:
         finally:
             os.close(folder)
 
-    # Making one
+    # Creating an archive
 
     ##= docs/spec/gateway.md#creating-a-backup
     ##% A failed backup MUST leave nothing behind.
     @contextmanager
     def _staging(self) -> Iterator[Path]:
-        """A directory for the copies, gone afterwards. Only the holder of the lease has one, so any other was left behind."""
-        with self._opened(_BackupFolder(self.settings.state_dir, ("backups",))):
+        """A temporary directory for the copies. Only the holder of the lease has one, so others are left over from a
+        crash."""
+        with self._open_folder(_BackupFolder(self.settings.state_dir, ("backups",))):
             folder = self.settings.state_dir / "backups"
-        for left in folder.glob(f"{_STAGING}*"):
-            shutil.rmtree(left, ignore_errors=True)
+        for leftover in folder.glob(f"{_STAGING}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
         staging = folder / f"{_STAGING}{secrets.token_hex(8)}"
         staging.mkdir(mode=0o700)
         try:
@@ -199,7 +205,7 @@ class Backups:
         manifest = self._stage(staging, now)
         with new_file(folder, mode=0o600) as new:
             write_archive(new.stream, manifest, staging, now)
-            name = _name_archive(new, now)
+            name = _publish_archive(new, now)
         path = target.path / name
         size, digest = digest_of(path)
         return Backup(path, self._display_path(path), size, manifest, digest)
@@ -232,7 +238,7 @@ class Backups:
             files=tuple(Member(name, *digest_of(staging / name)) for name in names),
         )
 
-    # Keeping few
+    # Retention
 
     ##= docs/spec/gateway.md#creating-a-backup
     ##% The newest `backup.retention` archives of the project MUST be kept, and archives of other projects left
@@ -246,7 +252,7 @@ class Backups:
                         yield old.path.name
 
     def _existing(self, target: _BackupFolder) -> Iterator[Backup]:
-        """Archives of this very state directory: one directory may hold those of several projects."""
+        """Archives of this state directory: a backup directory may contain those of several projects."""
         try:
             found = [entry for entry in target.path.iterdir() if _NAME.fullmatch(entry.name) and not entry.is_symlink()]
         except OSError:
@@ -269,7 +275,7 @@ class Backups:
 
 @dataclass(frozen=True, slots=True)
 class _BackupFolder:
-    """A directory: a root that was configured, and steps down from it that follow no link."""
+    """A directory: a configured root, and the steps below it, which are opened without following links."""
 
     root: Path
     steps: tuple[str, ...]
@@ -279,7 +285,7 @@ class _BackupFolder:
         return self.root.joinpath(*self.steps)
 
     def steps_to(self, absolute: str) -> tuple[str, ...] | None:
-        """The steps from here to a directory below, where they are plain names."""
+        """The steps from here to a directory below; None if it is not below or a step is not a plain name."""
         for base in (self.path, Path(os.path.realpath(self.path))):
             wanted = Path(absolute)
             if wanted.is_relative_to(base):
@@ -288,15 +294,15 @@ class _BackupFolder:
         return None
 
 
-def _name_archive(new: NewFile, now: float) -> str:
-    """The name of the archive, by the time in UTC. A second one in the same second gets a number."""
+def _publish_archive(new: NewFile, now: float) -> str:
+    """Publish the archive under a name with the time in UTC. A second one in the same second gets a number."""
     stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%S")
     for number in range(1, _MAX_PER_SECOND):
         name = f"km-backup-{stamp}.tgz" if number == 1 else f"km-backup-{stamp}-{number}.tgz"
         with suppress(FileExistsError):
             new.publish(name, overwrite=False)
             return name
-    raise Unavailable("Too many backups were made this second.", hint="Try again.")
+    raise Unavailable("Too many backups were created in this second.", hint="Try again.")
 
 
 def _sort_key(path: Path) -> tuple[str, int]:
@@ -307,6 +313,6 @@ def _sort_key(path: Path) -> tuple[str, int]:
 
 def _translate_os_error(failure: OSError) -> ContextiveError:
     return Unavailable(
-        f"The backup cannot be written: {failure.strerror or 'the system refuses'}.",
-        hint="Check the directory for backups: that it is no link, can be written, and has room.",
+        f"The backup cannot be written: {failure.strerror or 'the operating system refused it'}.",
+        hint="Check that the backup directory is not a link, can be written, and has free space.",
     )

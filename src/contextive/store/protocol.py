@@ -1,12 +1,12 @@
-"""The interface of a store. Packages after this one do not know which implementation they have.
+"""The interface of a store. Packages after this one do not know which implementation they use.
 
-A store holds two kinds of things. *Derived* rows come from the files and can be made again: artifacts, chunks, symbols,
-references, nodes, edges, vectors, the ledger. *Kept* rows exist nowhere else: runs, reports, votes, search events, audit.
-`clear_derived` never touches the second kind.
+A store contains two kinds of rows. *Derived* rows come from the files and can be rebuilt: artifacts, chunks, symbols,
+references, nodes, edges, vectors, the ledger. *Kept* rows exist nowhere else: runs, reports, votes, search events,
+the audit log. `clear_derived` never touches kept rows.
 
-Reading happens through the parts of a store, each with an interface of its own: `files`, `graph`, `search` and `records`.
-Writing happens in transactions, each of which is one commit and one generation. Readers never wait for writers, and no
-caller ever sees that the database was busy.
+A store is read through four parts, each with its own interface: `files`, `graph`, `search` and `records`. It is
+written in transactions; each one is one commit and one generation. Readers never wait for writers, and callers never
+get an error because the database was locked for a moment.
 """
 
 from __future__ import annotations
@@ -47,41 +47,43 @@ if TYPE_CHECKING:
 
 
 class Writer(Protocol):
-    """One transaction. It is committed when its block ends, and undone when the block raises."""
+    """One transaction. It is committed when its block ends, and rolled back when the block raises."""
 
     def put_artifact(self, parsed: ParsedArtifact, entry: LedgerEntry, layer: Layer) -> None:
-        """Put one file's rows in place of those it had. Chunks whose digest is unchanged keep their number and vector."""
+        """Replace the rows of one file. Chunks whose digest is unchanged keep their number and vector."""
         ...
 
     def touch_artifact(self, entry: LedgerEntry, git: LastCommit | None) -> None:
-        """Renew the ledger and the git facts of a file whose content did not change, its node's properties included."""
+        """Update the ledger and the last commit of a file whose content did not change, also in the graph."""
         ...
 
     def remove_artifact(self, path: str) -> None:
-        """Take away a file with everything that came from it."""
+        """Remove a file and everything derived from it."""
         ...
 
     def put_layer(self, name: str, layer: Layer) -> bool:
-        """Put derived nodes and edges in place of those that had this name; whether anything changed. Names start with @,
-        those of links that a file owns with `links:` before its path."""
+        """Replace the nodes and edges of the layer with this name; returns whether anything changed. Names start with
+        `@`, or with `links:` and the path of a file for the links that the file owns."""
         ...
 
     def put_vectors(self, model: VectorModel, vectors: Sequence[tuple[int, str, Vector]]) -> None:
-        """Keep vectors by chunk number and digest. A chunk that is gone or changed meanwhile is passed over."""
+        """Store vectors by chunk number and digest. Chunks that were removed or changed in the meantime are
+        skipped."""
         ...
 
     def put_state(self, key: str, value: str | None) -> None:
-        """Remember a small fact about the index (its git HEAD, the vector model, counts of skipped files)."""
+        """Store a small fact about the index (its git HEAD, the vector model, counts of skipped files)."""
         ...
 
     def put_run(self, run: Run) -> None: ...
 
     def put_report(self, report: Report, keep: int) -> None:
-        """Add a report to the history of its kind, of which the newest `keep` stay."""
+        """Add a report to the history of its kind, and drop all but the newest `keep`."""
         ...
 
     def put_events(self, events: Sequence[SearchEvent], keep: int) -> int:
-        """Add events, of which the newest `keep` stay, and those of searches with votes; how many had to go."""
+        """Add events, and drop all but the newest `keep` and those of searches with votes; returns how many were
+        dropped."""
         ...
 
     def put_vote(self, vote: Vote) -> None: ...
@@ -89,7 +91,7 @@ class Writer(Protocol):
     def put_audit(self, entry: AuditEntry) -> None: ...
 
     def clear_derived(self) -> None:
-        """Forget everything that can be made again from the files."""
+        """Delete everything that can be rebuilt from the files."""
         ...
 
 
@@ -103,22 +105,22 @@ class Lease(Protocol):
 
 
 class FileStore(Protocol):
-    """What came from files: the ledger, artifacts, their symbols, references and chunks."""
+    """Everything parsed from files: the ledger, artifacts, their symbols, references and chunks."""
 
     def ledger(self) -> Mapping[str, LedgerEntry]: ...
 
     def artifacts(self, *, limit: int | None = None, without_chunks: bool = False) -> Iterator[ArtifactRow]:
-        """The artifacts by path: every one, or the first `limit`; of all, or of those from which no chunk came."""
+        """Artifacts sorted by path, at most `limit`; with `without_chunks`, only those that have no chunk."""
         ...
 
     def totals(self) -> Mapping[ArtifactType, Totals]:
-        """How many files and chunks there are, by the type of file."""
+        """The number of files and chunks by artifact type."""
         ...
 
     def artifact(self, path: str) -> ArtifactRow | None: ...
 
     def symbols(self, path: str | None = None) -> Iterator[tuple[str, Symbol]]:
-        """Symbols with the path that declares them, by path and line."""
+        """Symbols with the path of the file that declares them, sorted by path and line."""
         ...
 
     def symbol(self, symbol_id: str) -> Symbol | None: ...
@@ -130,13 +132,13 @@ class FileStore(Protocol):
     def references(self, path: str) -> tuple[Reference, ...]: ...
 
     def paths_referring_to(self, names: Iterable[str]) -> set[str]:
-        """Files with a reference whose last part (behind the last dot or slash) is one of `names`."""
+        """Files with a reference whose last part (after the last dot or slash) is one of `names`."""
         ...
 
     def chunks(self, numbers: Sequence[int]) -> Mapping[int, ChunkRow]: ...
 
     def chunk_headers(self, numbers: Sequence[int], *, with_symbols: bool) -> Mapping[int, ChunkHeader]:
-        """The same chunks without their text, for a fraction of the cost; the names of their symbols where asked for."""
+        """The chunks without their text, at a fraction of the cost; with the names of their symbols on request."""
         ...
 
     def chunks_by_id(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkRow]: ...
@@ -145,7 +147,7 @@ class FileStore(Protocol):
 
 
 class GraphStore(Protocol):
-    """Nodes and edges, whichever file or layer they came from."""
+    """Nodes and edges of all files and layers."""
 
     def node(self, node_id: str) -> Node | None: ...
 
@@ -154,79 +156,80 @@ class GraphStore(Protocol):
     def nodes_with_edges(
         self, node_ids: Iterable[str], types: Sequence[str], limit: int
     ) -> tuple[Mapping[str, Node], tuple[Edge, ...]]:
-        """These nodes, and what `expand` says of them in both directions."""
+        """These nodes, and the edges that `expand` returns for them in both directions."""
         ...
 
     def nodes_labelled(self, label: str, after: str | None, limit: int) -> tuple[Node, ...]:
-        """Nodes of a label by key, behind the key `after`."""
+        """Nodes of a label sorted by key, starting after the key `after`."""
         ...
 
     def nodes_keyed(self, label: str, key: str) -> tuple[Node, ...]:
-        """Nodes of a label whose key equals `key` when case is not regarded."""
+        """Nodes of a label whose key equals `key`, ignoring case."""
         ...
 
     def find_nodes(self, term: str, labels: Sequence[str], limit: int) -> tuple[Node, ...]:
-        """Nodes whose key or name holds `term`, without regard to case: by label in the given order, then by key."""
+        """Nodes whose key or name contains `term`, ignoring case; sorted by label in the given order, then by key."""
         ...
 
     def node_number(self, node_id: str) -> int | None:
-        """The number of a node, by which a walk goes on: it costs less than the id. Good inside of one `snapshot`."""
+        """The number of a node. Traversals use it because it is cheaper than the id. Valid inside one `snapshot`."""
         ...
 
     def nodes_numbered(self, numbers: Iterable[int]) -> Mapping[int, Node]: ...
 
     def numbered_edges(self, frontier: Sequence[int], types: Sequence[str], limit: int) -> NumberedEdges:
-        """What `expand` says of these nodes in both directions, by their numbers; in no order, and an edge perhaps twice."""
+        """The edges that `expand` returns for these nodes in both directions, by number; unsorted, perhaps with
+        duplicates."""
         ...
 
     def expand(
         self, frontier: Sequence[str], types: Sequence[str], direction: Direction, limit: int
     ) -> tuple[Edge, ...]:
-        """Edges at these nodes in a stable order; no types means all. At most `limit` for each node and direction."""
+        """Edges of these nodes in a stable order; no types means all. At most `limit` for each node and direction."""
         ...
 
     def degree(self, node_id: str, direction: Direction = "both") -> Mapping[str, int]:
-        """How many edges of each type a node has."""
+        """The number of edges of a node by type."""
         ...
 
     def unconnected(self, label: str, types: Sequence[str], after: str | None, limit: int) -> tuple[Node, ...]:
-        """Nodes of a label without an edge of these types in either direction, by key."""
+        """Nodes of a label without an edge of these types in either direction, sorted by key."""
         ...
 
 
 class SearchStore(Protocol):
-    """Chunks by their words and by their vectors.
+    """Lexical search and vector search over chunks.
 
-    A store may answer from caches that follow the change sequence. `SearchHits` has the generation of an answer, and whether it is
-    behind the last commit.
+    A store may answer from caches that lag behind the last commit. `SearchHits` has the generation of the result and
+    whether it is behind.
     """
 
     def lexical(self, query: LexicalQuery, k: int, where: ChunkFilter) -> SearchHits:
-        """The `k` best chunks by BM25 over title and text, of those that the filter lets through."""
+        """The `k` best chunks by BM25 over title and text, of those that pass the filter."""
         ...
 
     def dense(self, model: VectorModel, vector: Vector, k: int, where: ChunkFilter) -> SearchHits:
-        """The `k` nearest chunks by cosine; exact. Empty when the index has no vectors of this model."""
+        """The `k` nearest chunks by cosine similarity; exact. Empty when the index has no vectors of this model."""
         ...
 
     def cosines(self, model: VectorModel, vector: Vector, numbers: Sequence[int]) -> Mapping[int, float]:
-        """The cosine of each of these chunks that has a vector of this model."""
+        """The cosine similarity of each of these chunks that has a vector of this model."""
         ...
 
     def pending_vectors(self, model: VectorModel, limit: int) -> tuple[PendingChunk, ...]:
-        """Chunks without a vector of this model, short ones together."""
+        """Chunks without a vector of this model, sorted by length, so that a batch has texts of similar length."""
         ...
 
     def vector_counts(self) -> Mapping[VectorModel, int]: ...
 
     def catch_up(self) -> None:
-        """Bring the caches up to the last commit, so that the next query is quick. Call it after a large write; without it,
-        queries are answered from what the caches have."""
+        """Update the caches to the last commit. Call it after a large write, so that the next query is fast and does
+        not return results from before the write."""
         ...
 
 
 class RecordStore(Protocol):
-    """Kept rows, which exist nowhere else: runs, reports, search events, votes and the audit."""
+    """Kept rows, which exist nowhere else: runs, reports, search events, votes and the audit log."""
 
     def runs(self, limit: int, profile: str | None = None) -> tuple[Run, ...]:
         """Newest first."""
@@ -239,7 +242,7 @@ class RecordStore(Protocol):
     def events(self, request_id: str | None = None, limit: int = 10_000) -> tuple[SearchEvent, ...]: ...
 
     def event_bytes(self) -> int:
-        """How much text the kept events are."""
+        """The size of the text of all kept events."""
         ...
 
     def votes(self, limit: int = 10_000) -> tuple[Vote, ...]: ...
@@ -250,7 +253,7 @@ class RecordStore(Protocol):
 
 
 class Store(Protocol):
-    """An index: the parts that callers read, and what concerns all of them."""
+    """An index: its four parts, and operations on all of them."""
 
     @property
     def files(self) -> FileStore: ...
@@ -267,19 +270,20 @@ class Store(Protocol):
     def close(self) -> None: ...
 
     def transaction(self) -> AbstractContextManager[Writer]:
-        """Writes that are committed together when the block ends. Votes and audit entries outlive a power cut from there on."""
+        """A block of writes that are committed together when it ends. After that, votes and audit entries survive a
+        power cut."""
         ...
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Everything that this thread asks inside the block is answered from one generation."""
+        """A block in which all reads of this thread see the same generation."""
         ...
 
     def identity(self) -> object:
-        """Which database this is. Another value says that it was removed, rebuilt or exchanged."""
+        """A value that changes when the database is removed, rebuilt or replaced."""
         ...
 
     def acquire_lease(self, name: str, holder: str) -> Lease | None:
-        """The lease, or None when another living process holds it."""
+        """The lease, or None when another running process holds it."""
         ...
 
     def lease_holder(self, name: str) -> str | None: ...
@@ -291,9 +295,10 @@ class Store(Protocol):
     def state(self, key: str) -> str | None: ...
 
     def health(self) -> Mapping[str, Any]:
-        """Sizes, versions, the state of caches, and warnings for a person."""
+        """Sizes, versions, the state of caches, and warnings for the user."""
         ...
 
     def verify(self) -> Iterator[Discrepancy]:
-        """Whatever does not hold together inside the index: orphans, counts, caches that disagree, damage."""
+        """Inconsistencies in the index: orphaned rows, wrong counts, caches that disagree with the database,
+        damage."""
         ...

@@ -1,4 +1,4 @@
-"""Bringing a backup back: into an empty place, or over an index that nobody keeps, after a copy of what is there now."""
+"""Restores a backup: into an empty directory, or over an existing index after a backup of it."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from contextive.workspace.directory_handles import open_folder, open_nested_fold
 TOOL = "restore"
 _STAGING = "restoring-"
 _LEASES = ("keeper", "ingest")
-"""Held by a server that looks after the index, and by a run."""
+"""The leases of a server that keeps the index up to date, and of an ingest run."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreResult:
-    """What came back, and where what stood there before can be found."""
+    """What was restored, and where the previous index is now."""
 
     manifest: Manifest
     state_dir: Path
     safety_copy: Backup | None = None
     set_aside: bool = False
-    """Whether the database that was there could not be copied, and was renamed to `index.db.damaged-<time>`."""
+    """Whether the previous database could not be copied, and was renamed to `index.db.damaged-<time>`."""
 
 
 ##= docs/spec/gateway.md#restoring-a-backup
@@ -40,38 +40,42 @@ class RestoreResult:
 ##= docs/spec/gateway.md#restoring-a-backup
 ##% A restore MUST bring back everything that was backed up.
 def restore_backup(archive: Path, backups: Backups, *, force: bool = False, caller: str = "owner") -> RestoreResult:
-    """Bring a backup back into the state directory. An index that is there is replaced with `force` only, and copied first."""
+    """Restore a backup into the state directory. An existing index is replaced only with `force`, and backed up
+    first."""
     from contextive.store.sqlite.database_copy import prepare_database, replace_database
     from contextive.store.sqlite.directory import StateDirectory
 
     state_dir = backups.settings.state_dir
-    is_taken = _has_index(state_dir)
-    if is_taken and not force:
+    has_index = _has_index(state_dir)
+    if has_index and not force:
         raise Conflict(
-            "There is an index in the state directory already.",
-            hint="--force makes a backup of it and replaces it; --to names an empty directory.",
+            "The state directory already contains an index.",
+            hint="Use --force to back it up and replace it, or --to to restore into an empty directory.",
         )
     directory = StateDirectory(state_dir, read_only=False)
     try:
-        with ExitStack() as held:
+        with ExitStack() as stack:
             for name in _LEASES:
-                held.enter_context(_lease(state_dir, name))
-            staging = held.enter_context(_staging(state_dir))
+                stack.enter_context(_lease(state_dir, name))
+            staging = stack.enter_context(_staging(state_dir))
             manifest = unpack_archive(archive, staging)
             prepare_database(staging / DATABASE, directory)
-            copy = _safety_copy(backups, caller) if is_taken else None
+            copy = _safety_copy(backups, caller) if has_index else None
             aside = replace_database(staging / DATABASE, directory)
             _put_kept_files(manifest, staging, state_dir)
     except OSError as failure:
-        raise Unavailable(f"The backup cannot be restored: {failure.strerror or 'the system refuses'}.") from None
+        reason = failure.strerror or "the operating system refused it"
+        raise Unavailable(f"The backup cannot be restored: {reason}.") from None
     _write_audit(state_dir, archive, manifest, caller)
     return RestoreResult(manifest, state_dir, copy, aside is not None)
 
 
 def restore_elsewhere(archive: Path, target: Path, backups: Backups, *, caller: str = "owner") -> RestoreResult:
-    """Bring a backup back into a directory that is empty or not there yet."""
+    """Restore a backup into a directory that is empty or does not exist yet."""
     if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
-        raise Conflict("The directory to restore to is not empty.", hint="Name one that is empty or not there yet.")
+        raise Conflict(
+            "The directory to restore to is not empty.", hint="Use a directory that is empty or does not exist yet."
+        )
     return restore_backup(archive, backups.with_state_dir(target.absolute()), caller=caller)
 
 
@@ -82,14 +86,15 @@ def _has_index(state_dir: Path) -> bool:
 
 @contextmanager
 def _staging(state_dir: Path) -> Iterator[Path]:
-    """A directory to unpack into, gone afterwards. Whoever holds the leases is alone, so any other was left behind."""
+    """A temporary directory to unpack into. Only the holder of the leases has one, so others are left over from a
+    crash."""
     top = open_folder(state_dir)
     try:
         os.close(open_nested_folder(top, ("backups",), make=True, mode=0o700))
     finally:
         os.close(top)
-    for left in (state_dir / "backups").glob(f"{_STAGING}*"):
-        shutil.rmtree(left, ignore_errors=True)
+    for leftover in (state_dir / "backups").glob(f"{_STAGING}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
     staging = state_dir / "backups" / f"{_STAGING}{secrets.token_hex(8)}"
     staging.mkdir(mode=0o700)
     try:
@@ -107,7 +112,7 @@ def _lease(state_dir: Path, name: str) -> Iterator[None]:
     lease = acquire_lease(state_dir, name, f"restore:{os.getpid()}")
     if lease is None:
         holder = lease_holder(state_dir, name) or "another process"
-        raise Unavailable(f"The index is in use by {holder}.", hint="End the servers of this project, then restore.")
+        raise Unavailable(f"The index is in use by {holder}.", hint="Stop the servers of this project, then restore.")
     try:
         yield
     finally:
@@ -115,7 +120,7 @@ def _lease(state_dir: Path, name: str) -> Iterator[None]:
 
 
 def _safety_copy(backups: Backups, caller: str) -> Backup | None:
-    """A backup of what is there now. A database that cannot be used is renamed instead."""
+    """A backup of the current index; None if its database cannot be used (it is renamed instead)."""
     from contextive.store.sqlite.faults import Damaged
     from contextive.store.sqlite.preparation import Unusable
 

@@ -1,4 +1,4 @@
-"""What goes into a store and what comes out of it, whichever one it is."""
+"""The values that are written to a store and read from it, for every implementation."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ STATE_REPO_HEAD = "repo_head"
 STATE_PENDING_FILES = "pending_files"
 STATE_SKIPPED_FILES = "skipped_files"
 STATE_VECTOR_MODEL = "vector_model"
-"""Keys of the facts that `AsOf` is made from. The model is written as `<name>/<dimensions>`; counts as decimal numbers."""
+"""Keys of the facts behind `AsOf`. The model is stored as `<name>/<dimensions>`, counts as decimal numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class AsOf:
-    """The state of the index that an answer was made from."""
+    """The state of the index behind an answer."""
 
     generation: int
     committed_at: float
@@ -32,7 +32,7 @@ class AsOf:
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """What is remembered of an indexed file to see without reading it whether it changed."""
+    """What the index stores about a file to tell without reading it whether it changed."""
 
     path: str
     digest: str
@@ -41,16 +41,17 @@ class LedgerEntry:
     changed_ns: int
     inode: int
     parser: str
-    """Version of everything that turned the bytes into rows; another one means that the file is parsed again."""
+    """Version of the code that parsed the file. If it differs, the file is parsed again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkFilter:
-    """Which chunks may be found. Conditions are joined by *and*, the values of one by *or*, all without regard to case."""
+    """Which chunks a search may return. A chunk has to match every condition, and one value of each; case is
+    ignored."""
 
     subsystems: tuple[str, ...] = ()
     extra_paths: tuple[str, ...] = ()
-    """Paths of files that pass `subsystems` as well, because of what they are connected with."""
+    """Paths of files that pass `subsystems` too, because of their edges in the graph."""
     artifact_types: tuple[ArtifactType, ...] = ()
     namespaces: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -59,9 +60,9 @@ class ChunkFilter:
     symbol_kinds: tuple[SymbolKind, ...] = ()
     symbol_languages: tuple[str, ...] = ()
     updated_after: float | None = None
-    """Seconds since the epoch; chunks without a time are left out."""
+    """Seconds since the epoch. Chunks without a time do not pass."""
     paths: tuple[str, ...] = ()
-    """Path prefixes, for services that look at one part of the project."""
+    """Path prefixes, for callers that search only a part of the project."""
 
     @property
     def is_empty(self) -> bool:
@@ -70,7 +71,7 @@ class ChunkFilter:
 
 @dataclass(frozen=True, slots=True)
 class LexicalQuery:
-    """Terms as the shared tokeniser gives them, deduplicated. `whole` are identifiers as they were typed, lower-cased."""
+    """Terms from the shared tokeniser, without duplicates. `whole` are the identifiers as typed, in lower case."""
 
     terms: tuple[str, ...]
     whole: tuple[str, ...] = ()
@@ -78,7 +79,7 @@ class LexicalQuery:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A chunk by the store's own number, and how well it matches."""
+    """The number of a chunk in the store, and its score."""
 
     number: int
     score: float
@@ -86,16 +87,16 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class SearchHits:
-    """Hits, best first, and the generation that they were found in."""
+    """Hits, best first, and the generation that was searched."""
 
     hits: tuple[Hit, ...]
     generation: int
     is_behind: bool = False
-    """Whether the index has changed since that generation in what was searched."""
+    """Whether the searched rows have changed since that generation."""
 
 
 class NamedSymbol(Protocol):
-    """A symbol, as far as a query may name it."""
+    """The names by which a query may mention a symbol."""
 
     @property
     def name(self) -> str: ...
@@ -104,7 +105,7 @@ class NamedSymbol(Protocol):
 
 
 class RankableChunk(Protocol):
-    """A chunk as ranking sees it: where it stands, and what it declares."""
+    """What ranking needs of a chunk: its position, its artifact and the symbols that it declares."""
 
     @property
     def number(self) -> int: ...
@@ -124,7 +125,7 @@ class SymbolName(NamedTuple):
 
 
 class ChunkHeader(NamedTuple):
-    """A chunk without its text: many are ranked for each that is shown."""
+    """A chunk without its text. Ranking reads many of these for each chunk that is returned."""
 
     number: int
     sequence: int
@@ -134,7 +135,7 @@ class ChunkHeader(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
-    """A chunk with the facts of its artifact, as answers need them."""
+    """A chunk with its artifact and symbols, as results need them."""
 
     number: int
     chunk: Chunk
@@ -147,17 +148,17 @@ class ChunkRow:
 
 
 class NumberedEdges(NamedTuple):
-    """Edges as they are seen from one of their ends: near node, type and far node by the store's own numbers."""
+    """Edges as seen from one of their ends: near node, type and far node, as numbers of the store."""
 
     outgoing: Sequence[tuple[int, int, int]]
     incoming: Sequence[tuple[int, int, int]]
     types: Mapping[int, str]
-    """What the numbers of types stand for."""
+    """The names of the types by number."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArtifactRow:
-    """An artifact with the counts that reports show."""
+    """An artifact with counts for reports."""
 
     artifact: Artifact
     chunk_count: int
@@ -167,7 +168,7 @@ class ArtifactRow:
 
 @dataclass(frozen=True, slots=True)
 class PendingChunk:
-    """A chunk whose vector is missing or made by another model."""
+    """A chunk without a vector of the current model."""
 
     number: int
     digest: str
@@ -178,7 +179,7 @@ class PendingChunk:
 
 @dataclass(frozen=True, slots=True)
 class VectorModel:
-    """What made the vectors of an index. Two of them are never compared with each other."""
+    """The model that computed a vector. Vectors of different models are never compared."""
 
     name: str
     dimensions: int
@@ -199,7 +200,7 @@ class Run:
     repo_head: str | None = None
     removed: tuple[Mapping[str, Any], ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
-    """How many files were left out, by reason."""
+    """The number of skipped files by reason."""
     error: str | None = None
     created_at: float = 0.0
 
@@ -209,7 +210,7 @@ ReportKind = Literal["coverage", "lifecycle"]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report as it was made after a run."""
+    """A report that was generated after a run."""
 
     kind: ReportKind
     generated_at: float
@@ -219,7 +220,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class SearchEvent:
-    """One row of search telemetry: a chunk that was shown at a rank."""
+    """One row of search telemetry: a chunk that was returned at a rank."""
 
     request_id: str
     timestamp: float
@@ -231,7 +232,7 @@ class SearchEvent:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """What somebody said about a result. One for each caller, request and chunk; a later one replaces it."""
+    """A caller's judgement of a search result. A later vote by the same caller on the same result replaces it."""
 
     request_id: str
     chunk_id: str
@@ -254,17 +255,17 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class BackupEnded:
-    """A backup was made, or could not be."""
+    """The outcome of a backup."""
 
     success: bool
     at: float
     pruned: int = 0
-    """Older archives that had to go."""
+    """The number of older archives that were deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Discrepancy:
-    """A place where the index does not hold together. `what` is a sentence."""
+    """An inconsistency in the index. `what` is a message for the user."""
 
     subject: str
     what: str
@@ -285,12 +286,12 @@ ConditionCode = Literal[
     "busy",
     "unreachable",
 ]
-"""`repaired` means that the index was rebuilt after damage and that kept rows may be lost; `absent` that it is not there yet."""
+"""`repaired`: the index was rebuilt after damage, and kept rows may be lost. `absent`: it does not exist yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreCondition:
-    """Whether the index of a project is in order, and what to do where it is not."""
+    """Whether the index of a project can be used, and what to do if it cannot."""
 
     ok: bool
     reason_code: ConditionCode
@@ -299,33 +300,27 @@ class StoreCondition:
 
     @property
     def is_searchable(self) -> bool:
-        """Whether questions to the index can be answered: also from one that was repaired or cannot be written."""
+        """Whether the index can be searched. This includes one that was repaired or cannot be written."""
         return self.ok or self.reason_code in ("repaired", "read_only", "full", "busy")
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """An index that was renamed and built again: why, and what became of the rows that exist nowhere else."""
+    """The rebuild of an index: the reason, and how many kept rows were saved and lost."""
 
     at: float
     reason: str
     saved: int
     lost: int | None
-    """Kept rows that could not be read; None where nobody can tell how many there were."""
+    """The number of kept rows that could not be read; None if unknown."""
     renamed_to: str | None
 
     @property
     def message(self) -> str:
-        """What happened, as sentences."""
+        """The repair as a message for the user."""
         renamed = f" The old file is {self.renamed_to} in the state directory." if self.renamed_to else ""
-        lost = (
-            "an unknown number is lost"
-            if self.lost is None
-            else f"{self.lost} are lost"
-            if self.lost
-            else "none is lost"
-        )
+        lost = "an unknown number" if self.lost is None else self.lost or "none"
         return (
-            f"{self.reason} It was built again: {self.saved} rows of votes, runs, reports, searches and audit were saved, "
-            f"{lost}.{renamed}"
+            f"{self.reason} It was rebuilt: {self.saved} rows of votes, runs, reports, searches and the audit log were "
+            f"saved, {lost} were lost.{renamed}"
         )

@@ -1,1 +1,1 @@
-"""The embedded store: SQLite is the truth, two sidecars beside it make search quick."""
+"""The embedded store: the SQLite database is the source of truth, and two sidecar indexes make search fast."""

@@ -1,4 +1,4 @@
-"""The condition of the index in a state directory, for health checks. Nothing is opened for writing, created or repaired."""
+"""The condition of the index in a state directory, for health checks. Creates, changes and repairs nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from contextive.store.sqlite.inspection import Inspection, Kind, connect, inspec
 from contextive.store.values import ConditionCode, Repair, StoreCondition
 
 STATE_REPAIR = "repair"
-"""Key of the last repair among the facts of the index. A rebuild removes it with all other facts."""
+"""Key of the last repair in the `state` table. A rebuild removes it with all other facts."""
 _REPORTED_SECONDS = 7 * 86_400.0
 _CODES: dict[Kind, ConditionCode] = {
     "empty": "empty",
@@ -33,12 +33,12 @@ _READ_ONLY = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 ##% An unusable index MUST be reported with what to do: an empty file, something that is not a file, and a schema that
 ##% is newer or unknown.
 def condition_of(state_dir: Path) -> StoreCondition:
-    """Whether the index is in order. Takes a millisecond or two, and leaves everything as it is."""
+    """Whether the index can be used, and what to do if not. Takes one or two milliseconds, and changes nothing."""
     directory = StateDirectory(state_dir, read_only=True)
     try:
         found, repair = _inspect_directory(directory)
     except EXCEPTIONS as error:
-        # A full disk can also keep the log of the database from being read, so it is the better reason.
+        # If the disk is full, the log of the database cannot be read either; the full disk is the better message.
         return _unwritable(state_dir) or _refused_condition(error)
     if found.kind in _CODES:
         return StoreCondition(False, _CODES[found.kind], found.message, found.hint)
@@ -48,13 +48,13 @@ def condition_of(state_dir: Path) -> StoreCondition:
     if found.kind == "absent":
         return StoreCondition(True, "absent", found.message, found.hint)
     if repair is not None and repair.lost != 0:
-        hint = "contextive-mcp restore brings a backup back; contextive-mcp rebuild ends this message."
+        hint = "Restore a backup with contextive-mcp restore. To dismiss this message, run contextive-mcp rebuild."
         return StoreCondition(False, "repaired", repair.message, hint)
     return StoreCondition(True, "ok", repair.message if repair is not None else "")
 
 
 def recent_repair(connection: sqlite3.Connection) -> Repair | None:
-    """The repair that an index remembers. It is reported for a week, unless a rebuild ends that."""
+    """The last repair of the index, if it was in the last week and no rebuild has removed it."""
     row = connection.execute("SELECT value FROM state WHERE key = ?", (STATE_REPAIR,)).fetchone()
     if row is None:
         return None
@@ -65,7 +65,7 @@ def recent_repair(connection: sqlite3.Connection) -> Repair | None:
 
 
 def write_repair(connection: sqlite3.Connection, repair: Repair) -> None:
-    """Have an index remember its repair: as a fact for health checks, and in the audit."""
+    """Record a repair in the index: as a fact for health checks, and in the audit log."""
     body = json.dumps(asdict(repair), ensure_ascii=False)
     connection.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (STATE_REPAIR, body))
     connection.execute(
@@ -91,18 +91,18 @@ def _refused_condition(error: Exception) -> StoreCondition:
         found = Inspection("damaged")
         return StoreCondition(False, "damaged", found.message, found.hint)
     codes: dict[Fault, ConditionCode] = {Fault.BUSY: "busy", Fault.FULL: "full"}
-    shown = error_for(fault)
-    return StoreCondition(False, codes.get(fault, "unreachable"), shown.message, shown.hint or "")
+    reported = error_for(fault)
+    return StoreCondition(False, codes.get(fault, "unreachable"), reported.message, reported.hint or "")
 
 
 def _unwritable(state_dir: Path) -> StoreCondition | None:
-    """Why nothing can be written to the state directory; None where something can, or where it is not there yet."""
+    """Why the state directory cannot be written; None if it can, or if it does not exist yet."""
     error = write_error(state_dir) if state_dir.exists() else None
     if error is None:
         return None
-    remedy = "Free some space, or set store.statePath to a directory that can be written."
+    hint = "Free some space, or set store.statePath to a directory that can be written."
     if error.errno in _FULL:
-        return StoreCondition(False, "full", "The disk of the state directory is full.", remedy)
+        return StoreCondition(False, "full", "The disk of the state directory is full.", hint)
     if error.errno in _READ_ONLY:
-        return StoreCondition(False, "read_only", "The state directory is read-only.", remedy)
+        return StoreCondition(False, "read_only", "The state directory is read-only.", hint)
     return _refused_condition(error)

@@ -1,4 +1,5 @@
-"""Connections: one for each reading thread, one for writing, and nothing that can be busy seen from outside."""
+"""Connections to the database: one for each reading thread and one for writing. Waits and retries while it is
+locked."""
 
 from __future__ import annotations
 
@@ -19,13 +20,14 @@ from contextive.store.sqlite.inspection import connect, inspect, inspect_opened
 from contextive.store.sqlite.preparation import Unusable, is_damaged, make_ready, refuse_unusable
 
 WAIT_SECONDS = 30.0
-"""How long a caller waits for others before it is told that the index is not available."""
+"""How long a call waits for other processes before it fails as unavailable."""
 _MAPPED_BYTES = 32 * 1024 * 1024
-"""Pages of the file that processes share without a copy. More is hardly quicker, and counts as resident memory."""
+"""How much of the file is mapped, and so shared between processes. More is hardly faster and counts as resident
+memory."""
 _READER_CACHE_KIB = 4_096
 _WRITER_CACHE_KIB = 32_768
-_SOUND_SECONDS = 60.0
-"""How long a file that was examined whole is taken for sound."""
+_INTACT_SECONDS = 60.0
+"""How long a file is considered intact after a full check."""
 _READING_PRAGMAS = frozenset(
     {"data_version", "foreign_key_check", "page_count", "page_size", "quick_check", "user_version", "journal_mode"}
 )
@@ -35,7 +37,7 @@ Row = tuple[Any, ...]
 
 
 class Database:
-    """The database file of a state directory. Connections notice when another file was put in its place."""
+    """The database file of a state directory. Connections are reopened when the file was replaced."""
 
     def __init__(self, directory: StateDirectory) -> None:
         self.directory = directory
@@ -52,14 +54,14 @@ class Database:
         self._damaged = False
         self._closed = False
         self._immutable = False
-        self._found_sound_at = float("-inf")
+        self._found_intact_at = float("-inf")
         with faults.translate_errors():
             self._make_ready()
 
     # Opening
 
     def _make_ready(self) -> None:
-        """Bring the file to a state in which it can be used: created, migrated, and sound as far as its first rows show."""
+        """Create, migrate or rebuild the file if needed; only its schema and first rows are checked."""
         if not self.directory.is_writable:
             self._check_readable()
             self._identity = self._identity_on_disk()
@@ -75,7 +77,7 @@ class Database:
         self._damaged = False
         self._identity = self._identity_on_disk()
         if self._identity is None:
-            raise Unavailable("The index was removed right after it was created.", hint="Try again.")
+            raise Unavailable("The index was removed immediately after it was created.", hint="Try again.")
 
     def _check_readable(self) -> None:
         try:
@@ -84,12 +86,13 @@ class Database:
                 with contextlib.closing(self._connect("ro")) as connection:
                     inspect_opened(connection)
         except sqlite3.OperationalError:
-            # Without the right to make the shared memory of the log, only a file that nobody writes can be read.
+            # Without permission to create the shared-memory file of the log, only a file that nobody writes can be
+            # read.
             self._immutable = True
             with contextlib.closing(self._connect("ro")) as connection:
                 found = inspect_opened(connection)
         if found.kind == "absent":
-            raise Unavailable(found.message, hint="Run an ingest where the state directory can be written.")
+            raise Unavailable(found.message, hint="Run an ingest with write access to the state directory.")
         if found.kind == "damaged":
             raise faults.Damaged(hint=found.hint)
         refuse_unusable(found)
@@ -100,18 +103,19 @@ class Database:
 
     def _identity_on_disk(self) -> tuple[int, int] | None:
         try:
-            found = os.stat(self._path)  # noqa: PTH116 - asked before every question
+            status = os.stat(self._path)  # noqa: PTH116 - called before every query
         except OSError:
             return None
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
     @property
     def identity(self) -> tuple[int, int] | None:
-        """Which file this is. It changes when another one was put in its place; what was remembered of it is void then."""
+        """The identity of the file. When it changes, the file was replaced, and everything cached from it is
+        invalid."""
         return self._identity
 
     def reopen_if_replaced(self) -> None:
-        """Open anew when the file was set aside, restored or removed by somebody else."""
+        """Reopen the database if another process renamed, restored or removed the file."""
         if self._closed:
             raise Unavailable("The index is closed.")
         if self._damaged or self._identity_on_disk() != self._identity:
@@ -133,7 +137,7 @@ class Database:
             connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
             connection.execute("PRAGMA query_only = ON")
             connection.create_function("folded", 1, faults.fold, deterministic=True)
-            # Its first use declares a table, which the authorizer would refuse.
+            # The first use of json_each declares a table, which the authorizer would refuse.
             connection.execute("SELECT 1 FROM json_each('[]')").fetchall()
             connection.set_authorizer(_authorize_reading)
             with self._guard:
@@ -155,10 +159,10 @@ class Database:
         except faults.EXCEPTIONS as error:
             if faults.is_busy(error):
                 return self._retry_read(sql, values)
-            shown = self.handle_error(error)
-            if shown is error:
+            translated = self.handle_error(error)
+            if translated is error:
                 raise
-            raise shown from error
+            raise translated from error
 
     def _retry_read(self, sql: str, values: Sequence[Any]) -> list[Row]:
         with self.handling_errors():
@@ -177,7 +181,7 @@ class Database:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """A connection that sees one state of the database until the block ends."""
+        """A connection that sees the same state of the database until the block ends."""
         with self.handling_errors():
             connection = self.reader()
             if connection.in_transaction:
@@ -197,7 +201,7 @@ class Database:
     ##% A process that dies during a write MUST leave only faults that `verify` reports and the next run fixes.
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """The writing connection in a transaction, which is committed unless the block raises."""
+        """The write connection in a transaction, which is committed unless the block raises."""
         if not self.directory.is_writable:
             raise Unavailable(
                 "The index is open for reading only.", hint="Check the permissions of the state directory."
@@ -220,7 +224,7 @@ class Database:
                     _roll_back(connection)
                     raise
                 if self._identity_on_disk() != self._identity:
-                    raise Unavailable("The index was removed while it was written.", hint="Try again.")
+                    raise Unavailable("The index was removed while it was being written.", hint="Try again.")
         finally:
             self._writing_thread = None
             self._writing.release()
@@ -263,11 +267,11 @@ class Database:
     ##= docs/spec/knowledge.md#store
     ##% Acknowledged writes MUST survive a power cut.
     def sync(self) -> None:
-        """Have all that was committed outlive a power cut. What comes from the files needs it not: a run makes it again."""
+        """Make all commits durable against a power cut. Not needed for derived rows, which a run can rebuild."""
         try:
             log = os.open(f"{self._path}-wal", os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
         except FileNotFoundError:
-            return  # a journal, which is synced at each commit
+            return  # a rollback journal, which is synced at each commit
         except OSError as error:
             raise _sync_error() from error
         try:
@@ -277,13 +281,13 @@ class Database:
         finally:
             os.close(log)
 
-    # Ending
+    # Errors
 
     ##= docs/spec/knowledge.md#store
     ##% Any database exception MUST count as damage, unless the operating system refused the operation or a check
     ##% finds the file intact.
     def handle_error(self, error: Exception) -> Exception:
-        """The error that callers get for an exception at the database. Damage is noted, so that the next use repairs it."""
+        """The error that callers get for a database exception. Damage is marked, so that the next use repairs it."""
         fault = faults.fault_of(error)
         if fault in (faults.Fault.SUSPECT, faults.Fault.DAMAGE):
             if self._closed:
@@ -298,27 +302,27 @@ class Database:
         if fault is faults.Fault.DAMAGE:
             self.mark_damaged()
             return error if isinstance(error, faults.Damaged) else faults.Damaged()
-        # What the system says of other files is explained where they are written.
+        # System errors for other files are translated where those files are written.
         return error if fault is None or isinstance(error, OSError) else faults.error_for(fault)
 
     @contextlib.contextmanager
     def handling_errors(self) -> Iterator[None]:
-        """Have exceptions at the database raised as `handle_error` has them."""
+        """Raise database exceptions in the block as the errors that `handle_error` returns."""
         try:
             yield
         except (*faults.EXCEPTIONS, faults.Damaged) as error:
-            shown = self.handle_error(error)
-            if shown is error:
+            translated = self.handle_error(error)
+            if translated is error:
                 raise
-            raise shown from error
+            raise translated from error
 
     def is_damaged(self, *, with_keys: bool = False) -> bool:
-        """Whether an examination of the whole file finds damage. What the system refuses is raised with a stable code."""
+        """Whether a check of the whole file finds damage. System errors are raised with a stable code."""
         with faults.translate_errors():
             return is_damaged(self.directory.database, immutable=self._immutable, with_keys=with_keys)
 
     def _find_unusable(self) -> Unusable | None:
-        """What is now in the place of the file, where a server leaves it alone: emptied, or of a newer version by now."""
+        """The error for a file that a server does not touch, because it is now empty or of a newer version."""
         try:
             refuse_unusable(inspect(self.directory.database))
         except Unusable as unusable:
@@ -328,19 +332,19 @@ class Database:
         return None
 
     def _is_file_damaged(self) -> bool:
-        """Whether the file is the cause of an exception, and not a mistake of ours, which must not cost an index."""
-        if time.monotonic() - self._found_sound_at < _SOUND_SECONDS:
+        """Whether the file caused an exception. A bug in our code must not lead to a rebuild of the index."""
+        if time.monotonic() - self._found_intact_at < _INTACT_SECONDS:
             return False
         try:
             if self.is_damaged(with_keys=True):
                 return True
         except (ContextiveError, OSError):
             return False
-        self._found_sound_at = time.monotonic()
+        self._found_intact_at = time.monotonic()
         return False
 
     def mark_damaged(self) -> None:
-        """Have the file renamed and rebuilt by the next use of the index, in whichever process."""
+        """Mark the file, so that the next use of the index, in any process, renames and rebuilds it."""
         self._damaged = self.directory.is_writable
         if self.directory.is_writable:
             with contextlib.suppress(OSError):
@@ -374,26 +378,26 @@ R = TypeVar("R")
 
 
 def handles_errors(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """The method with `handling_errors` around it, so that a row that cannot be decoded counts as damage, too.
+    """Run a method inside `handling_errors`, so that a row that cannot be decoded counts as damage too.
 
     Not for generators: their body runs after the call has returned.
     """
 
     @functools.wraps(method)
-    def reading(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def wrapper(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
         with self._database.handling_errors():
             return method(self, *args, **kwargs)
 
-    return reading
+    return wrapper
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
-    if connection.in_transaction:  # SQLite ends one by itself where the disk is full or the file damaged
+    if connection.in_transaction:  # SQLite rolls back by itself when the disk is full or the file is damaged
         connection.execute("ROLLBACK")
 
 
 def _sync_error() -> Unavailable:
-    return Unavailable("The disk of the index did not take what was written.", hint="Check the disk, then try again.")
+    return Unavailable("The index could not be synced to disk.", hint="Check the disk, then try again.")
 
 
 def _authorize_reading(

@@ -1,7 +1,7 @@
-"""Whole databases: copied while others write, looked at before they are trusted, and put in the place of a live one."""
+"""Copies a live database, checks the database of an archive, and replaces the live one with it."""
 
 # ruff: noqa: S608
-# What is put into statements here are names of our own tables; values are always bound.
+# Only names of our own tables are put into statements; values are always bound.
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NOT_OURS = "The database of the archive is not an index of this product."
 
 @dataclass(frozen=True, slots=True)
 class DatabaseFacts:
-    """What a database says of itself."""
+    """Facts about a database for the manifest of a backup."""
 
     schema_version: int
     generation: int
@@ -36,10 +36,11 @@ class DatabaseFacts:
 ##= docs/spec/gateway.md#creating-a-backup
 ##% An archive MUST contain the database as of a single moment, even while others write to it.
 def copy_database(source: Path, target: Path) -> None:
-    """A consistent copy of a database, which may be written to meanwhile: it holds what was committed when copying began."""
+    """Copy a database that others may be writing to. The copy has everything that was committed when copying
+    began."""
     os.close(os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     with faults.translate_errors(), _connected(source) as live, _connected(target) as copy:
-        copy.execute("PRAGMA synchronous = OFF")  # a copy that is cut short is thrown away
+        copy.execute("PRAGMA synchronous = OFF")  # an incomplete copy is thrown away
         _copy_pages(live, copy)
 
 
@@ -51,7 +52,7 @@ def read_facts(path: Path) -> DatabaseFacts:
 
 
 def indexed_files(path: Path) -> Iterator[tuple[str, int, str]]:
-    """Path, size and digest of every indexed file, by path."""
+    """Path, size and digest of every indexed file, sorted by path."""
     with faults.translate_errors(), _connected(path) as connection:
         rows = connection.execute(
             "SELECT a.path, l.size, l.digest FROM artifact a JOIN ledger l ON l.artifact = a.number ORDER BY a.path"
@@ -63,7 +64,7 @@ def indexed_files(path: Path) -> Iterator[tuple[str, int, str]]:
 ##= docs/spec/gateway.md#restoring-a-backup
 ##% A database with unknown tables, views or triggers MUST NOT be restored.
 def prepare_database(path: Path, directory: StateDirectory) -> None:
-    """Refuse a database that is damaged, newer, or holds anything that ours do not; bring an older one to our schema."""
+    """Refuse a database that is damaged, newer or has unknown objects, and migrate an older one."""
     try:
         with _connected(path) as connection:
             connection.execute("PRAGMA trusted_schema = OFF")
@@ -87,15 +88,15 @@ def prepare_database(path: Path, directory: StateDirectory) -> None:
             connection.execute(f"PRAGMA journal_mode = {journal}").fetchone()
     except (sqlite3.Error, *faults.BROKEN_VALUES) as error:
         fault = faults.fault_of(error)
-        if fault is not None and is_system_error(error):  # a disk that is full does not make a good archive a bad one
+        if fault is not None and is_system_error(error):  # a full disk does not make a good archive a bad one
             raise faults.error_for(fault) from error
         raise InvalidRequest(_NOT_OURS) from None
 
 
 def replace_database(staged: Path, directory: StateDirectory) -> Path | None:
-    """Have a database take the place of the live one. Processes that use it go on with the new content; none sees half of it.
+    """Replace the content of the live database. Processes that have it open see either the old or the new content.
 
-    Gives the place to which a live one was moved that was too damaged to be written over.
+    If the live database is too damaged to be overwritten, it is renamed, and its new path is returned.
     """
     live = directory.database
     with faults.translate_errors():
@@ -123,7 +124,7 @@ def replace_database(staged: Path, directory: StateDirectory) -> Path | None:
 
 
 def _copy_pages(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
-    """All pages in one step: a copy in several would start over after every commit of somebody else."""
+    """Copy all pages in one step: a copy in several steps would start over after every commit of another process."""
     source.backup(target, pages=-1, progress=_busy_deadline(), sleep=0.05)
 
 
@@ -147,7 +148,7 @@ def _connected(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _views_and_triggers(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
-    """Views and triggers: what a database does by itself."""
+    """The views and triggers of a database, which can run SQL that is not ours."""
     return set(connection.execute("SELECT type, name, sql FROM sqlite_schema WHERE type IN ('view', 'trigger')"))
 
 

@@ -1,4 +1,4 @@
-"""The directory in which the state of a project lives."""
+"""The state directory of a project."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _LEAST_FREE_BYTES = 16 * 1024 * 1024
 
 
 class StateDirectory:
-    """Where the database and its sidecars stand, made ready for them."""
+    """The directory of the database and its sidecars."""
 
     def __init__(self, path: Path, *, read_only: bool, project: Path | None = None) -> None:
-        """`project` is the directory without which the state directory is not created."""
+        """If `project` is given and does not exist, the state directory is not created."""
         self.path = path
         self.database = path / "index.db"
         self.lexical = path / "lexical"
@@ -42,7 +42,7 @@ class StateDirectory:
     ##= docs/spec/knowledge.md#store
     ##% The state directory of a project MUST be readable only by its user.
     def prepare(self) -> None:
-        """Create the directory where it is missing: at the start, or because somebody removed it."""
+        """Create the directory if it is missing: at the start, or after it was removed."""
         if self._project is not None:
             require_project(self._project)
         try:
@@ -52,24 +52,25 @@ class StateDirectory:
             if not ignore.exists() and os.access(self.path, os.W_OK):
                 ignore.write_text("*\n", encoding="utf-8")
         except FileNotFoundError as error:
-            raise Unavailable("The state directory was removed while it was used.", hint="Try again.") from error
+            raise Unavailable("The state directory was removed while it was in use.", hint="Try again.") from error
         except OSError as error:
             raise Unavailable(
-                "The state directory cannot be made.", hint="Check that its parent is a writable directory."
+                "The state directory cannot be created.", hint="Check that its parent is a writable directory."
             ) from error
 
     def make_sidecar_folder(self, directory: Path) -> None:
-        """Make a directory of a sidecar. The state directory itself is not made here: whoever removed it meant it."""
+        """Create the directory of a sidecar. If the state directory itself was removed, it is not created again
+        here."""
         directory.mkdir(mode=0o700, exist_ok=True)
 
     # Damage
 
     def mark_damaged(self, identity: Identity | None) -> None:
-        """Note for all processes which file is damaged, so that no other one is taken for it."""
+        """Tell all processes that the file with this identity is damaged."""
         write_file(self.damage_marker, json.dumps(identity).encode(), mode=0o600)
 
     def damaged_identity(self) -> Identity | None:
-        """Which file was noted as damaged; None where none was, or a version before this one did not note which."""
+        """The identity of the damaged file; None if there is none, or if an earlier version did not record it."""
         try:
             device, inode = json.loads(self.damage_marker.read_bytes())
             return int(device), int(inode)
@@ -77,14 +78,14 @@ class StateDirectory:
             return None
 
     def is_marked_damaged(self) -> bool:
-        """Whether the database that is there now, or was renamed and not built again yet, is noted as damaged."""
+        """Whether the current database, or one that was renamed and not rebuilt yet, is marked as damaged."""
         if not self.damage_marker.exists():
             return False
-        noted, found = self.damaged_identity(), identity_of(self.database)
-        return noted is None or found is None or noted == found
+        marked, current = self.damaged_identity(), identity_of(self.database)
+        return marked is None or current is None or marked == current
 
     def network_file_system(self) -> str | None:
-        """The kind of network file system under the directory; None on a local disk or where nobody can tell."""
+        """The type of the network file system that the directory is on; None on a local disk or if unknown."""
         if not sys.platform.startswith("linux"):
             return None
         try:
@@ -96,7 +97,7 @@ class StateDirectory:
 
 
 def file_system_type(mounts: str, path: Path) -> str | None:
-    """The kind of file system at a path, from the text of a mount table."""
+    """The type of the file system at a path, from the text of a mount table."""
     best, kind = "", None
     for line in mounts.splitlines():
         fields = line.split(" ")
@@ -112,12 +113,13 @@ def file_system_type(mounts: str, path: Path) -> str | None:
 
 
 def can_write(directory: Path) -> bool:
-    """Whether a file can be written there now: not on a full or broken disk, nor by a process without a free descriptor."""
+    """Whether a file can be written there now. It cannot if the disk is full or broken, or no file descriptor is
+    free."""
     return write_error(directory, least_free_bytes=0) is None
 
 
 def write_error(directory: Path, least_free_bytes: int = _LEAST_FREE_BYTES) -> OSError | None:
-    """Why nothing can be written to a directory; None where something can, and so much room is left after it."""
+    """Why a directory cannot be written; None if it can, and at least `least_free_bytes` are left afterwards."""
     try:
         _write_probe(directory)
         if shutil.disk_usage(directory).free < least_free_bytes:

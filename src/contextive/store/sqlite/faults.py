@@ -1,4 +1,4 @@
-"""What an exception that was met at the database means, and the error that callers get for it."""
+"""Classifies exceptions from the database, and maps them to the errors that callers get."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from contextive.errors import ContextiveError, InternalError, Unavailable
 
 
 class Fault(Enum):
-    """Everything that an exception can mean that was raised while the database was opened, read or written."""
+    """What an exception means that was raised while the database was opened, read or written."""
 
     BUSY = "busy"
     FULL = "full"
@@ -23,7 +23,7 @@ class Fault(Enum):
     MEMORY = "memory"
     DAMAGE = "damage"
     SUSPECT = "suspect"
-    """Either damage or a mistake of ours: an examination of the file decides, before anything is renamed."""
+    """Either damage or a bug in our code. The file is checked before anything is renamed."""
 
 
 _FAULTS: dict[int, Fault] = {
@@ -35,8 +35,8 @@ _FAULTS: dict[int, Fault] = {
     sqlite3.SQLITE_CANTOPEN: Fault.UNREACHABLE,
     sqlite3.SQLITE_PERM: Fault.UNREACHABLE,
     sqlite3.SQLITE_AUTH: Fault.UNREACHABLE,
-    # A read that the disk refuses says nothing about the bytes. A file that was cut short does not come here: SQLite reads
-    # zeros behind its end, and finds them to be damage.
+    # A failed read says nothing about the content of the file. A truncated file does not raise this: SQLite reads
+    # zeros after its end, and reports them as damage.
     sqlite3.SQLITE_IOERR: Fault.UNREACHABLE,
     sqlite3.SQLITE_INTERRUPT: Fault.INTERRUPTED,
     sqlite3.SQLITE_NOMEM: Fault.MEMORY,
@@ -45,25 +45,25 @@ _FAULTS: dict[int, Fault] = {
 }
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 BROKEN_VALUES = (UnicodeDecodeError, json.JSONDecodeError, zlib.error)
-"""We write no text, JSON or compressed value that raises one of these when it is read."""
+"""Reading a text, JSON or compressed value that we wrote never raises these."""
 _VALUE_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, AssertionError)
-"""What a row raises that has another form than the code that reads it expects."""
+"""Raised by code that reads a row with values of an unexpected form."""
 EXCEPTIONS = (sqlite3.Error, OSError, MemoryError, zlib.error, *_VALUE_ERRORS)
-"""Everything that opening or reading a database is known to raise, whatever its bytes are."""
+"""Everything that opening or reading a database can raise, for any content of the file."""
 
 
 class Damaged(Unavailable):
-    """The database file is damaged. It is renamed and built again at the next use."""
+    """The database file is damaged. It is renamed and rebuilt on the next use."""
 
     def __init__(self, message: str = "The index is damaged.", *, hint: str | None = None) -> None:
         super().__init__(
             message,
-            hint=hint or "It is rebuilt at the next call; votes, runs and audit are kept where they are readable.",
+            hint=hint or "It is rebuilt on the next call; votes, runs and the audit log are kept if they can be read.",
         )
 
 
 def fault_of(error: BaseException) -> Fault | None:
-    """What an exception means for the database; None where it does not concern it."""
+    """What an exception means for the database; None if it has nothing to do with it."""
     if isinstance(error, sqlite3.Error):
         # The low byte is the kind of fault; the rest only says where it came from.
         return _FAULTS.get(int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)) & 0xFF, Fault.SUSPECT)
@@ -73,7 +73,7 @@ def fault_of(error: BaseException) -> Fault | None:
         return Fault.FULL if error.errno in _NO_ROOM else Fault.UNREACHABLE
     if isinstance(error, ContextiveError):
         return Fault.DAMAGE if isinstance(error, Damaged) else None
-    # SQLite quotes the statements of a damaged schema in its messages; those are then not UTF-8.
+    # SQLite quotes the statements of a damaged schema in its messages, which are then not UTF-8.
     if isinstance(error, BROKEN_VALUES):
         return Fault.DAMAGE
     return Fault.SUSPECT if isinstance(error, _VALUE_ERRORS) else None
@@ -93,22 +93,22 @@ def error_for(fault: Fault) -> ContextiveError:
         case Fault.BUSY:
             return Unavailable("The index is busy.", hint="Another process is writing; try again in a moment.")
         case Fault.FULL:
-            return Unavailable("The disk of the index is full.", hint="Make room and try again.")
+            return Unavailable("The disk of the index is full.", hint="Free some space and try again.")
         case Fault.UNREACHABLE:
             return Unavailable(
                 "The index cannot be read or written.", hint="Check the state directory, its permissions and its disk."
             )
         case Fault.INTERRUPTED:
-            return Unavailable("Work on the index was interrupted.", hint="Try again.")
+            return Unavailable("The database operation was interrupted.", hint="Try again.")
         case Fault.MEMORY:
             return Unavailable("There is not enough memory to read the index.", hint="Free memory, then try again.")
         case Fault.SUSPECT:
-            return InternalError("The index did not understand a statement.")
+            return InternalError("The database rejected a statement.")
 
 
 @contextlib.contextmanager
 def translate_errors() -> Iterator[None]:
-    """Have faults of the database raised as errors with a stable code; for files that nothing repairs."""
+    """Raise database exceptions as errors with a stable code; for files that are not repaired automatically."""
     try:
         yield
     except (sqlite3.Error, MemoryError, *BROKEN_VALUES) as error:
@@ -118,5 +118,5 @@ def translate_errors() -> Iterator[None]:
 
 
 def fold(text: str | None) -> str | None:
-    """Text as comparisons without regard to case see it."""
+    """The text for case-insensitive comparison."""
     return None if text is None else text.casefold()

@@ -1,7 +1,7 @@
 """Reads files, symbols, references and chunks."""
 
 # ruff: noqa: S608
-# What is put into statements here are names of our own tables and columns; values are always bound.
+# Only names of our own tables and columns are put into statements; values are always bound.
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from contextive.store.values import ArtifactRow, ChunkHeader, ChunkRow, LedgerEn
 _ARTIFACT = ", ".join(f"a.{column}" for column in rows.ARTIFACT_COLUMNS.split(", "))
 _SYMBOL = ", ".join(f"s.{column}" for column in rows.SYMBOL_COLUMNS.split(", "))
 _CHUNK = "c.number, c.artifact, c.sequence, c.kind, c.title, c.text, c.line_start, c.line_end, c.digest, c.tags, c.id"
-_GIVEN = "json_each(?) g CROSS JOIN chunk c ON "
+_WANTED = "json_each(?) g CROSS JOIN chunk c ON "
 _MAX_CACHED = 10_000
 _WITH_COUNTS = (
     f"SELECT {_ARTIFACT}, (SELECT count(*) FROM chunk WHERE artifact = a.number),"
@@ -31,14 +31,14 @@ _WITH_COUNTS = (
 
 
 class _ArtifactCache(NamedTuple):
-    """Artifacts as they were at a stamp."""
+    """Artifacts that were read at a stamp."""
 
     stamp: int | None
     artifacts: dict[int, Artifact]
 
 
 class SqliteFiles:
-    """What came from files, row by row."""
+    """Reads the rows that were parsed from files."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -80,7 +80,7 @@ class SqliteFiles:
         row = self._database.read_one(_WITH_COUNTS + "WHERE a.path = ?", (path,))
         return None if row is None else _artifact_row(row)
 
-    # Names
+    # Symbols and references
 
     def symbols(self, path: str | None = None) -> Iterator[tuple[str, Symbol]]:
         where, values = ("WHERE a.path = ?", [path]) if path is not None else ("", [])
@@ -131,34 +131,34 @@ class SqliteFiles:
 
     @handles_errors
     def chunks(self, numbers: Sequence[int]) -> dict[int, ChunkRow]:
-        given = json.dumps([int(number) for number in dict.fromkeys(numbers)])
-        return {row.number: row for row in self._chunk_rows(_GIVEN + "c.number = g.value", given)}
+        wanted = json.dumps([int(number) for number in dict.fromkeys(numbers)])
+        return {row.number: row for row in self._chunk_rows(_WANTED + "c.number = g.value", wanted)}
 
     @handles_errors
     def chunk_headers(self, numbers: Sequence[int], *, with_symbols: bool) -> dict[int, ChunkHeader]:
-        given = json.dumps([int(number) for number in dict.fromkeys(numbers)])
-        held: dict[int, list[SymbolName]] = {}
+        wanted = json.dumps([int(number) for number in dict.fromkeys(numbers)])
+        symbols: dict[int, list[SymbolName]] = {}
         with self._database.snapshot() as connection:
             found = connection.execute(
-                f"SELECT c.number, c.sequence, c.artifact FROM {_GIVEN} c.number = g.value", (given,)
+                f"SELECT c.number, c.sequence, c.artifact FROM {_WANTED} c.number = g.value", (wanted,)
             ).fetchall()
             artifacts = self._artifacts_of(connection, {artifact for _, _, artifact in found})
             if with_symbols:
                 for number, name, qualified in connection.execute(
                     "SELECT h.chunk, s.name, s.qualified_name FROM json_each(?) g CROSS JOIN chunk_symbol h"
                     " ON h.chunk = g.value CROSS JOIN symbol s ON s.number = h.symbol",
-                    (given,),
+                    (wanted,),
                 ):
-                    held.setdefault(number, []).append(SymbolName(name, qualified))
+                    symbols.setdefault(number, []).append(SymbolName(name, qualified))
         return {
-            number: ChunkHeader(number, sequence, artifacts[artifact], tuple(held.get(number, ())))
+            number: ChunkHeader(number, sequence, artifacts[artifact], tuple(symbols.get(number, ())))
             for number, sequence, artifact in found
         }
 
     @handles_errors
     def chunks_by_id(self, chunk_ids: Sequence[str]) -> dict[str, ChunkRow]:
-        given = json.dumps(list(dict.fromkeys(chunk_ids)))
-        return {row.chunk.chunk_id: row for row in self._chunk_rows(_GIVEN + "c.id = g.value", given)}
+        wanted = json.dumps(list(dict.fromkeys(chunk_ids)))
+        return {row.chunk.chunk_id: row for row in self._chunk_rows(_WANTED + "c.id = g.value", wanted)}
 
     @handles_errors
     def chunks_of(self, path: str) -> tuple[ChunkRow, ...]:
@@ -171,18 +171,18 @@ class SqliteFiles:
             if not found:
                 return []
             artifacts = self._artifacts_of(connection, {row[1] for row in found})
-            symbols = connection.execute(
+            symbol_rows = connection.execute(
                 f"SELECT h.chunk, {_SYMBOL} FROM json_each(?) n CROSS JOIN chunk_symbol h ON h.chunk = n.value"
                 " CROSS JOIN symbol s ON s.number = h.symbol ORDER BY n.rowid, h.ordinal",
                 (json.dumps([row[0] for row in found]),),
             ).fetchall()
-        held: dict[int, list[Symbol]] = {}
-        for number, *columns in symbols:
-            held.setdefault(number, []).append(Symbol(*columns))
-        return [_chunk_row(row, artifacts[row[1]], tuple(held.get(row[0], ()))) for row in found]
+        symbols: dict[int, list[Symbol]] = {}
+        for number, *columns in symbol_rows:
+            symbols.setdefault(number, []).append(Symbol(*columns))
+        return [_chunk_row(row, artifacts[row[1]], tuple(symbols.get(row[0], ()))) for row in found]
 
     def _artifacts_of(self, connection: sqlite3.Connection, numbers: AbstractSet[int]) -> dict[int, Artifact]:
-        """Artifacts by number. They are remembered until one of them changes: most results come from the same few files."""
+        """Artifacts by number, cached until any artifact changes: most results come from the same few files."""
         (stamp,) = connection.execute("SELECT artifact_stamp FROM progress").fetchone()
         if self._cache.stamp != stamp:
             self._cache = _ArtifactCache(stamp, {})
@@ -195,7 +195,7 @@ class SqliteFiles:
             if len(known) >= _MAX_CACHED:
                 known = {number: known[number] for number in numbers - missing}
                 self._cache = _ArtifactCache(stamp, known)
-            # Added to and never taken from: whoever else holds this dictionary may go on reading it.
+            # Entries are only added, never removed: other threads may be reading this dictionary.
             known |= {row[0]: rows.decode_artifact(row[1:]) for row in found}
         return known
 

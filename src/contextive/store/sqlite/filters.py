@@ -1,10 +1,10 @@
-"""Which artifacts and chunks a filter lets through, as sets of numbers.
+"""Turns filters into the sets of numbers of the artifacts and chunks that pass.
 
-Answers are remembered until the rows that they came from change, so that a filter costs a look-up when it is used again.
+The sets are cached until the rows behind them change, so using a filter again costs one lookup.
 """
 
 # ruff: noqa: S608
-# What is put into statements here are names of our own tables and columns; values are always bound.
+# Only names of our own tables and columns are put into statements; values are always bound.
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MAX_CACHED = 64
 
 
 class Filters:
-    """Filters in terms of numbers."""
+    """Evaluates filters, with a cache."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -35,7 +35,7 @@ class Filters:
         self._lock = threading.Lock()
 
     def artifacts(self, where: ChunkFilter, progress: ProgressRow) -> NDArray[np.int64] | None:
-        """Numbers of the artifacts that pass; None when every one does."""
+        """Numbers of the artifacts that pass the conditions on artifacts; None when all do."""
         conditions: list[tuple[str, tuple[Any, ...]]] = [
             ("folded(type) IN (SELECT value FROM json_each(?))", where.artifact_types),
             ("folded(namespace) IN (SELECT value FROM json_each(?))", where.namespaces),
@@ -44,27 +44,27 @@ class Filters:
                 where.paths,
             ),
         ]
-        answers = [
+        sets = [
             self._artifacts_where(condition, json.dumps(folded(values)), progress)
             for condition, values in conditions
             if values
         ]
         if where.subsystems:
             named = json.dumps([folded(where.subsystems), sorted(where.extra_paths)])
-            answers.append(self._artifacts_where(_OF_SUBSYSTEM, named, progress))
+            sets.append(self._artifacts_where(_OF_SUBSYSTEM, named, progress))
         if where.updated_after is not None:
-            answers.append(self._artifacts_where("git_timestamp >= ?", where.updated_after, progress))
-        return _intersect(answers)
+            sets.append(self._artifacts_where("git_timestamp >= ?", where.updated_after, progress))
+        return _intersect(sets)
 
     def _artifacts_where(self, condition: str, value: Any, progress: ProgressRow) -> NDArray[np.int64]:
         sql = f"SELECT number FROM artifact WHERE {condition}"
         return self._cached((condition, value, progress.artifact_stamp), lambda: self._database.read(sql, (value,)))
 
     def chunks(self, where: ChunkFilter, progress: ProgressRow) -> NDArray[np.int64] | None:
-        """Numbers of the chunks that pass what is asked of chunks themselves; None when every one does."""
-        answers = []
+        """Numbers of the chunks that pass the conditions on chunks; None when all do."""
+        sets = []
         if where.tags:
-            answers.append(
+            sets.append(
                 self._chunks_where(
                     "SELECT chunk FROM chunk_tag WHERE tag IN (SELECT value FROM json_each(?))",
                     json.dumps(folded(where.tags)),
@@ -72,7 +72,7 @@ class Filters:
                 )
             )
         if where.symbols:
-            answers.append(self._chunks_where(_WITH_SYMBOLS, _symbol_keys(where.symbols), progress))
+            sets.append(self._chunks_where(_WITH_SYMBOLS, _symbol_keys(where.symbols), progress))
         for column, values in (("kind", where.symbol_kinds), ("language", where.symbol_languages)):
             if values:
                 sql = (
@@ -80,24 +80,25 @@ class Filters:
                     f" WHERE s.{column} IN (SELECT {column} FROM (SELECT DISTINCT {column} FROM symbol)"
                     f" WHERE folded({column}) IN (SELECT value FROM json_each(?)))"
                 )
-                answers.append(self._chunks_where(sql, json.dumps(folded(values)), progress))
-        return _intersect(answers)
+                sets.append(self._chunks_where(sql, json.dumps(folded(values)), progress))
+        return _intersect(sets)
 
     ##= docs/spec/knowledge.md#km-search-requests
     ##% A result MUST match every filter, and at least one value of each filter.
     def passing(self, where: ChunkFilter, progress: ProgressRow) -> NDArray[np.int64] | None:
-        """Numbers of the chunks that pass the whole filter; None when every one does."""
+        """Numbers of the chunks that pass the whole filter; None when all do."""
         artifacts = self.artifacts(where, progress)
-        answers = [answer for answer in (self.chunks(where, progress),) if answer is not None]
+        chunks = self.chunks(where, progress)
+        sets = [] if chunks is None else [chunks]
         if artifacts is not None:
             sql = "SELECT number FROM chunk WHERE artifact IN (SELECT value FROM json_each(?))"
-            answers.append(self._chunks_where(sql, json.dumps(artifacts.tolist()), progress))
-        return _intersect(answers)
+            sets.append(self._chunks_where(sql, json.dumps(artifacts.tolist()), progress))
+        return _intersect(sets)
 
     def _chunks_where(self, sql: str, value: str, progress: ProgressRow) -> NDArray[np.int64]:
         return self._cached((sql, value, progress.chunk_stamp), lambda: self._database.read(sql, (value,)))
 
-    def _cached(self, key: tuple[Any, ...], ask: Callable[[], list[tuple[Any, ...]]]) -> NDArray[np.int64]:
+    def _cached(self, key: tuple[Any, ...], read: Callable[[], list[tuple[Any, ...]]]) -> NDArray[np.int64]:
         import numpy as np
 
         with self._lock:
@@ -105,12 +106,12 @@ class Filters:
             if known is not None:
                 self._cache.move_to_end(key)
                 return known
-        answer = np.unique(np.fromiter((row[0] for row in ask()), dtype=np.int64))
+        numbers = np.unique(np.fromiter((row[0] for row in read()), dtype=np.int64))
         with self._lock:
-            self._cache[key] = answer
+            self._cache[key] = numbers
             while len(self._cache) > _MAX_CACHED:
                 self._cache.popitem(last=False)
-        return answer
+        return numbers
 
 
 _OF_SUBSYSTEM = (
@@ -135,10 +136,10 @@ def folded(values: Iterable[str]) -> list[str]:
     return sorted({value.casefold() for value in values})
 
 
-def _intersect(answers: list[NDArray[np.int64]]) -> NDArray[np.int64] | None:
+def _intersect(sets: list[NDArray[np.int64]]) -> NDArray[np.int64] | None:
     import numpy as np
 
     common: NDArray[np.int64] | None = None
-    for answer in answers:
-        common = answer if common is None else np.intersect1d(common, answer, assume_unique=True)
+    for numbers in sets:
+        common = numbers if common is None else np.intersect1d(common, numbers, assume_unique=True)
     return common

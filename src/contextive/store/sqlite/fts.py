@@ -1,11 +1,11 @@
-"""BM25 by FTS5: slower, but part of SQLite. It serves where tantivy cannot.
+"""BM25 with FTS5: slower than tantivy, but part of SQLite. It is the fallback when tantivy cannot be used.
 
-It is made when it is first needed and not kept in step before: two indexes would cost every ingest for a case that is rare.
-Tokens go in as hexadecimal, because FTS5 would split them again by rules of its own.
+It is built when it is first needed: maintaining two indexes would slow down every ingest for a rare case. Tokens are
+stored as hexadecimal, because FTS5 would split them again.
 """
 
 # ruff: noqa: S608
-# What is put into statements here are names of our own tables and columns; values are always bound.
+# Only names of our own tables and columns are put into statements; values are always bound.
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FAULTS = (sqlite3.Error, OSError)
 
 
 class FtsEngine:
-    """Two tables of FTS5, whose scores are summed: a weight of a column would not make a field of its own."""
+    """Two FTS5 tables whose scores are summed. Columns of one table would share their BM25 statistics."""
 
     name = "fts5"
 
@@ -54,19 +54,19 @@ class FtsEngine:
         return connection
 
     def reload(self) -> None:
-        """A connection always sees the newest commit."""
+        """Does nothing: a connection always sees the newest commit."""
 
     @contextmanager
     def writing(self) -> Iterator[FtsWriter]:
-        own = self._connection if self._file == ":memory:" else self._connect()
+        connection = self._connection if self._file == ":memory:" else self._connect()
         try:
-            own.execute("BEGIN IMMEDIATE")
-            yield FtsWriter(own)
+            connection.execute("BEGIN IMMEDIATE")
+            yield FtsWriter(connection)
         finally:
-            if own.in_transaction:
-                own.execute("ROLLBACK")
-            if own is not self._connection:
-                own.close()
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            if connection is not self._connection:
+                connection.close()
 
     def numbers(self) -> set[int]:
         return {number for (number,) in self._connection.execute("SELECT rowid FROM body")}
@@ -75,11 +75,11 @@ class FtsEngine:
         terms = list(dict.fromkeys((*query.terms, *query.whole)))
         if not terms or k <= 0:
             return []
-        asked = " OR ".join(f'"{_encode(term)}"' for term in terms)
+        match = " OR ".join(f'"{_encode(term)}"' for term in terms)
         scores: dict[int, float] = defaultdict(float)
         for field, weight in _FIELDS:
             found = self._connection.execute(
-                f"SELECT rowid, bm25({field}) FROM {field} WHERE {field} MATCH ?", (asked,)
+                f"SELECT rowid, bm25({field}) FROM {field} WHERE {field} MATCH ?", (match,)
             )
             for number, score in found.fetchall():
                 scores[number] -= weight * score

@@ -1,7 +1,7 @@
 """Reads nodes and edges."""
 
 # ruff: noqa: S608
-# What is put into statements here are names of our own tables and columns; values are always bound.
+# Only names of our own tables and columns are put into statements; values are always bound.
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from contextive.store.sqlite.rows import encode_json, name_hash
 from contextive.store.values import NumberedEdges
 
 _MANY_EDGES = 50_000
-"""More rows than this at once are asked for node by node, each with its limit."""
+"""Above this number of rows, edges are read node by node, each with its limit."""
 _MANY_TYPES = 4
 _ENDS: dict[Direction, tuple[tuple[str, str], ...]] = {
     "outgoing": (("source", "target"),),
     "incoming": (("target", "source"),),
     "both": (("source", "target"), ("target", "source")),
 }
-"""The near and the far column of an edge, as a direction sees it."""
+"""The columns of the near and the far end of an edge, by direction."""
 
 
 class SqliteGraph:
-    """The graph as its owners state it together."""
+    """Reads the merged graph of all owners."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -122,11 +122,11 @@ class SqliteGraph:
 
     @handles_errors
     def unconnected(self, label: str, types: Sequence[str], after: str | None, limit: int) -> tuple[Node, ...]:
-        chosen = self._type_condition(types)
+        type_condition = self._type_condition(types)
         condition = (
             "n.label = ?1 AND (?2 IS NULL OR n.key > ?2)"
-            f" AND NOT EXISTS (SELECT 1 FROM edge e WHERE e.source = n.number {chosen})"
-            f" AND NOT EXISTS (SELECT 1 FROM edge e WHERE e.target = n.number {chosen})"
+            f" AND NOT EXISTS (SELECT 1 FROM edge e WHERE e.source = n.number {type_condition})"
+            f" AND NOT EXISTS (SELECT 1 FROM edge e WHERE e.target = n.number {type_condition})"
         )
         return self._page(condition, (self._word_numbers().get(label), after), limit)
 
@@ -175,23 +175,23 @@ class SqliteGraph:
             "SELECT n.number, n.label, n.key, n.properties FROM json_each(?) g CROSS JOIN node n ON n.number = g.value",
             (json.dumps(list(numbers)),),
         )
-        # All properties are decoded in one go: for small ones the call costs more than the work.
+        # One call decodes all properties: for small ones the call itself costs the most.
         properties = json.loads(f"[{','.join([row[3] for row in found])}]")
         return {
-            number: Node(cast("Label", self._text(label)), key, held)
-            for (number, label, key, _), held in zip(found, properties, strict=True)
+            number: Node(cast("Label", self._text(label)), key, node_properties)
+            for (number, label, key, _), node_properties in zip(found, properties, strict=True)
         }
 
     @handles_errors
     def numbered_edges(self, frontier: Sequence[int], types: Sequence[str], limit: int) -> NumberedEdges:
-        given, chosen = json.dumps(list(frontier)), self._type_condition(types)
+        wanted, type_condition = json.dumps(list(frontier)), self._type_condition(types)
         found: list[list[Row]] = []
         with self._database.snapshot() as connection:
             for near, far in _ENDS["both"]:
                 rows = connection.execute(
                     f"SELECT e.{near}, e.type, e.{far} FROM json_each(?) g CROSS JOIN edge e ON e.{near} = g.value"
-                    f" {chosen} LIMIT ?",
-                    (given, _MANY_EDGES + 1),
+                    f" {type_condition} LIMIT ?",
+                    (wanted, _MANY_EDGES + 1),
                 ).fetchall()
                 if len(rows) > limit:
                     counts = Counter(map(itemgetter(0), rows))
@@ -213,15 +213,15 @@ class SqliteGraph:
         direction: Direction,
         limit: int,
     ) -> tuple[Edge, ...]:
-        """The edges at each node, of each direction the first by type and other node up to the limit."""
-        given, chosen = json.dumps(list(numbers)), self._type_condition(types)
+        """The edges of each node: in each direction the first `limit`, sorted by type and other node."""
+        wanted, type_condition = json.dumps(list(numbers)), self._type_condition(types)
         found: dict[str, list[Row]] = {}
         named: dict[str, Iterable[tuple[str, str, str]]] = {}
         for near, far in _ENDS[direction]:
             found[near] = connection.execute(
                 f"SELECT e.{near}, e.type, e.{far} FROM json_each(?) g CROSS JOIN edge e ON e.{near} = g.value"
-                f" {chosen} LIMIT ?",
-                (given, _MANY_EDGES + 1),
+                f" {type_condition} LIMIT ?",
+                (wanted, _MANY_EDGES + 1),
             ).fetchall()
             if len(found[near]) > _MANY_EDGES:
                 del found[near]
@@ -242,7 +242,7 @@ class SqliteGraph:
     def _ids(
         self, connection: sqlite3.Connection, wanted: AbstractSet[int], known: Mapping[int, str]
     ) -> Mapping[int, str]:
-        """The ids of nodes by number; a node that many edges lead to is read once."""
+        """The ids of nodes by number. Each node is read only once, even if many edges lead to it."""
         missing = wanted - known.keys()
         if not missing:
             return known
@@ -260,8 +260,8 @@ class SqliteGraph:
     def _first_edges(
         self, connection: sqlite3.Connection, number: int, types: Sequence[str], limit: int, near: str, far: str
     ) -> Iterator[tuple[str, str, int, int]]:
-        """Type and other node of the first edges at a node: by name, then by number."""
-        # The order is that of names and not of numbers: which edges are cut off must not depend on the history.
+        """The first edges of a node: the names of type and other node, then their numbers."""
+        # Sorted by name and not by number: which edges are cut off must not depend on the history of the index.
         found = connection.execute(
             f"SELECT DISTINCT k.text, l.text || ':' || n.key, e.type, e.{far} FROM edge e JOIN node n ON n.number = e.{far}"
             " JOIN word k ON k.number = e.type JOIN word l ON l.number = n.label"
@@ -275,7 +275,7 @@ class SqliteGraph:
         outgoing, incoming = (
             "SELECT source, type, target FROM edge WHERE " + end for end in ("source = ?1", "target = ?1")
         )
-        # An edge from a node to itself stands at it once.
+        # UNION counts an edge from a node to itself only once.
         edges = {"outgoing": outgoing, "incoming": incoming, "both": f"{outgoing} UNION {incoming}"}[direction]
         with self._database.snapshot() as connection:
             degrees: dict[str, int] = defaultdict(int)
@@ -288,13 +288,13 @@ class SqliteGraph:
         if not types:
             return ""
         known = [str(self._word_numbers()[name]) for name in types if name in self._word_numbers()]
-        # Many types are looked for in one pass over a node's edges; with few, the index leads to each of them.
+        # With many types, one pass over the edges of a node is faster (+ disables the index); with few, the index is.
         column = "+e.type" if len(known) > _MANY_TYPES else "e.type"
         return f"AND {column} IN ({', '.join(known)})"
 
 
 def _by_label(node_ids: Iterable[str]) -> dict[str, list[str]]:
-    """Keys by label, each once."""
+    """Keys by label, without duplicates."""
     found: dict[str, list[str]] = defaultdict(list)
     for node_id in dict.fromkeys(node_ids):
         label, _, key = node_id.partition(":")
@@ -303,7 +303,7 @@ def _by_label(node_ids: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _first_of_each(edges: Iterable[tuple[str, str, str]], limit: int) -> Iterator[tuple[str, str, str]]:
-    """Of each node's edges the first up to the limit, in their order."""
+    """The first `limit` edges of each node, sorted."""
     at_node: str | None = None
     count = 0
     for edge in sorted(set(edges)):

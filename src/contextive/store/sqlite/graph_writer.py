@@ -1,11 +1,13 @@
-"""Who states which nodes and edges, and what exists because of it.
+"""Writes the nodes and edges that each owner states.
 
-A node or an edge exists as long as one owner states it: a file by its path, or a layer by its name. Its properties are
-merged one by one, and for each the smallest owner that states it decides: files before layers, then by name. So the graph
-does not depend on the order in which files were read. The merged properties stand with the node; a statement that says just
-that holds none of its own. As long as no two owners contradict each other, which most never do, nothing is merged again.
+An owner is a file (by its path) or a layer (by its name). A node or an edge exists as long as at least one owner
+states it. Properties are merged one by one; if owners disagree, the first of them wins: files before layers, then by
+name. So the graph does not depend on the order in which files were read. The merged properties are stored with the
+node, and a statement with exactly these properties stores none. Properties are merged again only when owners of a
+node disagree, which is rare.
 
-An edge whose ends are not both stated is kept apart, unseen by readers, and takes its place once they are.
+An edge is loose while one of its ends is not stated. Loose edges are stored in a separate table, and readers do not
+see them.
 """
 
 from __future__ import annotations
@@ -23,16 +25,16 @@ SEARCH_SEPARATOR = "\x1f"
 _NUMBER_OF_NODE = "SELECT number FROM node WHERE label = ? AND key = ?"
 
 IdEdge = tuple[str, int, str]
-"""An edge by the ids of its ends and the number of its type."""
+"""An edge: source id, number of its type, target id."""
 
 
 def add_words(connection: sqlite3.Connection) -> None:
-    """Give a number to every label and edge type that has none yet."""
+    """Assign a number to every label and edge type that does not have one yet."""
     connection.executemany("INSERT OR IGNORE INTO word (text) VALUES (?)", [(word,) for word in (*LABELS, *EDGE_TYPES)])
 
 
 class GraphWriter:
-    """The statements of owners, within one transaction."""
+    """Writes the statements of owners in one transaction."""
 
     def __init__(self, connection: sqlite3.Connection, words: Mapping[str, int]) -> None:
         self._connection = connection
@@ -42,23 +44,23 @@ class GraphWriter:
         self._has_loose: bool | None = None
 
     def replace(self, kind: int, name: str, layer: Layer) -> bool:
-        """Put what an owner states now in place of what it stated; whether that is anything else."""
+        """Replace everything that an owner states; returns whether anything changed."""
         owner, is_new = self._owner(kind, name, create=bool(layer.nodes or layer.edges))
         if owner is None:
             return False
         stated = _merge_duplicates(layer)
         before = {} if is_new else self._stated_nodes(owner)
-        gone = [node_id for node_id in before if node_id not in stated]
+        removed = [node_id for node_id in before if node_id not in stated]
         changed = self._put_nodes(owner, stated, before)
         edges = {(edge.source, self._words[edge.type], edge.target) for edge in layer.edges}
         changed |= self._put_edges(owner, edges, is_new=is_new)
-        self._drop_nodes(owner, {node_id: before[node_id][0] for node_id in gone})
+        self._drop_nodes(owner, {node_id: before[node_id][0] for node_id in removed})
         if not layer.nodes and not layer.edges:
             self._connection.execute("DELETE FROM owner WHERE number = ?", (owner,))
-        return changed or bool(gone)
+        return changed or bool(removed)
 
     def update_properties(self, path: str, properties: Mapping[str, Any]) -> None:
-        """Renew properties of the file's own node: of those that it states under its path, the ones that have them."""
+        """Update properties of the nodes that a file states under its own path, if they have these properties."""
         owner, _ = self._owner(FILE_OWNER, path, create=False)
         rows = self._connection.execute(
             "SELECT n.number, coalesce(s.properties, n.properties) FROM statement s JOIN node n ON n.number = s.node"
@@ -71,7 +73,7 @@ class GraphWriter:
                 self._change_statement(number, owner, encode_json({**stated, **properties}))
 
     def _owner(self, kind: int, name: str, *, create: bool) -> tuple[int | None, bool]:
-        """The number of an owner, and whether it has just been made."""
+        """The number of an owner, and whether it was just created."""
         found = self._connection.execute(
             "SELECT number FROM owner WHERE kind = ? AND name = ?", (kind, name)
         ).fetchone()
@@ -122,7 +124,7 @@ class GraphWriter:
         return changed
 
     def _create(self, node_id: str, label: str, key: str, properties: Mapping[str, Any], text: str) -> int | None:
-        """The number of a new node; None when it is there already."""
+        """The number of a new node; None if the node exists already."""
         cursor = self._connection.execute(
             "INSERT INTO node (label, hash, key, search, properties, disputed) VALUES (?, ?, ?, ?, ?, 0)"
             " ON CONFLICT DO NOTHING",
@@ -166,7 +168,7 @@ class GraphWriter:
         self._merge(number)
 
     def _drop_statement(self, number: int, owner: int) -> bool:
-        """Whether others still state the node."""
+        """Remove a statement; returns whether other owners still state the node."""
         (text,) = self._connection.execute(
             "DELETE FROM statement WHERE node = ? AND owner = ? RETURNING properties", (number, owner)
         ).fetchone()
@@ -182,7 +184,7 @@ class GraphWriter:
         return True
 
     def _merge(self, number: int) -> None:
-        """Put together anew what all owners state of a node."""
+        """Merge the properties that all owners state for a node."""
         (before,) = self._connection.execute("SELECT properties FROM node WHERE number = ?", (number,)).fetchone()
         rows = self._connection.execute(
             "SELECT s.properties FROM statement s JOIN owner o ON o.number = s.owner WHERE s.node = ?"
@@ -211,8 +213,8 @@ class GraphWriter:
             "UPDATE statement SET properties = NULL WHERE node = ? AND properties = ?", (number, after)
         )
 
-    def _drop_nodes(self, owner: int, gone: Mapping[str, int]) -> None:
-        for node_id, number in gone.items():
+    def _drop_nodes(self, owner: int, removed: Mapping[str, int]) -> None:
+        for node_id, number in removed.items():
             if not self._drop_statement(number, owner):
                 self._disconnect_edges(number)
                 self._connection.execute("DELETE FROM node WHERE number = ?", (number,))
@@ -237,14 +239,14 @@ class GraphWriter:
             "DELETE FROM loose_edge WHERE owner = ? AND source = ? AND type = ? AND target = ?",
             [(owner, *edge) for edge in loose - edges],
         )
-        tied = []
+        connected = []
         for source, kind, target in edges - before - loose:
             first, second = self._number(source), self._number(target)
             if first is None or second is None:
                 self._put_loose([(owner, source, kind, target)])
             else:
-                tied.append((first, kind, second, owner))
-        self._connection.executemany("INSERT INTO edge VALUES (?, ?, ?, ?)", tied)
+                connected.append((first, kind, second, owner))
+        self._connection.executemany("INSERT INTO edge VALUES (?, ?, ?, ?)", connected)
         return (before | loose) != edges
 
     def _stated_edges(self, owner: int) -> Iterator[IdEdge]:
@@ -262,13 +264,13 @@ class GraphWriter:
         return self._has_loose
 
     def _put_loose(self, edges: Iterable[tuple[int, str, int, str]]) -> None:
-        listed = list(edges)
-        if listed:
+        values = list(edges)
+        if values:
             self._has_loose = True
-            self._connection.executemany("INSERT OR IGNORE INTO loose_edge VALUES (?, ?, ?, ?)", listed)
+            self._connection.executemany("INSERT OR IGNORE INTO loose_edge VALUES (?, ?, ?, ?)", values)
 
     def _connect_loose_edges(self, node_ids: Sequence[str]) -> None:
-        """Put loose edges into their place whose missing end has come."""
+        """Turn loose edges of these nodes into edges if both ends exist now."""
         rows = self._connection.execute(
             "SELECT e.owner, e.source, e.type, e.target FROM json_each(?1) g CROSS JOIN loose_edge e ON e.source = g.value"
             " UNION SELECT e.owner, e.source, e.type, e.target FROM json_each(?1) g CROSS JOIN loose_edge e"
@@ -286,7 +288,7 @@ class GraphWriter:
             )
 
     def _disconnect_edges(self, number: int) -> None:
-        """Put the edges of a node aside that others still state."""
+        """Turn the edges of a node that is about to be deleted into loose edges."""
         rows = self._connection.execute(
             "SELECT e.owner, a.label, a.key, e.type, b.label, b.key, e.source, e.target FROM ("
             " SELECT * FROM edge WHERE source = ?1 UNION SELECT * FROM edge WHERE target = ?1) e"
@@ -306,7 +308,7 @@ class GraphWriter:
 
 
 def _merge_duplicates(layer: Layer) -> dict[str, tuple[str, str, dict[str, Any]]]:
-    """The nodes of a layer by id. Of a node that is stated twice, the first statement of a property counts."""
+    """The nodes of a layer by id. If a node is stated twice, the first value of each property counts."""
     merged: dict[str, tuple[str, str, dict[str, Any]]] = {}
     for node in layer.nodes:
         known = merged.get(node.id)
@@ -318,7 +320,7 @@ def _merge_duplicates(layer: Layer) -> dict[str, tuple[str, str, dict[str, Any]]
 
 
 def search_text(key: str, properties: Mapping[str, Any]) -> str | None:
-    """What a search over key and name has to look at; None when the key in ASCII lower case says it all."""
+    """The text in which `find_nodes` searches; None when the lower-case key is enough."""
     name = properties.get("name")
     folded = name.casefold() if isinstance(name, str) else ""
     if key.isascii() and folded in key.lower():
@@ -327,5 +329,5 @@ def search_text(key: str, properties: Mapping[str, Any]) -> str | None:
 
 
 def _same(first: Any, second: Any) -> bool:
-    """Whether two values are written alike: to Python, `1` and `True` are equal."""
+    """Whether two values have the same JSON: in Python, `1` and `True` are equal."""
     return bool(first == second) and encode_json(first) == encode_json(second)

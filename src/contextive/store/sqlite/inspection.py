@@ -1,7 +1,7 @@
-"""What the database file of a state directory is, found out without changing it."""
+"""Determines the state of a database file without changing it."""
 
 # ruff: noqa: S608
-# What is put into statements here are names of our own tables and columns; values are always bound.
+# Only names of our own tables and columns are put into statements; values are always bound.
 
 from __future__ import annotations
 
@@ -32,29 +32,27 @@ Kind = Literal["absent", "empty", "not_a_file", "damaged", "unknown", "older", "
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What is at the place of the database."""
+    """What is at the path of the database."""
 
     kind: Kind
     version: int = 0
 
     @property
     def message(self) -> str:
-        """What is wrong with it, as a sentence."""
+        """What is wrong with it, as a message for the user."""
         match self.kind:
             case "absent":
                 return "There is no index yet."
             case "empty":
-                return "index.db is empty: the votes, runs and audit that it held are lost."
+                return "index.db is empty: its votes, runs and audit log are lost."
             case "not_a_file":
                 return "index.db is not a file."
             case "damaged":
                 return "The index is damaged."
             case "unknown":
-                return f"The index has the schema {self.version}, which no version of contextive-mcp writes."
+                return f"The index has schema {self.version}, which no version of contextive-mcp writes."
             case "newer":
-                return (
-                    f"The index has schema {self.version}; this version knows schemas up to {schema.latest_version()}."
-                )
+                return schema.newer_schema_message(self.version)
             case "older" | "ready":
                 return ""
 
@@ -65,15 +63,15 @@ class Inspection:
             case "absent":
                 return "Run contextive-mcp ingest."
             case "empty":
-                return "contextive-mcp restore brings a backup back; contextive-mcp rebuild starts over from the files."
-            case "newer":
                 return (
-                    "Upgrade contextive-mcp. contextive-mcp rebuild renames the index and builds one of this version."
+                    "Run contextive-mcp restore to restore a backup, or contextive-mcp rebuild to start from the files."
                 )
+            case "newer":
+                return schema.NEWER_SCHEMA_HINT
             case "not_a_file" | "unknown" | "damaged":
                 return (
-                    "Run contextive-mcp rebuild: it renames index.db and builds it again, with the votes, runs and audit that "
-                    "are readable. contextive-mcp restore brings a backup back."
+                    "Run contextive-mcp rebuild: it renames index.db and builds a new one with the votes, runs and audit "
+                    "log that can be read. Or restore a backup with contextive-mcp restore."
                 )
             case "older" | "ready":
                 return ""
@@ -82,7 +80,7 @@ class Inspection:
 def connect(
     path: Path, mode: str = "ro", *, immutable: bool = False, synchronous: str = "NORMAL"
 ) -> sqlite3.Connection:
-    """A connection to a database file that exists."""
+    """A connection to an existing database file."""
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}" + ("&immutable=1" if immutable else ""),
         uri=True,
@@ -92,10 +90,10 @@ def connect(
         cached_statements=256,
     )
     try:
-        # A log needs no sync at each commit to stay whole: what is to outlive a power cut is synced with `sync`.
+        # A WAL stays consistent without a sync at each commit. Writes that must survive a power cut call `sync`.
         connection.execute(f"PRAGMA synchronous = {synchronous}")
         connection.execute("PRAGMA foreign_keys = ON")
-        # The file may have come with a cloned project: what is written into its schema calls no function of ours.
+        # The file may have come with a cloned project: its schema must not be able to call our SQL functions.
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute(f"PRAGMA journal_size_limit = {_JOURNAL_LIMIT_BYTES}")
@@ -106,22 +104,22 @@ def connect(
 
 
 def inspect(path: Path) -> Inspection:
-    """What is at a path. Raises what the system refuses (busy, a full disk, missing rights, no memory) as it came."""
+    """What is at a path. System errors (busy, full disk, missing permissions, no memory) are raised unchanged."""
     try:
-        found = path.stat()
+        status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return Inspection("not_a_file" if path.is_symlink() else "absent")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return Inspection("not_a_file")
-    if found.st_size == 0:
+    if status.st_size == 0:
         return Inspection("empty")
     if not any(path.with_name(path.name + suffix).exists() for suffix in ("-wal", "-journal")):
-        # Without a log everything is in the file itself, and can be read without creating one. A process that begins to write
-        # at this moment may make it look damaged; so what the second attempt finds counts.
+        # Without a log everything is in the file itself, and can be read without creating a log. If another process
+        # starts to write at this moment, the file may look damaged; so any other result is checked again below.
         with contextlib.suppress(Exception), contextlib.closing(connect(path, immutable=True)) as connection:
-            seen = inspect_opened(connection)
-            if seen.kind in ("ready", "newer"):
-                return seen
+            inspection = inspect_opened(connection)
+            if inspection.kind in ("ready", "newer"):
+                return inspection
     try:
         with contextlib.closing(connect(path)) as connection:
             return inspect_opened(connection)
@@ -132,19 +130,19 @@ def inspect(path: Path) -> Inspection:
 
 
 def is_system_error(error: BaseException) -> bool:
-    """Whether it was the system that refused, whatever the file holds."""
+    """Whether the error came from the operating system, and not from the content of the file."""
     return fault_of(error) not in (Fault.DAMAGE, Fault.SUSPECT, None)
 
 
 def inspect_opened(connection: sqlite3.Connection) -> Inspection:
-    """What an open database is, by its version, its schema and its first rows."""
+    """The state of an open database, from its version, its schema and its `progress` row."""
     version = schema.schema_version(connection)
     if version > schema.latest_version():
         return Inspection("newer", version)
     objects = _objects_of(connection)
     if version < 1:
-        # A file without kept tables that has nothing but tables of ours was never finished, or lost its log: there is nothing
-        # in it to be careful about.
+        # A file with some of our tables but none of the kept ones was never finished, or has lost its log. There is
+        # nothing in it to preserve.
         names = {name for _kind, name, _sql in objects}
         ours = {name for _kind, name, _sql in _known_objects(schema.latest_version())}
         is_unfinished = names <= ours and names.isdisjoint(table for table, _column in _JSON_COLUMNS)
@@ -158,7 +156,7 @@ def inspect_opened(connection: sqlite3.Connection) -> Inspection:
 
 
 def find_damage(connection: sqlite3.Connection, *, with_keys: bool) -> str | None:
-    """What is wrong with the pages or values of a database; None for a sound one. Reads all of it."""
+    """What is wrong with the pages or values of a database; None if it is intact. Reads all of it."""
     connection.execute("PRAGMA cell_size_check = ON")
     if inspect_opened(connection).kind == "damaged":
         return "its schema or its state was changed"
@@ -173,7 +171,7 @@ def find_damage(connection: sqlite3.Connection, *, with_keys: bool) -> str | Non
 
 
 def _row_checks(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-    """What holds for every row that we write, by table."""
+    """Conditions that every row that we write fulfils, with their table."""
     tables = [name for kind, name, _sql in sorted(_objects_of(connection)) if kind == "table"]
     for table in tables:
         columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
@@ -187,7 +185,7 @@ def _row_checks(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
 
 
 def _objects_of(connection: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
-    """Type, name and statement of everything in the schema, except for what SQLite adds by itself."""
+    """Type, name and statement of everything in the schema, except for SQLite's own objects."""
     rows = connection.execute("SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
     return frozenset(rows)
 

@@ -1,7 +1,7 @@
-"""The lease on ingesting: a lock of the system, with a note in its file that says who holds it.
+"""Leases: file locks with a note in the file that names the holder.
 
-A lock needs no heartbeat. It ends in the moment in which its process ends, whatever happens to clocks, and cannot be taken
-from a holder that was only asleep.
+A lock needs no heartbeat. It ends when its process ends, whatever the clock says, and cannot be taken from a holder
+that was only suspended.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from contextive.errors import Unavailable
 from contextive.store.sqlite.locks import FileLock
 
 _ATTEMPT_SECONDS = 0.05
-"""Long enough to outlast somebody who only looks whether the lease is free."""
+"""Long enough to wait for a process that only checks whether the lease is free (see `lease_holder`)."""
 
 
 class FileLease:
@@ -36,14 +36,14 @@ class FileLease:
         with self._guard:
             try:
                 if self._lock.is_held:
-                    with contextlib.suppress(OSError):  # a note that stays on a broken disk must not keep the lock
+                    with contextlib.suppress(OSError):  # release the lock even if the note cannot be erased
                         self._lock.write(b"")
             finally:
                 self._lock.release()
 
 
 def acquire_lease(directory: Path, name: str, holder: str) -> FileLease | None:
-    """The lease of that name, or None while another holder lives."""
+    """The lease of that name, or None while another process holds it."""
     lock = FileLock(_path_of(directory, name))
     try:
         if not lock.acquire(_ATTEMPT_SECONDS):
@@ -53,13 +53,13 @@ def acquire_lease(directory: Path, name: str, holder: str) -> FileLease | None:
     except OSError as error:
         lock.release()
         raise Unavailable(
-            "The lease of the index cannot be written.", hint="Check the state directory and its disk."
+            "The lease file of the index cannot be written.", hint="Check the state directory and its disk."
         ) from error
     return FileLease(lock)
 
 
 def lease_holder(directory: Path, name: str) -> str | None:
-    """Who holds the lease; None when nobody does."""
+    """The holder of the lease; None when it is free."""
     path = _path_of(directory, name)
     lock = FileLock(path)
     try:

@@ -1,8 +1,8 @@
-"""The lexical sidecar: an index of tokens beside the database, which follows it from change to change.
+"""The lexical sidecar: a token index next to the database, updated from the database's list of changes.
 
-Whoever asks first after a commit brings it up to date, under a lock that all processes share. A small backlog is worked off
-before the question is answered; a large one in the background, and meanwhile answers come from what is there and say from
-which generation. A sidecar that is missing, damaged or of another version is made anew.
+The first search after a commit updates it, under a lock that all processes share. A small backlog is processed before
+the search; a large one in the background, and until then results come from the old state and report its generation. A
+sidecar that is missing, damaged or of another version is rebuilt.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from contextive.store.sqlite.tantivy_engine import TantivyEngine
 from contextive.store.values import ChunkFilter, Discrepancy, Hit, LexicalQuery, SearchHits
 
 VERSION = 1
-"""Of the fields and of what is put into them. Another one means that the sidecar is made anew."""
+"""Version of the fields and their content. A sidecar with another version is rebuilt."""
 SMALL_BACKLOG = 2_000
-"""Chunks that a question waits for."""
+"""A search waits for at most this many changed chunks."""
 _BATCH = 500
 _COMMIT_EVERY = 10_000
 _LOCK_SECONDS = 2.0
@@ -65,7 +65,7 @@ class LexicalSidecar:
         self._manifest: SidecarManifest | None = None
         self._manifest_stat: tuple[object, ...] | None = None
         self._last_read: tuple[object, ...] | None = None
-        """Which manifest was read last, be it to no avail."""
+        """Which manifest was read last, even if it was unusable."""
         self._fell_back_at: float | None = None
         self._in_memory = False
         self._state = threading.RLock()
@@ -84,14 +84,14 @@ class LexicalSidecar:
     def _fall_back(self, reason: str) -> None:
         with self._state:
             _log.warning("lexical search falls back to FTS5: %s", reason)
-            self._engine_type, self._warning = FtsEngine, f"Lexical search is served by FTS5 and slower: {reason}."
+            self._engine_type, self._warning = FtsEngine, f"Lexical search uses FTS5 and is slower: {reason}."
             self._engine = self._manifest = self._manifest_stat = None
             self._in_memory = False
 
-    # Asking
+    # Searching
 
     def _retry_tantivy(self) -> None:
-        """Try again what could not be used a while ago: other processes may have answered by it all the time."""
+        """Switch back to tantivy a while after it failed: other processes may have used it all the time."""
         if self._fell_back_at is not None and time.monotonic() - self._fell_back_at > _RETRY_SECONDS:
             with self._state:
                 self._engine_type, self._warning, self._fell_back_at = TantivyEngine, None, None
@@ -103,14 +103,14 @@ class LexicalSidecar:
             return self._search(query, k, where)
         except _FAULTS as error:
             self._raise_if_unwritable(error)
-            _log.warning("the lexical sidecar is damaged and is made anew: %s", type(error).__name__)
+            _log.warning("the lexical sidecar is damaged and will be rebuilt: %s", type(error).__name__)
             self._discard()
         try:
             return self._search(query, k, where)
         except _FAULTS as error:
             self._raise_if_unwritable(error)
             if self._engine_type is not FtsEngine:
-                self._fall_back("its index cannot be used here")
+                self._fall_back("the tantivy index cannot be used here")
                 self._fell_back_at = time.monotonic()
         try:
             return self._search(query, k, where)
@@ -118,11 +118,11 @@ class LexicalSidecar:
             raise Unavailable("Lexical search is not available.", hint="Check the disk of the index.") from error
 
     def _raise_if_unwritable(self, error: Exception) -> None:
-        """A full disk is no damage: what is there stays, and is followed once there is room."""
+        """A full disk is not damage: the sidecar is kept, and updated once there is space."""
         if self._writable and not can_write(self._directory):
             raise Unavailable(
-                "The index of words cannot be written just now.",
-                hint="Make room on its disk, or check its permissions.",
+                "The lexical index cannot be written at the moment.",
+                hint="Free space on its disk, or check its permissions.",
             ) from error
 
     def _search(self, query: LexicalQuery, k: int, where: ChunkFilter) -> SearchHits:
@@ -131,10 +131,10 @@ class LexicalSidecar:
             try:
                 self._catch_up_or_defer(progress, manifest)
             except _FAULTS as error:
-                # Answered from what is there, which says from when it is; unless there is nothing, or it is damaged.
+                # Search the old state, unless there is none or it is damaged; the result reports its generation.
                 if manifest is None or can_write(self._directory):
                     raise
-                _log.warning("the lexical sidecar cannot follow just now: %s", type(error).__name__)
+                _log.warning("the lexical sidecar cannot be updated at the moment: %s", type(error).__name__)
             progress, manifest = self._read_positions()
         current = self._is_current(manifest, progress)
         generation = progress.generation if current else (manifest.seq or 0) if manifest else 0
@@ -151,7 +151,8 @@ class LexicalSidecar:
                 return []
 
     def _read_positions(self) -> tuple[ProgressRow, SidecarManifest | None]:
-        """How far the sidecar and the database are. The manifest is read first, so it cannot seem to be ahead."""
+        """The progress of the database and of the sidecar. The manifest is read first, so it cannot seem to be
+        ahead."""
         manifest = self._load()
         return read_progress(self._database), manifest
 
@@ -166,40 +167,40 @@ class LexicalSidecar:
     ##= docs/spec/knowledge.md#index-updates
     ##% Once nothing changes any more, all servers of a project MUST return the same results for the same query.
     def _load(self) -> SidecarManifest | None:
-        """The manifest as it is now, with its index opened."""
+        """Read the current manifest and open its index."""
         with self._state:
             if self._in_memory:
                 return self._manifest
             try:
-                found = self._manifest_path.stat()
+                status = self._manifest_path.stat()
             except FileNotFoundError:
                 self._engine = self._manifest = self._manifest_stat = None
                 return None
-            self._database.reader()  # notices when the database is another file
-            seen = (found.st_mtime_ns, found.st_ino, self._database.identity)
-            self._last_read = seen[:2]
-            if seen != self._manifest_stat:
+            self._database.reader()  # notices if the database file was replaced
+            manifest_stat = (status.st_mtime_ns, status.st_ino, self._database.identity)
+            self._last_read = manifest_stat[:2]
+            if manifest_stat != self._manifest_stat:
                 manifest = read_sidecar_manifest(self._manifest_path, VERSION)
                 with self._database.snapshot() as connection:
-                    sound = manifest is not None and (
+                    is_valid = manifest is not None and (
                         manifest.seq is None or can_catch_up(connection, manifest, progress_in(connection))
                     )
-                if manifest is None or not sound:
+                if manifest is None or not is_valid:
                     self._engine = self._manifest = self._manifest_stat = None
                     return None
                 if self._engine is None or self._manifest is None or self._manifest.place != manifest.place:
                     self._engine = self._engine_type(self._directory / manifest.place, create=False)
                 else:
                     self._engine.reload()
-                self._manifest, self._manifest_stat = manifest, seen
+                self._manifest, self._manifest_stat = manifest, manifest_stat
             elif self._manifest is not None and self._manifest.seq is None and self._engine is not None:
                 self._engine.reload()
             return self._manifest
 
-    # Following
+    # Catching up
 
     def _catch_up_or_defer(self, progress: ProgressRow, manifest: SidecarManifest | None) -> None:
-        """Work off a small backlog now, a large one behind the scenes."""
+        """Process a small backlog now, a large one in the background."""
         if not self._writable and manifest is not None and not self._in_memory:
             return
         if self._backlog(progress, manifest) <= SMALL_BACKLOG:
@@ -216,16 +217,16 @@ class LexicalSidecar:
         try:
             self.catch_up(_LOCK_SECONDS)
         except (*_FAULTS, Unavailable) as error:
-            _log.warning("the lexical sidecar could not follow: %s", type(error).__name__)
+            _log.warning("the lexical sidecar could not be updated: %s", type(error).__name__)
 
     def try_catch_up(self, timeout_seconds: float) -> None:
-        """Catch up, where it can be done. Where it cannot, the next question finds out why."""
+        """Catch up if possible. If not, the next search reports why."""
         for _ in range(2):
             try:
                 self.catch_up(timeout_seconds)
                 return
             except _FAULTS as error:
-                _log.warning("the lexical sidecar could not follow: %s", type(error).__name__)
+                _log.warning("the lexical sidecar could not be updated: %s", type(error).__name__)
                 if not can_write(self._directory):
                     return
                 self._discard()
@@ -239,17 +240,17 @@ class LexicalSidecar:
         return int(self._database.read(sql, values)[0][0])
 
     def catch_up(self, timeout_seconds: float) -> bool:
-        """Bring the sidecar to the present generation; False when another process is at it."""
+        """Update the sidecar to the current generation; False when another process is doing so."""
         if not self._applying.acquire(timeout=timeout_seconds):
             return False
         try:
-            with contextlib.ExitStack() as held:
+            with contextlib.ExitStack() as stack:
                 if self._writable:
                     self._database.directory.make_sidecar_folder(self._directory)
                     lock = FileLock(self._directory / "writing.lock")
                     if not lock.acquire(timeout_seconds):
                         return False
-                    held.callback(lock.release)
+                    stack.callback(lock.release)
                 return self._apply()
         finally:
             self._applying.release()
@@ -293,7 +294,7 @@ class LexicalSidecar:
         else:
             (self._directory / place).mkdir(mode=0o700)
             engine = self._engine_type(self._directory / place, create=True)
-            # From here on the old one is no longer asked, and the new one for what it holds already.
+            # From here on, searches use what the new index contains so far, and no longer the old one.
             self._set_manifest(SidecarManifest(VERSION, place))
             self._load()
         done = self._write(
@@ -314,7 +315,7 @@ class LexicalSidecar:
                 if not fresh:
                     for number in batch:
                         writer.drop(number)
-                # Read as of now: what changed since the manifest's generation is in the changes that follow it.
+                # Reads the current state. Changes after the manifest's generation are applied again later.
                 for document in self._documents(batch):
                     writer.put(document)
                 if fresh and start and start % _COMMIT_EVERY == 0:
@@ -335,23 +336,23 @@ class LexicalSidecar:
             write_sidecar_manifest(self._manifest_path, manifest)
 
     def _remove_old(self, place: str) -> None:
-        """Remove what earlier sidecars left. Others may still read it; the system keeps it for them."""
+        """Remove earlier indexes. Processes that still read them keep access to the deleted files."""
         for path in self._directory.glob(f"{self._engine_type.name}-*"):
             if path.name != place:
                 shutil.rmtree(path, ignore_errors=True)
 
     def _discard(self) -> None:
-        """Have the sidecar made anew; but not one that another process has put in the place of the damaged one meanwhile."""
+        """Delete the manifest, so that the sidecar is rebuilt, unless another process has already replaced it."""
         with self._state:
             self._engine = self._manifest = self._manifest_stat = None
             self._in_memory = not self._writable
             if self._writable:
                 with contextlib.suppress(OSError):
-                    found = self._manifest_path.stat()
-                    if (found.st_mtime_ns, found.st_ino) == self._last_read:
+                    status = self._manifest_path.stat()
+                    if (status.st_mtime_ns, status.st_ino) == self._last_read:
                         self._manifest_path.unlink()
 
-    # Telling
+    # Status
 
     def health(self, progress: ProgressRow) -> dict[str, Any]:
         try:
@@ -369,7 +370,7 @@ class LexicalSidecar:
         return [self._warning] if self._warning else []
 
     def verify(self) -> Iterator[Discrepancy]:
-        """Whether the sidecar holds exactly the chunks of the database once it has caught up."""
+        """Catch up, and check that the sidecar contains exactly the chunks of the database."""
         try:
             if self._writable:
                 self.catch_up(_LOCK_SECONDS)
@@ -377,17 +378,17 @@ class LexicalSidecar:
             if not self._is_current(manifest, progress) or self._engine is None:
                 yield Discrepancy("lexical sidecar", "It is behind the database.")
                 return
-            held = self._engine.numbers()
+            indexed = self._engine.numbers()
         except (*_FAULTS, sqlite3.Error):
             self._discard()
-            yield Discrepancy("lexical sidecar", "It is damaged and will be made anew.")
+            yield Discrepancy("lexical sidecar", "It is damaged and will be rebuilt.")
             return
         chunks = {number for (number,) in self._database.read("SELECT number FROM chunk")}
-        if held != chunks and read_progress(self._database).chunk_seq == progress.chunk_seq:
+        if indexed != chunks and read_progress(self._database).chunk_seq == progress.chunk_seq:
             self._discard()
-            missing, extra = len(chunks - held), len(held - chunks)
+            missing, extra = len(chunks - indexed), len(indexed - chunks)
             yield Discrepancy(
-                "lexical sidecar", f"{missing} chunks are missing and {extra} are too many; it will be made anew."
+                "lexical sidecar", f"{missing} chunks are missing and {extra} do not exist; it will be rebuilt."
             )
 
     def close(self) -> None:

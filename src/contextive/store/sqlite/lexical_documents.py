@@ -1,4 +1,4 @@
-"""Chunks as the lexical index takes them: tokens of title and text, and what filters ask for."""
+"""Chunks as documents for the lexical index: the tokens of title and text, and the values for filters."""
 
 from __future__ import annotations
 
@@ -23,41 +23,42 @@ _SYMBOLS = (
 
 @dataclass(frozen=True, slots=True)
 class LexicalDocument:
-    """A chunk for the lexical index. Facets are folded."""
+    """A chunk for the lexical index. The values of facets are case-folded."""
 
     number: int
     title: str
-    """Tokens of the chunk's title and of the path, a space between each two: where words count as a name and not as a mention."""
+    """Tokens of the chunk's title and of the path, separated by spaces: the fields that name the chunk."""
     body: str
     facets: list[tuple[str, str]]
-    """Field and value, each pair once."""
+    """Pairs of field and value, without duplicates."""
     updated: float | None
 
 
 def read_documents(connection: sqlite3.Connection, numbers: Sequence[int]) -> Iterator[LexicalDocument]:
-    """The documents of those chunks that are there."""
-    given = json.dumps(list(numbers))
-    held: dict[int, list[tuple[str, ...]]] = defaultdict(list)
-    for number, *names in connection.execute(_SYMBOLS, (given,)).fetchall():
-        held[number].append(tuple(names))
+    """The documents of those chunks that exist."""
+    wanted = json.dumps(list(numbers))
+    symbols: dict[int, list[tuple[str, ...]]] = defaultdict(list)
+    for number, *names in connection.execute(_SYMBOLS, (wanted,)).fetchall():
+        symbols[number].append(tuple(names))
     files: dict[tuple[str | None, ...], tuple[str, list[tuple[str, str]]]] = {}
-    for number, title, text, updated, own_tags, *file in connection.execute(_DOCUMENTS, (given,)).fetchall():
+    for number, title, text, updated, own_tags, *file in connection.execute(_DOCUMENTS, (wanted,)).fetchall():
         known = files.get(key := tuple(file))
         if known is None:
             known = files[key] = (tokenise_joined(file[0]), _file_facets(*file))
-        words, common = known
+        path_tokens, common = known
         facets = {("tag", tag.casefold()): None for tag in decode_names(own_tags)} if own_tags else {}
-        for name, qualified, kind, language in held.get(number, ()):
+        for name, qualified, kind, language in symbols.get(number, ()):
             facets[("symbol", name.casefold())] = None
             facets[("symbol", qualified.casefold())] = None
             facets[("kind", kind.casefold())] = None
             facets[("language", language.casefold())] = None
         own = [pair for pair in facets if pair not in common] if own_tags else list(facets)
-        yield LexicalDocument(number, f"{tokenise_joined(title)} {words}", tokenise_joined(text), common + own, updated)
+        titles = f"{tokenise_joined(title)} {path_tokens}"
+        yield LexicalDocument(number, titles, tokenise_joined(text), common + own, updated)
 
 
 def _file_facets(path: str, kind: str, namespace: str, subsystem: str | None, tags: str) -> list[tuple[str, str]]:
-    """What all chunks of a file share."""
+    """The facets that all chunks of a file share."""
     facets = [("type", kind.casefold()), ("namespace", namespace.casefold())]
     if subsystem is not None:
         facets.append(("subsystem", subsystem.casefold()))
@@ -66,6 +67,6 @@ def _file_facets(path: str, kind: str, namespace: str, subsystem: str | None, ta
 
 
 def path_prefixes(path: str) -> set[str]:
-    """The path and every directory above it, with a slash behind: most prefixes that are asked for are one of these."""
+    """The path and every directory above it with a trailing slash: most path filters are one of these."""
     parts = path.split("/")
     return {path, *("/".join(parts[:end]) + "/" for end in range(1, len(parts)))}

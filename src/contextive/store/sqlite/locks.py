@@ -1,4 +1,4 @@
-"""Locks between processes. The system takes one away from a process that dies, at once and whatever the clock says."""
+"""Locks between processes. The operating system releases the lock of a process that dies immediately."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _PAUSE_SECONDS = 0.005
 ##= docs/spec/knowledge.md#index-updates
 ##% The lease of a dead process MUST be available to another process within two seconds.
 class FileLock:
-    """An exclusive lock on a small file. Two of one process exclude each other as those of two processes do."""
+    """An exclusive lock on a small file. Two locks in the same process exclude each other too."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._descriptor: int | None = None
 
     def acquire(self, timeout_seconds: float) -> bool:
-        """Whether the lock could be had in time. OSError when the file cannot be opened at all."""
+        """Whether the lock was acquired in time. Raises OSError when the file cannot be opened."""
         deadline = time.monotonic() + timeout_seconds
         while not self._try():
             if time.monotonic() >= deadline:
@@ -35,25 +35,25 @@ class FileLock:
             self._descriptor = descriptor
             if self.is_held:
                 return True
-            # The file was taken away between opening and locking; a lock on it would exclude nobody.
+            # The file was removed between opening and locking, so a lock on it would exclude nobody.
             self._descriptor = None
         os.close(descriptor)
         return False
 
     @property
     def is_held(self) -> bool:
-        """Whether we have the lock, on the file that stands at the path now."""
+        """Whether we hold the lock, and on the file that is at the path now."""
         if self._descriptor is None:
             return False
         try:
-            there = self.path.stat()
+            current = self.path.stat()
         except OSError:
             return False
-        ours = os.fstat(self._descriptor)
-        return (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino)
+        locked = os.fstat(self._descriptor)
+        return (locked.st_dev, locked.st_ino) == (current.st_dev, current.st_ino)
 
     def write(self, content: bytes) -> None:
-        """Put a note about the holder into the file."""
+        """Write a note about the holder into the lock file."""
         if self._descriptor is None:
             return
         os.ftruncate(self._descriptor, 0)

@@ -1,10 +1,9 @@
-"""Memory that was freed, given back to the system.
+"""Returns freed memory to the operating system.
 
-The C library of Linux keeps what threads have freed, in many arenas apart. Each commit of the index of words frees much in
-threads that end with it, so that a server would seem to grow for as long as files change. Two things keep it from that. What
-is free inside an arena is handed over after each commit. At the end of an arena that call leaves everything; there the
-library itself lets go of what is more than a threshold. It raises that threshold by itself, up to 64 MB for each arena, unless
-somebody sets it.
+glibc keeps freed memory in several arenas. Each commit of the lexical index frees a lot of memory in threads that
+then end, so a server would seem to grow for as long as files change. Two calls prevent that. `malloc_trim` after each
+commit releases what is free inside the arenas. It does not release what is free at the end of an arena: there glibc
+releases whatever exceeds a threshold, which it raises by itself, up to 64 MB for each arena, unless it is set.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from typing import Final
 _TRIM_THRESHOLD: Final = -1
 _MMAP_THRESHOLD: Final = -3
 _KEPT_BYTES: Final = 1024 * 1024
-"""What may stay at the end of an arena: as much as a search takes and frees again. A larger block has pages of its own, which
-go with it."""
+"""How much may stay free at the end of an arena: about what a search allocates and frees. Larger blocks have their
+own pages, which are released with them."""
 
 
 def trim_malloc() -> None:
-    """Have the C library hand over what nobody uses; nothing happens where it knows no way."""
+    """Release unused memory to the operating system; does nothing if the C library cannot do so."""
     trim = _function("malloc_trim", ctypes.c_size_t)
     if trim is not None:
         trim(0)
@@ -31,7 +30,7 @@ def trim_malloc() -> None:
 
 @cache
 def lower_trim_threshold() -> None:
-    """Have the C library keep little of what is freed from now on; nothing happens where it knows no way."""
+    """Make the C library keep little of the memory freed from now on; does nothing if it cannot do so."""
     set_option = _function("mallopt", ctypes.c_int, ctypes.c_int)
     if set_option is not None:
         set_option(_TRIM_THRESHOLD, _KEPT_BYTES)
@@ -40,7 +39,7 @@ def lower_trim_threshold() -> None:
 
 @cache
 def _function(name: str, *arguments: type[ctypes._SimpleCData[int]]) -> Callable[..., int] | None:
-    """A function of the C library, where there is one of that name."""
+    """A function of the C library; None if there is no such function."""
     if not sys.platform.startswith("linux"):
         return None
     try:

@@ -1,7 +1,8 @@
-"""A database that is ready to be used: created, migrated, or rebuilt from what can be read of a damaged one.
+"""Makes a database ready for use: creates it, migrates it, or rebuilds a damaged one with the rows that can be read.
 
-Whatever is created appears under its name in one step, complete. The caller of `make_ready` and `start_over` may be one of many
-processes: a lock lets one of them work at a time, and a name that another one has taken meanwhile is never written over.
+A new database appears under its name in one step, complete. Many processes may call `make_ready` and
+`replace_unusable` at the same time: a lock lets one of them work at a time, and a database that another process has
+created meanwhile is never overwritten.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _log = logging.getLogger("contextive.store")
 
 
 class Unusable(Unavailable):
-    """There is something in the place of the database that a server leaves alone."""
+    """There is something at the path of the database that a server does not touch."""
 
     def __init__(self, found: Inspection) -> None:
         super().__init__(found.message, hint=found.hint)
@@ -39,13 +40,13 @@ class Unusable(Unavailable):
 ##= docs/spec/knowledge.md#store
 ##% A database with a newer schema MUST be refused and left unchanged.
 def refuse_unusable(found: Inspection) -> None:
-    """Refuse what only `contextive-mcp rebuild` may replace."""
+    """Raise `Unusable` for a database that only `contextive-mcp rebuild` may replace."""
     if found.kind in ("newer", "unknown", "empty", "not_a_file"):
         raise Unusable(found)
 
 
 def make_ready(directory: StateDirectory, wait_seconds: float) -> None:
-    """Create, migrate or rebuild the database where it is not ready, and the state directory where it is missing."""
+    """Create, migrate or rebuild the database if it is not ready, and create the state directory if it is missing."""
     directory.prepare()
     found = _inspect(directory)
     refuse_unusable(found)
@@ -55,7 +56,7 @@ def make_ready(directory: StateDirectory, wait_seconds: float) -> None:
         found = _inspect(directory)
         refuse_unusable(found)
         if found.kind == "absent":
-            # A log without a database belongs to one that somebody removed.
+            # A log without a database belongs to a database that was removed.
             salvage.remove_journals(directory.database)
             _create(directory, None, lock)
         elif found.kind == "damaged" or (found.kind == "older" and not _migrate(directory.database)):
@@ -68,7 +69,7 @@ def make_ready(directory: StateDirectory, wait_seconds: float) -> None:
 ##= docs/spec/knowledge.md#store
 ##% The command `rebuild` MUST replace whatever is at the path of the database, after renaming it.
 def replace_unusable(directory: StateDirectory, wait_seconds: float) -> Repair | None:
-    """Rebuild a database that cannot be used, whatever it is and however long finding out takes; None for a sound one."""
+    """Rebuild a database that cannot be used, after reading all of it; None for an intact one."""
     directory.prepare()
     with _opening_lock(directory, wait_seconds) as lock:
         found = _inspect(directory)
@@ -84,7 +85,8 @@ def replace_unusable(directory: StateDirectory, wait_seconds: float) -> Repair |
 
 
 def is_damaged(path: Path, *, immutable: bool = False, with_keys: bool = False) -> bool:
-    """Whether anything is wrong with the pages or values of a database, or with its keys if wished. Reads all of it."""
+    """Whether the pages or values of a database are damaged, or with `with_keys` its foreign keys. Reads all of
+    it."""
     try:
         with contextlib.closing(connect(path, immutable=immutable)) as connection:
             damage = find_damage(connection, with_keys=with_keys)
@@ -100,14 +102,14 @@ def is_damaged(path: Path, *, immutable: bool = False, with_keys: bool = False) 
 
 
 def _inspect(directory: StateDirectory) -> Inspection:
-    """What is in the place of the database. One that was renamed and not rebuilt yet counts as damaged."""
+    """The state of the database. One that was renamed and not rebuilt yet counts as damaged."""
     if directory.is_marked_damaged():
         return Inspection("damaged")
     return inspect(directory.database)
 
 
 def _migrate(path: Path) -> bool:
-    """Whether a database could be brought to the latest schema; False for a damaged one."""
+    """Migrate a database to the latest schema; False if it is damaged."""
     try:
         with contextlib.closing(connect(path, "rw")) as connection:
             schema.migrate(connection)
@@ -130,9 +132,10 @@ def _opening_lock(directory: StateDirectory, wait_seconds: float) -> Iterator[Fi
 
 
 def _rebuild(directory: StateDirectory, reason: str, lock: FileLock) -> Repair:
-    """Rename what is there, and build a database with the kept rows that can be read of it.
+    """Rename the database, and build a new one with the kept rows that can be read from the old one.
 
-    The mark stays until that is done. A process that finds the mark and no database goes on with the renamed one.
+    The damage marker stays until that is done. A process that finds the marker but no database continues with the
+    renamed one.
     """
     if not directory.is_marked_damaged():
         directory.mark_damaged(identity_of(directory.database))
@@ -145,15 +148,15 @@ def _rebuild(directory: StateDirectory, reason: str, lock: FileLock) -> Repair:
 
 
 def _create(directory: StateDirectory, source: tuple[Path | None, str] | None, lock: FileLock) -> Repair | None:
-    """Build a database under another name, and give it its own when it is complete."""
-    for left in directory.path.glob(f"{_NEW_PREFIX}*"):
-        left.unlink(missing_ok=True)  # of a process that died: we hold the lock
+    """Build a database under a temporary name, and rename it when it is complete."""
+    for leftover in directory.path.glob(f"{_NEW_PREFIX}*"):
+        leftover.unlink(missing_ok=True)  # from a process that died: we hold the lock
     name = _NEW_PREFIX + secrets.token_hex(8)
     path = directory.path / name
     try:
         repair = _build(directory, path, source)
         if not lock.is_held:
-            raise Unavailable("The state directory was removed while the index was created.", hint="Try again.")
+            raise Unavailable("The state directory was removed while the index was being created.", hint="Try again.")
         _publish(path, directory.database)
         sync_folder(directory.path)
         return repair
@@ -163,7 +166,8 @@ def _create(directory: StateDirectory, source: tuple[Path | None, str] | None, l
 
 
 def _publish(path: Path, database: Path) -> None:
-    """Give a finished database its name, unless another one has it: after a removal two processes may hold two locks."""
+    """Give a finished database its name, unless it is taken: if the lock file was removed, two processes may each
+    hold a lock."""
     try:
         os.link(path, database)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""How far the index has come, and how far a sidecar has followed it."""
+"""The current generation of the database, and the generation that a sidecar has caught up to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from contextive.store.sqlite.connection import Database
 
 
 class ProgressRow(NamedTuple):
-    """The one row of `progress`, with the stamp of its generation. Stamps are never used twice, seqs may be after a restore."""
+    """The single row of `progress`, with the stamp of its generation. A seq may be used again after a restore; a
+    stamp never is."""
 
     generation: int
     committed_at: float
@@ -38,9 +39,9 @@ def read_progress(database: Database) -> ProgressRow:
 
 @dataclass(frozen=True, slots=True)
 class SidecarManifest:
-    """What a sidecar says of itself: which generation it holds, and the file or directory that holds it.
+    """The generation that a sidecar contains, and the file or directory of its data (`place`).
 
-    A sidecar that is being made has no seq yet. It can be searched for what is there already.
+    A sidecar that is still being built has no seq. A search returns what it contains so far.
     """
 
     version: int
@@ -63,26 +64,27 @@ _MANIFEST_TYPES: dict[str, tuple[type, ...]] = {
 def read_sidecar_manifest(path: Path, version: int) -> SidecarManifest | None:
     """The manifest of a sidecar; None when it is missing, damaged or of another version."""
     try:
-        found: dict[str, Any] = json.loads(path.read_bytes())
-        manifest = SidecarManifest(**found)
+        values: dict[str, Any] = json.loads(path.read_bytes())
+        manifest = SidecarManifest(**values)
         if any(type(getattr(manifest, name)) not in kinds for name, kinds in _MANIFEST_TYPES.items()):
             return None
     except (OSError, ValueError, TypeError, RecursionError):
         return None
     # A name with a separator could lead out of the directory of the sidecar.
-    sound = manifest.version == version and manifest.place and Path(manifest.place).name == manifest.place
-    return manifest if sound else None
+    is_valid = manifest.version == version and manifest.place and Path(manifest.place).name == manifest.place
+    return manifest if is_valid else None
 
 
 ##= docs/spec/knowledge.md#store
 ##% A process that dies during a write MUST leave only faults that `verify` reports and the next run fixes.
 def write_sidecar_manifest(path: Path, manifest: SidecarManifest) -> None:
-    """Replace the manifest of a sidecar. Not durable: a sidecar whose manifest is lost is made again from the database."""
+    """Replace the manifest of a sidecar. Not durable: a sidecar that loses its manifest is rebuilt from the
+    database."""
     write_file(path, json.dumps(asdict(manifest)).encode(), mode=0o600, durable=False)
 
 
 def can_catch_up(connection: sqlite3.Connection, manifest: SidecarManifest, progress: ProgressRow) -> bool:
-    """Whether the manifest names a moment of this database's own history from which all changes are known."""
+    """Whether the manifest's generation is in the history of this database, and all changes since then are known."""
     if manifest.seq is None or not progress.floor <= manifest.seq <= progress.generation:
         return False
     found = connection.execute("SELECT stamp FROM generation WHERE seq = ?", (manifest.seq,)).fetchone()

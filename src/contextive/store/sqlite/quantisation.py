@@ -1,4 +1,4 @@
-"""Vectors as bytes: half precision in the database, eight bits in the sidecar that is scanned."""
+"""Vectors as bytes: half precision in the database, eight bits in the sidecar."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 _STEPS = 127
 _MAX_ERROR_STEPS = 1.75
-"""How many steps a product with a vector of length one may be off: six times the deviation of rounding, which is the root
-of a twelfth of a step. Where a vector has few parts, twelve or less, rounding cannot even reach that far."""
+"""Bound on the error of a dot product with a unit vector, in steps: six standard deviations of the rounding error,
+which is sqrt(1/12) of a step. With twelve dimensions or fewer, rounding cannot even reach that."""
 
 
 def encode_vector(vector: NDArray[np.float32]) -> bytes:
-    """A vector of length one in half precision. A vector of zeros stays one, and is near to nothing."""
+    """The vector scaled to length one, in half precision. A zero vector stays zero, and is similar to nothing."""
     import numpy as np
 
-    whole = np.asarray(vector, dtype=np.float32)
-    length = float(np.linalg.norm(whole))
+    values = np.asarray(vector, dtype=np.float32)
+    length = float(np.linalg.norm(values))
     if not np.isfinite(length):
-        raise InternalError("A vector holds numbers that are not finite.")
-    return (whole / length if length > 0 else whole).astype("<f2").tobytes()
+        raise InternalError("A vector contains numbers that are not finite.")
+    return (values / length if length > 0 else values).astype("<f2").tobytes()
 
 
 def decode_vectors(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
@@ -36,16 +36,16 @@ def decode_vectors(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float3
 
 
 def normalised(vector: Any) -> NDArray[np.float32]:
-    """The vector with length one; zeros when it has no direction."""
+    """The vector scaled to length one; zeros if its length is zero or not finite."""
     import numpy as np
 
-    whole = np.asarray(vector, dtype=np.float32).reshape(-1)
-    length = float(np.linalg.norm(whole))
-    return whole / length if length > 0 and np.isfinite(length) else np.zeros_like(whole)
+    values = np.asarray(vector, dtype=np.float32).reshape(-1)
+    length = float(np.linalg.norm(values))
+    return values / length if length > 0 and np.isfinite(length) else np.zeros_like(values)
 
 
 def quantise(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32], NDArray[np.float32]]:
-    """Rows in eight bits, what a step is worth in each, and how far at most each is now from where it was."""
+    """The rows in eight bits, the step size of each row, and the distance of each row from its original."""
     import numpy as np
 
     scales = np.abs(matrix).max(axis=1, initial=0.0) / _STEPS
@@ -56,8 +56,8 @@ def quantise(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.
 
 
 def error_bound(scales: NDArray[np.float32], errors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """How far the product with a vector of length one may be off, for rows of that scale and error."""
+    """By how much the dot product of each row with a unit vector may be off."""
     import numpy as np
 
-    least: NDArray[np.float32] = np.minimum(errors, _MAX_ERROR_STEPS * scales)
-    return least
+    bounds: NDArray[np.float32] = np.minimum(errors, _MAX_ERROR_STEPS * scales)
+    return bounds

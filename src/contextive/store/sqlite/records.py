@@ -1,7 +1,7 @@
-"""Kept rows: runs, reports, search events, votes and the audit trail."""
+"""Kept rows: runs, reports, search events, votes and the audit log."""
 
 # ruff: noqa: S608
-# What is put into statements here are names of our own tables and columns; values are always bound.
+# Only names of our own tables and columns are put into statements; values are always bound.
 
 from __future__ import annotations
 
@@ -41,25 +41,26 @@ def put_report(connection: sqlite3.Connection, report: Report, keep: int) -> Non
 def put_events(
     connection: sqlite3.Connection, events: Sequence[SearchEvent], keep: int, pruned_up_to: int
 ) -> tuple[int, int]:
-    """Add events and drop old ones; how many those were, and up to which number only voted ones are left.
+    """Add events and drop old ones. Returns how many were dropped, and the number up to which only voted ones are
+    left.
 
-    `pruned_up_to` is the second of these from the time before. Voted events are never dropped, so to look at all of them each time
-    would take longer with every vote.
+    `pruned_up_to` is that number from the previous call. Voted events are never dropped, so checking all of them each
+    time would take longer with every vote.
     """
     connection.executemany(
         "INSERT INTO event (request_id, timestamp, rank, query, chunk_id, body) VALUES (?, ?, ?, ?, ?, ?)",
         [(e.request_id, e.timestamp, e.rank, e.query, e.chunk_id, encode_json(e.body)) for e in events],
     )
-    # Numbers only grow and old ones go from the front, so the newest `keep` are those behind a number. What somebody voted on
-    # stays: without its query a vote says nothing.
+    # Numbers only grow and the oldest are dropped first, so the newest `keep` are those above a number. Voted events
+    # are kept, because a vote is useless without its query.
     (newest,) = connection.execute("SELECT coalesce(max(number), 0) FROM event").fetchone()
     last = max(newest - keep, 0)
-    gone = connection.execute(
+    dropped = connection.execute(
         "DELETE FROM event WHERE number > ? AND number <= ?"
         " AND NOT EXISTS (SELECT 1 FROM vote WHERE vote.request_id = event.request_id)",
         (pruned_up_to if pruned_up_to <= last else 0, last),
     )
-    return gone.rowcount, last
+    return dropped.rowcount, last
 
 
 ##= docs/spec/gateway.md#km-feedback-submit
@@ -101,7 +102,7 @@ class SqliteRecords:
 
     @handles_errors
     def events(self, request_id: str | None = None, limit: int = 10_000) -> tuple[SearchEvent, ...]:
-        """The newest events, oldest of them first."""
+        """The newest events, in chronological order."""
         where, values = ("WHERE request_id = ?", [request_id]) if request_id is not None else ("", [])
         rows = self._database.read(
             "SELECT request_id, timestamp, rank, query, chunk_id, body FROM event "
@@ -120,7 +121,7 @@ class SqliteRecords:
 
     @handles_errors
     def votes(self, limit: int = 10_000) -> tuple[Vote, ...]:
-        """The newest votes, oldest of them first."""
+        """The newest votes, in chronological order."""
         rows = self._database.read(
             "SELECT request_id, chunk_id, caller, vote, note, context, timestamp FROM vote ORDER BY number DESC LIMIT ?",
             (limit,),

@@ -1,4 +1,4 @@
-"""How values are written into columns and read back from them."""
+"""Encodes values for columns, and decodes them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _WORD = 1 << 64
 
 
 encode_json = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
-"""A value as text, the same text for the same value."""
+"""JSON with sorted keys and no spaces: equal values give the same text."""
 
 
 def encode_names(names: Iterable[str]) -> str:
-    listed = list(names)
-    return encode_json(listed) if listed else ""
+    values = list(names)
+    return encode_json(values) if values else ""
 
 
 @lru_cache(maxsize=4096)
@@ -38,7 +38,7 @@ def decode_names(text: str) -> tuple[str, ...]:
 
 
 def encode_digest(digest: str) -> bytes | str:
-    """Half the space for what is hexadecimal, and any other text as it is."""
+    """A hexadecimal digest as bytes, which take half the space; any other text unchanged."""
     return bytes.fromhex(digest) if _HEXADECIMAL.fullmatch(digest) else digest
 
 
@@ -47,7 +47,7 @@ def decode_digest(stored: bytes | str) -> str:
 
 
 def signed(number: int) -> int:
-    """An unsigned number of 64 bits as SQLite can hold it."""
+    """An unsigned 64-bit number as a signed one, because SQLite has only signed integers."""
     return number - _WORD if number >= _WORD >> 1 else number
 
 
@@ -56,7 +56,7 @@ def unsigned(number: int) -> int:
 
 
 def name_hash(name: str) -> int:
-    """A small key of a name without regard to case. Names may share one; whoever looks up compares them too."""
+    """A case-insensitive hash of a name. Hashes may collide, so a lookup compares the names too."""
     return zlib.crc32(name.casefold().encode("utf-8", "surrogatepass"))
 
 
@@ -115,17 +115,17 @@ def chunk_size(chunk: Chunk) -> int:
 
 
 def encode_references(references: Iterable[Reference]) -> bytes:
-    listed = [(item.kind, item.name, item.line, item.source) for item in references]
-    return zlib.compress(encode_json(listed).encode("utf-8", "surrogatepass"), 1)
+    values = [(item.kind, item.name, item.line, item.source) for item in references]
+    return zlib.compress(encode_json(values).encode("utf-8", "surrogatepass"), 1)
 
 
 def decode_references(body: bytes) -> tuple[Reference, ...]:
-    listed = json.loads(zlib.decompress(body).decode("utf-8", "surrogatepass"))
-    return tuple(Reference(kind, name, line, source) for kind, name, line, source in listed)
+    values = json.loads(zlib.decompress(body).decode("utf-8", "surrogatepass"))
+    return tuple(Reference(kind, name, line, source) for kind, name, line, source in values)
 
 
 def last_part(name: str) -> str:
-    """What stands behind the last dot or slash of a name."""
+    """The part of a name after its last dot or slash."""
     return re.split(r"[./]", name)[-1]
 
 

@@ -1,7 +1,7 @@
-"""A database that cannot be used: renamed whole, and its kept rows copied as far as they can be read."""
+"""Renames a database that cannot be used, and copies the kept rows that can be read from it."""
 
 # ruff: noqa: S608
-# What is put into statements here are names of our own tables and columns; values are always bound.
+# Only names of our own tables and columns are put into statements; values are always bound.
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MAX_SINGLE_ROWS = 100_000
 _MAX_MISSES = 5_000
 _AFTER_LAST_ROW = 1 << 62
 _PAGE_BYTES = 4096
-"""Of every database that we write: SQLite's default, which we never change."""
+"""The page size of every database that we write: the default of SQLite."""
 _FORMAT = slice(18, 20)
 _WAL_FORMAT = b"\x02\x02"
 _NUMBER_OF_PAGES = slice(28, 32)
@@ -43,7 +43,7 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class SalvageResult:
-    """How many kept rows were copied, and how many could not be read; None where nobody can tell how many there were."""
+    """How many kept rows were copied, and how many could not be read (None if unknown)."""
 
     saved: int = 0
     lost: int | None = 0
@@ -61,28 +61,28 @@ def remove_journals(database: Path) -> None:
 ##% Before a database is rebuilt, the old file MUST be renamed to `index.db.damaged-<time>`, and the newest two such
 ##% files are kept.
 def set_aside(directory: StateDirectory) -> Path | None:
-    """Rename the database with its log; where it is now. None where there is nothing to rename."""
+    """Rename the database with its log, and return the new path; None if there is nothing to rename."""
     database = directory.database
     if not (database.exists() or database.is_symlink()):
         remove_journals(database)
         return None
     target = _free_name(directory)
-    # The log goes first: should we die in between, a database without its log is only older, a log without its own database is
-    # wrong. A log that already has the name was brought by a process that died so: it belongs to this database, a later one
-    # does not.
+    # The log is renamed first: if we die in between, a database without its log is only older, but a log next to
+    # another database is wrong. If there is already a log with the new name, a process died at that point: that log
+    # belongs to this database, and the one found now does not.
     for suffix in (*_JOURNALS, ""):
-        file, place = database.with_name(database.name + suffix), target.with_name(target.name + suffix)
+        file, renamed = database.with_name(database.name + suffix), target.with_name(target.name + suffix)
         with contextlib.suppress(FileNotFoundError):
-            if suffix and place.exists():
+            if suffix and renamed.exists():
                 file.unlink()
             else:
-                file.rename(place)
+                file.rename(renamed)
     sync_folder(directory.path)
     return target
 
 
 def renamed_files(directory: StateDirectory) -> list[Path]:
-    """The databases that were renamed, oldest first."""
+    """The renamed databases, oldest first."""
     name = directory.database.name
     found = [
         path for path in directory.path.glob(f"{name}.damaged-*") if _RENAMED.fullmatch(path.name.removeprefix(name))
@@ -91,7 +91,7 @@ def renamed_files(directory: StateDirectory) -> list[Path]:
 
 
 def remove_old(directory: StateDirectory) -> None:
-    """Remove all renamed databases but the newest two."""
+    """Remove all renamed databases except the newest two."""
     for path in renamed_files(directory)[:-_KEPT_FILES]:
         with contextlib.suppress(OSError):
             if path.is_dir() and not path.is_symlink():
@@ -102,24 +102,25 @@ def remove_old(directory: StateDirectory) -> None:
 
 
 def renamed_from(directory: StateDirectory) -> Path | None:
-    """The renamed database that was noted as damaged and not built again yet, because a process died in between."""
-    noted = directory.damaged_identity()
-    return next((path for path in reversed(renamed_files(directory)) if noted in (None, identity_of(path))), None)
+    """The renamed database that the damage marker names and that was not rebuilt yet, because a process died."""
+    marked = directory.damaged_identity()
+    return next((path for path in reversed(renamed_files(directory)) if marked in (None, identity_of(path))), None)
 
 
 def _free_name(directory: StateDirectory) -> Path:
-    """A name that no database has. One whose log alone is there belongs to a process that died while it was renaming."""
+    """A name that no database has. A name with a log but no database was left by a process that died while
+    renaming."""
     database = directory.database
     logs = database.parent.glob(f"{database.name}.damaged-*-wal")
-    left = [log.with_name(log.name.removesuffix("-wal")) for log in logs]
+    logged = [log.with_name(log.name.removesuffix("-wal")) for log in logs]
     unfinished = [
-        path for path in left if _RENAMED.fullmatch(path.name.removeprefix(database.name)) and not path.exists()
+        path for path in logged if _RENAMED.fullmatch(path.name.removeprefix(database.name)) and not path.exists()
     ]
     if unfinished:
         return max(unfinished, key=_sort_key)
     stamp = datetime.fromtimestamp(time.time(), UTC).strftime("%Y%m%dT%H%M%S")
-    # Behind all of the same second: a number that became free must not make a new file look like the oldest.
-    taken = [number for of, number in map(_sort_key, renamed_files(directory)) if of == stamp]
+    # Higher than all of the same second: a reused number would make a new file look like the oldest.
+    taken = [number for time_stamp, number in map(_sort_key, renamed_files(directory)) if time_stamp == stamp]
     return database.with_name(f"{database.name}.damaged-{stamp}" + (f"-{max(taken) + 1}" if taken else ""))
 
 
@@ -134,17 +135,17 @@ def _sort_key(path: Path) -> tuple[str, int]:
 ##= docs/spec/knowledge.md#store
 ##% A damaged database MUST be renamed and rebuilt, with the votes, runs and audit records that can still be read.
 def copy_kept_rows(damaged: Path, target: sqlite3.Connection, scratch: Path) -> SalvageResult:
-    """Copy the kept rows of a renamed database that can be read. `scratch` is a file for a changed copy of it."""
+    """Copy the kept rows that can be read from a renamed database. `scratch` is a path for a modified copy of it."""
     if not damaged.is_file() or damaged.stat().st_size == 0:
         return SalvageResult(0, None)
-    with _opened(damaged, "ro") as source:
+    with _open_tolerant(damaged, "ro") as source:
         tables = {table: _read_table(source, table) for table in KEPT_TABLES}
         roots = _root_pages(source, tables)
     damaged.with_name(f"{damaged.name}-shm").unlink(missing_ok=True)
     if any(read.has_losses for read in tables.values()):
-        with _with_own_schema(damaged, scratch, roots) as source:
-            again = {table: _read_table(source, table) for table in KEPT_TABLES}
-        tables = {table: tables[table].joined(again[table]) for table in KEPT_TABLES}
+        with _open_with_known_schema(damaged, scratch, roots) as source:
+            retried = {table: _read_table(source, table) for table in KEPT_TABLES}
+        tables = {table: tables[table].joined(retried[table]) for table in KEPT_TABLES}
     saved = 0
     target.execute("BEGIN IMMEDIATE")
     for table, read in tables.items():
@@ -157,19 +158,19 @@ def copy_kept_rows(damaged: Path, target: sqlite3.Connection, scratch: Path) -> 
 
 
 def has_unreadable_rows(database: Path) -> bool:
-    """Whether a kept row of a database has a value that we did not write."""
-    with _opened(database, "ro") as source:
+    """Whether a kept row of a database cannot be read or has a value that we would not write."""
+    with _open_tolerant(database, "ro") as source:
         return any(_read_table(source, table).has_losses for table in KEPT_TABLES)
 
 
 @dataclass(slots=True)
 class _TableRows:
-    """What could be read of a table."""
+    """The rows that could be read from a table."""
 
     rows: dict[int, Row] = field(default_factory=dict)
     unreadable: set[int] = field(default_factory=set)
     is_unknown: bool = False
-    """Whether there may be more rows that could not be read."""
+    """Whether there may be more rows, which could not be read."""
     is_missing: bool = False
 
     @property
@@ -187,7 +188,7 @@ class _TableRows:
 
 
 def _read_table(source: sqlite3.Connection, table: str) -> _TableRows:
-    """Rows from the front up to damage, from the back down to it, and one by one in between."""
+    """Read rows from the start up to the damage, from the end down to it, and one by one in between."""
     read = _TableRows()
     names = ", ".join(name for name, _kind, _required in _columns(table))
     select = f"SELECT {names} FROM {table} NOT INDEXED"
@@ -210,13 +211,13 @@ def _read_table(source: sqlite3.Connection, table: str) -> _TableRows:
         if last == _AFTER_LAST_ROW and misses > _MAX_MISSES:
             break
     read.is_unknown = last - first > _MAX_SINGLE_ROWS
-    if last == _AFTER_LAST_ROW:  # numbers behind the last row look unreadable too
+    if last == _AFTER_LAST_ROW:  # numbers after the last row look unreadable too
         read.unreadable.clear()
     return read
 
 
 def _read_in_order(source: sqlite3.Connection, select: str, table: str, read: _TableRows) -> int | None:
-    """Read rows in an order; the number at which damage ended that, None where nothing did."""
+    """Read rows in one order; returns the last number before the damage, or None if there was no damage."""
     at = 0 if select.endswith("ASC") else _AFTER_LAST_ROW
     try:
         for row in source.execute(select):
@@ -253,7 +254,7 @@ def _add_row(row: Row, table: str, read: _TableRows) -> None:
 
 
 def _value(stored: Any, kind: str, *, required: bool) -> Any:
-    """A stored value as we would have written it; ValueError or TypeError for any other."""
+    """The stored value if it has the form that we write; otherwise raises ValueError or TypeError."""
     if stored is None and not required:
         return None
     match kind:
@@ -276,8 +277,8 @@ def _raise_system_error(error: Exception) -> None:
 
 
 @contextlib.contextmanager
-def _opened(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
-    """A connection that reads what it can: a schema with mistakes in it, and text that is not UTF-8."""
+def _open_tolerant(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
+    """A connection that tolerates an invalid schema and text that is not UTF-8."""
     has_log = path.with_name(f"{path.name}-wal").exists()
     options = f"mode={mode}" if has_log or mode == "rw" else "immutable=1"
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?{options}", uri=True, isolation_level=None)
@@ -293,14 +294,14 @@ def _opened(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 
 @cache
 def _columns(table: str) -> tuple[tuple[str, str, bool], ...]:
-    """Name, kind and whether a value is required, of each column."""
+    """Name, kind and whether a value is required, for each column."""
     return _known_schema()[table][1]
 
 
 @cache
 def _known_schema() -> dict[str, tuple[int, tuple[tuple[str, str, bool], ...]]]:
-    """The first page and the columns of each kept table, in a database as we create it."""
-    found = {}
+    """The root page and the columns of each kept table, in a newly created database."""
+    tables = {}
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         schema.migrate(connection)
         for table in KEPT_TABLES:
@@ -311,12 +312,13 @@ def _known_schema() -> dict[str, tuple[int, tuple[tuple[str, str, bool], ...]]]:
                     f"PRAGMA table_info({table})"
                 )
             )
-            found[table] = (root, columns)
-    return found
+            tables[table] = (root, columns)
+    return tables
 
 
 def _root_pages(source: sqlite3.Connection, tables: Mapping[str, _TableRows]) -> dict[str, int]:
-    """Where each kept table begins: as the schema says where its statement alone is damaged, else as in a new database."""
+    """The root page of each kept table: from the schema if only the table's statement in it is damaged, otherwise as
+    in a new database."""
     roots = {table: root for table, (root, _columns) in _known_schema().items()}
     try:
         rows = source.execute("SELECT tbl_name, rootpage FROM sqlite_schema WHERE type = 'table'").fetchall()
@@ -331,8 +333,8 @@ def _root_pages(source: sqlite3.Connection, tables: Mapping[str, _TableRows]) ->
 
 
 @contextlib.contextmanager
-def _with_own_schema(damaged: Path, scratch: Path, roots: Mapping[str, int]) -> Iterator[sqlite3.Connection]:
-    """A copy of a database whose first page is one of ours, which names the kept tables and nothing else."""
+def _open_with_known_schema(damaged: Path, scratch: Path, roots: Mapping[str, int]) -> Iterator[sqlite3.Connection]:
+    """A connection to a copy of the database whose first page is replaced by one that lists only the kept tables."""
     log, copied_log = damaged.with_name(f"{damaged.name}-wal"), scratch.with_name(f"{scratch.name}-wal")
     try:
         shutil.copyfile(damaged, scratch)
@@ -341,13 +343,13 @@ def _with_own_schema(damaged: Path, scratch: Path, roots: Mapping[str, int]) -> 
             shutil.copyfile(log, copied_log)
             _write_first_page(scratch, page, is_logged=True)
             try:
-                with _opened(scratch, "rw") as connection:
+                with _open_tolerant(scratch, "rw") as connection:
                     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             except EXCEPTIONS as error:
                 _raise_system_error(error)
             remove_journals(scratch)
         _write_first_page(scratch, page, is_logged=False)
-        with _opened(scratch, "ro") as connection:
+        with _open_tolerant(scratch, "ro") as connection:
             yield connection
     finally:
         remove_journals(scratch)

@@ -1,4 +1,4 @@
-"""The schema of the database, one numbered file a version, and how a database comes to it."""
+"""The schema of the database (one numbered SQL file for each version) and its migrations."""
 
 from __future__ import annotations
 
@@ -16,9 +16,14 @@ _HISTORY = """CREATE TABLE IF NOT EXISTS migration
     (version INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at REAL NOT NULL)"""
 
 
+NEWER_SCHEMA_HINT = (
+    "Upgrade contextive-mcp. To rename the index and build one of this version, run contextive-mcp rebuild."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One step of the schema."""
+    """One version of the schema."""
 
     version: int
     name: str
@@ -31,7 +36,7 @@ class Migration:
 
 @cache
 def migrations() -> tuple[Migration, ...]:
-    """Every step, oldest first."""
+    """All migrations, oldest first."""
     folder = resources.files(__package__) / "migrations"
     files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
     return tuple(
@@ -48,19 +53,21 @@ def schema_version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
+def newer_schema_message(version: int) -> str:
+    return f"The index has schema {version}; this version supports schemas up to {latest_version()}."
+
+
 ##= docs/spec/knowledge.md#store
 ##% A database with a newer schema MUST be refused and left unchanged.
 def check_not_newer(version: int) -> None:
-    """Refuse a database whose schema this version of the program does not know."""
+    """Refuse a database whose schema is newer than this version of the program."""
     if version > latest_version():
-        raise Unavailable(
-            f"The index has schema {version}; this version knows schemas up to {latest_version()}.",
-            hint="Upgrade contextive-mcp. contextive-mcp rebuild renames the index and builds one of this version.",
-        )
+        raise Unavailable(newer_schema_message(version), hint=NEWER_SCHEMA_HINT)
 
 
 def migrate(connection: sqlite3.Connection, up_to: int | None = None) -> None:
-    """Bring a database to the latest schema, or to a given one, in one transaction. The caller holds the opening lock."""
+    """Migrate a database to the latest schema, or to `up_to`, in one transaction. The caller holds the opening
+    lock."""
     last = latest_version() if up_to is None else up_to
     connection.execute("BEGIN EXCLUSIVE")
     try:
@@ -72,7 +79,7 @@ def migrate(connection: sqlite3.Connection, up_to: int | None = None) -> None:
                 _apply(connection, migration)
         connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:  # SQLite has ended it by itself where the disk was full or broken
+        if connection.in_transaction:  # SQLite rolls back by itself when the disk is full or broken
             connection.execute("ROLLBACK")
         raise
 
@@ -88,19 +95,19 @@ def _apply(connection: sqlite3.Connection, migration: Migration) -> None:
 
 
 def statements_of(script: str) -> Iterator[str]:
-    """The statements of a script one by one: `executescript` would commit between them."""
-    waiting = ""
+    """The statements of a script. They are run one by one, because `executescript` commits first."""
+    statement = ""
     for line in script.splitlines(keepends=True):
-        waiting += line
-        if sqlite3.complete_statement(waiting):
-            yield waiting
-            waiting = ""
-    if waiting.strip():
-        yield waiting
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+    if statement.strip():
+        yield statement
 
 
 def altered_migrations(connection: sqlite3.Connection) -> Iterator[str]:
-    """Names of steps that were applied in another wording than the one known here."""
+    """Names of migrations that were applied with a script other than the current one."""
     known = {migration.version: migration.checksum for migration in migrations()}
     for version, name, checksum in connection.execute("SELECT version, name, checksum FROM migration"):
         if known.get(version) != checksum:

@@ -1,4 +1,4 @@
-"""Finds chunks by words and by vectors, with the two sidecars beside the database."""
+"""Lexical and vector search over chunks, with the two sidecars."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class SqliteSearch:
     # Sidecars
 
     def catch_up(self) -> None:
-        """Bring the sidecars up to the last commit, however much that is."""
+        """Update the sidecars to the last commit, however large the backlog is."""
         self._lexical.try_catch_up(_CATCH_UP_SECONDS)
         for model in self.vector_counts():
             self._sidecar(model).catch_up()

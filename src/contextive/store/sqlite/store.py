@@ -1,7 +1,7 @@
-"""The embedded store: opens the database of a state directory and its parts, and does what concerns all of them."""
+"""The embedded store: opens the database of a state directory and combines the parts of the store."""
 
 # ruff: noqa: S608
-# What is put into statements here are names of our own tables and columns; values are always bound.
+# Only names of our own tables and columns are put into statements; values are always bound.
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _COUNTED_TABLES = ("artifact", "chunk", "symbol", "node", "edge", "vector", "run
 
 
 class SqliteStore:
-    """An index in a state directory of its own."""
+    """The index of a state directory."""
 
     def __init__(self, state_dir: Path, *, read_only: bool = False, project: Path | None = None) -> None:
         self._directory = StateDirectory(state_dir, read_only=read_only, project=project)
@@ -49,7 +49,7 @@ class SqliteStore:
         self.search = SqliteSearch(self._database)
         self._as_of: tuple[int, AsOf] | None = None
         self._pruned_events: tuple[object, int] = (None, 0)
-        """Of which file, and up to which number its log of searches needs no second look."""
+        """The identity of the database file, and `SqliteWriter.pruned_events_up_to` of the last transaction."""
 
     def close(self) -> None:
         self.search.close()
@@ -82,7 +82,7 @@ class SqliteStore:
         if not self._directory.is_writable:
             raise Unavailable("The index is open for reading only.")
         with self._database.handling_errors():
-            self._database.reopen_if_replaced()  # creates a state directory again that somebody removed
+            self._database.reopen_if_replaced()  # creates the state directory again if it was removed
         return lease.acquire_lease(self._directory.path, name, holder)
 
     def lease_holder(self, name: str) -> str | None:
@@ -104,7 +104,7 @@ class SqliteStore:
         return known[1]
 
     def _read_as_of(self, progress: ProgressRow) -> AsOf:
-        """Everything that it tells is the same throughout a generation."""
+        """Read the facts for `as_of`. They do not change within a generation."""
         state: dict[str, str] = dict(self._database.read("SELECT key, value FROM state"))
         return AsOf(
             generation=progress.generation,
@@ -116,7 +116,7 @@ class SqliteStore:
         )
 
     def _pending_vectors(self, model: str | None) -> int:
-        """How many chunks lack a vector of the model that the index is meant to have."""
+        """The number of chunks without a vector of the configured model."""
         if model is None:
             return 0
         name, _, dimensions = model.rpartition("/")

@@ -1,4 +1,4 @@
-"""BM25 by tantivy, over tokens that are made elsewhere."""
+"""BM25 with tantivy, over tokens from our own tokeniser."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     import tantivy
 
 TITLE_WEIGHT = 1.0
-"""How much a match in the title counts beside one in the text; each field has statistics of its own."""
+"""The weight of a match in the title relative to one in the text. Each field has its own statistics."""
 _HEAP_BYTES = 30_000_000
 _FACETS = ("type", "namespace", "subsystem", "tag", "symbol", "kind", "language", "path")
 FAULTS = (ValueError, OSError)
-"""What the engine raises when its files are missing, damaged or cannot be written."""
+"""Raised by the engine when its files are missing, damaged or cannot be written."""
 _FOOTER_CONSTANT = 1337
 _FOOTER_TAIL = 8
 _PIECE_BYTES = 1024 * 1024
 
 
 class TantivyEngine:
-    """An index of tantivy in a directory, or in memory when there is none to write to."""
+    """A tantivy index in a directory, or in memory if `directory` is None."""
 
     name = "tantivy"
 
@@ -61,7 +61,7 @@ class TantivyEngine:
         with _translate_panics():
             writer = self._index.writer(_HEAP_BYTES, 1)
             yield TantivyWriter(self._module, writer)
-            # Merges that are cut off would leave ever more small segments behind.
+            # Interrupted merges would leave more and more small segments behind.
             writer.wait_merging_threads()
             trim_malloc()
             self._index.reload()
@@ -72,20 +72,23 @@ class TantivyEngine:
             if not searcher.num_docs:
                 return set()
             hits = searcher.search(self._module.Query.all_query(), searcher.num_docs, count=False).hits
-            return {int(number or 0) for number in searcher.fast_field_values("number", [place for _, place in hits])}
+            return {
+                int(number or 0) for number in searcher.fast_field_values("number", [address for _, address in hits])
+            }
 
     def search(self, query: LexicalQuery, k: int, where: ChunkFilter) -> list[Hit]:
         searcher = self._index.searcher()
-        asked = self._scoring_query(query)
-        if asked is None or k <= 0:
+        scoring = self._scoring_query(query)
+        if scoring is None or k <= 0:
             return []
         conditions = list(self._conditions(where))
         if conditions:
             must = self._module.Occur.Must
-            asked = self._module.Query.boolean_query([(must, asked), *((must, condition) for condition in conditions)])
+            clauses = [(must, scoring), *((must, condition) for condition in conditions)]
+            scoring = self._module.Query.boolean_query(clauses)
         with _translate_panics():
-            hits = searcher.search(asked, k, count=False).hits
-            numbers = searcher.fast_field_values("number", [place for _, place in hits])
+            hits = searcher.search(scoring, k, count=False).hits
+            numbers = searcher.fast_field_values("number", [address for _, address in hits])
         found = [Hit(int(number or 0), float(score)) for (score, _), number in zip(hits, numbers, strict=True)]
         return sorted(found, key=lambda hit: (-hit.score, hit.number))
 
@@ -99,8 +102,8 @@ class TantivyEngine:
         return make.boolean_query(clauses) if clauses else None
 
     def _conditions(self, where: ChunkFilter) -> Iterator[tantivy.Query]:
-        """Clauses that must hold and add nothing to the score."""
-        asked: dict[str, Sequence[str]] = {
+        """Clauses for the filter, which do not change the score."""
+        fields: dict[str, Sequence[str]] = {
             "type": where.artifact_types,
             "namespace": where.namespaces,
             "tag": where.tags,
@@ -109,16 +112,16 @@ class TantivyEngine:
             "language": where.symbol_languages,
         }
         make = self._module.Query
-        for field, values in asked.items():
+        for field, values in fields.items():
             if values:
                 yield make.const_score_query(make.term_set_query(self._schema, field, folded(values)), 0.0)
         if where.subsystems:
-            of = make.term_set_query(self._schema, "subsystem", folded(where.subsystems))
+            in_subsystem = make.term_set_query(self._schema, "subsystem", folded(where.subsystems))
             if where.extra_paths:
                 should = self._module.Occur.Should
-                near = make.term_set_query(self._schema, "path", folded(where.extra_paths))
-                of = make.boolean_query([(should, of), (should, near)])
-            yield make.const_score_query(of, 0.0)
+                extra = make.term_set_query(self._schema, "path", folded(where.extra_paths))
+                in_subsystem = make.boolean_query([(should, in_subsystem), (should, extra)])
+            yield make.const_score_query(in_subsystem, 0.0)
         if where.updated_after is not None:
             kind = self._module.FieldType.Float
             span = make.range_query(self._schema, "updated", kind, lower_bound=float(where.updated_after))
@@ -138,10 +141,10 @@ class TantivyEngine:
 
 
 def verify_checksums(directory: Path) -> None:
-    """Compare the files of every committed segment with the checksum at their end: ValueError for a damaged one.
+    """Check the files of every committed segment against the checksum at their end; ValueError if one is damaged.
 
-    Tantivy does not do so when it opens an index, and damaged postings make it stop in the middle of a search or give wrong
-    results.
+    Tantivy does not check them when it opens an index, and damaged postings make it panic during a search or return
+    wrong results.
     """
     meta = json.loads((directory / "meta.json").read_bytes())
     try:
@@ -149,14 +152,14 @@ def verify_checksums(directory: Path) -> None:
     except (KeyError, TypeError):
         raise ValueError("meta.json of the lexical index is damaged") from None
     for path in directory.iterdir():
-        # A process that writes meanwhile may remove files of segments that it merged.
+        # Another process may be writing, and remove files of segments that it has merged.
         with suppress(FileNotFoundError):
             if path.name.partition(".")[0] in segments and not _has_valid_checksum(path):
                 raise ValueError("a file of the lexical index is damaged")
 
 
 def _has_valid_checksum(path: Path) -> bool:
-    """Whether a file has the checksum of its footer: JSON, then its length and a constant number."""
+    """Whether a file matches the checksum in its footer, which is JSON followed by its length and a magic number."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
         file.seek(max(0, size - _FOOTER_TAIL))
@@ -168,15 +171,15 @@ def _has_valid_checksum(path: Path) -> bool:
         file.seek(start)
         footer = json.loads(file.read(length))
         file.seek(0)
-        left, found = start, 0
-        while left and (piece := file.read(min(left, _PIECE_BYTES))):
-            left, found = left - len(piece), zlib.crc32(piece, found)
-        return left == 0 and isinstance(footer, dict) and footer.get("crc") == found
+        remaining, checksum = start, 0
+        while remaining and (piece := file.read(min(remaining, _PIECE_BYTES))):
+            remaining, checksum = remaining - len(piece), zlib.crc32(piece, checksum)
+        return remaining == 0 and isinstance(footer, dict) and footer.get("crc") == checksum
 
 
 @contextmanager
 def _translate_panics() -> Iterator[None]:
-    """Have a panic of the engine raised as ValueError: the binding's own exception is not derived from Exception."""
+    """Raise a panic of the engine as ValueError: the binding's own exception is not derived from Exception."""
     try:
         yield
     except BaseException as error:
@@ -214,7 +217,8 @@ def _schema() -> tantivy.Schema:
     import tantivy
 
     builder = tantivy.SchemaBuilder()
-    # Signed, though no number is negative: the binding deletes by a signed term, which an unsigned field never has.
+    # Signed, although no number is negative: the binding deletes by a signed term, which never matches an unsigned
+    # field.
     builder.add_integer_field("number", indexed=True, fast=True)
     builder.add_text_field("title", tokenizer_name="whitespace", index_option="freq")
     builder.add_text_field("body", tokenizer_name="whitespace", index_option="freq")

@@ -1,4 +1,4 @@
-"""The arithmetic of a scan: products of a query with all rows, and which of them could be among the best."""
+"""The arithmetic of a vector scan: dot products of a query with all rows, and which rows could be among the best."""
 
 from __future__ import annotations
 
@@ -10,28 +10,30 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ROUNDING = 5e-4
-"""How far sums of floating numbers may be off."""
+"""Bound on the rounding error of floating-point sums."""
 _SCAN_THREADS = 4
 _MANY_ROWS = 20_000
-"""From so many rows on, a scan is shared between threads."""
+"""From this many rows on, a scan uses several threads."""
 _STRIPES = 64
 _BATCH = 4_000
 
 
 def kth_best(scores: NDArray[np.float32], k: int) -> float:
-    """The score at the place k, of more than k."""
+    """The k-th best score. There have to be more than k scores."""
     import numpy as np
 
     width = len(scores) // _STRIPES
     if width > 4 * k:
-        # The best of many stripes are quick to find. What is below the k-th of them is below the k-th of all.
+        # The maxima of the stripes are fast to find. A score below the k-th best of them is below the k-th best of
+        # all.
         best = scores[: width * _STRIPES].reshape(_STRIPES, width).max(axis=0)
         scores = scores[scores >= np.partition(best, width - k)[width - k]]
     return float(np.partition(scores, len(scores) - k)[len(scores) - k])
 
 
 def possible_top_k(scores: NDArray[np.float32], errors: NDArray[np.float32], k: int, more: float) -> NDArray[Any]:
-    """The places that could be among the k best, when each score may be off by its error and two by `more` besides."""
+    """Positions that could be among the k best, if each score may be off by its error and two scores differ by `more`
+    in addition."""
     import numpy as np
 
     least = kth_best(scores - errors, k) - more - ROUNDING
@@ -39,7 +41,7 @@ def possible_top_k(scores: NDArray[np.float32], errors: NDArray[np.float32], k: 
 
 
 def top_scored(chosen: NDArray[Any], scores: NDArray[np.float32], most: int) -> NDArray[Any]:
-    """The best of the chosen places, when there are too many."""
+    """The best `most` of the chosen positions."""
     import numpy as np
 
     if len(chosen) <= most:
@@ -48,7 +50,7 @@ def top_scored(chosen: NDArray[Any], scores: NDArray[np.float32], most: int) -> 
 
 
 def membership(values: NDArray[Any], allowed: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which values are among the allowed, by a table: numbers are small and dense."""
+    """Which values are in `allowed`. Uses a lookup table, because the numbers are small and dense."""
     import numpy as np
 
     top = int(max(values.max(initial=0), allowed.max(initial=0)))
@@ -59,7 +61,7 @@ def membership(values: NDArray[Any], allowed: NDArray[np.int64]) -> NDArray[np.b
 
 
 def dot_products(query: NDArray[np.int8], matrix: NDArray[np.int8]) -> NDArray[np.float32]:
-    """The products of one row with all others."""
+    """The dot products of the query with all rows."""
     import numpy as np
 
     if not len(matrix):
@@ -68,14 +70,14 @@ def dot_products(query: NDArray[np.int8], matrix: NDArray[np.int8]) -> NDArray[n
         import simsimd
     except ImportError:
         return _dot_products_numpy(query, matrix)
-    # Whole numbers come back at half the cost of floating ones; the stub of the package does not know them.
+    # An int32 result costs half as much as a float one; the type stubs of simsimd do not know it.
     threads = min(_SCAN_THREADS, os.cpu_count() or 1) if len(matrix) >= _MANY_ROWS else 1
     products = simsimd.cdist(query, matrix, metric="dot", out_dtype="int32", threads=threads)  # type: ignore[arg-type]
     return np.asarray(products).reshape(-1).astype(np.float32)
 
 
 def _dot_products_numpy(query: NDArray[np.int8], matrix: NDArray[np.int8]) -> NDArray[np.float32]:
-    """The same, in parts that need little memory."""
+    """The same with numpy, in batches to save memory."""
     import numpy as np
 
     whole = query[0].astype(np.float32)

@@ -1,14 +1,14 @@
-"""The vector sidecar: one file for each model that all processes map, scanned from end to end.
+"""The vector sidecar: one memory-mapped file for each model, which a search scans from start to end.
 
-The file is a log of rows. A row holds the number of a chunk, of its artifact, the vector in eight bits, and how far that is
-from the one that it stands for; a row with a negative number takes the chunk away again; of several rows of a chunk the last
-one counts. Rows are only ever appended, so who has mapped the file sees nothing change. The manifest beside it says how many rows
-count; whatever stands behind them was left by a crash, and is overwritten. When too many rows are dead, a new file is written
-and the manifest moved to it.
+The file is a log of rows. A row contains the number of a chunk, the number of its artifact, the vector in eight bits,
+and the error of that rounding. A row with a negative number removes the chunk; of several rows of a chunk the last
+one counts. Rows are only appended, so processes that have mapped the file see no change. The manifest says how many
+rows are valid; rows after them are left over from a crash and are overwritten. When too many rows are dead, a new
+file is written and the manifest points to it.
 
-The scan finds candidates, and the database has the vectors to score them by. All whose score in eight bits could belong to
-the best are scored. How far rounding may move a score is taken as six times its deviation, so the answer is that of an exact
-search but for odds of one in hundreds of millions.
+The scan finds candidates: all rows whose eight-bit score could be among the best. They are then scored with the
+vectors in the database. The bound on the rounding error of a score is six standard deviations, so the result differs
+from that of an exact search with a probability of one in hundreds of millions.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ _LOCK_SECONDS = 2.0
 _BATCH = 4_000
 _DEAD_SHARE = 0.25
 _GATHER_SHARE = 0.2
-"""Below this share of passing rows, copying them together is cheaper than scanning all."""
+"""Below this share of passing rows, copying them first is cheaper than scanning all."""
 _MIN_CANDIDATES = 512
-"""Scored exactly whatever k is. Only when more vectors than this, and than four times k, lie closer together than eight bits
-can tell could one of the best be missed."""
+"""At least this many are scored exactly. One of the best can be missed only if more vectors than this, and more than
+four times k, are too close together for eight bits to tell apart."""
 _log = logging.getLogger("contextive.store")
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """The rows of a sidecar as they were at a manifest."""
+    """The rows of a sidecar at the time of its manifest."""
 
     manifest: SidecarManifest
     rows: NDArray[Any]
@@ -94,7 +94,7 @@ class VectorSidecar:
         self._in_memory = False
         self._lock = threading.Lock()
 
-    # Asking
+    # Searching
 
     def search(self, vector: Any, k: int, where: ChunkFilter) -> SearchHits:
         with self._lock:
@@ -134,9 +134,9 @@ class VectorSidecar:
         if len(scores) <= k:
             chosen = np.flatnonzero(scores > -np.inf)
             return matrix.numbers[chosen if rows is None else rows[chosen]]
-        # A score may be off by the way that both vectors moved when they were rounded.
+        # A score may be off by the rounding errors of both vectors.
         more = 2 * float(error_bound(scales, error)[0])
-        # Most rows are further away than the largest error could explain, and need no closer look.
+        # Most rows score so low that even the largest error could not make up for it.
         likely = np.flatnonzero(scores >= max(kth_best(scores, k) - more - 2 * (matrix.largest_error + ROUNDING), -3.0))
         near = likely
         if len(likely) > k:
@@ -145,7 +145,7 @@ class VectorSidecar:
         near = top_scored(near, scores, max(16 * k, 4 * _MIN_CANDIDATES))
         chosen = near if rows is None else rows[near]
         if len(chosen) > k:
-            # The query as it was, with those that are left, tells more of them apart.
+            # The query without rounding separates the remaining rows better.
             scores = (matrix.rows["vector"][chosen].astype(np.float32) @ query) * matrix.scales[chosen]
             near = possible_top_k(scores, matrix.errors[chosen], k, 0.0)
             chosen = chosen[top_scored(near, scores, max(4 * k, _MIN_CANDIDATES))]
@@ -156,12 +156,12 @@ class VectorSidecar:
         passing = None if matrix.alive.all() else matrix.alive
         if where.is_empty:
             return passing
-        for allowed, held in (
+        for allowed, values in (
             (self._filters.artifacts(where, progress), matrix.artifacts),
             (self._filters.chunks(where, progress), matrix.numbers),
         ):
             if allowed is not None:
-                mask = membership(held, allowed)
+                mask = membership(values, allowed)
                 passing = mask if passing is None else passing & mask
         return passing
 
@@ -177,23 +177,23 @@ class VectorSidecar:
         if self._in_memory:
             return self._matrix
         try:
-            found = self._manifest_path.stat()
+            status = self._manifest_path.stat()
         except OSError:
             self._matrix = self._manifest_stat = None
             return None
-        self._database.reader()  # notices when the database is another file
-        seen = (found.st_mtime_ns, found.st_ino, self._database.identity)
-        if seen == self._manifest_stat:
+        self._database.reader()  # notices if the database file was replaced
+        manifest_stat = (status.st_mtime_ns, status.st_ino, self._database.identity)
+        if manifest_stat == self._manifest_stat:
             return self._matrix
         manifest = read_sidecar_manifest(self._manifest_path, VERSION)
         with self._database.snapshot() as connection:
-            sound = manifest is not None and can_catch_up(connection, manifest, progress_in(connection))
-        self._matrix = self._map(manifest) if manifest is not None and sound else None
-        self._manifest_stat = seen if self._matrix is not None else None
+            is_valid = manifest is not None and can_catch_up(connection, manifest, progress_in(connection))
+        self._matrix = self._map(manifest) if manifest is not None and is_valid else None
+        self._manifest_stat = manifest_stat if self._matrix is not None else None
         return self._matrix
 
     def _map(self, manifest: SidecarManifest) -> Matrix | None:
-        """The rows that the manifest names; None when they are not what it says."""
+        """The rows of the manifest, mapped into memory; None when the file does not match the manifest."""
         import numpy as np
 
         kind = _row_type(self._model.dimensions)
@@ -214,14 +214,14 @@ class VectorSidecar:
         known = before is not None and before.manifest.place == manifest.place and before.manifest.rows <= manifest.rows
         start, checksum = (before.manifest.rows, before.manifest.checksum) if known and before is not None else (0, 0)
         if zlib.crc32(rows[start:].view(np.uint8).data if len(rows) > start else b"", checksum) != manifest.checksum:
-            _log.warning("the vector sidecar is damaged and is made anew")
+            _log.warning("the vector sidecar is damaged and will be rebuilt")
             return None
         return _matrix(manifest, rows)
 
-    # Following
+    # Catching up
 
     def catch_up(self) -> None:
-        """Bring the sidecar to the present generation."""
+        """Update the sidecar to the current generation."""
         with self._lock:
             self._load()
             self._catch_up()
@@ -231,7 +231,7 @@ class VectorSidecar:
             if self._matrix is None or self._in_memory:
                 self._load_into_memory()
             return self._matrix
-        if self._in_memory:  # the disk took nothing the last time; perhaps it does now
+        if self._in_memory:  # the last write failed; perhaps it works now
             self._in_memory, self._matrix, self._manifest_stat = False, None, None
         try:
             self._database.directory.make_sidecar_folder(self._directory)
@@ -248,7 +248,7 @@ class VectorSidecar:
         return self._matrix if self._in_memory else self._load()
 
     def _apply(self, matrix: Matrix | None) -> None:
-        """Append what changed since the manifest, or write everything anew. The lock is held."""
+        """Append the changes since the manifest, or rewrite everything. The caller holds the lock."""
         import numpy as np
 
         with self._database.snapshot() as connection:
@@ -265,17 +265,17 @@ class VectorSidecar:
                 )
             ]
             fresh = self._rows(connection, changed)
-        gone = np.setdiff1d(np.array(changed, dtype=np.int64), fresh["number"])
-        lost = gone[membership(gone, matrix.numbers[matrix.alive])]
-        dropped = np.zeros(len(lost), dtype=fresh.dtype)
-        dropped["number"] = -lost
+        without_vector = np.setdiff1d(np.array(changed, dtype=np.int64), fresh["number"])
+        removed = without_vector[membership(without_vector, matrix.numbers[matrix.alive])]
+        removals = np.zeros(len(removed), dtype=fresh.dtype)
+        removals["number"] = -removed
         replaced = int(membership(fresh["number"], matrix.numbers[matrix.alive]).sum())
-        dead = matrix.dead + 2 * len(lost) + replaced
-        if dead > _DEAD_SHARE * (len(matrix.rows) + len(fresh) + len(lost)) + 64:
+        dead = matrix.dead + 2 * len(removed) + replaced
+        if dead > _DEAD_SHARE * (len(matrix.rows) + len(fresh) + len(removed)) + 64:
             with self._database.snapshot() as connection:
                 self._rewrite(connection, progress_in(connection))
             return
-        added = np.concatenate([fresh, dropped])
+        added = np.concatenate([fresh, removals])
         manifest = replace(
             matrix.manifest,
             seq=progress.generation,
@@ -313,7 +313,7 @@ class VectorSidecar:
                     old.unlink()
 
     def _load_into_memory(self) -> None:
-        """Hold the vectors in memory where nothing can be written."""
+        """Load the vectors into memory when the sidecar cannot be written."""
         import numpy as np
 
         with self._database.snapshot() as connection:
@@ -343,7 +343,7 @@ class VectorSidecar:
         ).fetchall()
         return _encode_rows(found, self._model.dimensions)
 
-    # Telling
+    # Status
 
     def health(self) -> dict[str, Any]:
         with self._lock:
@@ -369,7 +369,7 @@ class VectorSidecar:
             yield Discrepancy("vector sidecar", "It is behind the database.")
         elif set(np.asarray(matrix.numbers[matrix.alive]).tolist()) != stored:
             self._manifest_path.unlink(missing_ok=True)
-            yield Discrepancy("vector sidecar", "Its rows are not those of the database; it will be made anew.")
+            yield Discrepancy("vector sidecar", "Its rows differ from those of the database; it will be rebuilt.")
 
     def close(self) -> None:
         with self._lock:
@@ -388,7 +388,7 @@ def read_vectors(database: Database, model: VectorModel, numbers: Sequence[int])
 ##= docs/spec/knowledge.md#ranking
 ##% The vector scan MUST be exact.
 def score_exactly(found: list[tuple[Any, ...]], query: NDArray[np.float32]) -> tuple[list[int], list[float]]:
-    """Chunks with their cosines, from stored vectors and a query of length one."""
+    """Chunk numbers and their cosine similarities, from stored vectors and a query of length one."""
     if not found:
         return [], []
     scores: list[float] = (decode_vectors([data for _, data in found], len(query)) @ query).tolist()
@@ -400,10 +400,10 @@ def _is_current(manifest: SidecarManifest, progress: ProgressRow) -> bool:
 
 
 def _file_name(model: VectorModel) -> str:
-    """A name that the file system takes, and that no two models share."""
-    words = re.sub(r"[^A-Za-z0-9]+", "-", model.name).strip("-")[:40]
+    """A valid file name that is different for each model."""
+    readable = re.sub(r"[^A-Za-z0-9]+", "-", model.name).strip("-")[:40]
     digest = hashlib.sha256(f"{model.name}\0{model.dimensions}".encode()).hexdigest()[:10]
-    return f"{words}-{digest}"
+    return f"{readable}-{digest}"
 
 
 def _row_type(dimensions: int) -> Any:
@@ -427,7 +427,7 @@ def _encode_rows(found: list[tuple[Any, ...]], dimensions: int) -> NDArray[Any]:
 
 
 def _matrix(manifest: SidecarManifest, rows: NDArray[Any]) -> Matrix:
-    """The rows with what is asked of them often lifted out."""
+    """The rows, with copies of the columns that every search needs."""
     import numpy as np
 
     numbers = np.array(rows["number"])

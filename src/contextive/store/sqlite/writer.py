@@ -1,7 +1,7 @@
-"""One transaction that changes the index."""
+"""Writes to the index in one transaction."""
 
 # ruff: noqa: S608
-# What is put into statements here are names of our own tables and columns; values are always bound.
+# Only names of our own tables and columns are put into statements; values are always bound.
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 CHUNK_CHANGE, VECTOR_CHANGE = 0, 1
 LINKS = "links:"
 _CHANGES_KEPT = 200_000
-"""Changes that sidecars can catch up with one by one. Who is further behind makes itself anew."""
+"""How many changes are kept for sidecars to catch up with. A sidecar that is further behind is rebuilt."""
 _DERIVED_TABLES = (
     "loose_edge", "edge", "statement", "node", "owner", "vector", "vector_model", "reference_name", "reference", "chunk_symbol",
     "chunk_tag", "symbol", "chunk", "ledger", "artifact", "state", "change",
@@ -43,19 +43,19 @@ _DERIVED_TABLES = (
 
 
 class SqliteWriter:
-    """The rows of one transaction. `finish` gives it its generation just before the commit."""
+    """Writes the rows of one transaction. `finish` assigns its generation just before the commit."""
 
     def __init__(self, connection: sqlite3.Connection, words: Mapping[str, int], pruned_events_up_to: int = 0) -> None:
         self._connection = connection
         self.pruned_events_up_to = pruned_events_up_to
-        """Up to which number the log of searches holds only events that stay."""
+        """The number up to which the search events contain only events with votes."""
         self._graph = GraphWriter(connection, words)
         progress = connection.execute("SELECT generation, next_chunk FROM progress").fetchone()
         self._seq: int = progress[0] + 1
         self._next_chunk: int = progress[1]
         self._next_symbol: int | None = None
         self.needs_sync = False
-        """Whether there is something among the rows that nobody can make again."""
+        """Whether the transaction has rows that must survive a power cut."""
         self._changed = False
         self._artifacts_changed = False
         self._cleared = False
@@ -68,11 +68,13 @@ class SqliteWriter:
         artifact = parsed.artifact
         number, before = self._put_artifact_row(artifact)
         self._put_ledger(number, entry)
-        held = {} if before is None else self._symbols_of_chunks(number)
+        symbols_before = {} if before is None else self._symbols_of_chunks(number)
         symbols, renamed = self._put_symbols(number, parsed.symbols, is_new=before is None)
         facets_changed = renamed or before is None or _facets(before) != _facets(artifact)
         stored = {} if before is None else self._chunks_of(number)
-        self._put_chunks(number, artifact, parsed.chunks, symbols, stored, held, facets_changed=facets_changed)
+        self._put_chunks(
+            number, artifact, parsed.chunks, symbols, stored, symbols_before, facets_changed=facets_changed
+        )
         self._put_references(number, parsed, is_new=before is None)
         self._graph.replace(FILE_OWNER, artifact.path, layer)
         self._changed = True
@@ -110,7 +112,7 @@ class SqliteWriter:
         self._changed = self._artifacts_changed = True
 
     def _put_artifact_row(self, artifact: Artifact) -> tuple[int, Artifact | None]:
-        """The number of the artifact, and what was known of it before."""
+        """Write the row; returns the number of the artifact and its previous values."""
         values = rows.encode_artifact(artifact)
         found = self._connection.execute(
             f"SELECT number, {rows.ARTIFACT_COLUMNS} FROM artifact WHERE path = ?", (artifact.path,)
@@ -151,7 +153,8 @@ class SqliteWriter:
     # Symbols and chunks
 
     def _put_symbols(self, artifact: int, symbols: Sequence[Symbol], *, is_new: bool) -> tuple[dict[str, int], bool]:
-        """The numbers of the file's symbols by id, and whether one that was there before has another name or kind."""
+        """Write the symbols of a file; returns their numbers by id, and whether an existing one changed name or
+        kind."""
         before: dict[str, tuple[int, tuple[Any, ...]]] = {}
         if not is_new:
             select = f"SELECT number, {rows.SYMBOL_COLUMNS} FROM symbol WHERE artifact = ?"
@@ -197,7 +200,7 @@ class SqliteWriter:
         chunks: Sequence[Chunk],
         symbols: Mapping[str, int],
         before: dict[str, tuple[Any, ...]],
-        held: Mapping[int, list[int]],
+        symbols_before: Mapping[int, list[int]],
         *,
         facets_changed: bool,
     ) -> None:
@@ -218,8 +221,8 @@ class SqliteWriter:
                     "UPDATE chunk SET sequence = ?, kind = ?, line_start = ?, line_end = ?, tags = ? WHERE number = ?",
                     (*values, number),
                 )
-            holds = [symbols[symbol] for symbol in chunk.symbols if symbol in symbols]
-            if facets_changed or known[6] != tags or held.get(number, []) != holds:
+            declared = [symbols[symbol] for symbol in chunk.symbols if symbol in symbols]
+            if facets_changed or known[6] != tags or symbols_before.get(number, []) != declared:
                 kept.append((number, chunk))
         self._drop_chunks([known[1] for known in before.values()])
         self._connection.executemany(
@@ -227,7 +230,7 @@ class SqliteWriter:
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [_chunk_values(number, artifact, chunk) for number, chunk in fresh],
         )
-        # What hangs on kept chunks is put anew only when it may have changed.
+        # The tags and symbols of kept chunks are written again only if they may have changed.
         for number, _ in kept:
             self._connection.execute("DELETE FROM chunk_tag WHERE chunk = ?", (number,))
             self._connection.execute("DELETE FROM chunk_symbol WHERE chunk = ?", (number,))
@@ -235,7 +238,7 @@ class SqliteWriter:
         self._changed_chunks.update(number for number, _ in fresh + kept)
 
     def _chunks_of(self, artifact: int) -> dict[str, tuple[Any, ...]]:
-        """What is stored of a file's chunks, by id."""
+        """The stored columns of a file's chunks, by id."""
         found = self._connection.execute(
             "SELECT id, digest, number, sequence, kind, line_start, line_end, tags FROM chunk WHERE artifact = ?",
             (artifact,),
@@ -243,14 +246,14 @@ class SqliteWriter:
         return {row[0]: row[1:] for row in found}
 
     def _symbols_of_chunks(self, artifact: int) -> dict[int, list[int]]:
-        held: dict[int, list[int]] = {}
+        symbols: dict[int, list[int]] = {}
         for chunk, symbol in self._connection.execute(
             "SELECT s.chunk, s.symbol FROM chunk c JOIN chunk_symbol s ON s.chunk = c.number WHERE c.artifact = ?"
             " ORDER BY s.chunk, s.ordinal",
             (artifact,),
         ):
-            held.setdefault(chunk, []).append(symbol)
-        return held
+            symbols.setdefault(chunk, []).append(symbol)
+        return symbols
 
     def _put_facets(self, facts: Artifact, chunks: Sequence[tuple[int, Chunk]], symbols: Mapping[str, int]) -> None:
         common = {tag.casefold() for tag in facts.tags}
@@ -279,7 +282,7 @@ class SqliteWriter:
     def _mark_chunks_changed(self, found: Iterable[tuple[int]]) -> None:
         self._changed_chunks.update(number for (number,) in found)
 
-    # What is derived from files together
+    # Layers, vectors and state
 
     ##= docs/spec/knowledge.md#nodes-and-edges
     ##% A node MUST be kept as long as at least one source defines it, and no longer.
@@ -300,7 +303,7 @@ class SqliteWriter:
         for number, digest, vector in vectors:
             if len(vector) != model.dimensions:
                 raise InternalError(
-                    f"A vector of {model.name} has {len(vector)} dimensions and not {model.dimensions}."
+                    f"A vector of {model.name} has {len(vector)} dimensions instead of {model.dimensions}."
                 )
             found = self._connection.execute("SELECT digest FROM chunk WHERE number = ?", (number,)).fetchone()
             if found is None or rows.decode_digest(found[0]) != digest:
@@ -328,7 +331,7 @@ class SqliteWriter:
         self._changed_vectors.clear()
         self._cleared = self._changed = self._artifacts_changed = True
 
-    # What only the store holds
+    # Kept rows
 
     def put_run(self, run: Run) -> None:
         records.put_run(self._connection, run)
@@ -348,10 +351,10 @@ class SqliteWriter:
         records.put_audit(self._connection, entry)
         self.needs_sync = True
 
-    # The end
+    # Commit
 
     def finish(self) -> None:
-        """Number the generation, and write down which chunks sidecars have to look at."""
+        """Write the generation, and which chunks have changed in it for the sidecars."""
         if not (self._changed or self._changed_chunks or self._changed_vectors):
             return
         seq, stamp = self._seq, secrets.randbits(62)
@@ -360,22 +363,22 @@ class SqliteWriter:
             [(seq, CHUNK_CHANGE, number) for number in sorted(self._changed_chunks)]
             + [(seq, VECTOR_CHANGE, number) for number in sorted(self._changed_vectors)],
         )
-        touched: dict[str, Any] = {"generation": seq, "committed_at": time.time(), "next_chunk": self._next_chunk}
+        updates: dict[str, Any] = {"generation": seq, "committed_at": time.time(), "next_chunk": self._next_chunk}
         if self._changed_chunks or self._cleared:
-            touched["chunk_seq"], touched["chunk_stamp"] = seq, stamp
+            updates["chunk_seq"], updates["chunk_stamp"] = seq, stamp
         if self._changed_chunks or self._changed_vectors or self._cleared:
-            touched["vector_seq"] = seq
+            updates["vector_seq"] = seq
         if self._artifacts_changed:
-            touched["artifact_seq"], touched["artifact_stamp"] = seq, stamp
+            updates["artifact_seq"], updates["artifact_stamp"] = seq, stamp
         if self._cleared:
-            touched["change_floor"] = seq
-        columns = ", ".join(f"{column} = ?" for column in touched)
-        self._connection.execute(f"UPDATE progress SET {columns}", tuple(touched.values()))
+            updates["change_floor"] = seq
+        columns = ", ".join(f"{column} = ?" for column in updates)
+        self._connection.execute(f"UPDATE progress SET {columns}", tuple(updates.values()))
         self._connection.execute("INSERT INTO generation VALUES (?, ?)", (seq, stamp))
         if seq % 64 == 0:
-            self._forget_old_changes()
+            self._delete_old_changes()
 
-    def _forget_old_changes(self) -> None:
+    def _delete_old_changes(self) -> None:
         found = self._connection.execute(
             "SELECT seq FROM change ORDER BY seq DESC LIMIT 1 OFFSET ?", (_CHANGES_KEPT,)
         ).fetchone()
@@ -386,7 +389,7 @@ class SqliteWriter:
 
 
 def _facets(artifact: Artifact) -> tuple[Any, ...]:
-    """What filters and the lexical index take from an artifact into each of its chunks."""
+    """The values of an artifact that filters and the lexical index use for each of its chunks."""
     return (
         artifact.artifact_type,
         artifact.namespace,
