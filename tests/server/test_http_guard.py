@@ -62,7 +62,7 @@ def web(server: WebServer) -> HttpClient:
 def test_a_foreign_host_is_misdirected_on_every_route(web: HttpClient, method: str, path: str, host: str) -> None:
     answer = web.request(method, path, b"{}" if method == "POST" else None, {**JSON, "Host": host})
     assert answer.status == 421
-    message = "The Host header is not one of this server's."
+    message = "The Host header does not name this server."
     if path == "/api/mcp":
         assert answer.json["error"].startswith(message)
     else:

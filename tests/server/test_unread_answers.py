@@ -15,7 +15,7 @@ from tests.server.conftest import ServerFactory
 
 SIZE = 16_000_000
 WRITE_SECONDS = 2.0
-CUT = "closed a connection whose client did not read the answer"
+CUT = "closed a connection whose client did not read the response"
 
 
 @pytest.fixture(scope="module")
