@@ -13,7 +13,7 @@ from contextive.models.router import ModelRouter, TaskRoute
 ##% The router MUST support static mappings from a task to a model in the configuration.
 def build_router(loaded: LoadedConfig) -> ModelRouter:
     """The router for a configuration. No provider is contacted until a model is called."""
-    from contextive.models.discovery import ModelDiscovery  # it brings a client for the network
+    from contextive.models.discovery import ModelDiscovery  # imports a network client
 
     config = loaded.config
     settings = {
