@@ -284,7 +284,7 @@ def test_c12_answers_that_nobody_reads_are_closed(tmp_path: Path) -> None:
             client.connect(("127.0.0.1", target.http_client().port))
             client.sendall(b"".join(calls) * 2 + head)
         wait_until(
-            lambda: target.process.log_text.count("did not read the answer") == 20, "all connections are cut", 60
+            lambda: target.process.log_text.count("did not read the response") == 20, "all connections are cut", 60
         )
         target.assert_unharmed(entries=0)
 

@@ -399,7 +399,7 @@ def test_a_maintainer_writes_pages_through_the_dialect(writable: WebServer) -> N
             401,
             "The token is not known here. Ask a maintainer of this server for one.",
         ),
-        ({"Origin": "https://elsewhere.example"}, 403, "The Origin is not allowed here. See server.allowedOrigins."),
+        ({"Origin": "https://elsewhere.example"}, 403, "The Origin is not allowed. See server.allowedOrigins."),
         ({"Content-Type": "text/plain"}, 415, "The body must be application/json. Set Content-Type."),
     ],
     ids=["no token", "wrong token", "origin", "type"],

@@ -139,7 +139,7 @@ def test_the_server_runs_with_faulty_plugins_and_says_that_it_is_degraded(projec
         assert plugins["ok"] is False
         for name in ("raises", "prints", "exits", "takes-tool", "absent"):
             assert name in plugins["detail"]
-            pipe.wait_for_log(lambda line, name=name: f"plugin {name} was left out" in line["event"])  # type: ignore[misc]
+            pipe.wait_for_log(lambda line, name=name: f"plugin {name} was not loaded" in line["event"])  # type: ignore[misc]
         assert "/secret/path" not in json.dumps(health)
 
 

@@ -22,7 +22,7 @@ UNLIMITED = {"CONTEXTIVE_LIMITS__RATE_REQUESTS": "0", "CONTEXTIVE_LIMITS__AUTH_F
 
 @dataclass(frozen=True)
 class ExampleProject:
-    """The repository of the tide station, and the folder of the user who works there."""
+    """The example repository of a tide station, and the configuration folder of its user."""
 
     root: Path
     user: Path
@@ -35,7 +35,7 @@ class ExampleProject:
         return {"XDG_CONFIG_HOME": str(self.user), **MODEL, **(extra or {})}
 
     def run(self, *arguments: str, code: int = 0, env: Mapping[str, str] | None = None) -> str:
-        """What a command prints."""
+        """Run a command; return its output, or its error output if `code` is not 0."""
         done = subprocess.run(
             [*PROGRAM, *arguments],
             cwd=self.root,
@@ -61,7 +61,7 @@ class ExampleProject:
 
 @contextlib.contextmanager
 def indexed_gateway(folder: Path, env: Mapping[str, str] | None = None) -> Iterator[tuple[ExampleProject, WebServer]]:
-    """A gateway that has made its first run and its vectors."""
+    """A gateway that has finished its first run and its embeddings."""
     station = ExampleProject.at(folder)
     station.run("ingest", "--name", "first")
     with station.serve(env={**TOKENS, **UNLIMITED, **(env or {})}) as server:

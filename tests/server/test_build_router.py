@@ -1,4 +1,4 @@
-"""The model router as the configuration describes it."""
+"""The model router that is built from a configuration."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def loaded(folder: Path, values: dict[str, Any]) -> LoadedConfig:
     )
 
 
-def test_facts_about_models_decide_who_serves(tmp_path: Path) -> None:
+def test_the_configured_facts_about_models_decide_which_one_is_picked(tmp_path: Path) -> None:
     models = {
         "small": {"contextWindow": 2000, "inputCost": 0.1, "outputCost": 0.1},
         "large": {"family": "gpt", "contextWindow": 100000, "inputCost": 5, "outputCost": 20},
@@ -50,7 +50,7 @@ def test_models_of_an_llms_txt_are_found_when_nothing_configured_fits(tmp_path: 
 
 ##= docs/spec/models-and-recipes.md#model-router
 ##% A provider that cannot be used MUST be skipped with a reason, and the others stay available.
-def test_a_provider_that_cannot_be_used_is_a_problem_and_not_a_crash(tmp_path: Path) -> None:
+def test_an_unusable_provider_is_reported_and_not_a_crash(tmp_path: Path) -> None:
     router = build_router(loaded(tmp_path, {"providers": {"mystery": {"apiKey": "k"}, "off": {"enabled": False}}}))
     assert not router.available
     assert router.problems == ("provider mystery: it needs baseUrl, because its name does not say where it is",)

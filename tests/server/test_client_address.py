@@ -1,4 +1,4 @@
-"""The address that requests are counted by, behind trusted proxies and without any."""
+"""The address by which requests are counted, with and without trusted proxies."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_several_lines_of_a_header_are_one_list() -> None:
         '"1.2.3.4"',
     ],
 )
-def test_what_cannot_be_read_ends_at_the_proxy_that_reported_it(wrong: str) -> None:
+def test_an_unreadable_hop_counts_as_the_proxy_that_reported_it(wrong: str) -> None:
     assert key(("X-Forwarded-For", f"{CLIENT}, {wrong}")) == "10.0.0.1"
     assert key(("X-Forwarded-For", f"{CLIENT}, {wrong}, 10.2.3.4")) == "10.2.3.4"
 
@@ -107,45 +107,45 @@ def test_what_cannot_be_read_ends_at_the_proxy_that_reported_it(wrong: str) -> N
         'for="10.1.1.1',
         f"for={CLIENT};x",
         f'for="{CLIENT}\\"',
-        # A proxy that quotes what its client sent as Host: a comma inside must not begin an element.
+        # A proxy quotes the Host header of its client: a comma inside must not start an element.
         f'for=1.1.1.1;host="a, for={CLIENT}"',
         f'for=1.1.1.1;host="a, for={CLIENT};x=";proto=https',
         f'for=1.1.1.1;host="a, for={CLIENT};x=\\"";proto=https',
     ],
 )
-def test_a_forwarded_element_that_cannot_be_read_ends_at_the_proxy(element: str) -> None:
+def test_an_unreadable_forwarded_element_counts_as_the_proxy(element: str) -> None:
     assert key(("Forwarded", f"for={CLIENT}, {element}")) == "10.0.0.1"
 
 
 ##= docs/spec/host.md#client-addresses
 ##% If `Forwarded` and `X-Forwarded-For` name different clients, both MUST be ignored.
-def test_two_headers_are_believed_where_they_name_one_client() -> None:
+def test_two_headers_are_trusted_if_they_name_the_same_client() -> None:
     assert key(("Forwarded", f"for={CLIENT}"), ("X-Forwarded-For", f"1.1.1.1, {CLIENT}")) == CLIENT
     assert key(("Forwarded", "for=1.1.1.1"), ("X-Forwarded-For", CLIENT)) == "10.0.0.1"
     assert key(("Forwarded", "garbage"), ("X-Forwarded-For", CLIENT)) == "10.0.0.1"
 
 
-def test_where_all_are_proxies_the_leftmost_is_the_client_up_to_a_bound() -> None:
+def test_if_all_hops_are_proxies_the_leftmost_within_the_limit_is_the_client() -> None:
     assert key(("X-Forwarded-For", "10.0.0.7, 10.0.0.8")) == "10.0.0.7"
     chain = [f"10.0.{number // 250}.{number % 250}" for number in range(1000)]
     assert key(("X-Forwarded-For", ", ".join(chain))) == chain[-32]
 
 
-def test_an_address_of_ipv6_counts_as_its_network() -> None:
+def test_an_ipv6_address_counts_as_its_network() -> None:
     found = {key(peer=f"2001:db8:2:3::{number:x}") for number in range(5)}
     assert found == {"2001:db8:2:3::/64"}
     assert key(("X-Forwarded-For", "2001:db8:2:4:ffff::1")) == "2001:db8:2:4::/64"
     assert key(peer="::ffff:10.1.2.3") == "10.1.2.3"
 
 
-def test_a_peer_without_an_address_counts_under_its_own_name() -> None:
+def test_a_peer_without_an_address_is_counted_by_its_name() -> None:
     assert key(("X-Forwarded-For", CLIENT), peer="unknown") == "unknown"
 
 
 @property_test
 @given(TEXTS, TEXTS)
 def test_a_client_cannot_choose_its_address_through_a_proxy_that_appends(forwarded: str, listed: str) -> None:
-    """Whatever the client wrote before it, the address that the proxy appends is the one that counts."""
+    """The address that the proxy appends counts, whatever the client wrote before it."""
     assert key(("X-Forwarded-For", f"{listed}, {CLIENT}")) == CLIENT
     assert key(("Forwarded", f"{forwarded}, for={CLIENT}")) == CLIENT
     assert key(("Forwarded", forwarded), ("X-Forwarded-For", f"{listed}, {CLIENT}")) in (CLIENT, "10.0.0.1")

@@ -1,4 +1,4 @@
-"""One HTTP connection without a network: how long it waits for a head and for a reader, and how an answer leaves."""
+"""One HTTP connection without a network: timeouts for the headers and for the reader, and how responses are sent."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ WRITE_SECONDS = 0.2
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-class Wire(asyncio.Transport):
-    """What the server sends, piece by piece."""
+class RecordingTransport(asyncio.Transport):
+    """A transport that records each write of the server."""
 
     def __init__(self) -> None:
         super().__init__({"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 2)})
@@ -56,10 +56,13 @@ class Wire(asyncio.Transport):
     def resume_reading(self) -> None: ...
 
 
-def connect(app: App) -> tuple[TimeoutProtocol, Wire]:
+def connect(app: App) -> tuple[TimeoutProtocol, RecordingTransport]:
     config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False, date_header=False, ws="none")
     config.load()
-    protocol, wire = TimeoutProtocol(config, ServerState(), {}, write_seconds=lambda: WRITE_SECONDS), Wire()
+    protocol, wire = (
+        TimeoutProtocol(config, ServerState(), {}, write_seconds=lambda: WRITE_SECONDS),
+        RecordingTransport(),
+    )
     protocol.connection_made(wire)
     return protocol, wire
 
@@ -79,32 +82,32 @@ async def echo(_scope: Scope, receive: Receive, send: Send) -> None:
     await send(part(body))
 
 
-async def turns(count: int = 10) -> None:
+async def loop_iterations(count: int = 10) -> None:
     for _ in range(count):
         await asyncio.sleep(0)
 
 
 @run_async
-async def test_an_answer_leaves_in_one_piece() -> None:
+async def test_a_response_is_sent_in_one_write() -> None:
     protocol, wire = connect(echo)
     for number in range(3):
         protocol.data_received(HEAD + b"body")
-        await turns()
+        await loop_iterations()
         assert len(wire.pieces) == number + 1
         assert wire.pieces[-1].startswith(b"HTTP/1.1 200")
         assert wire.pieces[-1].endswith(b"\r\n\r\nbody")
 
 
 @run_async
-async def test_requests_that_come_together_are_answered_in_their_order() -> None:
+async def test_pipelined_requests_are_answered_in_order() -> None:
     protocol, wire = connect(echo)
     protocol.data_received(HEAD + b"one!" + HEAD + b"two!" + HEAD + b"last")
-    await turns(30)
+    await loop_iterations(30)
     assert [piece[-4:] for piece in wire.pieces] == [b"one!", b"two!", b"last"]
 
 
 @run_async
-async def test_the_head_of_a_stream_does_not_wait_for_its_first_word() -> None:
+async def test_the_headers_of_a_stream_do_not_wait_for_its_first_event() -> None:
     speak = asyncio.Event()
 
     async def stream(_scope: Scope, receive: Receive, send: Send) -> None:
@@ -117,16 +120,16 @@ async def test_the_head_of_a_stream_does_not_wait_for_its_first_word() -> None:
 
     protocol, wire = connect(stream)
     protocol.data_received(HEAD + b"body")
-    await turns()
+    await loop_iterations()
     assert len(wire.pieces) == 1
     assert wire.pieces[0].startswith(b"HTTP/1.1 200")
     speak.set()
-    await turns()
+    await loop_iterations()
     assert b"".join(wire.pieces[1:]) == b"4\r\nword\r\n0\r\n\r\n"
 
 
 @run_async
-async def test_who_writes_much_in_one_turn_does_not_pile_it_up() -> None:
+async def test_large_writes_in_one_loop_iteration_are_not_buffered_without_limit() -> None:
     seen: list[int] = []
 
     async def large(_scope: Scope, receive: Receive, send: Send) -> None:
@@ -139,13 +142,13 @@ async def test_who_writes_much_in_one_turn_does_not_pile_it_up() -> None:
 
     protocol, wire = connect(large)
     protocol.data_received(HEAD + b"body")
-    await turns()
+    await loop_iterations()
     assert seen[0] >= 10
     assert b"".join(wire.pieces).count(b"x") == 1_000_000
 
 
 @run_async
-async def test_a_closed_connection_has_sent_what_was_written() -> None:
+async def test_closing_a_connection_sends_what_was_written() -> None:
     protocol, wire = connect(echo)
     protocol.data_received(b"nonsense\r\n\r\n")
     assert wire.is_closed
@@ -154,7 +157,7 @@ async def test_a_closed_connection_has_sent_what_was_written() -> None:
 
 @pytest.mark.parametrize("body", [b"body", b"bo"])
 @run_async
-async def test_the_application_is_told_that_a_body_is_there_only_where_it_is(body: bytes) -> None:
+async def test_the_scope_says_that_the_body_arrived_only_if_it_did(body: bytes) -> None:
     scopes: list[dict[str, Any]] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -163,14 +166,14 @@ async def test_the_application_is_told_that_a_body_is_there_only_where_it_is(bod
 
     protocol, _ = connect(app)
     protocol.data_received(HEAD + body)
-    await turns()
-    protocol.data_received(HEAD[:10])  # of the next one, or more of this one; nothing that is waited for
+    await loop_iterations()
+    protocol.data_received(HEAD[:10])  # the start of the next request, or more of this body; nothing waits for it
     assert [BODY_ARRIVED_KEY in scope for scope in scopes] == [body == b"body"]
     protocol.connection_lost(None)
 
 
 @run_async
-async def test_who_says_nothing_is_closed_and_who_is_answered_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_silent_connection_is_closed_and_one_being_answered_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "_HEAD_SECONDS", 0.2)
     go_on = asyncio.Event()
 
@@ -184,21 +187,21 @@ async def test_who_says_nothing_is_closed_and_who_is_answered_is_not(monkeypatch
     await asyncio.sleep(0.6)
     assert (silent.is_closed, busy.is_closed) == (True, False)
     go_on.set()
-    await turns()
+    await loop_iterations()
     assert len(busy.pieces) == 1
-    protocol.data_received(HEAD[:10])  # the time for this head began with the end of the last answer
+    protocol.data_received(HEAD[:10])  # the time for these headers began when the last response ended
     await asyncio.sleep(0.6)
     assert busy.is_closed
 
 
 @run_async
-async def test_every_request_on_a_connection_has_the_whole_time_for_its_head(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_every_request_on_a_connection_has_the_full_time_for_its_headers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "_HEAD_SECONDS", 1.0)
     protocol, wire = connect(echo)
     for _ in range(4):
         await asyncio.sleep(0.4)
         protocol.data_received(HEAD + b"body")
-        await turns()
+        await loop_iterations()
     assert not wire.is_closed
     assert len(wire.pieces) == 4
     protocol.connection_lost(None)
@@ -216,7 +219,7 @@ async def test_a_lost_connection_leaves_no_timer(monkeypatch: pytest.MonkeyPatch
 ##= docs/spec/host.md#requests
 ##% A response that waits for its client MUST be aborted when the client reads none of it for `limits.writeSeconds`.
 @run_async
-async def test_an_answer_that_nobody_reads_is_cut_and_one_that_is_read_slowly_is_not() -> None:
+async def test_an_unread_response_is_cut_off_and_a_slowly_read_one_is_not() -> None:
     protocol, wire = connect(echo)
     wire.unread = 30
     protocol.data_received(HEAD + b"body")
@@ -231,7 +234,7 @@ async def test_an_answer_that_nobody_reads_is_cut_and_one_that_is_read_slowly_is
 ##= docs/spec/host.md#requests
 ##% An open event stream MUST NOT be aborted while its heartbeats still fit into the send buffer.
 @run_async
-async def test_an_open_stream_is_cut_only_when_there_is_no_room_for_more() -> None:
+async def test_an_open_stream_is_cut_off_only_when_its_write_buffer_is_full() -> None:
     end = asyncio.Event()
 
     async def stream(_scope: Scope, receive: Receive, send: Send) -> None:
@@ -262,7 +265,7 @@ async def test_an_open_stream_is_cut_only_when_there_is_no_room_for_more() -> No
     ],
 )
 @run_async
-async def test_the_application_sees_every_length_of_a_request(lengths: list[bytes], found: list[bytes]) -> None:
+async def test_the_application_sees_every_content_length_of_a_request(lengths: list[bytes], found: list[bytes]) -> None:
     seen: list[list[bytes]] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -272,8 +275,8 @@ async def test_the_application_sees_every_length_of_a_request(lengths: list[byte
     protocol, _ = connect(app)
     request = b"\r\n".join([b"POST / HTTP/1.1", b"Host: localhost", *lengths, b"", b"body"])
     protocol.data_received(HEAD + b"body" + request[:30])
-    await turns()
+    await loop_iterations()
     protocol.data_received(request[30:] + HEAD + b"body")
-    await turns(30)
+    await loop_iterations(30)
     assert seen == [[b"4"], found, [b"4"]]
     protocol.connection_lost(None)

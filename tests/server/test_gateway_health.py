@@ -1,4 +1,4 @@
-"""`/healthz` and `/readyz` of a real server: well, degraded, not ready, and well again."""
+"""`/healthz` and `/readyz` of a real server: ok, degraded, not ready, and ok again."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def web(folder: Path) -> Iterator[HttpClient]:
-    """A server whose state directory cannot be made, because a file has its name."""
+    """A server whose state directory cannot be created, because there is a file with its name."""
     (folder / ".contextive").write_text("in the way", encoding="utf-8")
     with ExampleProject(folder, folder.parent / "user").serve(env=ENVIRONMENT) as server:
         yield server.web
 
 
-def test_without_an_index_a_server_is_up_and_not_ready(web: HttpClient, folder: Path) -> None:
+def test_without_an_index_a_server_is_alive_but_not_ready(web: HttpClient, folder: Path) -> None:
     answer = web.get("/readyz")
     assert (answer.status, answer.json["status"]) == (503, "degraded")
     assert answer.json["dependencies"]["index"]["ok"] is False
     assert answer.json["dependencies"]["index"]["detail"]
     assert str(folder) not in answer.text
-    wait_until(lambda: web.get("/healthz").json["status"] == "degraded", "the health to tell of it", 10.0)
+    wait_until(lambda: web.get("/healthz").json["status"] == "degraded", "the health report to show it", 10.0)
     health = web.get("/healthz")
-    assert health.status == 200, "a server that answers is alive"
+    assert health.status == 200, "a server that responds is alive"
     assert health.json["checks"]["index"]["ok"] is False
     refused = web.as_bearer(ADMIN).get("/api/v1/coverage")
     assert (refused.status, refused.json["error"]["code"]) == (503, "unavailable")
@@ -61,19 +61,19 @@ def test_it_is_ready_as_soon_as_the_index_can_be_opened(web: HttpClient, folder:
     assert 0 <= age.total_seconds() < 60
 
 
-def test_a_job_that_failed_makes_it_degraded_and_still_ready(web: HttpClient, folder: Path) -> None:
+def test_a_failed_job_makes_it_degraded_but_still_ready(web: HttpClient, folder: Path) -> None:
     store = open_store(folder / ".contextive")
     write_state(store, "ingest", JobState(time.time(), "failure", "upstream_error"))
-    wait_until(lambda: web.get("/healthz").json["status"] == "degraded", "the failure to be told", 10.0)
+    wait_until(lambda: web.get("/healthz").json["status"] == "degraded", "the failure to be reported", 10.0)
     assert web.get("/healthz").json["checks"]["scheduler"] == {"ok": False, "detail": "failed or late"}
     assert web.get("/readyz").status == 200
     write_state(store, "ingest", JobState(time.time(), "success"))
     store.close()
-    wait_until(lambda: web.get("/healthz").json["status"] == "ok", "the success to be told", 10.0)
+    wait_until(lambda: web.get("/healthz").json["status"] == "ok", "the success to be reported", 10.0)
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-def test_anybody_may_ask_and_a_wrong_token_changes_nothing(web: HttpClient, path: str) -> None:
+def test_no_token_is_needed_and_a_wrong_one_changes_nothing(web: HttpClient, path: str) -> None:
     answers = [web.as_bearer(token).get(path) for token in (None, "wrong-token-0123456789", ADMIN)]
     assert len({answer.status for answer in answers}) == 1
     assert answers[0].status in (200, 503)

@@ -1,4 +1,4 @@
-"""How often routes may be asked, and what the metrics say: scraped and read with Prometheus's own parser."""
+"""Rate limits of routes, and metrics, which are read with the parser of Prometheus."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
 ##% The metrics MUST include `km_mcp_requests_total` by tool and result.
 ##= docs/spec/gateway.md#call-metrics-and-logs
 ##% The metrics MUST include `km_mcp_request_seconds` with buckets by tool.
-def test_every_tool_and_operation_has_its_series_from_the_start(tmp_path: Path) -> None:
+def test_every_tool_and_operation_has_series_from_the_start(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     station = ExampleProject(tmp_path / "project", tmp_path / "user")
     with station.serve(env={**TOKENS, **UNLIMITED}) as running:
@@ -66,7 +66,7 @@ def test_every_tool_and_operation_has_its_series_from_the_start(tmp_path: Path) 
 ##% tool.
 ##= docs/spec/gateway.md#call-metrics-and-logs
 ##% The metrics MUST include `km_mcp_failures_total` by tool and error.
-def test_a_route_counts_as_its_tool(server: WebServer) -> None:
+def test_a_call_to_a_route_is_counted_as_its_tool(server: WebServer) -> None:
     reader = server.web.as_bearer(READER)
     before = scrape(reader)
     reader.post("/api/v1/search", {"query": "siren"})
@@ -89,7 +89,7 @@ def test_a_route_counts_as_its_tool(server: WebServer) -> None:
 
 ##= docs/spec/gateway.md#routes
 ##% Routes with large responses MUST have a separate rate limit for each caller.
-def test_routes_with_large_answers_are_limited_for_each_caller(tmp_path: Path) -> None:
+def test_routes_with_large_responses_are_limited_per_caller(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     station = ExampleProject(tmp_path / "project", tmp_path / "user")
     with station.serve(env=TOKENS) as running:
@@ -100,7 +100,7 @@ def test_routes_with_large_answers_are_limited_for_each_caller(tmp_path: Path) -
         assert (refused.status, refused.json["error"]["code"]) == (429, "rate_limited")
         assert refused.json["detail"] == "Rate limit exceeded"
         assert 1 <= int(refused.headers["retry-after"]) <= 60
-        assert admin.get("/api/v1/lifecycle/history").status == 200  # each route has its own count
+        assert admin.get("/api/v1/lifecycle/history").status == 200  # each route is counted separately
         for _ in range(WEIGHTS_PER_MINUTE):
             assert admin.get("/api/v1/search/weights").status == 200
         assert admin.get("/api/v1/search/weights").status == 429
@@ -111,7 +111,7 @@ def test_routes_with_large_answers_are_limited_for_each_caller(tmp_path: Path) -
         assert admin.get("/api/v1/coverage").status == 404, "another token at the same address is another caller"
 
 
-def test_the_general_limit_holds_for_the_gateway_too(tmp_path: Path) -> None:
+def test_the_general_limit_also_applies_to_the_gateway(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     station = ExampleProject(tmp_path / "project", tmp_path / "user")
     with station.serve(env={**TOKENS, "KM_RATE_LIMIT_REQUESTS": "5", "KM_RATE_LIMIT_WINDOW": "60"}) as running:
@@ -119,7 +119,7 @@ def test_the_general_limit_holds_for_the_gateway_too(tmp_path: Path) -> None:
         assert statuses == [200, 200, 200, 200, 200, 429]
 
 
-def test_the_limits_are_those_of_the_interface() -> None:
+def test_the_route_limits_are_those_of_the_gateway_contract() -> None:
     limited = {route.openapi_path: route.per_minute for route in ROUTES if route.per_minute is not None}
     assert limited == {
         "/api/v1/search/weights": 60,

@@ -1,4 +1,4 @@
-"""The OpenAPI document is valid, complete, and true: generated requests get only what it promises."""
+"""The OpenAPI document is valid, complete and correct: responses to generated requests match it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SKIPPED = (
     "update_page",
     "ask",
 )
-"""They write or call others; who may call them and what they refuse is tested elsewhere."""
+"""They write or call other services; their scopes and errors are tested elsewhere."""
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def api(server: WebServer, document: dict[str, Any]) -> Any:
 
 ##= docs/spec/gateway.md#routes
 ##% The path `/api/v1/openapi.json` MUST describe the part of the API that the caller may use.
-def test_the_document_names_every_route_and_every_tool(server: WebServer, document: dict[str, Any]) -> None:
+def test_the_document_lists_every_route_and_every_tool(server: WebServer, document: dict[str, Any]) -> None:
     paths = document["paths"]
     assert {route.openapi_path for route in ROUTES} <= set(paths)
     tools = server.web.as_bearer(ADMIN).get("/api/v1/tools").json["tools"]
@@ -64,7 +64,7 @@ def test_the_document_names_every_route_and_every_tool(server: WebServer, docume
     assert document["openapi"].startswith("3.1")
 
 
-def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
+def test_every_reference_resolves(document: dict[str, Any]) -> None:
     def references(node: Any) -> Iterator[str]:
         if isinstance(node, dict):
             if isinstance(node.get("$ref"), str):
@@ -79,7 +79,7 @@ def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
     assert set(references(document)) <= known
 
 
-def test_a_reader_is_shown_what_a_reader_may_use(server: WebServer, document: dict[str, Any]) -> None:
+def test_a_reader_sees_only_what_a_reader_may_use(server: WebServer, document: dict[str, Any]) -> None:
     paths = server.web.as_bearer(READER).get("/api/v1/openapi.json").json["paths"]
     assert set(paths) < set(document["paths"])
     scopes = [op.get("x-scope") for path in paths.values() for op in path.values()]
@@ -92,11 +92,11 @@ GATEWAY = [(route.method, route.openapi_path) for route in ROUTES] + [("GET", "/
 ##= docs/spec/gateway.md#routes
 ##% The responses of the API MUST match the schemas in its OpenAPI document.
 @pytest.mark.parametrize(("method", "path"), GATEWAY, ids=lambda value: str(value))
-def test_a_route_answers_as_the_document_says(api: Any, method: str, path: str) -> None:
+def test_a_route_responds_as_documented(api: Any, method: str, path: str) -> None:
     _check(api, method, path, examples=25)
 
 
-def test_the_tools_answer_as_the_document_says(api: Any, document: dict[str, Any]) -> None:
+def test_the_tools_respond_as_documented(api: Any, document: dict[str, Any]) -> None:
     for path in document["paths"]:
         name = path.removeprefix("/api/v1/tools/")
         if name != path and not name.startswith(_SKIPPED):

@@ -1,4 +1,4 @@
-"""The HTTP API of the gateway: each route with its shape, its parameters, its clamps and its refusals."""
+"""The HTTP API of the gateway: the responses, parameters, limits and errors of each route."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def empty_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpClie
 
 
 def refused(answer: HttpResponse, status: int, code: str) -> dict[str, Any]:
-    """The body of a refusal, which has the one shape."""
+    """The body of an error response, after checking its shape."""
     assert (answer.status, answer.json["error"]["code"]) == (status, code)
     assert set(answer.json) == {"status", "error", "detail", "request_id"}
     assert answer.json["detail"] == answer.json["error"]["message"].removesuffix(".")
@@ -73,7 +73,7 @@ def test_a_search_has_query_results_and_metadata(reader: HttpClient) -> None:
     assert body["metadata"]["feedback_prompt"]
 
 
-def test_a_search_without_an_id_of_its_own_gets_one(reader: HttpClient) -> None:
+def test_a_search_without_a_request_id_gets_one(reader: HttpClient) -> None:
     answer = reader.post("/api/v1/search", {"query": "siren"})
     assert answer.json["metadata"]["request_id"] == answer.headers["x-request-id"]
 
@@ -106,16 +106,16 @@ def test_the_limit_of_a_search_is_clamped(reader: HttpClient, limit: int) -> Non
     ],
     ids=json.dumps,
 )
-def test_a_bad_search_is_unprocessable(reader: HttpClient, body: dict[str, Any]) -> None:
+def test_an_invalid_search_is_unprocessable(reader: HttpClient, body: dict[str, Any]) -> None:
     refused(reader.post("/api/v1/search", body), 422, "invalid_request")
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b'"a"', b"\xff"])
-def test_a_body_that_is_no_object_is_unprocessable(reader: HttpClient, body: bytes) -> None:
+def test_a_body_that_is_not_an_object_is_unprocessable(reader: HttpClient, body: bytes) -> None:
     refused(reader.post("/api/v1/search", body), 422, "invalid_request")
 
 
-def test_filters_that_nobody_knows_and_nulls_are_left_out(reader: HttpClient) -> None:
+def test_unknown_filters_and_nulls_are_ignored(reader: HttpClient) -> None:
     filters = {"artifact_types": ["doc"], "colour": "blue", "tags": None}
     answer = reader.post("/api/v1/search", {"query": "siren", "filters": filters, "sort_by_vector": None})
     assert answer.status == 200
@@ -123,19 +123,19 @@ def test_filters_that_nobody_knows_and_nulls_are_left_out(reader: HttpClient) ->
     assert answer.json["metadata"]["filters_applied"] == {"artifact_types": ["doc"]}
 
 
-def test_a_vote_in_a_search_is_kept_with_its_results_and_silences_the_request_for_one(
+def test_a_vote_in_a_search_is_stored_with_its_results_and_removes_the_feedback_prompt(
     reader: HttpClient, gateway: tuple[ExampleProject, WebServer]
 ) -> None:
     body = {"query": "siren", "limit": 3, "feedback": {"vote": 1, "note": "good"}, "context": {"task": "demo"}}
     answer = reader.post("/api/v1/search", body, {"X-Request-ID": "voted-1"})
     assert answer.status == 200
     assert "feedback_prompt" not in answer.json["metadata"]
-    shown = [result["chunk"]["chunk_id"] for result in answer.json["results"]]
+    chunk_ids = [result["chunk"]["chunk_id"] for result in answer.json["results"]]
     store = open_store(gateway[0].root / ".contextive")
     wait_until(lambda: bool(store.records.events("voted-1")), "the rows of the search")
     rows = store.records.events("voted-1")
     store.close()
-    assert [(row.rank, row.chunk_id) for row in rows] == list(enumerate(shown, 1))
+    assert [(row.rank, row.chunk_id) for row in rows] == list(enumerate(chunk_ids, 1))
     for row in rows:
         assert row.body["context"] == {"task": "demo", "feedback": {"vote": 1, "note": "good"}}
 
@@ -186,7 +186,7 @@ def test_a_node_by_an_id_with_slashes(reader: HttpClient, written: str) -> None:
         ("symbols/nowhere.py::x/tests", 404, "not_found"),
     ],
 )
-def test_bad_questions_about_the_graph(reader: HttpClient, path: str, status: int, code: str) -> None:
+def test_invalid_graph_requests_are_refused(reader: HttpClient, path: str, status: int, code: str) -> None:
     refused(reader.get(f"/api/v1/graph/{path}"), status, code)
 
 
@@ -203,7 +203,7 @@ def test_a_subsystem_pages_by_cursor(reader: HttpClient) -> None:
     assert reader.get("/api/v1/graph/subsystems/Gauge?include_artifacts=false").json["artifacts"] == []
 
 
-def test_the_graph_around_a_subsystem_holds_together(reader: HttpClient) -> None:
+def test_the_edges_around_a_subsystem_connect_listed_nodes(reader: HttpClient) -> None:
     body = reader.get("/api/v1/graph/subsystems/Gauge/graph").json
     ids = {node["id"] for node in body["nodes"]}
     assert body["subsystem"]["id"] in ids
@@ -212,7 +212,7 @@ def test_the_graph_around_a_subsystem_holds_together(reader: HttpClient) -> None
     assert f"SourceFile:{READER_FILE}" in {node["id"] for node in body["artifacts"]}
 
 
-def test_the_graph_is_searched_by_a_part_of_a_name(reader: HttpClient) -> None:
+def test_the_graph_is_searched_by_part_of_a_name(reader: HttpClient) -> None:
     found = reader.get("/api/v1/graph/search?q=gauge&limit=5").json["results"]
     assert found[0]["id"] == "Subsystem:Gauge"
     assert {"id", "label", "score", "snippet"} == set(found[0])
@@ -242,7 +242,7 @@ def test_the_tests_of_a_symbol(reader: HttpClient) -> None:
 
 ##= docs/spec/gateway.md#routes
 ##% A Cypher query MUST be refused with `unsupported_operation` and the name of the alternative.
-def test_cypher_is_not_spoken_and_the_answer_says_what_is(admin: HttpClient) -> None:
+def test_cypher_is_not_supported_and_the_error_names_the_alternative(admin: HttpClient) -> None:
     body = refused(
         admin.post("/api/v1/graph/cypher", {"query": "MATCH (n) RETURN n LIMIT 1"}), 400, "unsupported_operation"
     )
@@ -274,13 +274,13 @@ def test_the_lifecycle_report_and_its_history(admin: HttpClient) -> None:
 ##= docs/spec/gateway.md#routes
 ##% A request for a report before the first run MUST be answered with 404.
 @pytest.mark.parametrize("report", ["Coverage", "Lifecycle"])
-def test_reports_that_were_never_made_are_not_found(empty_gateway: HttpClient, report: str) -> None:
+def test_reports_are_not_found_before_the_first_run(empty_gateway: HttpClient, report: str) -> None:
     body = refused(empty_gateway.get(f"/api/v1/{report.lower()}"), 404, "not_found")
     assert body["detail"] == f"{report} report not found"
     assert empty_gateway.get("/api/v1/audit/history").json == []
 
 
-def test_without_the_pack_its_routes_say_so_and_are_not_described(tmp_path: Path) -> None:
+def test_without_the_pack_its_routes_are_unavailable_and_undocumented(tmp_path: Path) -> None:
     station = ExampleProject.at(tmp_path)
     with station.serve(env={**TOKENS, "CONTEXTIVE_TOOL_PACKS__KNOWLEDGE__ENABLED": "false"}) as running:
         admin = running.web.as_bearer(ADMIN)
@@ -294,9 +294,7 @@ def test_without_the_pack_its_routes_say_so_and_are_not_described(tmp_path: Path
 @pytest.mark.parametrize(
     ("query", "limit", "warned"), [("", 3, True), ("?limit=2", 2, False), ("?limit=0", 1, True), ("?limit=99", 3, True)]
 )
-def test_the_audit_history_says_how_its_limit_was_clamped(
-    admin: HttpClient, query: str, limit: int, warned: bool
-) -> None:
+def test_the_audit_history_reports_its_clamped_limit(admin: HttpClient, query: str, limit: int, warned: bool) -> None:
     answer = admin.get(f"/api/v1/audit/history{query}")
     assert answer.status == 200
     assert answer.headers["x-km-audit-limit"] == str(limit)
@@ -311,14 +309,14 @@ def test_the_audit_history_says_how_its_limit_was_clamped(
     assert [row["started_at"] for row in rows] == sorted((row["started_at"] for row in rows), reverse=True)
 
 
-def test_a_limit_that_is_no_number_is_refused(admin: HttpClient) -> None:
+def test_a_limit_that_is_not_a_number_is_refused(admin: HttpClient) -> None:
     refused(admin.get("/api/v1/audit/history?limit=all"), 400, "invalid_request")
 
 
 # -- health ------------------------------------------------------------------------------------------------------------
 
 
-def test_health_names_each_part(server: WebServer) -> None:
+def test_health_lists_each_part(server: WebServer) -> None:
     body = server.web.get("/healthz").json
     assert body["status"] == "ok"
     assert {"index", "coverage", "audit", "scheduler", "backup"} <= set(body["checks"])

@@ -1,4 +1,4 @@
-"""Who may use what: every tool and every route, with every kind of credential."""
+"""Access to every tool and every route with every kind of credential."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from tests.server.conftest import ADMIN, READER
 from tests.server.gateways import indexed_gateway
 
 DECLARED = {tool.name: tool for name in BUILTIN for tool in load_builtin(name).tools}
-BEHIND = {**DECLARED, **{tool.name: tool for tool in gateway_pack.tools}}
+ROUTE_TOOLS = {**DECLARED, **{tool.name: tool for tool in gateway_pack.tools}}
 TOOLS = sorted(DECLARED)
 OPEN_PATHS = ("/healthz", "/readyz")
-"""What anybody may ask. Every other path of the server needs a token."""
-FILLED = {"profile": "duskmantle", "name": "km-search"}
+"""Paths without authentication. Every other path of the server needs a token."""
+PATH_VALUES = {"profile": "duskmantle", "name": "km-search"}
 JSON = {"Content-Type": "application/json"}
 ALLOWED = ("km-search", "km-graph-node", "km-ingest-list")
 WRONG = {"no-such-argument": True}
-"""A call with this is let through to the check of its arguments, and does nothing."""
+"""A call with this passes the access check, fails at the argument check, and does nothing."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def call(web: HttpClient, tool: str) -> HttpResponse:
 
 
 def ask(web: HttpClient, route: GatewayRoute) -> HttpResponse:
-    """A request that passes every check but that of its arguments, or does only a little."""
+    """Send a request that fails only at its arguments, or that does very little."""
     path = (
         route.openapi_path.replace("{node_id}", "Nothing").replace("{name}", "Nowhere").replace("{symbol_id}", "x::y")
     )
@@ -95,13 +95,13 @@ def verdict(answer: HttpResponse) -> str:
     match answer.status:
         case 401:
             assert answer.json["error"]["code"] == "unauthorized"
-            return "who are you"
+            return "unauthorized"
         case 403:
             assert answer.json["error"]["code"] == "forbidden"
-            return "no"
+            return "forbidden"
         case status:
             assert status in (200, 400, 404, 422), answer.text
-            return "yes"
+            return "allowed"
 
 
 ##= docs/spec/gateway.md#tool-scopes
@@ -113,14 +113,14 @@ def verdict(answer: HttpResponse) -> str:
 def test_who_may_call_a_tool(gate: ScopedGateway, tool: str) -> None:
     needs_maintainer = DECLARED[tool].scope is Scope.MAINTAINER
     for token in (None, "wrong-token-0123456789", gate.keys.revoked, gate.keys.expired):
-        assert verdict(call(gate.web.as_bearer(token), tool)) == "who are you"
+        assert verdict(call(gate.web.as_bearer(token), tool)) == "unauthorized"
     for token in (READER, gate.keys.reader):
-        assert verdict(call(gate.web.as_bearer(token), tool)) == ("no" if needs_maintainer else "yes")
+        assert verdict(call(gate.web.as_bearer(token), tool)) == ("forbidden" if needs_maintainer else "allowed")
     for token in (ADMIN, gate.keys.maintainer):
-        assert verdict(call(gate.web.as_bearer(token), tool)) == "yes"
-    assert verdict(call(gate.web.as_bearer(gate.keys.limited), tool)) == ("yes" if tool in ALLOWED else "no")
+        assert verdict(call(gate.web.as_bearer(token), tool)) == "allowed"
+    assert verdict(call(gate.web.as_bearer(gate.keys.limited), tool)) == ("allowed" if tool in ALLOWED else "forbidden")
     may = tool in ALLOWED and not needs_maintainer
-    assert verdict(call(gate.web.as_bearer(gate.keys.limited_reader), tool)) == ("yes" if may else "no")
+    assert verdict(call(gate.web.as_bearer(gate.keys.limited_reader), tool)) == ("allowed" if may else "forbidden")
 
 
 ##= docs/spec/gateway.md#routes
@@ -128,18 +128,20 @@ def test_who_may_call_a_tool(gate: ScopedGateway, tool: str) -> None:
 ##% tool.
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.openapi_path}")
 def test_who_may_use_a_route(gate: ScopedGateway, route: GatewayRoute) -> None:
-    needs_maintainer = BEHIND[route.tool].scope is Scope.MAINTAINER
+    needs_maintainer = ROUTE_TOOLS[route.tool].scope is Scope.MAINTAINER
     for token in (None, "wrong-token-0123456789", gate.keys.revoked, gate.keys.expired):
-        assert verdict(ask(gate.web.as_bearer(token), route)) == "who are you"
+        assert verdict(ask(gate.web.as_bearer(token), route)) == "unauthorized"
     for token in (READER, gate.keys.reader):
-        assert verdict(ask(gate.web.as_bearer(token), route)) == ("no" if needs_maintainer else "yes")
+        assert verdict(ask(gate.web.as_bearer(token), route)) == ("forbidden" if needs_maintainer else "allowed")
     for token in (ADMIN, gate.keys.maintainer):
-        assert verdict(ask(gate.web.as_bearer(token), route)) == "yes"
-    assert verdict(ask(gate.web.as_bearer(gate.keys.limited), route)) == ("yes" if route.tool in ALLOWED else "no")
+        assert verdict(ask(gate.web.as_bearer(token), route)) == "allowed"
+    assert verdict(ask(gate.web.as_bearer(gate.keys.limited), route)) == (
+        "allowed" if route.tool in ALLOWED else "forbidden"
+    )
 
 
-def test_the_scopes_of_the_routes_are_those_of_the_interface() -> None:
-    maintained = {route.openapi_path for route in ROUTES if BEHIND[route.tool].scope is Scope.MAINTAINER}
+def test_the_scopes_of_the_routes_are_those_of_the_gateway_contract() -> None:
+    maintained = {route.openapi_path for route in ROUTES if ROUTE_TOOLS[route.tool].scope is Scope.MAINTAINER}
     assert maintained == {
         "/api/v1/search/weights",
         "/api/v1/graph/cypher",
@@ -150,7 +152,7 @@ def test_the_scopes_of_the_routes_are_those_of_the_interface() -> None:
 
 
 def every_path(folder: Path) -> list[tuple[str, str]]:
-    """Method and path of all that is served, from the application itself, so that nothing new escapes."""
+    """Method and path of all routes, taken from the application itself, so that new routes are included."""
     request = ConfigRequest(project=folder, builtin_packs=frozenset(BUILTIN), environ={})
     http = HttpServer(Host(load_config(request), mode="http"), "127.0.0.1")
     assert isinstance(http.app, RequestGuard)
@@ -158,12 +160,12 @@ def every_path(folder: Path) -> list[tuple[str, str]]:
     found = []
     for route in http.app._app.routes:
         assert isinstance(route, Route)
-        path = re.sub(r"\{(\w+)(:\w+)?\}", lambda match: FILLED.get(match[1], "x"), route.path)
+        path = re.sub(r"\{(\w+)(:\w+)?\}", lambda match: PATH_VALUES.get(match[1], "x"), route.path)
         found += [(method, path) for method in sorted(route.methods or {"POST", "GET", "DELETE"}) if method != "HEAD"]
     return found
 
 
-def test_no_path_is_open_but_those_that_say_how_the_server_is(gate: ScopedGateway, tmp_path: Path) -> None:
+def test_only_the_health_paths_work_without_a_token(gate: ScopedGateway, tmp_path: Path) -> None:
     paths = every_path(tmp_path)
     assert {"/mcp", "/mcp/duskmantle", "/api/mcp", "/metrics", "/api/v1/tools/km-search"} <= {path for _, path in paths}
     for method, path in paths:
@@ -176,15 +178,15 @@ def test_no_path_is_open_but_those_that_say_how_the_server_is(gate: ScopedGatewa
         assert {gate.web.as_bearer(token).get(path).status for token in (READER, ADMIN, gate.keys.reader)} == {200}
 
 
-@pytest.mark.parametrize("profile", [name for name, one in PROFILES.items() if one.packs])
-def test_every_face_lists_and_calls_by_scope(gate: ScopedGateway, profile: str) -> None:
-    shown = {name: tool for name, tool in DECLARED.items() if tool.pack in PROFILES[profile].packs}
+@pytest.mark.parametrize("profile", [name for name, profile in PROFILES.items() if profile.packs])
+def test_every_profile_lists_and_calls_by_scope(gate: ScopedGateway, profile: str) -> None:
+    offered = {name: tool for name, tool in DECLARED.items() if tool.pack in PROFILES[profile].packs}
     for token, scope in ((READER, Scope.READER), (gate.keys.reader, Scope.READER), (ADMIN, Scope.MAINTAINER)):
         version = PROFILES[profile].pinned_version or LATEST_HANDSHAKE
         session = gate.web.as_bearer(token).open_session(version, f"/mcp/{profile}")
-        allowed = {name for name, tool in shown.items() if scope.covers(tool.scope)}
+        allowed = {name for name, tool in offered.items() if scope.covers(tool.scope)}
         assert {tool["name"] for tool in session.ask("tools/list")["result"]["tools"]} == allowed
-        for name in shown:
+        for name in offered:
             answer = session.ask("tools/call", {"name": name, "arguments": WRONG})
             if name in allowed:
                 assert "invalid_request" in answer["result"]["content"][0]["text"], name
@@ -223,14 +225,14 @@ def test_a_session_ends_with_its_token(gate: ScopedGateway) -> None:
 
 ##= docs/spec/gateway.md#issued-tokens
 ##% The log MUST show the name of a token and never the token itself.
-def test_the_name_of_a_token_stands_in_the_log_and_the_token_does_not(gate: ScopedGateway) -> None:
+def test_the_log_has_the_name_of_a_token_but_not_the_token(gate: ScopedGateway) -> None:
     gate.web.as_bearer(gate.keys.maintainer).post("/api/v1/tools/km-help", {}, {"X-Request-ID": "issued-1"})
     line = gate.server.process.wait_for_log(lambda found: found.get("requestId") == "issued-1")
     assert line["caller"] == "token:keeper"
     assert gate.keys.maintainer not in gate.server.process.log_text
 
 
-def test_a_stream_ends_with_its_token_before_the_next_word_on_it(gate: ScopedGateway) -> None:
+def test_a_stream_ends_with_its_token_before_its_next_event(gate: ScopedGateway) -> None:
     web = gate.web.as_bearer(gate.tokens.issue("listener", Scope.READER))
     session = web.open_session()
     with session.listen() as stream:

@@ -1,4 +1,4 @@
-"""The outer wall by itself, where its short ways could go wrong: headers, ports, bodies that are late, faults behind it."""
+"""`RequestGuard` alone: headers, ports, late bodies, and exceptions of the application."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ NAVIGATION = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec
 
 @property_test
 @given(st.lists(st.tuples(NAMES, st.binary(max_size=3)), max_size=6))
-def test_headers_are_those_that_the_framework_would_find(raw: list[tuple[bytes, bytes]]) -> None:
+def test_headers_are_the_same_as_starlette_finds(raw: list[tuple[bytes, bytes]]) -> None:
     ours, theirs = RequestHeaders({"headers": raw}), Headers(raw=raw)
     for name in (b"host", b"origin", b"accept", b"authorization", b"cookie"):
-        word = name.decode()
-        assert ours.get(name) == theirs.get(word)
-        assert ours.get_all(name) == theirs.getlist(word)
-        assert (name in ours) == (word in theirs)
+        text = name.decode()
+        assert ours.get(name) == theirs.get(text)
+        assert ours.get_all(name) == theirs.getlist(text)
+        assert (name in ours) == (text in theirs)
 
 
 @property_test
@@ -52,7 +52,7 @@ def test_a_port_is_digits_after_the_last_colon(host: str) -> None:
 
 
 class Exchange:
-    """One request to a wall with `app` behind it."""
+    """One request to a `RequestGuard` in front of `app`."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Exchange:
         return head["status"], json.loads(body) if body else None
 
 
-async def told(_scope: Scope, receive: Receive, send: Send) -> None:
+async def echo(_scope: Scope, receive: Receive, send: Send) -> None:
     body = (await receive())["body"]
     await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
     await send({"type": "http.response.body", "body": json.dumps(body.decode()).encode()})
@@ -105,25 +105,25 @@ HEADERS = [(b"content-type", b"application/json")]
 ##= docs/spec/host.md#requests
 ##% A body that does not arrive in time MUST be refused.
 @run_async
-async def test_a_body_that_stops_half_way_is_refused_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_body_that_stops_halfway_is_refused_after_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "_BODY_SECONDS", 0.1)
     for parts in ((), (b"half",)):
         async with asyncio.timeout(30):
-            status, body = await Exchange(told, *parts).run()
+            status, body = await Exchange(echo, *parts).run()
         assert (status, body["error"]["message"]) == (400, "The body did not arrive in time.")
 
 
 @run_async
-async def test_a_body_is_read_whole_whether_it_was_there_or_came_in_parts() -> None:
-    assert await Exchange(told, b"all.", is_complete=True).run() == (200, "all.")
-    assert await Exchange(told, b"a", b"ll", b".").run() == (200, "all.")
+async def test_a_body_is_read_whole_whether_it_arrived_at_once_or_in_parts() -> None:
+    assert await Exchange(echo, b"all.", is_complete=True).run() == (200, "all.")
+    assert await Exchange(echo, b"a", b"ll", b".").run() == (200, "all.")
 
 
 @run_async
 @pytest.mark.parametrize("parts", [(b"01234567890.",), (b"0123456789", b"0.")])
 async def test_a_body_over_the_limit_is_refused_either_way(parts: tuple[bytes, ...]) -> None:
     for is_complete in (False, True):
-        status, body = await Exchange(told, *parts, is_complete=is_complete).run()
+        status, body = await Exchange(echo, *parts, is_complete=is_complete).run()
         assert (status, body["error"]["code"]) == (413, "too_large")
 
 
@@ -131,8 +131,8 @@ async def test_a_body_over_the_limit_is_refused_either_way(parts: tuple[bytes, .
 ##% Every response MUST include a request id.
 @run_async
 @pytest.mark.parametrize(("given", "kept"), [(b"mine-1", True), (b"", False), (b"a b", False), (b"x" * 65, False)])
-async def test_an_id_is_added_to_the_headers_and_not_to_the_list_they_came_in(given: bytes, kept: bool) -> None:
-    exchange = Exchange(told, b".", headers=((b"x-request-id", given),))
+async def test_the_request_id_is_added_without_changing_the_list_of_the_application(given: bytes, kept: bool) -> None:
+    exchange = Exchange(echo, b".", headers=((b"x-request-id", given),))
     await exchange.run()
     [found] = [value for name, value in exchange.answer[0]["headers"] if name == b"x-request-id"]
     assert (found == given) is kept
@@ -141,16 +141,16 @@ async def test_an_id_is_added_to_the_headers_and_not_to_the_list_they_came_in(gi
 
 
 @run_async
-async def test_a_fault_behind_the_wall_is_told_without_its_words_and_logged_with_its_id(
+async def test_an_exception_is_answered_without_its_text_and_logged_with_the_request_id(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def fault(_scope: Scope, _receive: Receive, _send: Send) -> None:
-        raise ValueError("inner words")
+        raise ValueError("internal details")
 
     with caplog.at_level(logging.ERROR):
         status, body = await Exchange(fault, b".").run()
     assert (status, body["error"]["code"]) == (500, "internal_error")
-    assert "inner words" not in json.dumps(body)
+    assert "internal details" not in json.dumps(body)
     [line] = [record for record in caplog.records if record.exc_info]
     assert getattr(line, FIELDS)["requestId"] == body["request_id"]
 
@@ -176,9 +176,9 @@ async def test_a_fault_behind_the_wall_is_told_without_its_words_and_logged_with
         ("GET", "/api/v1/tools", {"sec-fetch-site": "none"}, 200),
     ],
 )
-async def test_a_link_of_another_site_opens_pages_for_people_and_nothing_else(
+async def test_a_link_on_another_site_opens_html_pages_and_nothing_else(
     method: str, path: str, changed: dict[str, str], status: int
 ) -> None:
     headers = tuple((name.encode(), value.encode()) for name, value in {**NAVIGATION, **changed}.items())
-    found, _ = await Exchange(told, b".", headers=headers, method=method, path=path).run()
+    found, _ = await Exchange(echo, b".", headers=headers, method=method, path=path).run()
     assert found == status

@@ -1,4 +1,4 @@
-"""Whatever a handler does costs its own call only, tells no secrets, and reads the same on every door."""
+"""A failing handler affects only its own call, leaks no secrets, and looks the same on every transport."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def call(pipe: StdioClient, era: str, tool: str, arguments: dict[str, Any] | Non
 
 
 def failure(result: Any) -> Any:
-    """The error inside an answer that says isError."""
+    """The error in a result with isError."""
     assert result["isError"] is True
     assert "structuredContent" not in result
     body = json.loads(result["content"][0]["text"])
@@ -65,7 +65,7 @@ FAULTS = [
 ##% An error MUST NOT show a stack trace, a secret, the text of an unexpected exception, or a path outside the project.
 @ERAS
 @pytest.mark.parametrize("tool", FAULTS)
-def test_a_handler_that_fails_is_an_internal_error_that_shows_nothing(pipe: StdioClient, era: str, tool: str) -> None:
+def test_a_failing_handler_is_an_internal_error_without_details(pipe: StdioClient, era: str, tool: str) -> None:
     result = call(pipe, era, tool)
     assert failure(result)["code"] == "internal_error"
     assert_no_secret(result)
@@ -75,7 +75,7 @@ def test_a_handler_that_fails_is_an_internal_error_that_shows_nothing(pipe: Stdi
 ##= docs/spec/host.md#limits
 ##% A failure in one call MUST NOT affect another call.
 @pytest.mark.parametrize("tool", FAULTS)
-def test_a_handler_that_fails_over_http_costs_neither_session_nor_server(web: HttpClient, tool: str) -> None:
+def test_a_failing_handler_over_http_ends_neither_session_nor_server(web: HttpClient, tool: str) -> None:
     session = web.open_session()
     first = session.ask("tools/call", {"name": tool, "arguments": {}})["result"]
     modern = web.modern("tools/call", {"name": tool, "arguments": {}}).message["result"]
@@ -86,7 +86,7 @@ def test_a_handler_that_fails_over_http_costs_neither_session_nor_server(web: Ht
     assert session.ask("ping")["result"] == {}
 
 
-def test_what_the_client_is_not_told_stands_in_the_log_under_the_request(server: WebServer) -> None:
+def test_the_log_has_the_hidden_details_under_the_request_id(server: WebServer) -> None:
     answer = server.web.post("/api/v1/tools/odd_raise", {}, {"X-Request-ID": "find-me"})
     assert answer.status == 500
     line = server.process.wait_for_log(
@@ -104,7 +104,7 @@ def test_what_the_client_is_not_told_stands_in_the_log_under_the_request(server:
     ],
 )
 @ERAS
-def test_a_resource_or_prompt_that_fails_is_an_internal_error_that_shows_nothing(
+def test_a_failing_resource_or_prompt_is_an_internal_error_without_details(
     pipe: StdioClient, era: str, method: str, params: dict[str, Any]
 ) -> None:
     error = pipe.error(method, params if era == "handshake" else envelope(params))
@@ -117,14 +117,14 @@ def test_a_resource_or_prompt_that_fails_is_an_internal_error_that_shows_nothing
 ##% A call that runs longer than `limits.toolTimeoutSeconds` MUST end with the code `timeout`.
 @ERAS
 @pytest.mark.parametrize("tool", ["odd_slow", "odd_block"])
-def test_a_handler_over_its_time_is_a_timeout(pipe: StdioClient, era: str, tool: str) -> None:
+def test_a_handler_over_its_time_limit_is_a_timeout(pipe: StdioClient, era: str, tool: str) -> None:
     error = failure(call(pipe, era, tool, {"seconds": 3.0}))
     assert error["code"] == "timeout"
     assert "1 seconds" in error["message"]
     assert "toolTimeoutSeconds" in error["hint"]
 
 
-def test_a_handler_over_its_time_is_a_gateway_timeout_to_a_plain_client(web: HttpClient) -> None:
+def test_a_handler_over_its_time_limit_is_a_504_over_rest(web: HttpClient) -> None:
     answer = web.post("/api/v1/tools/odd_slow", {"seconds": 5.0})
     assert (answer.status, answer.json["error"]["code"]) == (504, "timeout")
 
@@ -133,7 +133,7 @@ def test_a_handler_over_its_time_is_a_gateway_timeout_to_a_plain_client(web: Htt
 ##% A result over `limits.maxResultBytes` MUST be refused with the code `too_large`.
 @ERAS
 @pytest.mark.parametrize("tool", ["odd_big", "odd_big_image", "odd_big_data"])
-def test_an_answer_over_the_size_limit_is_refused_with_its_size(pipe: StdioClient, era: str, tool: str) -> None:
+def test_a_result_over_the_size_limit_is_refused_with_its_size(pipe: StdioClient, era: str, tool: str) -> None:
     error = failure(call(pipe, era, tool, {"size": 1_000_001}))
     assert error["code"] == "too_large"
     assert "1000000 are allowed" in error["message"]
@@ -146,13 +146,13 @@ def test_a_resource_is_measured_in_bytes_not_characters(pipe: StdioClient) -> No
 
 
 @ERAS
-def test_text_that_no_wire_can_carry_is_replaced(pipe: StdioClient, era: str) -> None:
+def test_text_that_cannot_be_encoded_is_replaced(pipe: StdioClient, era: str) -> None:
     result = call(pipe, era, "odd_surrogate")
     assert result["structuredContent"] == {"name": "a\ufffdb"}
     assert json.loads(result["content"][0]["text"]) == {"name": "a\ufffdb"}
 
 
-def test_text_that_no_wire_can_carry_is_replaced_over_http(web: HttpClient) -> None:
+def test_text_that_cannot_be_encoded_is_replaced_over_http(web: HttpClient) -> None:
     session = web.open_session()
     assert session.ask("tools/call", {"name": "odd_surrogate"})["result"]["structuredContent"] == {"name": "a\ufffdb"}
     assert web.post("/api/v1/tools/odd_surrogate", {}).json["result"] == {"name": "a\ufffdb"}
@@ -163,15 +163,15 @@ def test_text_that_no_wire_can_carry_is_replaced_over_http(web: HttpClient) -> N
 ##= docs/spec/host.md#standard-output
 ##% Output printed by a tool, a plugin or a library MUST go to standard error.
 @ERAS
-def test_what_a_handler_prints_never_reaches_the_wire(pipe: StdioClient, era: str) -> None:
+def test_the_printed_output_of_a_handler_never_reaches_the_client(pipe: StdioClient, era: str) -> None:
     for _ in range(3):
         assert call(pipe, era, "odd_print")["structuredContent"] == {"done": True}
     wait_until(lambda: "echoed by a child" in pipe.log_text, "the output is on standard error")
-    for said in ("printed by a handler", "written to the first stdout", "written to descriptor 1"):
-        assert said in pipe.log_text
+    for expected in ("printed by a handler", "written to the first stdout", "written to descriptor 1"):
+        assert expected in pipe.log_text
 
 
-def test_a_handler_that_reads_standard_input_finds_nothing_there(pipe: StdioClient) -> None:
+def test_a_handler_that_reads_standard_input_gets_nothing(pipe: StdioClient) -> None:
     assert pipe.call("odd_read_input")["structuredContent"] == {"done": True}
 
 
@@ -179,7 +179,7 @@ def test_a_handler_that_reads_standard_input_finds_nothing_there(pipe: StdioClie
 ##% A failed call MUST return a result with `isError`, a code, a message and, if there is a remedy, a hint.
 @ERAS
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         ({}, "needs the argument 'text'"),
         ({"text": "a", "nope": 1}, "has no argument 'nope'"),
@@ -195,12 +195,12 @@ def test_a_handler_that_reads_standard_input_finds_nothing_there(pipe: StdioClie
         ({"text": "a", "number": 10**400}, "'number'"),
     ],
 )
-def test_arguments_that_do_not_fit_are_named_with_what_is_allowed(
-    pipe: StdioClient, era: str, arguments: dict[str, Any], said: str
+def test_invalid_arguments_are_named_with_what_is_allowed(
+    pipe: StdioClient, era: str, arguments: dict[str, Any], expected: str
 ) -> None:
     error = failure(call(pipe, era, "odd_echo", arguments))
     assert error["code"] == "invalid_request"
-    assert said in error["message"]
+    assert expected in error["message"]
     assert error["hint"].startswith("Arguments of odd_echo: text: string, number?: integer 1..9")
     assert '"red"|"green"' in error["hint"]
 
@@ -213,7 +213,7 @@ def test_a_number_too_large_for_a_float_is_refused(pipe: StdioClient) -> None:
     assert failure(pipe.reply_to("inf")["result"])["code"] == "invalid_request"
 
 
-def test_an_argument_name_cannot_smuggle_control_characters_into_the_answer(pipe: StdioClient) -> None:
+def test_an_argument_name_cannot_put_control_characters_into_the_error(pipe: StdioClient) -> None:
     error = failure(call(pipe, "handshake", "odd_echo", {"text": "a", "x\n\u202e\u0007" + "y" * 500: 1}))
     assert "\n" not in error["message"]
     assert "\u202e" not in error["message"]
@@ -236,8 +236,8 @@ def test_progress_reaches_the_client_that_asked_for_it(pipe: StdioClient, era: s
     params = {"name": "odd_progress", "arguments": {}}
     pipe.notifications.clear()
     pipe.result("tools/call", {**params, "_meta": meta} if era == "handshake" else envelope(params, meta=meta))
-    told = [n["params"] for n in pipe.notifications if n["method"] == "notifications/progress"]
-    assert [(t["progressToken"], t["progress"], t["total"], t["message"]) for t in told] == [
+    progress = [n["params"] for n in pipe.notifications if n["method"] == "notifications/progress"]
+    assert [(t["progressToken"], t["progress"], t["total"], t["message"]) for t in progress] == [
         ("tok", 1, 3, "step 1"),
         ("tok", 2, 3, "step 2"),
         ("tok", 3, 3, "step 3"),
@@ -245,20 +245,22 @@ def test_progress_reaches_the_client_that_asked_for_it(pipe: StdioClient, era: s
 
 
 @ERAS
-def test_progress_is_silent_where_nobody_asked(pipe: StdioClient, era: str) -> None:
+def test_there_is_no_progress_unless_requested(pipe: StdioClient, era: str) -> None:
     pipe.notifications.clear()
     call(pipe, era, "odd_progress")
     assert pipe.notifications == []
 
 
 @pytest.mark.parametrize(
-    ("level", "heard"), [("debug", ["debug", "info", "error"]), ("info", ["info", "error"]), ("critical", [])]
+    ("level", "received"), [("debug", ["debug", "info", "error"]), ("info", ["info", "error"]), ("critical", [])]
 )
-def test_set_level_decides_which_log_entries_the_client_hears(pipe: StdioClient, level: str, heard: list[str]) -> None:
+def test_set_level_decides_which_log_messages_the_client_gets(
+    pipe: StdioClient, level: str, received: list[str]
+) -> None:
     assert pipe.result("logging/setLevel", {"level": level}) == {}
     pipe.notifications.clear()
     pipe.call("odd_log")
-    assert [n["params"]["level"] for n in pipe.notifications if n["method"] == "notifications/message"] == heard
+    assert [n["params"]["level"] for n in pipe.notifications if n["method"] == "notifications/message"] == received
 
 
 def test_an_unknown_log_level_is_refused(pipe: StdioClient) -> None:
@@ -277,9 +279,7 @@ def test_a_stateless_client_names_its_log_level_in_the_request(pipe: StdioClient
 
 ##= docs/spec/host.md#tool-calls
 ##% A client that cancels a call MUST get no response to it.
-def test_a_cancelled_call_is_not_answered_and_its_handler_really_stops(
-    server_factory: ServerFactory, tmp_path: Path
-) -> None:
+def test_a_cancelled_call_is_not_answered_and_its_handler_stops(server_factory: ServerFactory, tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     with server_factory.pipe() as pipe:
         pipe.initialize()
@@ -296,7 +296,7 @@ def test_a_cancelled_call_is_not_answered_and_its_handler_really_stops(
         assert pipe.rest() == []
 
 
-def test_cancelling_what_is_done_or_never_was_changes_nothing(pipe: StdioClient) -> None:
+def test_cancelling_a_finished_or_unknown_request_changes_nothing(pipe: StdioClient) -> None:
     unknown: tuple[object, ...] = ("never", 12345, None, {})
     for request_id in unknown:
         pipe.notify("notifications/cancelled", {"requestId": request_id})
@@ -322,7 +322,7 @@ def test_a_client_that_refuses_to_answer_is_an_upstream_error(pipe: StdioClient)
     assert_no_secret(result)
 
 
-def test_a_client_that_cannot_be_asked_is_told_what_the_call_needs(pipe: StdioClient) -> None:
+def test_the_error_names_the_client_capability_that_a_call_needs(pipe: StdioClient) -> None:
     pipe.initialize(capabilities={})
     assert failure(pipe.call("odd_ask"))["code"] == "missing_client_capability"
     error = pipe.modern("tools/call", {"name": "odd_ask"})["error"]
@@ -346,7 +346,7 @@ def second_round(pipe: StdioClient, state: object, tool: str = "odd_ask") -> dic
     return pipe.modern("tools/call", params, capabilities={"elicitation": {}})
 
 
-def test_a_stateless_client_is_asked_by_a_second_round(pipe: StdioClient) -> None:
+def test_a_stateless_client_is_asked_in_a_second_round(pipe: StdioClient) -> None:
     assert second_round(pipe, first_round(pipe))["result"]["structuredContent"] == {"name": "Ada"}
 
 
@@ -370,7 +370,7 @@ def test_a_request_state_of_another_call_is_refused(pipe: StdioClient) -> None:
     assert answer["error"]["code"] == -32602
 
 
-def test_many_blocked_handlers_leave_room_for_others(pipe: StdioClient, tmp_path: Path) -> None:
+def test_many_blocked_handlers_do_not_block_others(pipe: StdioClient, tmp_path: Path) -> None:
     for number in range(20):
         arguments = {"seconds": 5.0, "marker": str(tmp_path / str(number))}
         pipe.send(rpc("tools/call", {"name": "odd_block", "arguments": arguments}, number))
@@ -383,7 +383,7 @@ def test_many_blocked_handlers_leave_room_for_others(pipe: StdioClient, tmp_path
 
 ##= docs/spec/host.md#tool-calls
 ##% A result MUST report the freshness of its data.
-def test_every_answer_says_how_fresh_it_is(pipe: StdioClient) -> None:
+def test_every_result_says_how_fresh_it_is(pipe: StdioClient) -> None:
     meta = pipe.call("contextive_server_info")["_meta"]["contextive/as_of"]
     assert meta["generation"] == 1
     assert meta["time"].endswith("+00:00")

@@ -1,4 +1,4 @@
-"""Each condition that degrades a server, created for real, is reported with the same reason by everything that reports health."""
+"""Each condition that degrades a server is created for real, and all health reports must give the same reason."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Steps = Callable[[Path, contextlib.ExitStack], None]
 
 @dataclass(frozen=True)
 class Condition:
-    """How a condition is created, before the server starts or while it runs, and which check reports it."""
+    """How to create a condition, before the server starts or while it runs, and which check reports it."""
 
     check: str
     reason: str
@@ -45,11 +45,11 @@ def mount(stack: contextlib.ExitStack, folder: Path, *options: str) -> None:
 
 def small_disk(project: Path, stack: contextlib.ExitStack) -> None:
     state = project / ".contextive"
-    kept = project.parent / "kept"
-    shutil.move(state, kept)
+    saved = project.parent / "saved"
+    shutil.move(state, saved)
     state.mkdir()
     mount(stack, state, "-t", "tmpfs", "-o", "size=48m", "tmpfs")
-    shutil.copytree(kept, state, dirs_exist_ok=True)
+    shutil.copytree(saved, state, dirs_exist_ok=True)
 
 
 def fill_disk(project: Path, _stack: contextlib.ExitStack) -> None:
@@ -130,7 +130,7 @@ def degraded(indexed: ExampleProject, folder: Path, condition: Condition) -> Ite
 
 
 def read_everywhere(station: ExampleProject, server: WebServer, condition: Condition) -> dict[str, tuple[str, str]]:
-    """The verdict and the reason for the condition's check, by who reports it."""
+    """The status and the reason of the condition's check in each report."""
     admin = server.web.as_bearer(ADMIN)
     found: dict[str, tuple[str, str]] = {}
     for path, key in (("/healthz", "checks"), ("/readyz", "dependencies")):
@@ -187,8 +187,8 @@ def test_a_condition_is_reported_everywhere_with_the_same_reason(
     reason = found["/healthz"][1]
     assert condition.reason in reason
     doctor = found.pop("doctor")[1]
-    assert {said for _, said in found.values()} == {reason}
-    assert reason.startswith(doctor), "the doctor gives the remedy apart"
+    assert {detail for _, detail in found.values()} == {reason}
+    assert reason.startswith(doctor), "doctor prints the fix separately"
     assert f'contextive_check_ok{{check="{condition.check}"}} 0.0' in metrics
 
 

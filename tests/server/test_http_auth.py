@@ -1,4 +1,4 @@
-"""Who may call over HTTP, and how much: tokens, scopes, sessions, brute force and rate."""
+"""Access over HTTP: tokens, scopes, sessions, brute force and rate limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.server.conftest import ADMIN, READER, ServerFactory
 
 TOKENS = {"KM_READER_TOKEN": READER, "KM_ADMIN_TOKEN": ADMIN}
 NAMED = "third-token-00112233445566"
-GUARDED = ["/metrics", "/api/v1/tools", "/api/mcp", "/mcp", "/mcp/spexus", "/nowhere"]
+PROTECTED = ["/metrics", "/api/v1/tools", "/api/mcp", "/mcp", "/mcp/spexus", "/nowhere"]
 MAINTAINER_TOOLS = [tool.name for tool in odd_pack.pack.tools if tool.scope == "maintainer"]
 
 
@@ -47,8 +47,8 @@ def admin(server: WebServer) -> HttpClient:
 ##% The path `/metrics` MUST require a token when tokens are set.
 ##= docs/spec/host.md#tokens
 ##% When tokens are set, a request without a known token MUST be refused with 401.
-@pytest.mark.parametrize("path", GUARDED)
-def test_without_a_token_every_door_asks_for_one(server: WebServer, path: str) -> None:
+@pytest.mark.parametrize("path", PROTECTED)
+def test_every_path_requires_a_token(server: WebServer, path: str) -> None:
     answer = server.web.get(path)
     assert answer.status == 401
     assert answer.headers["www-authenticate"] == 'Bearer realm="contextive"'
@@ -89,7 +89,7 @@ def test_health_needs_no_token(server: WebServer, path: str) -> None:
     ids=lambda header: header[:12] + str(len(header)),
 )
 @pytest.mark.parametrize("path", ["/api/v1/tools", "/mcp"])
-def test_a_credential_that_is_not_ours_is_an_invalid_token(server: WebServer, path: str, header: str) -> None:
+def test_an_unknown_credential_is_an_invalid_token(server: WebServer, path: str, header: str) -> None:
     answer = server.web.get(path, {"Authorization": header})
     assert answer.status == 401
     assert answer.headers["www-authenticate"] == 'Bearer realm="contextive", error="invalid_token"'
@@ -97,7 +97,7 @@ def test_a_credential_that_is_not_ours_is_an_invalid_token(server: WebServer, pa
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
-def test_the_scheme_is_read_whatever_its_case(server: WebServer, scheme: str) -> None:
+def test_the_scheme_is_case_insensitive(server: WebServer, scheme: str) -> None:
     assert server.web.get("/api/v1/tools", {"Authorization": f"{scheme} {READER}"}).status == 200
 
 
@@ -114,12 +114,12 @@ def test_the_scheme_is_read_whatever_its_case(server: WebServer, scheme: str) ->
     ],
     ids=lambda headers: ",".join(headers),
 )
-def test_what_a_proxy_would_say_changes_nothing(server: WebServer, headers: dict[str, str]) -> None:
+def test_proxy_headers_do_not_replace_a_token(server: WebServer, headers: dict[str, str]) -> None:
     assert server.web.get("/api/v1/tools", headers).status == 401
 
 
 def tool_names(web: HttpClient) -> dict[str, set[str]]:
-    """The tools that each door lists."""
+    """The tools that each transport lists."""
     return {
         "rest": {tool["name"] for tool in web.get("/api/v1/tools").json["tools"]},
         "handshake": {tool["name"] for tool in web.open_session().ask("tools/list")["result"]["tools"]},
@@ -129,13 +129,13 @@ def tool_names(web: HttpClient) -> dict[str, set[str]]:
 
 ##= docs/spec/host.md#permissions
 ##% A tool that requires the maintainer scope MUST NOT be listed for a reader.
-def test_the_list_of_tools_depends_on_the_scope_and_on_nothing_else(reader: HttpClient, admin: HttpClient) -> None:
+def test_the_list_of_tools_depends_only_on_the_scope(reader: HttpClient, admin: HttpClient) -> None:
     for_reader, for_admin = tool_names(reader), tool_names(admin)
     assert for_reader["rest"] == for_reader["handshake"] == for_reader["stateless"]
     assert for_admin["rest"] == for_admin["handshake"] == for_admin["stateless"]
-    kept = {tool["name"] for tool in admin.get("/api/v1/tools").json["tools"] if tool["scope"] == "maintainer"}
-    assert set(MAINTAINER_TOOLS) <= kept
-    assert for_admin["rest"] - for_reader["rest"] == kept
+    maintained = {tool["name"] for tool in admin.get("/api/v1/tools").json["tools"] if tool["scope"] == "maintainer"}
+    assert set(MAINTAINER_TOOLS) <= maintained
+    assert for_admin["rest"] - for_reader["rest"] == maintained
     assert for_reader["rest"] < for_admin["rest"]
 
 
@@ -143,13 +143,13 @@ def test_the_list_of_tools_depends_on_the_scope_and_on_nothing_else(reader: Http
 ##% A tool that requires the maintainer scope MUST NOT be callable by a reader through any transport.
 ##= docs/spec/host.md#permissions
 ##% A call to a tool that other callers may use but this caller may not MUST fail with the code `forbidden`.
-def test_a_reader_is_kept_from_every_maintainer_tool_on_every_door(reader: HttpClient, admin: HttpClient) -> None:
-    """Driven by the list of all tools, so that a new one cannot escape."""
+def test_a_reader_cannot_call_maintainer_tools_on_any_transport(reader: HttpClient, admin: HttpClient) -> None:
+    """Uses the list of all tools, so that new ones are included."""
     everything = admin.get("/api/v1/tools").json["tools"]
-    kept = [tool["name"] for tool in everything if tool["scope"] == "maintainer"]
-    assert set(MAINTAINER_TOOLS) <= set(kept)
+    maintained = [tool["name"] for tool in everything if tool["scope"] == "maintainer"]
+    assert set(MAINTAINER_TOOLS) <= set(maintained)
     session = reader.open_session()
-    for name in kept:
+    for name in maintained:
         rest = reader.post(f"/api/v1/tools/{name}", {})
         assert (rest.status, rest.json["error"]["code"]) == (403, "forbidden")
         assert 'error="insufficient_scope"' in rest.headers["www-authenticate"]
@@ -163,13 +163,13 @@ def test_a_reader_is_kept_from_every_maintainer_tool_on_every_door(reader: HttpC
 
 ##= docs/spec/host.md#declaration
 ##% A tool MUST be declared once, and every transport offers it from that declaration.
-def test_a_maintainer_may_call_what_a_reader_may_not(admin: HttpClient) -> None:
+def test_a_maintainer_may_call_maintainer_tools(admin: HttpClient) -> None:
     for name in MAINTAINER_TOOLS:
         assert admin.post(f"/api/v1/tools/{name}", {}).json["result"] == {"done": True}
     assert admin.open_session().ask("resources/read", {"uri": "odd:///sealed"})["result"]["contents"]
 
 
-def test_a_reader_finds_no_side_door(reader: HttpClient) -> None:
+def test_a_reader_cannot_reach_maintainer_features_indirectly(reader: HttpClient) -> None:
     session = reader.open_session()
     assert session.ask("resources/read", {"uri": "odd:///sealed"})["error"]["code"] == -32002
     assert session.ask("prompts/get", {"name": "odd_sealed"})["error"]["code"] == -32602
@@ -195,7 +195,7 @@ def test_a_session_belongs_to_the_credential_that_opened_it(
     assert session.ask("ping")["result"] == {}
 
 
-def test_a_token_known_by_its_hash_has_a_name_in_the_log(server: WebServer) -> None:
+def test_a_token_configured_by_hash_is_logged_by_name(server: WebServer) -> None:
     assert (
         server.web.as_bearer(NAMED).post("/api/v1/tools/odd_echo", {"text": "a"}, {"X-Request-ID": "named"}).status
         == 200
@@ -205,9 +205,11 @@ def test_a_token_known_by_its_hash_has_a_name_in_the_log(server: WebServer) -> N
 
 ##= docs/spec/host.md#logs
 ##% A secret of the configuration MUST NOT be logged.
-def test_tokens_are_nowhere_to_be_found(server: WebServer, reader: HttpClient, admin: HttpClient) -> None:
+def test_tokens_appear_in_no_response_log_or_command_line(
+    server: WebServer, reader: HttpClient, admin: HttpClient
+) -> None:
     for web in (reader, admin, server.web.as_bearer(READER + "x")):
-        for path in GUARDED:
+        for path in PROTECTED:
             answer = web.get(path)
             assert not [t for t in (READER, ADMIN, NAMED) if t in answer.text + str(answer.headers)]
     answer = reader.post("/api/v1/tools/odd_echo", {"text": ADMIN, ADMIN: READER}, {"X-Request-ID": READER})
@@ -219,7 +221,7 @@ def test_tokens_are_nowhere_to_be_found(server: WebServer, reader: HttpClient, a
     assert READER.encode() not in commandline
 
 
-def test_without_tokens_this_machine_may_read_and_no_more(server_factory: ServerFactory) -> None:
+def test_without_tokens_local_callers_may_only_read(server_factory: ServerFactory) -> None:
     with server_factory.http() as running:
         info = running.web.post("/api/v1/tools/contextive_server_info", {}).json["result"]
         assert info["scope"] == "reader"
@@ -248,7 +250,7 @@ def start_and_fail(server_factory: ServerFactory, *arguments: str, env: dict[str
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "[::1]", "localhost", "LOCALHOST"])
-def test_an_address_of_this_machine_alone_needs_no_tokens(host: str) -> None:
+def test_a_loopback_address_needs_no_tokens(host: str) -> None:
     refuse_open_bind(host, Authenticator(()))
 
 
@@ -260,11 +262,11 @@ def test_every_other_address_needs_tokens(host: str) -> None:
 
 ##= docs/spec/host.md#startup
 ##% The server MUST refuse to start on a non-loopback address while there are no tokens.
-def test_an_open_bind_without_tokens_refuses_to_start(server_factory: ServerFactory) -> None:
-    said = start_and_fail(server_factory, "--host", "0.0.0.0")
-    assert "Refusing to listen on 0.0.0.0 without tokens" in said
-    assert "KM_READER_TOKEN" in said
-    assert len(said.strip().splitlines()) == 1
+def test_a_non_loopback_address_without_tokens_refuses_to_start(server_factory: ServerFactory) -> None:
+    stderr = start_and_fail(server_factory, "--host", "0.0.0.0")
+    assert "Refusing to listen on 0.0.0.0 without tokens" in stderr
+    assert "KM_READER_TOKEN" in stderr
+    assert len(stderr.strip().splitlines()) == 1
 
 
 ##= docs/spec/host.md#tokens
@@ -272,21 +274,21 @@ def test_an_open_bind_without_tokens_refuses_to_start(server_factory: ServerFact
 @pytest.mark.parametrize(
     ("token", "word"), [("short", "16"), ("changeme-changeme-changeme", "guess"), ("aaaaaaaaaaaaaaaaaaaa", "guess")]
 )
-def test_a_token_that_is_short_or_guessable_refuses_to_start(
-    server_factory: ServerFactory, token: str, word: str
-) -> None:
-    said = start_and_fail(server_factory, env={"KM_READER_TOKEN": token})
-    assert word in said
-    assert token not in said
+def test_a_short_or_guessable_token_refuses_to_start(server_factory: ServerFactory, token: str, word: str) -> None:
+    stderr = start_and_fail(server_factory, env={"KM_READER_TOKEN": token})
+    assert word in stderr
+    assert token not in stderr
 
 
 def test_one_token_for_both_roles_refuses_to_start(server_factory: ServerFactory) -> None:
-    said = start_and_fail(server_factory, env={"KM_READER_TOKEN": READER, "KM_ADMIN_TOKEN": READER})
-    assert "differ" in said
-    assert READER not in said
+    stderr = start_and_fail(server_factory, env={"KM_READER_TOKEN": READER, "KM_ADMIN_TOKEN": READER})
+    assert "differ" in stderr
+    assert READER not in stderr
 
 
-def test_an_open_bind_with_tokens_serves_addresses_but_no_foreign_names(server_factory: ServerFactory) -> None:
+def test_a_non_loopback_address_with_tokens_accepts_ip_hosts_but_no_foreign_names(
+    server_factory: ServerFactory,
+) -> None:
     with server_factory.http(None, "--host", "0.0.0.0", env=TOKENS) as running:
         web = running.web.as_bearer(READER)
         assert web.get("/api/v1/tools", {"Host": "192.168.1.7:8787"}).status == 200
@@ -299,15 +301,17 @@ def test_an_open_bind_with_tokens_serves_addresses_but_no_foreign_names(server_f
 ##% ends.
 ##= docs/spec/host.md#tokens
 ##% A request with a valid token MUST be served, regardless of other requests from its address.
-def test_guessing_is_stopped_and_a_valid_token_is_always_served(server_factory: ServerFactory) -> None:
+def test_token_guessing_is_stopped_and_a_valid_token_is_always_served(server_factory: ServerFactory) -> None:
     with server_factory.http({"limits": {"authFailures": 3, "rateWindowSeconds": 600}}, env=TOKENS) as running:
         web = running.web
-        assert [web.get("/api/v1/tools").status for _ in range(5)] == [401] * 5, "asking without a token is no guess"
+        assert [web.get("/api/v1/tools").status for _ in range(5)] == [401] * 5, (
+            "a request without a token is not a guess"
+        )
         guesses = [f"Bearer wrong-token-{number}-0123456789" for number in range(5)]
         statuses = [web.get("/api/v1/tools", {"Authorization": guess}).status for guess in guesses]
         assert statuses == [401, 401, 401, 429, 429], "all wrong tokens of an address count together"
         answer = web.get("/api/v1/tools")
-        assert answer.status == 429, "nor is there an answer without a token now"
+        assert answer.status == 429, "requests without a token are now refused as well"
         assert 1 <= int(answer.headers["retry-after"]) <= 600
         assert answer.json["error"]["code"] == "rate_limited"
         spoofed = web.get("/api/v1/tools", {"Authorization": guesses[0], "X-Forwarded-For": "10.0.0.1"})
@@ -318,12 +322,12 @@ def test_guessing_is_stopped_and_a_valid_token_is_always_served(server_factory: 
         assert web.get("/api/v1/tools", {"Authorization": guesses[0]}).status == 429
         assert web.get("/healthz").status == 200
         elsewhere = replace(web, address="127.0.0.2")
-        assert elsewhere.get("/api/v1/tools").status == 401, "nobody else is refused"
+        assert elsewhere.get("/api/v1/tools").status == 401, "other addresses are not refused"
 
 
 ##= docs/spec/host.md#client-addresses
 ##% Behind trusted proxies, the client address MUST be the rightmost forwarded address that is not a trusted proxy.
-def test_behind_a_trusted_proxy_only_the_guesser_has_to_wait(server_factory: ServerFactory) -> None:
+def test_behind_a_trusted_proxy_only_the_guessing_client_is_limited(server_factory: ServerFactory) -> None:
     config = {
         "limits": {"authFailures": 2, "rateWindowSeconds": 600},
         "server": {"trustedProxies": ["127.0.0.1", "10.0.0.0/8"]},
@@ -333,11 +337,11 @@ def test_behind_a_trusted_proxy_only_the_guesser_has_to_wait(server_factory: Ser
         guess = {"Authorization": "Bearer wrong-token-0123456789"}
         sent = [{"X-Forwarded-For": f"198.51.100.{number}, 203.0.113.1, 10.1.1.1"} for number in range(4)]
         statuses = [proxy.get("/api/v1/tools", {**guess, **forwarded}).status for forwarded in sent]
-        assert statuses == [401, 401, 429, 429], "what the client itself puts in front changes nothing"
+        assert statuses == [401, 401, 429, 429], "addresses that the client itself sends change nothing"
         assert proxy.get("/api/v1/tools", {**guess, "Forwarded": "for=203.0.113.1"}).status == 429
         assert proxy.get("/api/v1/tools", {**guess, "Forwarded": 'for="203.0.113.2:4711"'}).status == 401
         statuses = [stranger.get("/api/v1/tools", {**guess, **forwarded}).status for forwarded in sent]
-        assert statuses == [401, 401, 429, 429], "a header of somebody who is no trusted proxy changes nothing"
+        assert statuses == [401, 401, 429, 429], "a header of an untrusted peer changes nothing"
         assert proxy.as_bearer(READER).get("/api/v1/tools", sent[0]).status == 200
         for name, value in (("X-Forwarded-For", "127.0.0.1"), ("Forwarded", "for=127.0.0.1")):
             assert proxy.get("/api/v1/tools", {name: value}).status == 401, "an address is never a credential"
@@ -350,7 +354,7 @@ def test_behind_a_trusted_proxy_only_the_guesser_has_to_wait(server_factory: Ser
 ##% Requests MUST be counted per token, and per address only for callers without a token.
 ##= docs/spec/host.md#limits
 ##% Requests to `/healthz`, `/readyz` and `/metrics` MUST be counted separately from all others.
-def test_requests_are_counted_for_each_token_and_for_each_address_without_one(server_factory: ServerFactory) -> None:
+def test_requests_are_counted_per_token_and_per_address_without_a_token(server_factory: ServerFactory) -> None:
     with server_factory.http({"limits": {"rateRequests": 6, "rateWindowSeconds": 600}}, env=TOKENS) as running:
         here, there = running.web, replace(running.web, address="127.0.0.2")
         statuses = [here.get("/api/v1/tools", {"X-Forwarded-For": f"10.0.0.{n}"}).status for n in range(7)]
@@ -358,19 +362,19 @@ def test_requests_are_counted_for_each_token_and_for_each_address_without_one(se
         assert [here.as_bearer(READER).get("/api/v1/tools").status for _ in range(4)] == [200] * 4
         statuses = [there.as_bearer(READER).get("/api/v1/tools").status for _ in range(3)]
         assert statuses == [200, 200, 429], "the token has used up its window, wherever it comes from"
-        assert here.as_bearer(ADMIN).get("/api/v1/tools").status == 200, "another token has a window of its own"
+        assert here.as_bearer(ADMIN).get("/api/v1/tools").status == 200, "another token has its own window"
         assert there.get("/api/v1/tools").status == 401
         statuses = [here.get(path).status for path in ("/healthz", "/readyz", "/metrics", "/healthz", "/healthz")]
-        assert statuses == [200, 200, 401, 200, 200], "monitoring has a budget of its own"
+        assert statuses == [200, 200, 401, 200, 200], "monitoring has its own limit"
         assert [here.get("/healthz").status for _ in range(2)] == [200, 429]
         refused = here.get("/readyz")
         assert int(refused.headers["retry-after"]) >= 1
         assert there.get("/healthz").status == 200
-        assert here.as_bearer(READER).get("/metrics").status == 200, "a scraper's token is not the address"
+        assert here.as_bearer(READER).get("/metrics").status == 200, "a token is counted separately from the address"
         assert here.as_bearer(ADMIN).get("/api/v1/tools").status == 200
 
 
-def test_a_flood_of_health_checks_leaves_the_tools_alone_where_there_are_no_tokens(
+def test_without_tokens_a_flood_of_health_checks_does_not_limit_the_tools(
     server_factory: ServerFactory,
 ) -> None:
     with server_factory.http({"limits": {"rateRequests": 3, "rateWindowSeconds": 600}}) as running:
@@ -382,7 +386,9 @@ def test_a_flood_of_health_checks_leaves_the_tools_alone_where_there_are_no_toke
 
 ##= docs/spec/host.md#tokens
 ##% A token that is removed from the configuration MUST stop working without a restart.
-def test_a_token_that_is_taken_back_is_refused_in_the_middle_of_a_session(server_factory: ServerFactory) -> None:
+def test_a_token_removed_from_the_configuration_is_refused_in_the_middle_of_a_session(
+    server_factory: ServerFactory,
+) -> None:
     def tokens(*names: str) -> dict[str, object]:
         listed = [
             {"name": name, "scope": "reader", "sha256": hashlib.sha256(f"{name}-0123456789abcdef".encode()).hexdigest()}
@@ -401,7 +407,7 @@ def test_a_token_that_is_taken_back_is_refused_in_the_middle_of_a_session(server
 
 ##= docs/spec/host.md#tokens
 ##% Tokens MUST be compared in constant time.
-def test_the_comparison_of_tokens_is_of_constant_time() -> None:
+def test_tokens_are_compared_in_constant_time() -> None:
     source = Path(__file__).resolve().parents[2] / "src" / "contextive" / "server" / "auth.py"
     text = source.read_text(encoding="utf-8")
     assert "hmac.compare_digest" in text

@@ -1,4 +1,4 @@
-"""How the HTTP server ends, and that clients which vanish leave nothing behind."""
+"""Shutdown of the HTTP server, and clients that disconnect."""
 
 from __future__ import annotations
 
@@ -44,16 +44,14 @@ def listen_body() -> bytes:
 ##= docs/spec/host.md#shutdown
 ##% At shutdown, the server MUST end every open event stream with its final frame.
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_open_streams_end_with_the_server_soon_and_cleanly(
-    server_factory: ServerFactory, number: signal.Signals
-) -> None:
+def test_open_streams_end_cleanly_when_the_server_stops(server_factory: ServerFactory, number: signal.Signals) -> None:
     with server_factory.http() as running:
         session = running.web.open_session()
         post = running.web.stream("POST", "/mcp", listen_body(), listen_headers())
-        with session.listen() as standing, post as listening:
+        with session.listen() as session_stream, post as listening:
             assert listening.next()["method"] == "notifications/subscriptions/acknowledged"
             ended: list[object] = []
-            thread = threading.Thread(target=lambda: ended.extend([standing.rest(), listening.rest()]))
+            thread = threading.Thread(target=lambda: ended.extend([session_stream.rest(), listening.rest()]))
             thread.start()
             running.process.signal(number)
             assert running.process.end_within(1.5) == 0
@@ -62,7 +60,7 @@ def test_open_streams_end_with_the_server_soon_and_cleanly(
         assert "Traceback" not in running.process.log_text
 
 
-def test_a_slow_call_does_not_keep_the_server_longer_than_configured(server_factory: ServerFactory) -> None:
+def test_a_slow_call_does_not_delay_shutdown_longer_than_configured(server_factory: ServerFactory) -> None:
     with (
         server_factory.http({"server": {"shutdownSeconds": 1}}) as running,
         socket.create_connection(("127.0.0.1", running.web.port)) as connection,
@@ -72,7 +70,7 @@ def test_a_slow_call_does_not_keep_the_server_longer_than_configured(server_fact
             b"POST /api/v1/tools/odd_block HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             b"Content-Length: %d\r\n\r\n" % len(body) + body
         )
-        # A second request on another connection is answered only after the first was taken.
+        # A second request on another connection is answered only after the first was accepted.
         assert running.web.get("/healthz").status == 200
         running.process.signal(signal.SIGTERM)
         assert running.process.end_within(2.5) == 0
@@ -86,18 +84,18 @@ def test_changes_reach_the_streams_of_both_eras(server_factory: ServerFactory) -
         session = running.web.open_session()
         assert session.ask("resources/subscribe", {"uri": "contextive:///server"})["result"] == {}
         post = running.web.stream("POST", "/mcp", listen_body(), listen_headers())
-        with session.listen() as standing, post as listening:
+        with session.listen() as session_stream, post as listening:
             first = listening.next()
             assert first["method"] == "notifications/subscriptions/acknowledged"
             write_config(file, {"toolPacks": {}})
-            heard = collect(listening, 2)
-            assert [m["method"] for m in heard] == [
+            received = collect(listening, 2)
+            assert [m["method"] for m in received] == [
                 "notifications/tools/list_changed",
                 "notifications/resources/updated",
             ]
-            assert {m["params"]["_meta"][SUBSCRIPTION_ID] for m in heard} == {"ear"}
-            assert heard[1]["params"]["uri"] == "/server"
-            methods = [m["method"] for m in collect(standing, 4)]
+            assert {m["params"]["_meta"][SUBSCRIPTION_ID] for m in received} == {"ear"}
+            assert received[1]["params"]["uri"] == "/server"
+            methods = [m["method"] for m in collect(session_stream, 4)]
             assert methods == [
                 "notifications/tools/list_changed",
                 "notifications/resources/list_changed",
@@ -118,27 +116,27 @@ def open_sockets(pid: int) -> int:
     return found
 
 
-def test_a_thousand_clients_that_vanish_leave_no_descriptor_behind(server_factory: ServerFactory) -> None:
+def test_a_thousand_vanished_clients_leave_no_open_descriptor(server_factory: ServerFactory) -> None:
     with server_factory.http({"limits": {"rateRequests": 0}}) as running:
         session = running.web.open_session()
         pid = running.process.process.pid
         before = open_sockets(pid)
         vanish(running, session.headers, 1000)
         wait_until(lambda: open_sockets(pid) <= before + 3, "the descriptors are free again", timeout=20)
-        assert open_descriptors(pid) < 200  # the index has its files, and each thread that asks it a connection
+        assert open_descriptors(pid) < 200  # the files of the index, and one connection per thread that uses it
         assert session.ask("ping")["result"] == {}
         assert running.web.get("/healthz").status == 200
         assert "Traceback" not in running.process.log_text
 
 
 def vanish(running: WebServer, headers: dict[str, str], times: int) -> None:
-    """Open a connection, ask for something or half of it, and leave without reading the answer."""
-    given = "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode()
+    """Open connections, send a request or part of one, and disconnect without reading the response."""
+    header_lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode()
     head = (
         b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        b"Accept: application/json, text/event-stream\r\n" + given
+        b"Accept: application/json, text/event-stream\r\n" + header_lines
     )
-    stream = b"GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n" + given + b"\r\n"
+    stream = b"GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n" + header_lines + b"\r\n"
     healthz = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     for number in range(times):
         call = json.dumps(rpc("tools/call", {"name": "odd_big", "arguments": {"size": 200_000}}, f"v{number}")).encode()
@@ -148,7 +146,7 @@ def vanish(running: WebServer, headers: dict[str, str], times: int) -> None:
             connection.sendall(kinds[number % len(kinds)])
 
 
-def test_a_port_that_is_taken_is_said_in_one_sentence(server_factory: ServerFactory) -> None:
+def test_a_port_in_use_is_a_clear_error(server_factory: ServerFactory) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -1,4 +1,4 @@
-"""The doors beside MCP: tools by name, the NEXUS dialect, health, readiness and metrics."""
+"""HTTP endpoints other than MCP: tools by name, NEXUS requests, health, readiness and metrics."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_an_empty_body_means_no_arguments(web: HttpClient) -> None:
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_every_failure_has_the_one_shape_and_its_status(
+def test_every_failure_has_the_same_shape_and_its_status(
     web: HttpClient, tool: str, body: bytes, status: int, code: str
 ) -> None:
     answer = web.post(f"/api/v1/tools/{tool}", body)
@@ -83,7 +83,7 @@ def test_every_failure_has_the_one_shape_and_its_status(
     assert len(answer.text) < 1000
 
 
-def test_the_tools_are_listed_with_all_that_their_declarations_say(web: HttpClient) -> None:
+def test_the_tools_are_listed_with_all_fields_of_their_declarations(web: HttpClient) -> None:
     tools = {tool["name"]: tool for tool in web.get("/api/v1/tools").json["tools"]}
     described = tools["contextive_health"]
     assert described["outputSchema"]["properties"]["status"]["enum"] == ["healthy", "degraded", "unhealthy"]
@@ -93,7 +93,7 @@ def test_the_tools_are_listed_with_all_that_their_declarations_say(web: HttpClie
 # -- health and metrics ------------------------------------------------------------------------------------------------
 
 
-def test_health_and_readiness_say_so(web: HttpClient) -> None:
+def test_health_and_readiness_are_reported(web: HttpClient) -> None:
     health = web.get("/healthz").json
     assert health["status"] == "ok"
     assert health["checks"]["plugins"]["ok"] is True
@@ -105,7 +105,7 @@ def series(web: HttpClient) -> dict[str, float]:
     return {found[1]: float(found[2]) for found in re.finditer(r"^(km_mcp_\w+(?:\{.*\})?) (\S+)$", text, re.MULTILINE)}
 
 
-def test_every_series_is_there_before_the_first_call(server_factory: ServerFactory) -> None:
+def test_every_series_exists_before_the_first_call(server_factory: ServerFactory) -> None:
     with server_factory.http() as running:
         answer = running.web.get("/metrics")
         assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
@@ -119,7 +119,7 @@ def test_every_series_is_there_before_the_first_call(server_factory: ServerFacto
 
 ##= docs/spec/host.md#metrics
 ##% In HTTP mode, the server MUST expose the number, the failures and the duration of calls for each tool.
-def test_calls_are_counted_whichever_door_they_came_through(web: HttpClient) -> None:
+def test_calls_are_counted_on_every_transport(web: HttpClient) -> None:
     good = 'km_mcp_requests_total{result="success",tool="odd_echo"}'
     bad = 'km_mcp_requests_total{result="error",tool="odd_echo"}'
     before = series(web)
@@ -135,7 +135,7 @@ def test_calls_are_counted_whichever_door_they_came_through(web: HttpClient) -> 
 
 ##= docs/spec/host.md#metrics
 ##% An unknown tool name MUST NOT create a new metric series.
-def test_names_that_nobody_declared_add_no_series(web: HttpClient) -> None:
+def test_unknown_tool_names_add_no_series(web: HttpClient) -> None:
     web.post("/api/v1/tools/odd_unknown", {})
     before = series(web)
     session = web.open_session()
@@ -148,7 +148,7 @@ def test_names_that_nobody_declared_add_no_series(web: HttpClient) -> None:
     assert after[unknown] - before[unknown] == 200
 
 
-# -- the NEXUS dialect -------------------------------------------------------------------------------------------------
+# -- NEXUS requests ----------------------------------------------------------------------------------------------------
 
 NEXUS_SERVER = """
 import sys
@@ -164,7 +164,7 @@ class Slug(ToolInput):
 class Empty(ToolInput):
     pass
 
-notes = Pack("notes", title="Notes", description="Stands in for the notes pack.")
+notes = Pack("notes", title="Notes", description="Replaces the notes pack.")
 
 @notes.tool("get_page", title="Get", description="One page.")
 async def get_page(given: Slug, ctx: Context) -> Reply:
@@ -186,7 +186,7 @@ serve(Host(load(), mode="http", extra_packs=[notes]), reload=load, bind_host="12
 
 @pytest.fixture(scope="module")
 def nexus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpClient]:
-    """A server whose notes are two tools of a test, so that the dialect is tested and not the notes."""
+    """A server with two test tools as notes pack, to test the NEXUS requests and not the notes."""
     folder = tmp_path_factory.mktemp("nexus")
     (folder / "nexus_server.py").write_text(NEXUS_SERVER, encoding="utf-8")
     command = (sys.executable, str(folder / "nexus_server.py"))
@@ -212,13 +212,13 @@ def test_the_manifest_lists_the_tools_with_their_input(nexus: HttpClient) -> Non
     assert tools["get_page"]["description"] == "One page."
 
 
-def test_a_tool_of_the_dialect_answers_with_its_result(nexus: HttpClient) -> None:
+def test_a_nexus_request_returns_the_result_of_the_tool(nexus: HttpClient) -> None:
     assert nexus.post("/api/mcp", {"tool": "get_page", "input": {"slug": "home"}}).json == {"result": {"slug": "home"}}
     assert nexus.post("/api/mcp", {"tool": "list_pages"}).json == {"result": []}
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "expected"),
     [
         (b"{", "Invalid JSON body"),
         (b"", "Invalid JSON body"),
@@ -238,14 +238,14 @@ def test_a_tool_of_the_dialect_answers_with_its_result(nexus: HttpClient) -> Non
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_a_mistake_in_the_dialect_is_a_400_with_one_message(nexus: HttpClient, body: bytes, said: str) -> None:
+def test_an_invalid_nexus_request_is_a_400_with_one_message(nexus: HttpClient, body: bytes, expected: str) -> None:
     answer = nexus.post("/api/mcp", body)
-    assert (answer.status, answer.json) == (400, {"error": said})
+    assert (answer.status, answer.json) == (400, {"error": expected})
 
 
 ##= docs/spec/notes.md#failures
 ##% An internal error MUST be answered with 500 and `Internal server error`, without any details.
-def test_a_fault_in_the_dialect_is_a_500_that_shows_nothing(nexus: HttpClient) -> None:
+def test_an_exception_in_a_nexus_request_is_a_500_without_details(nexus: HttpClient) -> None:
     answer = nexus.post("/api/mcp", {"tool": "get_page", "input": {"slug": "broken"}})
     assert (answer.status, answer.json) == (500, {"error": "Internal server error"})
 
@@ -263,13 +263,13 @@ def test_json_rpc_on_the_same_path_is_mcp(nexus: HttpClient) -> None:
     assert nexus.request("DELETE", "/api/mcp", headers=session.headers).status == 200
 
 
-def test_other_methods_of_the_path_are_not_allowed(nexus: HttpClient) -> None:
+def test_other_methods_on_the_path_are_not_allowed(nexus: HttpClient) -> None:
     answer = nexus.request("PUT", "/api/mcp", b"{}", {"Content-Type": "application/json"})
     assert answer.status == 405
     assert answer.headers["allow"] == "GET, POST, DELETE"
 
 
-def test_a_stateless_and_a_handshake_body_are_told_apart_from_the_dialect(nexus: HttpClient) -> None:
+def test_an_mcp_body_is_distinguished_from_a_nexus_request(nexus: HttpClient) -> None:
     answer = nexus.mcp(rpc("initialize", handshake()), path="/api/mcp")
     assert answer.message["result"]["serverInfo"]["name"] == "nexus-mcp"
     assert json.loads(nexus.post("/api/mcp", {"tool": "list_pages", "input": {}}).body) == {"result": []}

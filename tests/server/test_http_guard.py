@@ -1,4 +1,4 @@
-"""The outer wall of the HTTP door: Host, Origin, media type, size, credentials in URLs, CORS; on every route."""
+"""`RequestGuard` on every route: Host, Origin, media type, size, credentials in URLs, CORS."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def web(server: WebServer) -> HttpClient:
 def test_a_foreign_host_is_misdirected_on_every_route(web: HttpClient, method: str, path: str, host: str) -> None:
     answer = web.request(method, path, b"{}" if method == "POST" else None, {**JSON, "Host": host})
     assert answer.status == 421
-    message = "The Host header is not one of this server's."
+    message = "The Host header does not name this server."
     if path == "/api/mcp":
         assert answer.json["error"].startswith(message)
     else:
@@ -95,18 +95,18 @@ def test_a_foreign_origin_is_forbidden_on_every_route(web: HttpClient, method: s
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1", "[::1]", "[::1]:8787"])
-def test_every_name_of_this_machine_is_a_host(web: HttpClient, host: str) -> None:
+def test_every_local_host_name_is_accepted(web: HttpClient, host: str) -> None:
     assert web.get("/healthz", {"Host": host}).status == 200
 
 
 @pytest.mark.parametrize(
     "origin", ["http://localhost:5173", "https://localhost", "http://127.0.0.1:1", "http://[::1]:9"]
 )
-def test_a_page_of_this_machine_may_come(web: HttpClient, origin: str) -> None:
+def test_a_local_origin_is_accepted(web: HttpClient, origin: str) -> None:
     assert web.get("/healthz", {"Origin": origin}).status == 200
 
 
-def test_a_right_host_does_not_excuse_a_wrong_origin_nor_the_reverse(web: HttpClient) -> None:
+def test_host_and_origin_must_both_be_valid(web: HttpClient) -> None:
     assert web.get("/healthz", {"Host": "localhost", "Origin": "http://evil.com"}).status == 403
     assert web.get("/healthz", {"Host": "evil.com", "Origin": "http://localhost"}).status == 421
 
@@ -120,7 +120,7 @@ def test_a_second_origin_does_not_hide_behind_a_first(web: HttpClient) -> None:
 
 
 @pytest.mark.parametrize("hosts", [b"", b"Host: localhost\r\nHost: evil.com\r\n"], ids=["none", "two"])
-def test_a_request_without_one_host_is_refused(web: HttpClient, hosts: bytes) -> None:
+def test_a_request_without_exactly_one_host_is_refused(web: HttpClient, hosts: bytes) -> None:
     answer = web.raw(b"GET /healthz HTTP/1.1\r\n" + hosts + b"Connection: close\r\n\r\n")
     assert answer.split(b" ")[1] in (b"400", b"421")
 
@@ -156,7 +156,7 @@ def test_a_page_of_another_origin_is_refused_on_every_route(
 
 
 @pytest.mark.parametrize("site", ["same-origin", "none"])
-def test_a_user_who_types_the_address_and_a_page_of_this_server_may_come(web: HttpClient, site: str) -> None:
+def test_a_typed_address_and_a_page_of_this_server_are_accepted(web: HttpClient, site: str) -> None:
     assert web.get("/healthz", {"Sec-Fetch-Site": site}).status == 200
 
 
@@ -167,7 +167,7 @@ def test_a_second_site_does_not_hide_behind_a_first(web: HttpClient, count: list
     assert answer.startswith(b"HTTP/1.1 403")
 
 
-def test_requests_of_other_pages_use_up_nobodys_budget(server_factory: ServerFactory) -> None:
+def test_refused_cross_site_requests_do_not_count_for_rate_limits(server_factory: ServerFactory) -> None:
     friend = "https://friend.example"
     config = {"limits": {"rateRequests": 4, "rateWindowSeconds": 600}, "server": {"allowedOrigins": [friend]}}
     with server_factory.http(config) as running:
@@ -195,7 +195,7 @@ def test_requests_of_other_pages_use_up_nobodys_budget(server_factory: ServerFac
     ],
     ids=["same tokens", "two tokens", "same lengths", "apart", "list"],
 )
-def test_a_header_that_must_be_there_once_is_refused_twice(
+def test_a_repeated_header_that_must_be_unique_is_refused(
     web: HttpClient, method: str, path: str, lines: list[str], name: str
 ) -> None:
     if name == "Authorization":
@@ -220,7 +220,7 @@ def test_a_header_that_must_be_there_once_is_refused_twice(
         ("/api/v1/search", b'{"query":"a","query":"b"}', "invalid_request"),
     ],
 )
-def test_a_body_with_a_key_twice_is_refused(web: HttpClient, path: str, body: bytes, code: object) -> None:
+def test_a_body_with_a_repeated_key_is_refused(web: HttpClient, path: str, body: bytes, code: object) -> None:
     answer = web.mcp(body, path=path)
     assert answer.status == 400
     error = answer.json["error"]
@@ -228,7 +228,7 @@ def test_a_body_with_a_key_twice_is_refused(web: HttpClient, path: str, body: by
     assert code is None or error["code"] == code
 
 
-def test_a_key_may_occur_again_further_down(web: HttpClient) -> None:
+def test_a_key_may_be_repeated_at_deeper_levels(web: HttpClient) -> None:
     body = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"id":1,"method":"x","_meta":{"a":1,"a":2}}}'
     answer = web.open_session().post(body)
     assert answer.message["result"] == {}
@@ -249,7 +249,7 @@ def test_a_media_type_may_have_parameters(web: HttpClient) -> None:
     assert web.request("POST", "/api/v1/tools/contextive_health", b"{}", headers).status == 200
 
 
-def test_a_body_that_declares_too_much_is_refused_before_it_is_sent(web: HttpClient) -> None:
+def test_a_body_that_declares_too_many_bytes_is_refused_before_it_is_sent(web: HttpClient) -> None:
     head = (
         b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n\r\n"
     )
@@ -274,7 +274,7 @@ def test_a_body_one_byte_over_the_limit_is_refused_and_one_at_the_limit_is_read(
     assert web.post(path, b"{" + b" " * (LIMIT - 2) + b"}").status != 413
 
 
-def test_a_length_and_an_encoding_together_do_not_smuggle_a_second_request(web: HttpClient) -> None:
+def test_content_length_with_transfer_encoding_does_not_smuggle_a_request(web: HttpClient) -> None:
     answer = web.raw(
         b"POST /api/v1/tools/contextive_health HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         b"Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
@@ -284,7 +284,7 @@ def test_a_length_and_an_encoding_together_do_not_smuggle_a_second_request(web: 
     assert answer.count(b"HTTP/1.1 ") == 1
 
 
-def test_two_lengths_are_refused(web: HttpClient) -> None:
+def test_two_content_lengths_are_refused(web: HttpClient) -> None:
     answer = web.raw(
         b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         b"Content-Length: 2\r\nContent-Length: 7\r\n\r\n{}     "
@@ -294,9 +294,9 @@ def test_two_lengths_are_refused(web: HttpClient) -> None:
 
 ##= docs/spec/host.md#requests
 ##% A body that does not arrive in time MUST be refused.
-def test_a_length_that_lies_about_more_waits_and_is_let_go(web: HttpClient) -> None:
+def test_a_too_large_content_length_waits_and_does_not_block_others(web: HttpClient) -> None:
     head = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{}"
-    assert web.raw(head, timeout=0.3) == b"", "nothing is answered before the body is there"
+    assert web.raw(head, timeout=0.3) == b"", "there is no response before the body has arrived"
     assert web.get("/healthz").status == 200
 
 
@@ -311,7 +311,7 @@ def test_a_credential_in_the_url_is_refused_everywhere(web: HttpClient, method: 
     assert "secret-value" not in answer.text
 
 
-def test_no_page_may_read_answers_by_default(web: HttpClient) -> None:
+def test_no_page_may_read_responses_by_default(web: HttpClient) -> None:
     preflight = {"Origin": "http://localhost:5173", "Access-Control-Request-Method": "POST"}
     for headers in ({"Origin": "http://localhost:5173"}, preflight):
         answer = web.request(
@@ -337,20 +337,20 @@ def test_no_page_may_read_answers_by_default(web: HttpClient) -> None:
         "/%00",
     ],
 )
-def test_a_path_that_is_not_served_is_not_found_in_json(web: HttpClient, path: str) -> None:
+def test_an_unknown_path_is_a_404_in_json(web: HttpClient, path: str) -> None:
     answer = web.get(path)
     assert answer.status == 404
     assert answer.json["error"]["code"] == "not_found"
 
 
-def test_an_unknown_profile_is_not_found_with_the_known_ones(web: HttpClient) -> None:
+def test_an_unknown_profile_is_a_404_that_lists_the_known_ones(web: HttpClient) -> None:
     answer = web.mcp(rpc("ping"), path="/mcp/nope")
     assert answer.status == 404
     assert "spexus" in answer.json["error"]["hint"]
 
 
 @pytest.mark.parametrize(("method", "path"), [("POST", "/healthz"), ("GET", "/api/v1/tools/x"), ("DELETE", "/metrics")])
-def test_a_method_that_a_path_does_not_have_is_refused_in_json(web: HttpClient, method: str, path: str) -> None:
+def test_a_wrong_method_is_a_405_in_json(web: HttpClient, method: str, path: str) -> None:
     answer = web.request(method, path, b"{}", JSON)
     assert answer.status == 405
     assert answer.json["error"]["code"] == "invalid_request"
@@ -367,7 +367,7 @@ def test_a_request_id_is_echoed_on_every_route(web: HttpClient, method: str, pat
 
 
 @pytest.mark.parametrize("given", ["", "a b", "x" * 65, "ü", '"', "{}"])
-def test_a_request_id_of_the_wrong_form_is_replaced(web: HttpClient, given: str) -> None:
+def test_an_invalid_request_id_is_replaced(web: HttpClient, given: str) -> None:
     answer = web.get("/healthz", {"X-Request-ID": given})
     assert len(answer.headers["x-request-id"]) == 32
 
@@ -392,7 +392,7 @@ def test_the_server_does_not_name_its_software(web: HttpClient) -> None:
         (b"[" * 9_000 + b"]" * 9_000, -32700, None),
     ],
 )
-def test_a_body_that_is_no_message_is_refused_as_on_the_pipe(
+def test_a_body_that_is_not_a_message_is_refused_as_over_stdio(
     web: HttpClient, body: bytes, code: int, request_id: object
 ) -> None:
     answer = web.mcp(body)
@@ -402,7 +402,7 @@ def test_a_body_that_is_no_message_is_refused_as_on_the_pipe(
     assert "validation error" not in answer.text.lower()
 
 
-def test_cors_lets_in_exactly_the_origins_that_are_configured(server_factory: ServerFactory) -> None:
+def test_cors_allows_exactly_the_configured_origins(server_factory: ServerFactory) -> None:
     friend = "https://app.example.org"
     with server_factory.http({"server": {"allowedOrigins": [friend], "publicHosts": ["mcp.example.org"]}}) as running:
         web = running.web

@@ -1,4 +1,4 @@
-"""MCP over HTTP: sessions of the handshake era, requests of the stateless one, batches, streams."""
+"""MCP over HTTP: sessions of the handshake era, stateless requests, batches, streams."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_two_sessions_do_not_share_their_requests(web: HttpClient) -> None:
         ("garbage", LATEST_HANDSHAKE),
     ],
 )
-def test_versions_are_negotiated_as_on_the_pipe(web: HttpClient, asked: str, answered: str) -> None:
+def test_versions_are_negotiated_as_over_stdio(web: HttpClient, asked: str, answered: str) -> None:
     assert web.open_session(asked).result["protocolVersion"] == answered
 
 
@@ -163,7 +163,7 @@ def test_a_session_of_one_profile_is_unknown_to_another(web: HttpClient) -> None
 
 ##= docs/spec/host.md#batches
 ##% A session with protocol version 2025-03-26 MUST accept a batch and answer it with one array.
-def test_a_batch_of_a_session_that_has_them_is_answered_as_one_array(web: HttpClient) -> None:
+def test_a_batch_is_answered_with_one_array(web: HttpClient) -> None:
     session = web.open_session("2025-03-26")
     batch = [
         rpc("ping", None, 1),
@@ -192,13 +192,13 @@ def test_a_batch_of_notifications_is_accepted_without_a_body(web: HttpClient) ->
 
 ##= docs/spec/host.md#batches
 ##% A batch MUST be refused in every other protocol version.
-def test_a_batch_is_refused_by_sessions_that_have_none(web: HttpClient) -> None:
+def test_a_batch_is_refused_by_sessions_of_other_versions(web: HttpClient) -> None:
     for answer in (web.open_session().post([rpc("ping")]), web.mcp([rpc("ping")])):
         assert answer.status == 400
         assert answer.json["error"]["code"] == -32600
 
 
-def test_an_answer_can_be_plain_json(server_factory: ServerFactory) -> None:
+def test_a_response_can_be_plain_json(server_factory: ServerFactory) -> None:
     with server_factory.http({"server": {"jsonResponse": True}}) as running:
         session = running.web.open_session()
         answer = session.post(rpc("tools/call", {"name": "odd_echo", "arguments": {"text": "a"}}))
@@ -206,7 +206,7 @@ def test_an_answer_can_be_plain_json(server_factory: ServerFactory) -> None:
         assert answer.json["result"]["structuredContent"]["text"] == "a"
 
 
-def test_progress_comes_before_the_answer_on_the_same_stream(web: HttpClient) -> None:
+def test_progress_comes_before_the_result_on_the_same_stream(web: HttpClient) -> None:
     session = web.open_session()
     params = {"name": "odd_progress", "arguments": {}, "_meta": {"progressToken": "tok"}}
     messages = session.post(rpc("tools/call", params)).messages

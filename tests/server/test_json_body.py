@@ -1,4 +1,4 @@
-"""Keys that a JSON text writes twice, compared with what a decoder keeps of them."""
+"""Detection of repeated keys in JSON texts."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ VALUES = st.recursive(
 PAIRS = st.lists(st.tuples(KEYS, VALUES), max_size=4)
 
 
-def written(pairs: list[tuple[str, object]], ensure_ascii: bool) -> str:
+def json_text(pairs: list[tuple[str, object]], ensure_ascii: bool) -> str:
     items = (f"{json.dumps(key, ensure_ascii=ensure_ascii)}: {json.dumps(value)}" for key, value in pairs)
     return "{" + ", ".join(items) + "}"
 
 
 @property_test
 @given(PAIRS, st.booleans())
-def test_an_object_has_a_repeated_key_exactly_where_one_was_written_twice(
+def test_a_repeated_key_is_found_exactly_if_one_was_written_twice(
     pairs: list[tuple[str, object]], ensure_ascii: bool
 ) -> None:
-    data = written(pairs, ensure_ascii).encode()
+    data = json_text(pairs, ensure_ascii).encode()
     assert has_repeated_key(decode_json(data), count_keys(data)) == (len(dict(pairs)) < len(pairs))
 
 
 @property_test
 @given(VALUES, st.booleans())
-def test_what_can_be_decoded_can_be_counted(value: object, ensure_ascii: bool) -> None:
+def test_the_keys_of_any_valid_json_can_be_counted(value: object, ensure_ascii: bool) -> None:
     data = json.dumps(value, ensure_ascii=ensure_ascii).encode()
     assert not has_repeated_key(decode_json(data), count_keys(data))
 
 
-def test_numbers_of_any_length_are_counted_without_being_read() -> None:
+def test_numbers_of_any_length_are_not_converted() -> None:
     data = b'{"a": ' + b"9" * 4_000 + b', "b": 1e999, "a": [-0.0]}'
     assert count_keys(data) == 3
 
 
-def test_each_message_of_a_batch_is_checked_on_its_own() -> None:
+def test_each_message_of_a_batch_is_checked_separately() -> None:
     found = parse_line(
         b'[{"jsonrpc":"2.0","id":1,"method":"a","method":"b"}, 5, {"jsonrpc":"2.0","id":2,"method":"c"}]'
     )

@@ -1,4 +1,4 @@
-"""Lists page by page, resources by URI and by path, prompts, and completion; the same on both eras."""
+"""Pagination, resources by URI and by path, prompts and completion, in both eras."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def paged(shared_server_factory: ServerFactory) -> Iterator[StdioClient]:
         yield running
 
 
-def in_era(era: str, params: dict[str, Any]) -> dict[str, Any]:
+def params_for(era: str, params: dict[str, Any]) -> dict[str, Any]:
     return params if era == "handshake" else envelope(params)
 
 
@@ -38,7 +38,7 @@ def all_pages(pipe: StdioClient, method: str, era: str = "handshake") -> list[li
     pages: list[list[Any]] = []
     cursor = None
     while True:
-        result = pipe.result(method, in_era(era, {"cursor": cursor} if cursor else {}))
+        result = pipe.result(method, params_for(era, {"cursor": cursor} if cursor else {}))
         pages.append(result[LISTS[method]])
         cursor = result.get("nextCursor")
         if cursor is None:
@@ -49,7 +49,7 @@ def all_pages(pipe: StdioClient, method: str, era: str = "handshake") -> list[li
 ##% A list longer than one page MUST include a cursor for the next page.
 @ERAS
 @EACH_LIST
-def test_the_pages_together_are_the_whole_list_and_none_is_longer_than_its_limit(
+def test_the_pages_together_are_the_whole_list_and_none_is_over_the_limit(
     paged: StdioClient, pipe: StdioClient, method: str, era: str
 ) -> None:
     pages = all_pages(paged, method, era)
@@ -73,8 +73,8 @@ def test_every_member_of_a_template_is_listed(paged: StdioClient) -> None:
 @ERAS
 @EACH_LIST
 @pytest.mark.parametrize("cursor", ["", "x", "!!!", "5", "AAAA", "x" * 300, "x" * 100_000, "ü"], ids=lambda c: c[:8])
-def test_a_cursor_that_was_never_given_out_is_refused(paged: StdioClient, method: str, era: str, cursor: str) -> None:
-    error = paged.error(method, in_era(era, {"cursor": cursor}))
+def test_an_unknown_cursor_is_refused(paged: StdioClient, method: str, era: str, cursor: str) -> None:
+    error = paged.error(method, params_for(era, {"cursor": cursor}))
     assert error["code"] == -32602
     assert error["data"]["code"] == "invalid_cursor"
 
@@ -95,14 +95,12 @@ def test_a_cursor_with_one_character_changed_is_refused(paged: StdioClient, meth
 
 
 @pytest.mark.parametrize("position", ["", ":", "a:b", "1", "1:", ":1", "-1:0", "0:-1", "1:1:1", "٣:٣"])
-def test_a_forged_cursor_of_the_resource_list_is_refused_and_not_an_internal_error(
-    paged: StdioClient, position: str
-) -> None:
+def test_a_forged_resource_cursor_is_refused_without_an_internal_error(paged: StdioClient, position: str) -> None:
     error = paged.error("resources/list", {"cursor": encode_cursor("resources", position)})
     assert error["code"] == -32602
 
 
-def test_a_cursor_past_the_end_gives_an_empty_last_page(paged: StdioClient) -> None:
+def test_a_cursor_past_the_end_returns_an_empty_last_page(paged: StdioClient) -> None:
     assert paged.result("resources/list", {"cursor": encode_cursor("resources", "999:0")}) == {"resources": []}
     beyond = {"cursor": encode_cursor("tools", "9" * 100)}
     assert paged.result("tools/list", beyond) == {"tools": []}
@@ -119,7 +117,7 @@ def test_a_padded_spelling_of_a_cursor_is_refused(paged: StdioClient) -> None:
 ##% A list MUST be in the same order for the same configuration and caller.
 @ERAS
 def test_the_order_of_tools_never_changes(pipe: StdioClient, era: str) -> None:
-    first, second = (pipe.result("tools/list", in_era(era, {}))["tools"] for _ in range(2))
+    first, second = (pipe.result("tools/list", params_for(era, {}))["tools"] for _ in range(2))
     assert first == second
 
 
@@ -129,8 +127,8 @@ def test_the_order_of_tools_never_changes(pipe: StdioClient, era: str) -> None:
 ##% The annotations of a tool MUST say whether it is read-only, destructive and idempotent, and whether it reaches
 ##% external systems.
 @ERAS
-def test_every_tool_has_what_a_client_needs_to_know(pipe: StdioClient, era: str) -> None:
-    for tool in pipe.result("tools/list", in_era(era, {}))["tools"]:
+def test_every_tool_has_title_description_schema_and_annotations(pipe: StdioClient, era: str) -> None:
+    for tool in pipe.result("tools/list", params_for(era, {}))["tools"]:
         assert tool["title"]
         assert tool["description"]
         assert tool["inputSchema"]["type"] == "object"
@@ -148,7 +146,7 @@ def test_every_tool_has_what_a_client_needs_to_know(pipe: StdioClient, era: str)
 def test_a_resource_is_read_by_either_name_and_by_uri_or_bare_path(
     pipe: StdioClient, era: str, method: str, uri: str
 ) -> None:
-    result = pipe.result(method, in_era(era, {"uri": uri}))
+    result = pipe.result(method, params_for(era, {"uri": uri}))
     assert result["contents"] == [{"uri": "odd:///text", "mimeType": "text/plain", "text": "plain text"}]
     assert ("ttlMs" in result) == (era == "stateless")
 
@@ -157,15 +155,15 @@ def test_a_resource_is_read_by_either_name_and_by_uri_or_bare_path(
 ##% A parameter `path` MUST be accepted as an alias of `uri`, and in a tool call a parameter `tool` as an alias of
 ##% `name`.
 @ERAS
-def test_the_words_of_other_documents_are_understood(pipe: StdioClient, era: str) -> None:
-    (content,) = pipe.result("resources/get", in_era(era, {"path": "/text"}))["contents"]
+def test_alternative_method_and_parameter_names_work(pipe: StdioClient, era: str) -> None:
+    (content,) = pipe.result("resources/get", params_for(era, {"path": "/text"}))["contents"]
     assert content["text"] == "plain text"
-    called = pipe.result("tools/call", in_era(era, {"tool": "contextive_health", "arguments": {}}))
+    called = pipe.result("tools/call", params_for(era, {"tool": "contextive_health", "arguments": {}}))
     assert called["structuredContent"]["status"] == "healthy", called
-    listed = pipe.result("resources/list", in_era(era, {"path": "odd:///text"}))
+    listed = pipe.result("resources/list", params_for(era, {"path": "odd:///text"}))
     assert listed["resources"] == []
-    assert pipe.error("resources/list", in_era(era, {"path": "/none"}))["data"]["code"] == "resource_not_found"
-    error = pipe.error("tools/call", in_era(era, {"name": "none", "tool": "contextive_health"}))
+    assert pipe.error("resources/list", params_for(era, {"path": "/none"}))["data"]["code"] == "resource_not_found"
+    error = pipe.error("tools/call", params_for(era, {"name": "none", "tool": "contextive_health"}))
     assert error["data"]["code"] == "tool_not_found"
 
 
@@ -180,10 +178,10 @@ def test_the_words_of_other_documents_are_understood(pipe: StdioClient, era: str
         ("tools/list", {"cursor": 5}, "params.cursor must be a string", "cursor, a string, or nothing."),
     ],
 )
-def test_a_parameter_at_fault_is_named_with_what_belongs_there(
+def test_an_invalid_parameter_is_named_with_what_is_expected(
     pipe: StdioClient, era: str, method: str, params: dict[str, Any], message: str, hint: str
 ) -> None:
-    error = pipe.error(method, in_era(era, params))
+    error = pipe.error(method, params_for(era, params))
     assert (error["code"], error["data"]["code"]) == (-32602, "invalid_request")
     assert message in error["message"]
     assert error["data"]["hint"].endswith(hint)
@@ -191,7 +189,7 @@ def test_a_parameter_at_fault_is_named_with_what_belongs_there(
 
 @ERAS
 def test_bytes_are_read_as_base64(pipe: StdioClient, era: str) -> None:
-    (content,) = pipe.result("resources/read", in_era(era, {"uri": "odd:///bytes"}))["contents"]
+    (content,) = pipe.result("resources/read", params_for(era, {"uri": "odd:///bytes"}))["contents"]
     assert base64.b64decode(content["blob"]) == b"\x00\xff"
 
 
@@ -205,7 +203,7 @@ def test_bytes_are_read_as_base64(pipe: StdioClient, era: str) -> None:
         ("odd:///files/../../etc/passwd", {"path": "../../etc/passwd"}),
     ],
 )
-def test_a_template_gives_its_handler_the_decoded_blanks(
+def test_a_template_passes_decoded_variables_to_its_handler(
     pipe: StdioClient, uri: str, variables: dict[str, str]
 ) -> None:
     import json
@@ -229,10 +227,10 @@ def test_a_template_gives_its_handler_the_decoded_blanks(
         "odd:///sealed",
     ],
 )
-def test_a_resource_that_is_not_there_has_the_code_of_its_era(
+def test_a_missing_resource_is_an_error_with_the_code_of_its_era(
     pipe: StdioClient, era: str, method: str, uri: str
 ) -> None:
-    error = pipe.error(method, in_era(era, {"uri": uri}))
+    error = pipe.error(method, params_for(era, {"uri": uri}))
     assert error["code"] == (-32002 if era == "handshake" else -32602)
     assert error["data"]["code"] == "resource_not_found"
     assert error["data"]["uri"] == uri
@@ -241,30 +239,30 @@ def test_a_resource_that_is_not_there_has_the_code_of_its_era(
 ##= docs/spec/host.md#resources-and-prompts
 ##% The server MUST list resource templates and suggest values for their parameters.
 @ERAS
-def test_a_blank_of_a_template_is_completed(pipe: StdioClient, era: str) -> None:
+def test_a_template_variable_is_completed(pipe: StdioClient, era: str) -> None:
     params = {
         "ref": {"type": "ref/resource", "uri": "odd:///items/{number}"},
         "argument": {"name": "number", "value": "2"},
     }
-    completion = pipe.result("completion/complete", in_era(era, params))["completion"]
+    completion = pipe.result("completion/complete", params_for(era, params))["completion"]
     assert completion == {"values": ["2", "20", "21", "22", "23", "24"], "total": 6, "hasMore": False}
 
 
 @ERAS
-def test_the_tools_of_the_server_are_completed_in_its_own_template(pipe: StdioClient, era: str) -> None:
+def test_tool_names_are_completed_in_the_template_of_tools(pipe: StdioClient, era: str) -> None:
     ref = {"type": "ref/resource", "uri": "contextive:///tools/{name}"}
     params = {"ref": ref, "argument": {"name": "name", "value": "contextive_h"}}
-    assert pipe.result("completion/complete", in_era(era, params))["completion"]["values"] == ["contextive_health"]
+    assert pipe.result("completion/complete", params_for(era, params))["completion"]["values"] == ["contextive_health"]
 
 
 @ERAS
-def test_an_argument_of_a_prompt_is_completed_with_the_others_in_view(pipe: StdioClient, era: str) -> None:
+def test_a_prompt_argument_is_completed_using_the_other_arguments(pipe: StdioClient, era: str) -> None:
     params: dict[str, Any] = {
         "ref": {"type": "ref/prompt", "name": "odd_greeting"},
         "argument": {"name": "tone", "value": "k"},
         "context": {"arguments": {"subject": "knight"}},
     }
-    completion = pipe.result("completion/complete", in_era(era, params))["completion"]
+    completion = pipe.result("completion/complete", params_for(era, params))["completion"]
     assert completion["values"] == ["kind", "keen", "knight"]
 
 
@@ -277,14 +275,14 @@ def test_an_argument_of_a_prompt_is_completed_with_the_others_in_view(pipe: Stdi
         ({"type": "ref/other"}, "x", -32602),
     ],
 )
-def test_a_completion_for_what_is_not_there_is_refused(
+def test_a_completion_for_an_unknown_target_is_refused(
     pipe: StdioClient, ref: dict[str, str], argument: str, code: int
 ) -> None:
     error = pipe.error("completion/complete", {"ref": ref, "argument": {"name": argument, "value": ""}})
     assert error["code"] == code
 
 
-def test_a_blank_without_proposals_is_completed_with_none(pipe: StdioClient) -> None:
+def test_an_argument_without_proposals_is_completed_with_none(pipe: StdioClient) -> None:
     params = {"ref": {"type": "ref/prompt", "name": "odd_greeting"}, "argument": {"name": "subject", "value": "A"}}
     assert pipe.result("completion/complete", params)["completion"]["values"] == []
 
@@ -293,7 +291,7 @@ def test_a_blank_without_proposals_is_completed_with_none(pipe: StdioClient) -> 
 ##% The server MUST offer prompt templates as MCP prompts.
 @ERAS
 def test_a_prompt_is_rendered_with_its_arguments(pipe: StdioClient, era: str) -> None:
-    result = pipe.result("prompts/get", in_era(era, {"name": "odd_greeting", "arguments": {"subject": "Ada"}}))
+    result = pipe.result("prompts/get", params_for(era, {"name": "odd_greeting", "arguments": {"subject": "Ada"}}))
     assert result["messages"] == [{"role": "user", "content": {"type": "text", "text": "Greet Ada."}}]
 
 
@@ -301,7 +299,7 @@ def test_a_prompt_is_rendered_with_its_arguments(pipe: StdioClient, era: str) ->
 ##% A prompt MUST refuse unknown arguments and missing required ones.
 @ERAS
 @pytest.mark.parametrize(
-    ("params", "said"),
+    ("params", "expected"),
     [
         ({"name": "odd_greeting"}, "needs the argument subject"),
         ({"name": "odd_greeting", "arguments": {"subject": ""}}, "needs the argument subject"),
@@ -310,12 +308,12 @@ def test_a_prompt_is_rendered_with_its_arguments(pipe: StdioClient, era: str) ->
         ({"name": "odd_sealed"}, "Unknown prompt"),
     ],
 )
-def test_a_prompt_that_cannot_be_rendered_says_why(
-    pipe: StdioClient, era: str, params: dict[str, Any], said: str
+def test_the_error_says_why_a_prompt_cannot_be_rendered(
+    pipe: StdioClient, era: str, params: dict[str, Any], expected: str
 ) -> None:
-    error = pipe.error("prompts/get", in_era(era, params))
+    error = pipe.error("prompts/get", params_for(era, params))
     assert error["code"] == -32602
-    assert said in error["message"]
+    assert expected in error["message"]
     assert error["data"]["hint"]
 
 

@@ -1,4 +1,4 @@
-"""One JSON line a call: what, how long, how it ended, and the shape of its parameters; never a value, never a forgery."""
+"""One JSON line per call: tool, duration, result, types and sizes of the arguments; no values, no forged lines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def call_line(process: StdioClient, request_id: str) -> dict[str, Any]:
 ##= docs/spec/gateway.md#call-metrics-and-logs
 ##% The log line of a call MUST contain the tool, a summary of its parameters without values, the duration, and the
 ##% number of warnings in the result.
-def test_a_call_leaves_one_line_with_every_field(server: WebServer) -> None:
+def test_a_call_logs_one_line_with_every_field(server: WebServer) -> None:
     arguments = {"text": "private words", "words": ["a", "b"], "number": 3, "maybe": None, "flag": True}
     server.web.post("/api/v1/tools/odd_echo", arguments, {"X-Request-ID": "complete"})
     line = call_line(server.process, "complete")
@@ -77,7 +77,7 @@ def test_a_call_leaves_one_line_with_every_field(server: WebServer) -> None:
         ("odd_maintain", {}, "forbidden"),
     ],
 )
-def test_a_call_that_fails_leaves_its_code(
+def test_a_failed_call_logs_its_error_code(
     server: WebServer, tool: str, arguments: dict[str, Any], status: str
 ) -> None:
     request_id = f"failing-{tool}"
@@ -91,9 +91,7 @@ def test_a_call_that_fails_leaves_its_code(
     ("headers", "status"),
     [({"Host": "evil.com"}, 421), ({"Origin": "http://evil.com"}, 403)],
 )
-def test_a_request_that_the_wall_refuses_leaves_a_line_too(
-    server: WebServer, headers: dict[str, str], status: int
-) -> None:
+def test_a_request_refused_by_the_guard_is_logged(server: WebServer, headers: dict[str, str], status: int) -> None:
     server.web.get("/metrics", {**headers, "X-Request-ID": f"refused-{status}"})
     line = server.process.wait_for_log(lambda found: found.get("requestId") == f"refused-{status}")
     assert (line["event"], line["http"], line["status"]) == ("refused", status, "invalid_request")
@@ -101,7 +99,7 @@ def test_a_request_that_the_wall_refuses_leaves_a_line_too(
 
 ##= docs/spec/host.md#logs
 ##% Text from a caller MUST NOT be able to forge a log line.
-def test_nothing_that_a_caller_sends_can_forge_a_line(server: WebServer) -> None:
+def test_a_caller_cannot_forge_a_log_line(server: WebServer) -> None:
     server.web.post("/api/v1/tools/odd_echo", {FORGERY: FORGERY, "text": FORGERY}, {"X-Request-ID": "forger"})
     server.web.open_session().ask("tools/call", {"name": FORGERY, "arguments": {FORGERY: 1}})
     server.web.get("/%0a%7b%22event%22:%22call%22%7d")
@@ -115,7 +113,7 @@ def test_nothing_that_a_caller_sends_can_forge_a_line(server: WebServer) -> None
 
 ##= docs/spec/host.md#logs
 ##% Logs MUST be written to standard error as JSON, one object per line.
-def test_a_call_over_the_pipe_is_logged_on_standard_error_only(pipe: StdioClient) -> None:
+def test_a_call_over_stdio_is_logged_only_on_standard_error(pipe: StdioClient) -> None:
     pipe.call("odd_echo", {"text": "hello"})
     line = pipe.wait_for_log(lambda found: found.get("tool") == "odd_echo")
     assert line["door"] == "mcp-stdio"
@@ -143,7 +141,7 @@ def test_a_summary_is_bounded() -> None:
 ##= docs/spec/host.md#logs
 ##% A secret of the configuration MUST NOT be logged.
 @pytest.mark.parametrize("secret", ["plain-secret-0123456789", 'quoted"and\\slashed-secret', "tab\tand-ünïcode-secret"])
-def test_a_secret_is_hidden_even_where_json_spells_it_differently(secret: str) -> None:
+def test_a_secret_is_hidden_even_if_json_escapes_it(secret: str) -> None:
     stream = io.StringIO()
     pipeline = LogPipeline("info", stream=stream, secrets=[secret])
     try:
@@ -160,7 +158,7 @@ def test_a_secret_is_hidden_even_where_json_spells_it_differently(secret: str) -
 
 
 @pytest.mark.parametrize("text", ["plain", "ünïcode", "a\u2028b\x85c", "half \ud800", "tab\t, \x1b and \x7f", ""])
-def test_a_line_is_ascii_and_says_what_was_said(text: str) -> None:
+def test_a_line_is_ascii_and_keeps_the_text(text: str) -> None:
     stream = io.StringIO()
     pipeline = LogPipeline("info", stream=stream)
     try:
@@ -175,7 +173,7 @@ def test_a_line_is_ascii_and_says_what_was_said(text: str) -> None:
     assert (said["bytes"], said["number"], said["thing"]) == (repr(b"\xff"), 1.5, repr(io))
 
 
-def test_the_record_of_a_call_is_one_that_every_handler_can_show(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_record_of_a_call_works_with_standard_log_handlers(caplog: pytest.LogCaptureFixture) -> None:
     record = CallRecord("odd_echo", True, "owner", "test", "r1", 0.25, {"text": "private"}, None)
     with caplog.at_level(logging.INFO):
         logging.getLogger("contextive.call").info("call")
@@ -184,6 +182,6 @@ def test_the_record_of_a_call_is_one_that_every_handler_can_show(caplog: pytest.
     assert ours.__dict__.keys() - {FIELDS} == usual.__dict__.keys()
     assert (ours.name, ours.levelno, ours.getMessage()) == (usual.name, usual.levelno, usual.getMessage())
     assert 0 <= ours.created - usual.created < 60
-    shown = logging.Formatter("%(asctime)s %(filename)s %(levelname)s %(message)s").format(ours)
-    assert shown.endswith(" telemetry.py INFO call")
+    formatted = logging.Formatter("%(asctime)s %(filename)s %(levelname)s %(message)s").format(ours)
+    assert formatted.endswith(" telemetry.py INFO call")
     assert getattr(ours, FIELDS)["parameters"] == {"text": "str[7]"}

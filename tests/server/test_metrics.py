@@ -1,4 +1,4 @@
-"""What a scraper sees: every series from the start, and each one moving with the thing that it counts."""
+"""Prometheus metrics: every series exists from the start and changes with what it counts."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ Series = dict[str, float]
 
 
 def scrape(web: HttpClient) -> Series:
-    """Every sample by its name and labels, as the parser of Prometheus reads them."""
+    """Every sample by name and labels, read with the parser of Prometheus."""
     answer = web.as_bearer(READER).get("/metrics")
     assert answer.status == 200
     found: Series = {}
@@ -100,7 +100,7 @@ def admin(server: WebServer) -> HttpClient:
     return server.web.as_bearer(ADMIN)
 
 
-def test_every_series_is_there_before_anything_happens(tmp_path: Path) -> None:
+def test_every_series_exists_before_anything_happens(tmp_path: Path) -> None:
     env = {**TOKENS, "CONTEXTIVE_KNOWLEDGE__AUTO_INGEST": "false"}
     with ExampleProject(tmp_path, tmp_path / "user").serve(env=env) as running:
         found = scrape(running.web)
@@ -122,7 +122,7 @@ def test_the_first_run_of_the_watcher_is_counted_with_what_it_indexed(server: We
     assert found["km_lifecycle_isolated_nodes_total"] >= 1
 
 
-def test_a_file_that_goes_is_counted_as_resolved(server: WebServer, station: ExampleProject) -> None:
+def test_a_deleted_file_is_counted_as_resolved(server: WebServer, station: ExampleProject) -> None:
     (station.root / "docs" / "passing.md").write_text("# Passing\n\nSoon gone.\n", encoding="utf-8")
     before = scrape(server.web)["km_ingest_stale_resolved_total{profile=auto}"]
     web = server.web.as_bearer(READER)
@@ -130,7 +130,7 @@ def test_a_file_that_goes_is_counted_as_resolved(server: WebServer, station: Exa
     wait_until(lambda: "passing.md" in web.post("/api/v1/search", query).text, "the new file", 20.0)
     (station.root / "docs" / "passing.md").unlink()
     wait_until(
-        lambda: scrape(server.web)["km_ingest_stale_resolved_total{profile=auto}"] == before + 1, "its going", 20.0
+        lambda: scrape(server.web)["km_ingest_stale_resolved_total{profile=auto}"] == before + 1, "its removal", 20.0
     )
 
 
@@ -142,7 +142,7 @@ def test_a_triggered_run_is_counted_under_its_profile(admin: HttpClient) -> None
     assert found["km_ingest_skips_total{reason=unchanged}"] >= 1
 
 
-def test_profiles_that_callers_invent_do_not_become_series_without_end(admin: HttpClient) -> None:
+def test_the_number_of_ingest_profile_series_is_limited(admin: HttpClient) -> None:
     for number in range(20):
         admin.post("/api/v1/tools/km-ingest-trigger", {"profile": f"invented-{number}"})
     found = scrape(admin)
@@ -151,7 +151,7 @@ def test_profiles_that_callers_invent_do_not_become_series_without_end(admin: Ht
     assert found["km_ingest_duration_seconds_count{profile=other,status=success}"] >= 1
 
 
-def test_searches_are_counted_with_their_graph_and_their_filters(server: WebServer) -> None:
+def test_searches_are_counted_with_their_graph_context_and_filters(server: WebServer) -> None:
     before = scrape(server.web)
     web = server.web.as_bearer(READER)
     for _ in range(2):
@@ -169,11 +169,11 @@ def test_searches_are_counted_with_their_graph_and_their_filters(server: WebServ
     assert gained("km_search_graph_cache_events_total{status=miss}") >= 1
     assert gained("km_search_graph_cache_events_total{status=hit}") >= 1
     assert gained("km_search_adjusted_minus_vector_count") >= 2
-    wait_until(lambda: gained("km_feedback_rotations_total") >= 1, "old rows to leave the log")
+    wait_until(lambda: gained("km_feedback_rotations_total") >= 1, "old rows to be dropped from the log")
     assert scrape(server.web)["km_feedback_log_bytes"] > 0
 
 
-def test_each_call_is_counted_by_how_it_ended(server: WebServer) -> None:
+def test_each_call_is_counted_by_its_result(server: WebServer) -> None:
     web = server.web.as_bearer(READER)
     before = scrape(web)
     assert web.get("/api/v1/graph/nodes/SourceFile:src/tidewatch/gauge/reader.py").status == 200
@@ -191,7 +191,7 @@ def test_each_call_is_counted_by_how_it_ended(server: WebServer) -> None:
     assert gained("km_mcp_request_seconds_count{tool=km-graph-node}") == 3
 
 
-def test_backups_are_counted_and_so_are_those_that_had_to_go(admin: HttpClient) -> None:
+def test_backups_and_pruned_archives_are_counted(admin: HttpClient) -> None:
     before = time.time()
     for _ in range(2):
         assert admin.post("/api/v1/tools/km-backup-trigger", {}).status == 200
@@ -207,7 +207,7 @@ def test_backups_are_counted_and_so_are_those_that_had_to_go(admin: HttpClient) 
     assert found["km_backup_last_success_timestamp"] >= before
 
 
-def test_what_another_process_did_is_in_the_gauges(server: WebServer, station: ExampleProject) -> None:
+def test_the_gauges_include_the_work_of_other_processes(server: WebServer, station: ExampleProject) -> None:
     before = time.time()
     station.run("backup")
     station.run("ingest", "--name", "scheduled", "--no-vectors")
@@ -221,12 +221,12 @@ def test_what_another_process_did_is_in_the_gauges(server: WebServer, station: E
     assert found["km_scheduler_last_success_timestamp{job=backup}"] == pytest.approx(before)
 
 
-def test_a_query_in_cypher_is_counted_as_refused(admin: HttpClient) -> None:
+def test_a_cypher_query_is_counted_as_refused(admin: HttpClient) -> None:
     assert admin.post("/api/v1/graph/cypher", {"query": "MATCH (n) RETURN n LIMIT 1"}).status == 400
     assert scrape(admin)["km_graph_cypher_denied_total"] == 1
 
 
-def test_a_run_that_fails_leaves_its_mark_until_one_succeeds(admin: HttpClient, station: ExampleProject) -> None:
+def test_a_failed_backup_is_reported_until_one_succeeds(admin: HttpClient, station: ExampleProject) -> None:
     store = open_store(station.root / ".contextive")
     lease = store.acquire_lease("backup", "somebody")
     assert lease is not None

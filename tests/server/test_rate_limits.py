@@ -1,4 +1,4 @@
-"""Counting callers: windows, and what happens when more keys come than are kept."""
+"""Rate limits: windows, and the limit on the number of keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Clock:
 
 
 def refused(limiter: RateLimiter, key: str) -> int | None:
-    """The seconds to wait; None where the event is allowed."""
+    """The seconds to wait, or None if the event is allowed."""
     try:
         limiter.count(key)
     except RateLimited as error:
@@ -42,7 +42,7 @@ def test_a_window_is_full_until_it_ends() -> None:
     assert refused(limiter, "a") is None
 
 
-def test_memory_is_bounded_and_the_window_that_ends_soonest_goes_first() -> None:
+def test_memory_is_bounded_and_the_window_that_ends_soonest_is_dropped_first() -> None:
     clock = Clock()
     limiter = RateLimiter(1, 60, clock)
     limiter.count("first")
@@ -52,20 +52,20 @@ def test_memory_is_bounded_and_the_window_that_ends_soonest_goes_first() -> None
         limiter.count(f"flood-{number}")
         assert len(limiter._windows) <= _MAX_KEYS
     assert refused(limiter, "second") == 60
-    assert refused(limiter, "first") is None, "its count was given up, in its favour"
+    assert refused(limiter, "first") is None, "its window was dropped"
     clock.now = 61
     limiter.count("later")
     assert len(limiter._windows) <= 2
 
 
-def test_a_flood_of_addresses_wins_no_further_tries_with_wrong_tokens() -> None:
+def test_a_flood_of_addresses_gains_no_more_tries_with_wrong_tokens() -> None:
     clock = Clock()
     limiter = CallerLimits.of(Config(limits=Limits(auth_failures=3, rate_window_seconds=60)), clock).failures
     for _ in range(3):
         limiter.count("guesser")
     tries = sum(refused(limiter, f"flood-{number}") is None for number in range(3 * _MAX_KEYS))
     assert tries <= _MAX_KEYS + 3
-    assert refused(limiter, "guesser") == 60, "the count of an address is not pushed out"
+    assert refused(limiter, "guesser") == 60, "the count of an address is not evicted"
     with pytest.raises(RateLimited):
         limiter.check("another")
     assert len(limiter._windows) <= _MAX_KEYS

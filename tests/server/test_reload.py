@@ -1,4 +1,4 @@
-"""A configuration that changes while the server works: adopted or refused, and every client that cares is told."""
+"""A configuration that changes while the server runs: it is applied or refused, and clients are notified."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ WITH_ODD: dict[str, Any] = {"toolPacks": {"odd": {}}}
 WITHOUT_ODD: dict[str, Any] = {"toolPacks": {"odd": {"enabled": False}}}
 
 
-class Live:
-    """A server whose configuration a test rewrites; every test finds it with the odd pack on.
+class ReloadableServer:
+    """A server whose configuration a test rewrites. At the start of every test, the odd pack is enabled.
 
-    It does not watch its file, so that each test says by a signal when the new one counts.
+    It does not watch its file: each test sends a signal to apply the new one.
     """
 
     def __init__(self, server_factory: ServerFactory) -> None:
@@ -31,10 +31,10 @@ class Live:
         self.pipe = server_factory.pipe_with(self.file)
 
     def rewrite(self, values: dict[str, Any]) -> None:
-        """Have the server adopt a configuration; what it announced is in `pipe.notifications` when this returns.
+        """Make the server apply a configuration. Afterwards all its announcements are in `pipe.notifications`.
 
-        A call may be answered under the new configuration before everybody has been told of it, so the line that the
-        server logs after the last announcement is waited for, and one more answer brings along what stands before it.
+        A call may already use the new configuration before all clients are notified. So wait for the line that the
+        server logs after the last announcement, then for one more response, which comes after all notifications.
         """
         adopted = self.pipe.log_text.count('"configuration adopted"')
         write_config(self.file, values)
@@ -54,14 +54,14 @@ class Live:
 
 
 @pytest.fixture(scope="module")
-def served(shared_server_factory: ServerFactory) -> Iterator[Live]:
-    live = Live(shared_server_factory)
+def served(shared_server_factory: ServerFactory) -> Iterator[ReloadableServer]:
+    live = ReloadableServer(shared_server_factory)
     with live.pipe:
         yield live
 
 
 @pytest.fixture
-def live(served: Live) -> Live:
+def live(served: ReloadableServer) -> ReloadableServer:
     served.pipe.initialize()
     if "odd_echo" not in served.tools:
         served.rewrite(WITH_ODD)
@@ -73,7 +73,7 @@ def live(served: Live) -> Live:
 ##% On SIGHUP, the server MUST read its configuration again.
 ##= docs/spec/host.md#discovery
 ##% A disabled pack MUST offer nothing.
-def test_a_rewritten_file_is_adopted_and_the_client_is_told_what_changed(live: Live) -> None:
+def test_a_changed_file_is_applied_and_the_client_is_notified(live: ReloadableServer) -> None:
     live.rewrite(WITHOUT_ODD)
     for kind in ("tools", "resources", "prompts"):
         live.pipe.notification(f"notifications/{kind}/list_changed")
@@ -87,7 +87,7 @@ def test_a_rewritten_file_is_adopted_and_the_client_is_told_what_changed(live: L
 
 ##= docs/spec/host.md#reload
 ##% When a reload changes a list that clients see, the server MUST notify every client whose list changed.
-def test_only_the_lists_that_changed_are_announced(live: Live) -> None:
+def test_only_the_lists_that_changed_are_announced(live: ReloadableServer) -> None:
     live.rewrite({**WITH_ODD, "server": {"logLevel": "debug"}})
     assert [n["method"] for n in live.pipe.notifications if n["method"].endswith("list_changed")] == []
     live.rewrite({"toolPacks": {"odd": {"blockedTools": ["odd_echo"]}}})
@@ -100,7 +100,7 @@ def test_only_the_lists_that_changed_are_announced(live: Live) -> None:
 ##% The instructions MUST be generated from what the caller is offered at that moment.
 ##= docs/spec/spexus.md#instructions
 ##% The instructions MUST change when the server changes what it offers.
-def test_the_instructions_follow_the_registry(live: Live) -> None:
+def test_the_instructions_follow_the_registry(live: ReloadableServer) -> None:
     assert "odd_echo" in live.pipe.initialize()["instructions"]
     assert "odd:///items/{number}" in live.pipe.modern("server/discover")["result"]["instructions"]
     live.rewrite(WITHOUT_ODD)
@@ -111,7 +111,7 @@ def test_the_instructions_follow_the_registry(live: Live) -> None:
 ##= docs/spec/host.md#capabilities
 ##% A handshake client that has subscribed to a resource MUST be notified when that resource changes.
 @pytest.mark.parametrize("spelling", ["contextive:///server", "/server"])
-def test_a_subscriber_hears_of_its_resource_under_its_own_spelling(live: Live, spelling: str) -> None:
+def test_a_subscriber_is_notified_with_the_uri_as_it_wrote_it(live: ReloadableServer, spelling: str) -> None:
     assert live.pipe.result("resources/subscribe", {"uri": spelling}) == {}
     live.rewrite(WITHOUT_ODD)
     assert live.pipe.notification("notifications/resources/updated")["params"]["uri"] == spelling
@@ -121,13 +121,13 @@ def test_a_subscriber_hears_of_its_resource_under_its_own_spelling(live: Live, s
     assert not [n for n in live.pipe.notifications if n["method"] == "notifications/resources/updated"]
 
 
-def test_nobody_can_subscribe_to_what_is_not_there(live: Live) -> None:
+def test_subscribing_to_an_unknown_resource_is_refused(live: ReloadableServer) -> None:
     assert live.pipe.error("resources/subscribe", {"uri": "odd:///nothing"})["code"] == -32002
 
 
 ##= docs/spec/host.md#capabilities
 ##% A stateless client MUST be able to receive change notifications through `subscriptions/listen`.
-def test_a_stateless_client_listens_on_one_request_with_tagged_frames(live: Live) -> None:
+def test_a_stateless_client_listens_on_one_request_with_tagged_frames(live: ReloadableServer) -> None:
     wanted = {"toolsListChanged": True, "resourceSubscriptions": ["contextive:///server"]}
     live.pipe.send(rpc("subscriptions/listen", envelope({"notifications": wanted}), "ear"))
     first = live.pipe.receive()
@@ -156,7 +156,7 @@ def test_a_stateless_client_listens_on_one_request_with_tagged_frames(live: Live
     ],
     ids=["syntax", "value", "key", "tool"],
 )
-def test_a_bad_new_configuration_is_refused_and_the_old_one_stays(live: Live, bad: str) -> None:
+def test_an_invalid_new_configuration_is_refused_and_the_old_one_stays(live: ReloadableServer, bad: str) -> None:
     before, seen = live.generation, live.pipe.log_text.count("the old one stays")
     live.file.write_text(bad, encoding="utf-8")
     live.pipe.signal(signal.SIGHUP)
@@ -170,7 +170,7 @@ def test_a_bad_new_configuration_is_refused_and_the_old_one_stays(live: Live, ba
 ##= docs/spec/host.md#reload
 ##% When the configuration file changes, the server MUST apply the change without a restart, unless `server.reload` is
 ##% false.
-def test_a_file_that_was_named_is_watched(server_factory: ServerFactory) -> None:
+def test_a_configuration_file_given_by_option_is_watched(server_factory: ServerFactory) -> None:
     file = server_factory.config(WITH_ODD)
     with server_factory.pipe_with(file) as pipe:
         pipe.initialize()
@@ -187,7 +187,7 @@ def test_a_file_that_was_named_is_watched(server_factory: ServerFactory) -> None
         assert "odd_echo" in [tool["name"] for tool in pipe.result("tools/list")["tools"]]
 
 
-def test_a_project_file_that_appears_and_goes_is_noticed(server_factory: ServerFactory) -> None:
+def test_an_added_or_removed_project_file_is_noticed(server_factory: ServerFactory) -> None:
     with StdioClient("serve", "--stdio", cwd=server_factory.folder) as pipe:
         pipe.initialize()
         blocked = {"toolPacks": {"introspect": {"blockedTools": ["contextive_health"]}}}
@@ -199,7 +199,7 @@ def test_a_project_file_that_appears_and_goes_is_noticed(server_factory: ServerF
         assert "contextive_health" in [tool["name"] for tool in pipe.result("tools/list")["tools"]]
 
 
-def test_a_plugin_that_hangs_in_the_new_configuration_holds_up_no_call(
+def test_a_hanging_plugin_in_the_new_configuration_delays_no_call(
     server_factory: ServerFactory, tmp_path: Path
 ) -> None:
     install(tmp_path / "site", "sleeper", "import time\ntime.sleep(60)\n")
@@ -216,7 +216,7 @@ def test_a_plugin_that_hangs_in_the_new_configuration_holds_up_no_call(
         assert pipe.call("contextive_health")["structuredContent"]["status"] == "degraded"
 
 
-def test_open_calls_finish_under_the_configuration_that_they_began_with(live: Live) -> None:
+def test_open_calls_finish_under_the_configuration_they_started_with(live: ReloadableServer) -> None:
     live.pipe.send(rpc("tools/call", {"name": "odd_slow", "arguments": {"seconds": 1.0}}, "across"))
     write_config(live.file, WITHOUT_ODD)
     live.pipe.signal(signal.SIGHUP)

@@ -1,4 +1,4 @@
-"""Remote mode: a server on a laptop answers with what a team's gateway knows. The gateway is a real process."""
+"""Remote mode: a server on a laptop uses the index of a team's gateway. The gateway is a real process."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def url_of(server: WebServer) -> str:
 
 @pytest.fixture
 def laptop(tmp_path: Path) -> Path:
-    """A project with a note and a specification, and nothing of the station's."""
+    """A project with one note, different from the gateway's project."""
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "mine.md").write_text("# Mine\n\nOnly here.\n", encoding="utf-8")
     return tmp_path
 
 
-Asked = Callable[..., dict[str, Any]]
+CallTool = Callable[..., dict[str, Any]]
 
 
 @contextmanager
-def serving(laptop: Path, url: str, **environment: str) -> Iterator[Asked]:
+def serving(laptop: Path, url: str, **environment: str) -> Iterator[CallTool]:
     """A stdio server in remote mode, and a way to call its tools."""
     with StdioClient("serve", cwd=laptop, env={"KM_GATEWAY_URL": url, **environment}) as pipe:
 
@@ -75,7 +75,7 @@ def error(result: dict[str, Any]) -> dict[str, Any]:
 ##= docs/spec/gateway.md#remote-mode
 ##% With `KM_GATEWAY_URL` set, calls to the tools of the pack `knowledge` MUST be sent to that gateway, and all other
 ##% calls are handled locally.
-def test_the_knowledge_tools_answer_from_the_gateway_and_the_others_from_here(laptop: Path, gateway: WebServer) -> None:
+def test_knowledge_tools_use_the_gateway_and_other_tools_run_locally(laptop: Path, gateway: WebServer) -> None:
     with serving(laptop, url_of(gateway), **TOKENS) as call:
         found = data(call("km-search", query="calibrate_sensor"))
         assert found["results"][0]["chunk"]["artifact_path"] == "src/tidewatch/gauge/reader.py"
@@ -99,7 +99,7 @@ def test_the_knowledge_tools_answer_from_the_gateway_and_the_others_from_here(la
 
 ##= docs/spec/gateway.md#remote-mode
 ##% An error that the caller can fix MUST be returned with the gateway's message.
-def test_errors_of_the_caller_come_back_in_the_gateways_words(laptop: Path, gateway: WebServer) -> None:
+def test_caller_errors_of_the_gateway_keep_their_codes(laptop: Path, gateway: WebServer) -> None:
     with serving(laptop, url_of(gateway), **TOKENS) as call:
         assert error(call("km-graph-node", node_id="SourceFile:nowhere.py"))["code"] == "not_found"
         assert error(call("km-graph-node", node_id="nothing"))["code"] == "invalid_identifier"
@@ -108,7 +108,7 @@ def test_errors_of_the_caller_come_back_in_the_gateways_words(laptop: Path, gate
 
 ##= docs/spec/gateway.md#remote-mode
 ##% A call MUST send the token for its scope as a bearer token.
-def test_the_right_token_goes_with_each_tool(laptop: Path, gateway: WebServer) -> None:
+def test_each_tool_is_called_with_the_token_of_its_scope(laptop: Path, gateway: WebServer) -> None:
     wrong = "not-the-token-of-this-gateway"
     with serving(laptop, url_of(gateway), KM_READER_TOKEN=READER, KM_ADMIN_TOKEN=wrong) as call:
         assert data(call("km-search", query="siren"))["results"]
@@ -119,7 +119,7 @@ def test_the_right_token_goes_with_each_tool(laptop: Path, gateway: WebServer) -
         assert error(call("km-search", query="siren"))["hint"] == "Check KM_READER_TOKEN."
 
 
-def test_a_gateway_that_is_not_there_is_an_upstream_error_without_secrets(laptop: Path) -> None:
+def test_an_unreachable_gateway_is_an_upstream_error_without_secrets(laptop: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -129,17 +129,17 @@ def test_a_gateway_that_is_not_there_is_an_upstream_error_without_secrets(laptop
         assert not [word for word in (READER, ADMIN, "hunter2", "secret-path") if word in json.dumps(result)]
 
 
-def test_commands_that_need_a_local_index_say_that_there_is_none(tmp_path: Path) -> None:
+def test_commands_that_need_a_local_index_report_that_there_is_none(tmp_path: Path) -> None:
     station = ExampleProject(tmp_path, tmp_path / "user")
-    said = station.run("ingest", code=1, env={"KM_GATEWAY_URL": "http://127.0.0.1:9"})
-    assert "There is no local index here" in said
+    stderr = station.run("ingest", code=1, env={"KM_GATEWAY_URL": "http://127.0.0.1:9"})
+    assert "There is no local index" in stderr
 
 
-# -- one call, against gateways that misbehave -------------------------------------------------------------------------
+# -- single calls to misbehaving gateways ------------------------------------------------------------------------------
 
 
 class Misbehaving:
-    """A loopback server that answers each request with what the test says, and remembers what came."""
+    """A loopback server that returns the given responses and records the requests."""
 
     def __init__(self, *answers: tuple[int, bytes]) -> None:
         self.answers = list(answers)
@@ -187,7 +187,7 @@ GOOD = (200, b'{"status": "success", "result": {"status": "success"}}')
 
 ##= docs/spec/gateway.md#remote-mode
 ##% A read-only call SHOULD be retried if a retry may help.
-def test_what_may_be_asked_twice_is_asked_again() -> None:
+def test_a_read_only_call_is_retried() -> None:
     fake = Misbehaving((503, b"{}"), (0, b""), GOOD)
     assert isinstance(outcome(fake), Reply)
     assert len(fake.requests) == 3
@@ -199,7 +199,7 @@ def test_what_may_be_asked_twice_is_asked_again() -> None:
 ##% A call that changes something MUST NOT be sent twice.
 @pytest.mark.parametrize("tool", ["km-ingest-trigger", "km-feedback-submit"])
 @pytest.mark.parametrize("answer", [(503, b"{}"), (0, b"")])
-def test_what_changes_something_is_asked_once(tool: str, answer: tuple[int, bytes]) -> None:
+def test_a_call_that_writes_is_not_retried(tool: str, answer: tuple[int, bytes]) -> None:
     fake = Misbehaving(answer)
     assert isinstance(outcome(fake, TOOLS[tool]), UpstreamError)
     assert len(fake.requests) == 1
@@ -222,7 +222,9 @@ def test_what_changes_something_is_asked_once(tool: str, answer: tuple[int, byte
         ((400, b'{"error": {"code": "internal_error", "message": "the words of a stranger"}}'), UpstreamError),
     ],
 )
-def test_what_cannot_be_used_is_told_without_its_text(answer: tuple[int, bytes], kind: type[ContextiveError]) -> None:
+def test_an_unusable_response_is_reported_without_its_text(
+    answer: tuple[int, bytes], kind: type[ContextiveError]
+) -> None:
     failure = outcome(Misbehaving(answer), max_bytes=4000)
     assert isinstance(failure, kind)
     assert not [word for word in (READER, "oops", "html", "stranger", "127.0.0.1") if word in failure.full_message()]
@@ -230,7 +232,7 @@ def test_what_cannot_be_used_is_told_without_its_text(answer: tuple[int, bytes],
 
 ##= docs/spec/gateway.md#remote-mode
 ##% A call MUST end within its time limit, including all retries.
-def test_a_gateway_that_hangs_is_given_up_in_time() -> None:
+def test_a_hanging_gateway_is_a_timeout() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         settings = GatewaySettings(f"http://127.0.0.1:{silent.getsockname()[1]}", READER, timeout_seconds=0.3)
         gateway = GatewayClient(settings)
@@ -252,7 +254,7 @@ def test_without_a_maintainer_token_no_request_is_made() -> None:
 
 ##= docs/spec/gateway.md#remote-mode
 ##% The names, arguments and scopes of the tools MUST be the same as without a gateway.
-def test_every_tool_of_the_pack_is_forwarded_under_its_own_declaration() -> None:
+def test_every_tool_of_the_pack_is_forwarded_with_its_declaration() -> None:
     pack = load_builtin("knowledge")
     forwarding = remote_pack(pack, GatewayClient(GatewaySettings("http://127.0.0.1:9")), REMOTE_PACKS["knowledge"])
     assert [tool.name for tool in forwarding.tools] == [tool.name for tool in pack.tools]
@@ -264,8 +266,9 @@ def test_every_tool_of_the_pack_is_forwarded_under_its_own_declaration() -> None
 ##= docs/spec/gateway.md#remote-mode
 ##% The server MUST warn if tokens would be sent to another machine without TLS.
 @pytest.mark.parametrize(
-    ("url", "openly"), [("http://team.example", True), ("https://team.example", False), ("http://127.0.0.1:1", False)]
+    ("url", "is_detected"),
+    [("http://team.example", True), ("https://team.example", False), ("http://127.0.0.1:1", False)],
 )
-def test_tokens_that_would_travel_openly_are_noticed(url: str, openly: bool) -> None:
-    assert GatewaySettings(url, READER).sends_tokens_unencrypted is openly
+def test_tokens_sent_without_tls_are_detected(url: str, is_detected: bool) -> None:
+    assert GatewaySettings(url, READER).sends_tokens_unencrypted is is_detected
     assert not GatewaySettings(url).sends_tokens_unencrypted

@@ -1,4 +1,4 @@
-"""Remote mode on the wire: certificates that are checked, and long calls whose progress comes through."""
+"""Remote mode: verification of certificates, and progress of long calls."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def ca_file(authority: Authority) -> Path:
 
 
 @contextmanager
-def behind_relay(context: ssl.SSLContext | None, port: int, passed: threading.Event | None = None) -> Iterator[int]:
-    """A port on which TLS is spoken, or plain text; plain text goes on to another one. `passed` says when the first does."""
+def relay_to(context: ssl.SSLContext | None, port: int, passed: threading.Event | None = None) -> Iterator[int]:
+    """A port that forwards TLS or plain connections as plain text to `port`. `passed` is set with the first data."""
 
     def relay(source: socket.socket, target: socket.socket) -> None:
         with contextlib.suppress(OSError):
@@ -103,10 +103,10 @@ def search(settings: GatewaySettings) -> Reply | UpstreamError:
         gateway.close()
 
 
-def test_a_laptop_trusts_a_gateway_by_the_ca_that_it_was_told_and_by_no_other(
+def test_a_gateway_is_trusted_only_with_the_configured_ca(
     team: tuple[ExampleProject, WebServer], authority: Authority, ca_file: Path, tmp_path: Path
 ) -> None:
-    with behind_relay(authority.server("localhost"), team[1].web.port) as port:
+    with relay_to(authority.server("localhost"), team[1].web.port) as port:
         environment = {"KM_GATEWAY_URL": f"https://localhost:{port}", **TOKENS}
         for trust, is_trusted in (({}, False), ({"KM_MCP_CA_FILE": str(ca_file)}, True)):
             with StdioClient("serve", cwd=tmp_path, env={**environment, **trust}) as laptop:
@@ -123,35 +123,37 @@ def test_a_laptop_trusts_a_gateway_by_the_ca_that_it_was_told_and_by_no_other(
 
 
 @pytest.mark.parametrize(
-    ("names", "expired", "is_named", "is_accepted"),
+    ("names", "expired", "is_configured", "is_accepted"),
     [
         (("localhost",), False, True, True),
         (("localhost",), False, False, False),
         (("localhost",), True, True, False),
         (("elsewhere.example",), False, True, False),
     ],
-    ids=["a named authority", "nobody knows it", "too old", "of another machine"],
+    ids=["configured authority", "unknown authority", "expired", "another host name"],
 )
-def test_a_certificate_is_checked_in_every_respect(
+def test_issuer_expiry_and_name_of_a_certificate_are_checked(
     team: tuple[ExampleProject, WebServer],
     authority: Authority,
     ca_file: Path,
     names: tuple[str, ...],
     expired: bool,
-    is_named: bool,
+    is_configured: bool,
     is_accepted: bool,
 ) -> None:
-    with behind_relay(authority.server(*names, expired=expired), team[1].web.port) as port:
+    with relay_to(authority.server(*names, expired=expired), team[1].web.port) as port:
         url = f"https://localhost:{port}"
-        outcome = search(GatewaySettings(url, READER, ca_file=str(ca_file) if is_named else None))
+        outcome = search(GatewaySettings(url, READER, ca_file=str(ca_file) if is_configured else None))
         assert isinstance(outcome, Reply) is is_accepted
         if isinstance(outcome, UpstreamError):
             assert outcome.message == "The gateway's certificate is not trusted."
-        assert isinstance(search(GatewaySettings(url, READER, verify_ssl=False)), Reply), "only on the user's own word"
+        assert isinstance(search(GatewaySettings(url, READER, verify_ssl=False)), Reply), (
+            "accepted only with verification turned off"
+        )
 
 
 @pytest.mark.parametrize("content", [None, "no certificate"])
-def test_a_file_without_certificates_is_an_error_of_the_configuration(tmp_path: Path, content: str | None) -> None:
+def test_a_ca_file_without_certificates_is_a_configuration_error(tmp_path: Path, content: str | None) -> None:
     if content is not None:
         (tmp_path / "ca.pem").write_text(content, encoding="utf-8")
     with pytest.raises(ConfigError, match="gatewayCaFile") as caught:
@@ -163,8 +165,8 @@ def test_a_file_without_certificates_is_an_error_of_the_configuration(tmp_path: 
 
 
 @contextmanager
-def somebody_indexing(station: ExampleProject) -> Iterator[threading.Event]:
-    """Holds up every run at the gateway until the event is set, or the block ends."""
+def runs_blocked(station: ExampleProject) -> Iterator[threading.Event]:
+    """Block every run at the gateway until the event is set or the block ends."""
     store = open_store(station.root / ".contextive")
     lease = store.acquire_lease("ingest", "somebody")
     assert lease is not None
@@ -184,34 +186,34 @@ def somebody_indexing(station: ExampleProject) -> Iterator[threading.Event]:
         store.close()
 
 
-def test_the_progress_of_a_run_at_the_gateway_reaches_the_client_of_the_laptop(
+def test_the_progress_of_a_gateway_run_reaches_the_local_client(
     team: tuple[ExampleProject, WebServer], tmp_path: Path
 ) -> None:
     station, server = team
     (station.root / "docs" / "another.md").write_text("# Another\n\nText.\n", encoding="utf-8")
     environment = {"KM_GATEWAY_URL": f"http://127.0.0.1:{server.web.port}", **TOKENS}
-    with somebody_indexing(station) as free, StdioClient("serve", cwd=tmp_path, env=environment) as laptop:
+    with runs_blocked(station) as free, StdioClient("serve", cwd=tmp_path, env=environment) as laptop:
         laptop.initialize()
         asked = {"name": "km-ingest-trigger", "arguments": {}, "_meta": {"progressToken": "run"}}
         threading.Timer(1.0, free.set).start()
         answer = laptop.ask("tools/call", asked, 40.0)["result"]["structuredContent"]
     assert answer["status"] == "success"
     assert answer["run"]["artifacts"] == [{"path": "docs/another.md", "skipped": False}]
-    told = [note["params"] for note in laptop.notifications if note["method"] == "notifications/progress"]
-    assert {note["progressToken"] for note in told} == {"run"}
-    assert any("of 1" in note.get("message", "") for note in told), told
-    numbers = [note["progress"] for note in told]
+    progress_notes = [note["params"] for note in laptop.notifications if note["method"] == "notifications/progress"]
+    assert {note["progressToken"] for note in progress_notes} == {"run"}
+    assert any("of 1" in note.get("message", "") for note in progress_notes), progress_notes
+    numbers = [note["progress"] for note in progress_notes]
     assert numbers == sorted(set(numbers))
 
 
-def test_a_call_that_the_client_gives_up_ends_at_the_gateway_too(
+def test_a_cancelled_call_is_also_cancelled_at_the_gateway(
     team: tuple[ExampleProject, WebServer], tmp_path: Path
 ) -> None:
     station, server = team
     passed = threading.Event()
     with (
-        somebody_indexing(station),
-        behind_relay(None, server.web.port, passed) as port,
+        runs_blocked(station),
+        relay_to(None, server.web.port, passed) as port,
         StdioClient("serve", cwd=tmp_path, env={"KM_GATEWAY_URL": f"http://127.0.0.1:{port}", **TOKENS}) as laptop,
     ):
         laptop.initialize()
@@ -227,14 +229,14 @@ def calls(server: WebServer, tool: str) -> list[dict[str, Any]]:
     return [line for line in server.process.log_lines() if line.get("tool") == tool and "durationMs" in line]
 
 
-def test_over_plain_http_progress_is_told_to_who_asks_for_it(team: tuple[ExampleProject, WebServer]) -> None:
+def test_over_rest_progress_is_sent_on_request(team: tuple[ExampleProject, WebServer]) -> None:
     station, server = team
     web = server.web.as_bearer(ADMIN)
     accept = {"Accept": "application/json, text/event-stream"}
     quick = web.post("/api/v1/tools/km-help", {}, accept)
     assert quick.headers["content-type"] == "application/json"
     assert web.as_bearer(READER).post("/api/v1/tools/km-ingest-trigger", {}, accept).status == 403
-    with somebody_indexing(station) as free:
+    with runs_blocked(station) as free:
         threading.Timer(0.8, free.set).start()
         answer = web.post("/api/v1/tools/km-ingest-trigger", {}, accept)
     assert answer.headers["content-type"].startswith("text/event-stream")
@@ -247,16 +249,16 @@ def test_over_plain_http_progress_is_told_to_who_asks_for_it(team: tuple[Example
 
 
 class Recorder(NoClient):
-    """A client that writes down what it hears."""
+    """A client that records its progress notifications."""
 
     def __init__(self) -> None:
-        self.heard: list[tuple[float, float | None, str | None]] = []
+        self.received: list[tuple[float, float | None, str | None]] = []
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        self.heard.append((done, total, message))
+        self.received.append((done, total, message))
 
 
-def test_while_a_silent_gateway_works_the_client_hears_that_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_while_a_silent_gateway_works_the_client_gets_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("contextive.registry.remote_pack._HEARTBEAT_SECONDS", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as silent:
 
@@ -285,12 +287,12 @@ def test_while_a_silent_gateway_works_the_client_hears_that_it_does(monkeypatch:
         thread.join(10)
         gateway.close()
     assert reply.data == {"status": "ok"}
-    assert len(client.heard) >= 2
-    assert {message for _, _, message in client.heard} == {"The gateway is at work."}
-    assert [number for number, _, _ in client.heard] == sorted({number for number, _, _ in client.heard})
+    assert len(client.received) >= 2
+    assert {message for _, _, message in client.received} == {"The gateway is at work."}
+    assert [number for number, _, _ in client.received] == sorted({number for number, _, _ in client.received})
 
 
-def test_a_stream_that_breaks_off_is_an_upstream_error() -> None:
+def test_an_interrupted_stream_is_an_upstream_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as breaking:
 
         def break_off() -> None:
@@ -303,12 +305,12 @@ def test_a_stream_that_breaks_off_is_an_upstream_error() -> None:
         thread = threading.Thread(target=break_off)
         thread.start()
         gateway = GatewayClient(GatewaySettings(f"http://127.0.0.1:{breaking.getsockname()[1]}", READER, ADMIN))
-        heard: list[ProgressEvent] = []
+        received: list[ProgressEvent] = []
         with pytest.raises(UpstreamError, match="connection to the gateway broke"):
-            gateway.call(TOOLS["km-ingest-trigger"], {}, "r", heard.append)
+            gateway.call(TOOLS["km-ingest-trigger"], {}, "r", received.append)
         thread.join(10)
         gateway.close()
-    assert heard == [ProgressEvent(1.0)]
+    assert received == [ProgressEvent(1.0)]
 
 
 STREAM = (
@@ -319,7 +321,7 @@ STREAM = (
 
 
 @given(st.lists(st.integers(0, len(STREAM)), max_size=8))
-def test_a_stream_means_the_same_wherever_it_is_cut(cuts: list[int]) -> None:
+def test_a_stream_is_parsed_the_same_however_it_is_split(cuts: list[int]) -> None:
     reader = EventStreamReader()
     events: list[ProgressEvent | AnswerEvent] = []
     edges = [0, *sorted(cuts), len(STREAM)]
@@ -329,6 +331,6 @@ def test_a_stream_means_the_same_wherever_it_is_cut(cuts: list[int]) -> None:
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_break_the_reader_of_a_stream(data: bytes) -> None:
+def test_no_bytes_crash_the_event_stream_reader(data: bytes) -> None:
     for event in EventStreamReader().feed(data + b"\n\n"):
         assert isinstance(event, ProgressEvent | AnswerEvent)

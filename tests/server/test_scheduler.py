@@ -1,4 +1,4 @@
-"""Ingest and backups by the clock: when they are due, when they are skipped, and who does them."""
+"""Scheduled ingests and backups: when they are due, when they are skipped, and which process runs them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def run_due_jobs(scheduler: Scheduler) -> None:
 
 ##= docs/spec/gateway.md#schedule
 ##% Jobs MUST run on a schedule only if the configuration asks for it.
-def test_nothing_is_done_by_the_clock_unless_it_is_asked_for(open_host: OpenHost) -> None:
+def test_no_job_runs_unless_scheduling_is_enabled(open_host: OpenHost) -> None:
     host, clock = open_host(), Clock()
     scheduler = Scheduler(host, clock)
     clock.now += 1_000_000
@@ -87,7 +87,7 @@ def test_nothing_is_done_by_the_clock_unless_it_is_asked_for(open_host: OpenHost
 
 ##= docs/spec/gateway.md#schedule
 ##% A job MUST run after each interval, or at the times of `cron` if that is set.
-def test_an_ingest_runs_after_each_interval_in_which_head_moved(open_host: OpenHost, repository: Path) -> None:
+def test_an_ingest_runs_after_each_interval_with_a_new_commit(open_host: OpenHost, repository: Path) -> None:
     host, clock = open_host(**HOURLY), Clock()
     scheduler = Scheduler(host, clock)
     run_due_jobs(scheduler)
@@ -127,7 +127,7 @@ def test_an_ingest_is_skipped_while_another_one_runs(open_host: OpenHost) -> Non
 
 ##= docs/spec/gateway.md#schedule
 ##% If there are tokens but none has the maintainer scope, jobs MUST change nothing.
-def test_with_tokens_and_no_maintainer_nothing_is_changed(open_host: OpenHost) -> None:
+def test_with_tokens_but_no_maintainer_token_jobs_are_skipped(open_host: OpenHost) -> None:
     host, clock = open_host(**{**HOURLY, "KM_ADMIN_TOKEN": "", "KM_READER_TOKEN": READER}), Clock()
     scheduler = Scheduler(host, clock)
     clock.now += 3601
@@ -143,7 +143,7 @@ def test_a_cron_wins_over_the_interval(open_host: OpenHost) -> None:
     assert profiles(host) == ["scheduled"]
 
 
-def test_a_backup_is_made_by_the_tool_that_makes_backups(open_host: OpenHost, repository: Path) -> None:
+def test_a_scheduled_backup_uses_the_backup_tool(open_host: OpenHost, repository: Path) -> None:
     host = open_host(KM_BACKUP_ENABLED="true", KM_BACKUP_INTERVAL_MINUTES="5", KM_ADMIN_TOKEN=ADMIN)
     clock = Clock()
     scheduler = Scheduler(host, clock)
@@ -155,7 +155,7 @@ def test_a_backup_is_made_by_the_tool_that_makes_backups(open_host: OpenHost, re
 
 ##= docs/spec/gateway.md#schedule
 ##% Exactly one server of a project MUST run the jobs, and another one takes over when it ends.
-def test_one_of_several_schedulers_leads_and_another_takes_over(open_host: OpenHost) -> None:
+def test_only_one_scheduler_runs_jobs_and_another_takes_over(open_host: OpenHost) -> None:
     first, second, clock = open_host(**HOURLY), open_host(**HOURLY), Clock()
     leader, follower = Scheduler(first, clock), Scheduler(second, clock)
     run_due_jobs(leader)
@@ -170,7 +170,7 @@ def test_one_of_several_schedulers_leads_and_another_takes_over(open_host: OpenH
 
 ##= docs/spec/gateway.md#schedule
 ##% The tool `km-scheduler-status` MUST report the last and the next execution of each job.
-def test_the_status_tells_when_and_who(open_host: OpenHost) -> None:
+def test_the_status_shows_the_leader_and_the_times_of_jobs(open_host: OpenHost) -> None:
     host, clock = open_host(**HOURLY), Clock()
     scheduler = Scheduler(host, clock)
     clock.now += 3601
@@ -200,7 +200,7 @@ def test_a_failed_job_makes_the_server_degraded(open_host: OpenHost) -> None:
 ##= docs/spec/knowledge.md#km-health-summary
 ##% An index that no server maintains MUST count as stale after a day, or after twice the interval of a scheduled
 ##% ingest.
-def test_an_index_that_nobody_keeps_grows_stale(open_host: OpenHost) -> None:
+def test_an_index_without_ingests_becomes_stale(open_host: OpenHost) -> None:
     from contextive.ingest.schedule import SchedulePlan
     from contextive.packs.knowledge.health import index_checks
 
@@ -220,7 +220,7 @@ def test_an_index_that_nobody_keeps_grows_stale(open_host: OpenHost) -> None:
     assert not coverage(2.1, hourly)
 
 
-def test_a_real_server_keeps_its_schedule(tmp_path: Path) -> None:
+def test_a_real_server_runs_scheduled_jobs(tmp_path: Path) -> None:
     station = ExampleProject.at(tmp_path)
     store = open_store(station.root / ".contextive")
     try:

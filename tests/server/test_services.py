@@ -1,4 +1,4 @@
-"""The parts of a server are named by their types, and each name gives what it says."""
+"""Services are named by their types, and each name resolves to that type."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
 
 
 @pytest.mark.parametrize("name", SERVICE_FACTORIES)
-def test_a_part_is_of_the_type_that_it_is_named_by_and_is_built_once(host: Host, name: str) -> None:
+def test_a_service_has_the_type_of_its_name_and_is_built_once(host: Host, name: str) -> None:
     module, _, kind = name.partition(":")
     found = getattr(import_module(module), kind)
     assert isinstance(host.services.get(found), found)

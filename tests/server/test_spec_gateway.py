@@ -1,4 +1,4 @@
-"""What the gateway promises and no other test shows alone."""
+"""Requirements of the gateway that no other test covers."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ TOOLS = {tool.name: tool for tool in load_builtin("knowledge").tools}
 
 
 @contextmanager
-def remembering(requests: list[str], leads_to: str | None = None) -> Iterator[str]:
-    """A gateway on loopback that answers every call, or leads it elsewhere, and remembers what was asked for."""
+def recording_gateway(requests: list[str], redirects_to: str | None = None) -> Iterator[str]:
+    """A gateway on loopback that answers or redirects every call, and records the requested paths."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             requests.append(self.path)
             self.rfile.read(int(self.headers["content-length"]))
             body = b'{"status": "success", "result": {"status": "success"}}'
-            self.send_response(307 if leads_to else 200)
-            if leads_to:
-                self.send_header("Location", leads_to + self.path)
+            self.send_response(307 if redirects_to else 200)
+            if redirects_to:
+                self.send_header("Location", redirects_to + self.path)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -47,10 +47,10 @@ def remembering(requests: list[str], leads_to: str | None = None) -> Iterator[st
 
 ##= docs/spec/gateway.md#remote-mode
 ##% Proxy environment variables MUST NOT change where a call is sent.
-def test_proxy_variables_do_not_lead_calls_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxy_environment_variables_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     real: list[str] = []
     proxied: list[str] = []
-    with remembering(real) as url, remembering(proxied) as proxy:
+    with recording_gateway(real) as url, recording_gateway(proxied) as proxy:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, proxy)
         for name in ("NO_PROXY", "no_proxy"):
@@ -64,7 +64,7 @@ def test_proxy_variables_do_not_lead_calls_elsewhere(monkeypatch: pytest.MonkeyP
 ##= docs/spec/gateway.md#remote-mode
 ##% The server MUST warn if tokens would be sent to another machine without TLS.
 @pytest.mark.parametrize(("url", "warned"), [("http://team.example", True), ("https://team.example", False)])
-def test_tokens_that_would_travel_openly_are_warned_of(
+def test_sending_tokens_without_tls_logs_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, url: str, warned: bool
 ) -> None:
     environ = {"KM_GATEWAY_URL": url, "KM_READER_TOKEN": READER}
@@ -88,10 +88,10 @@ def test_a_server_whose_index_cannot_be_opened_is_not_ready(tmp_path: Path) -> N
 
 ##= docs/spec/gateway.md#remote-mode
 ##% A redirect from the gateway MUST NOT be followed.
-def test_a_redirect_of_the_gateway_leads_nowhere() -> None:
+def test_a_redirect_from_the_gateway_is_not_followed() -> None:
     asked: list[str] = []
     elsewhere: list[str] = []
-    with remembering(elsewhere) as other, remembering(asked, leads_to=other) as url:
+    with recording_gateway(elsewhere) as other, recording_gateway(asked, redirects_to=other) as url:
         gateway = GatewayClient(GatewaySettings(url, READER))
         with pytest.raises(UpstreamError):
             gateway.call(TOOLS["km-search"], {"query": "a"}, "request-1")

@@ -1,4 +1,4 @@
-"""What the server promises whatever tools it offers, and no other test shows alone."""
+"""Requirements of the server, independent of its tools, that no other test covers."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tests.server.conftest import ServerFactory
 ##= docs/spec/host.md#reload
 ##% When the configuration file changes, the server MUST apply the change without a restart, unless `server.reload` is
 ##% false.
-def test_a_server_that_shall_not_reload_leaves_a_changed_file_alone(server_factory: ServerFactory) -> None:
+def test_without_reload_a_changed_file_is_ignored(server_factory: ServerFactory) -> None:
     file = server_factory.config({"server": {"reload": False}})
     with server_factory.pipe_with(file) as pipe:
         pipe.initialize()
         write_config(file, {"toolPacks": {"introspect": {"blockedTools": ["contextive_health"]}}})
-        end = time.monotonic() + 1.5  # three looks of a server that watches its file
+        end = time.monotonic() + 1.5  # a server that watches its file would check it three times
         while time.monotonic() < end:
             assert pipe.call("contextive_health")["structuredContent"]["status"]
             time.sleep(0.1)
@@ -38,7 +38,7 @@ def test_a_server_that_shall_not_reload_leaves_a_changed_file_alone(server_facto
 ##% The instructions MUST NOT contain text from the project's files.
 ##= docs/spec/host.md#lists-and-pagination
 ##% The list of tools MUST NOT depend on the content of the project.
-def test_neither_tools_nor_instructions_depend_on_what_the_project_holds(tmp_path: Path) -> None:
+def test_tools_and_instructions_do_not_depend_on_project_content(tmp_path: Path) -> None:
     def offered() -> tuple[Any, str]:
         with StdioClient("serve", "--stdio", cwd=tmp_path) as pipe:
             instructions = pipe.initialize()["instructions"]
@@ -54,7 +54,7 @@ def test_neither_tools_nor_instructions_depend_on_what_the_project_holds(tmp_pat
 
 ##= docs/spec/host.md#tool-calls
 ##% A successful result MUST contain its data as structured content and the same data as text.
-def test_an_answer_has_its_data_as_structure_and_as_text(pipe: StdioClient) -> None:
+def test_a_result_has_its_data_as_structured_content_and_as_text(pipe: StdioClient) -> None:
     answer = pipe.call("contextive_server_info")
     assert answer["structuredContent"]["name"] == "contextive-mcp"
     assert [json.loads(block["text"]) for block in answer["content"]] == [answer["structuredContent"]]
@@ -77,7 +77,7 @@ def test_a_failed_call_has_code_message_and_hint_and_no_structured_content(pipe:
 
 ##= docs/spec/host.md#resources-and-prompts
 ##% The content of a resource SHOULD also be available through a tool.
-def test_what_the_resource_on_the_server_says_is_reachable_by_a_tool(pipe: StdioClient) -> None:
+def test_the_server_resource_and_the_server_info_tool_agree(pipe: StdioClient) -> None:
     (body,) = pipe.result("resources/read", {"uri": "contextive:///server"})["contents"]
     resource, tool = json.loads(body["text"]), pipe.call("contextive_server_info")["structuredContent"]
     assert (resource["name"], resource["version"], resource["packs"]) == (
@@ -89,7 +89,7 @@ def test_what_the_resource_on_the_server_says_is_reachable_by_a_tool(pipe: Stdio
 
 ##= docs/spec/host.md#declaration
 ##% A tool declaration MUST include labels and safety notes.
-def test_every_tool_that_ships_is_labelled_and_says_so_where_it_is_described(pipe: StdioClient) -> None:
+def test_every_built_in_tool_has_labels_in_its_description(pipe: StdioClient) -> None:
     assert [tool.name for name in BUILTIN for tool in load_builtin(name).tools if not tool.labels] == []
     (body,) = pipe.result("resources/read", {"uri": "contextive:///tools/contextive_health"})["contents"]
     described = json.loads(body["text"])
@@ -100,7 +100,7 @@ def test_every_tool_that_ships_is_labelled_and_says_so_where_it_is_described(pip
 ##= docs/spec/host.md#requests
 ##% A wildcard MUST NOT be accepted as an allowed origin.
 @pytest.mark.parametrize("origin", ["*", "https://*", "https://*.example.org"])
-def test_a_wildcard_is_no_origin(tmp_path: Path, origin: str) -> None:
+def test_a_wildcard_origin_is_refused(tmp_path: Path, origin: str) -> None:
     file = write_config(tmp_path / "given.json", {"server": {"allowedOrigins": [origin]}})
     with pytest.raises(ConfigError, match="no wildcard"):
         load_config(ConfigRequest(project=tmp_path, explicit=file))
@@ -108,7 +108,7 @@ def test_a_wildcard_is_no_origin(tmp_path: Path, origin: str) -> None:
 
 ##= docs/spec/host.md#logs
 ##% A secret of the configuration MUST NOT be logged.
-def test_every_secret_of_the_configuration_is_kept_out_of_the_log(tmp_path: Path) -> None:
+def test_every_secret_of_the_configuration_is_redacted_in_logs(tmp_path: Path) -> None:
     values = {
         "auth": {"readerToken": "hidden-reader-0123456789", "adminToken": "hidden-admin-9876543210"},
         "providers": {"openai": {"apiKey": "hidden-key-of-a-provider"}},
@@ -126,7 +126,7 @@ def test_every_secret_of_the_configuration_is_kept_out_of_the_log(tmp_path: Path
 
 ##= docs/spec/host.md#health
 ##% The server MUST report whether it is healthy, degraded or unhealthy, and why.
-def test_health_is_one_of_three_words_with_its_reasons() -> None:
+def test_health_has_one_of_three_statuses_and_reasons() -> None:
     good, bad = HealthCheck("plugins", True, "2 loaded"), HealthCheck("index", False, "cannot be opened")
     assert health_report([good]).status == "healthy"
     assert health_report([good, bad]).status == "degraded"
@@ -137,7 +137,7 @@ def test_health_is_one_of_three_words_with_its_reasons() -> None:
 ##= docs/spec/gateway.md#call-metrics-and-logs
 ##% The log line of a call MUST contain the tool, a summary of its parameters without values, the duration, and the
 ##% number of warnings in the result.
-def test_the_log_tells_how_many_warnings_an_answer_has(tmp_path: Path) -> None:
+def test_the_log_has_the_number_of_warnings_of_a_result(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# Tides\n\nThe sea rises.\n", encoding="utf-8")
     with StdioClient("serve", "--stdio", cwd=tmp_path, env={"CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL": "none"}) as pipe:
         pipe.initialize()
@@ -151,7 +151,7 @@ def test_the_log_tells_how_many_warnings_an_answer_has(tmp_path: Path) -> None:
 
 ##= docs/spec/host.md#requests
 ##% Proxy headers MUST NOT change the caller or its scope.
-def test_a_caller_cannot_pass_for_many_by_headers_of_proxies(server_factory: ServerFactory) -> None:
+def test_a_caller_cannot_evade_rate_limits_with_proxy_headers(server_factory: ServerFactory) -> None:
     with server_factory.http({"limits": {"rateRequests": 5, "rateWindowSeconds": 60}}) as running:
         statuses = [
             running.web.get(

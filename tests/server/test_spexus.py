@@ -1,4 +1,4 @@
-"""The spexus face: every field and value that its document promises, over a pipe and over HTTP."""
+"""The spexus profile: every field and value that its document requires, over stdio and over HTTP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.raw_clients import StdioClient, WebServer, handshake, rpc, serving_http
 
 Ask: TypeAlias = Callable[[Any], Any]
-"""Sends one raw message and gives the one answer to it."""
+"""Sends one raw message and returns the response."""
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
 
 @pytest.fixture(params=["pipe", "http"])
 def ask(request: pytest.FixtureRequest, pipe: StdioClient, server: WebServer) -> Ask:
-    """The opening message of a client, on each transport."""
+    """Send the first message of a client, on each transport."""
 
     def over_pipe(message: Any) -> Any:
         pipe.send(message)
@@ -61,7 +61,7 @@ def initialize(**changes: Any) -> dict[str, Any]:
 ##% The version in `serverInfo` MUST be 1.0.0.
 ##= docs/spec/spexus.md#instructions
 ##% The result MUST have the field `instructions`, which is a string.
-def test_initialize_answers_with_every_promised_field_and_value(ask: Ask) -> None:
+def test_initialize_returns_every_required_field_and_value(ask: Ask) -> None:
     answer = ask(initialize())
     assert answer["jsonrpc"] == "2.0"
     assert set(answer) == {"jsonrpc", "id", "result"}
@@ -86,7 +86,7 @@ def test_initialize_answers_with_every_promised_field_and_value(ask: Ask) -> Non
 ##% The property `listChanged` MUST be true for prompts, resources and tools.
 ##= docs/spec/spexus.md#capabilities
 ##% The resources section MAY declare `subscribe`, in which case its value is true.
-def test_the_capabilities_are_declared_true_and_nothing_else_of_them(ask: Ask) -> None:
+def test_the_capabilities_are_exactly_as_required(ask: Ask) -> None:
     capabilities = ask(initialize())["result"]["capabilities"]
     assert capabilities["prompts"] == {"listChanged": True}
     assert capabilities["resources"] == {"listChanged": True, "subscribe": True}
@@ -100,7 +100,7 @@ def test_the_capabilities_are_declared_true_and_nothing_else_of_them(ask: Ask) -
 ##% The instructions MUST say which tools are available and when to use them.
 ##= docs/spec/spexus.md#instructions
 ##% The instructions MUST say how to access resources.
-def test_the_instructions_guide_to_the_tools_and_the_resources(ask: Ask) -> None:
+def test_the_instructions_explain_tools_and_resources(ask: Ask) -> None:
     text = ask(initialize())["result"]["instructions"]
     assert len(text) > 500
     assert "contextive_health" in text
@@ -139,7 +139,7 @@ def test_every_well_formed_version_is_answered_with_the_pinned_one(ask: Ask, ask
         "\u0662\u0660\u0662\u0665-01-01",
     ],
 )
-def test_a_version_that_is_no_date_is_refused_with_what_is_expected(ask: Ask, version: str) -> None:
+def test_a_version_that_is_not_a_date_is_refused_with_the_expected_format(ask: Ask, version: str) -> None:
     error = ask(initialize(protocolVersion=version))["error"]
     assert error["code"] == -32600
     assert error["data"]["supported_versions"] == ["2025-03-26"]
@@ -176,16 +176,16 @@ def test_a_version_that_is_no_date_is_refused_with_what_is_expected(ask: Ask, ve
     ],
     ids=lambda message: json.dumps(message.get("params"))[:60],
 )
-def test_a_malformed_initialize_is_refused_with_the_whole_data(ask: Ask, message: dict[str, Any]) -> None:
+def test_a_malformed_initialize_is_refused_with_complete_error_data(ask: Ask, message: dict[str, Any]) -> None:
     answer = ask(message)
     assert "result" not in answer
     assert answer["id"] == 1
     error = answer["error"]
     assert error["code"] == -32600
     params = message.get("params")
-    given = params.get("protocolVersion") if isinstance(params, dict) else None
+    version = params.get("protocolVersion") if isinstance(params, dict) else None
     assert error["data"]["supported_versions"] == ["2025-03-26"]
-    assert error["data"]["received_version"] == given
+    assert error["data"]["received_version"] == version
     assert error["data"]["expected_format"] == "YYYY-MM-DD"
 
 
@@ -199,7 +199,7 @@ def test_the_capabilities_of_a_client_are_optional(ask: Ask, capabilities: objec
 ##= docs/spec/spexus.md#response-envelope
 ##% The response to `initialize` MUST have the same id as its request, of the same type.
 @pytest.mark.parametrize("request_id", [0, 1, -5, "1", "abc", ""], ids=repr)
-def test_the_id_of_the_answer_is_the_id_of_the_request(ask: Ask, request_id: object) -> None:
+def test_the_id_of_the_response_is_the_id_of_the_request(ask: Ask, request_id: object) -> None:
     answer = ask({**initialize(), "id": request_id})
     assert answer["id"] == request_id
     assert type(answer["id"]) is type(request_id)
@@ -213,14 +213,14 @@ def test_bad_json_is_a_parse_error_without_an_id(pipe: StdioClient, server: WebS
 
 ##= docs/spec/spexus.md#protocol-version
 ##% A session MUST continue in the version that was returned for its `initialize`.
-def test_after_asking_for_a_newer_version_the_pipe_speaks_the_pinned_one(pipe: StdioClient) -> None:
+def test_after_requesting_a_newer_version_stdio_uses_the_pinned_one(pipe: StdioClient) -> None:
     pipe.initialize("2025-11-25")
     pipe.send([rpc("ping", None, 1), rpc("prompts/list", None, 2)])
     answers = pipe.receive()
     assert {answer["id"] for answer in answers} == {1, 2}
 
 
-def test_after_asking_for_a_newer_version_the_session_speaks_the_pinned_one(server: WebServer) -> None:
+def test_after_requesting_a_newer_version_the_session_uses_the_pinned_one(server: WebServer) -> None:
     session = server.web.open_session("2025-11-25", "/mcp/spexus")
     answer = session.post([rpc("ping", None, 1), rpc("prompts/list", None, 2)])
     assert {message["id"] for message in answer.json} == {1, 2}
@@ -238,7 +238,7 @@ def test_after_asking_for_a_newer_version_the_session_speaks_the_pinned_one(serv
 ##% The profile MUST offer prompts for writing, reviewing and breaking down requirements.
 ##= docs/spec/spexus.md#prompts
 ##% Text that a caller passes to a prompt MUST be marked as quoted text.
-def test_every_declared_feature_is_there(pipe: StdioClient) -> None:
+def test_every_declared_feature_works(pipe: StdioClient) -> None:
     pipe.initialize("2025-03-26")
     prompts = {prompt["name"]: prompt for prompt in pipe.result("prompts/list")["prompts"]}
     assert {"write_requirement", "review_requirements", "break_down_story"} <= set(prompts)
@@ -258,12 +258,12 @@ def test_every_declared_feature_is_there(pipe: StdioClient) -> None:
     assert pipe.result("completion/complete", level)["completion"]["values"] == ["SHOULD"]
 
 
-def test_a_prompt_takes_its_level_only_from_the_three_that_exist(pipe: StdioClient) -> None:
+def test_an_unknown_level_of_a_prompt_becomes_must(pipe: StdioClient) -> None:
     pipe.initialize("2025-03-26")
-    for level, shown in (("should", "SHOULD"), ("whenever", "MUST"), ("", "MUST")):
+    for level, used in (("should", "SHOULD"), ("whenever", "MUST"), ("", "MUST")):
         arguments = {"intention": "be fast", "level": level}
         (message,) = pipe.result("prompts/get", {"name": "write_requirement", "arguments": arguments})["messages"]
-        assert f"one {shown} " in message["content"]["text"]
+        assert f"one {used} " in message["content"]["text"]
 
 
 def test_the_stateless_era_is_served_under_the_same_identity(pipe: StdioClient) -> None:

@@ -1,4 +1,4 @@
-"""How a server on a pipe ends: by itself, soon, cleanly, and with everything said that it owed."""
+"""Shutdown of a stdio server: fast, clean, and with open calls answered."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.server.conftest import ServerFactory
 
 ##= docs/spec/host.md#shutdown
 ##% Calls in flight SHOULD get a short time to finish before the server exits.
-def test_the_end_of_input_ends_the_server_with_open_calls_answered(server_factory: ServerFactory) -> None:
+def test_at_the_end_of_input_open_calls_are_answered_and_the_server_exits(server_factory: ServerFactory) -> None:
     with server_factory.pipe() as pipe:
         pipe.initialize()
         pipe.send(rpc("tools/call", {"name": "odd_slow", "arguments": {"seconds": 0.3}}, "last"))
@@ -28,7 +28,9 @@ def test_the_end_of_input_ends_the_server_with_open_calls_answered(server_factor
 
 ##= docs/spec/host.md#shutdown
 ##% When the client closes standard input, the server MUST exit within two seconds.
-def test_the_end_of_input_does_not_wait_for_calls_without_end(server_factory: ServerFactory, tmp_path: Path) -> None:
+def test_at_the_end_of_input_the_server_does_not_wait_for_endless_calls(
+    server_factory: ServerFactory, tmp_path: Path
+) -> None:
     with server_factory.pipe() as pipe:
         pipe.initialize()
         for tool in ("odd_slow", "odd_block"):
@@ -46,7 +48,7 @@ def test_the_end_of_input_does_not_wait_for_calls_without_end(server_factory: Se
     ("number", "tool"),
     [(signal.SIGINT, None), (signal.SIGTERM, None), (signal.SIGINT, "odd_slow"), (signal.SIGTERM, "odd_block")],
 )
-def test_a_signal_ends_the_server_within_a_second_with_its_log_flushed(
+def test_a_signal_stops_the_server_within_a_second_with_its_log_flushed(
     server_factory: ServerFactory, tmp_path: Path, number: signal.Signals, tool: str | None
 ) -> None:
     marker = tmp_path / "marker"
@@ -65,7 +67,7 @@ def test_a_signal_ends_the_server_within_a_second_with_its_log_flushed(
             assert marker.read_text(encoding="utf-8") == "cancelled", "the handler could clean up"
 
 
-def test_a_client_that_stops_reading_and_leaves_does_not_keep_the_server(server_factory: ServerFactory) -> None:
+def test_a_client_that_stops_reading_does_not_delay_shutdown(server_factory: ServerFactory) -> None:
     with server_factory.pipe() as pipe:
         pipe.initialize()
         assert pipe.process.stdout is not None
@@ -108,14 +110,14 @@ def test_a_last_line_without_its_newline_is_served(tmp_path: Path) -> None:
         assert pipe.rest() == [{"jsonrpc": "2.0", "id": "last", "result": {}}]
 
 
-def test_a_last_line_over_the_limit_is_refused_too(server_factory: ServerFactory) -> None:
+def test_a_last_line_over_the_limit_is_refused(server_factory: ServerFactory) -> None:
     with server_factory.pipe({"limits": {"maxBodyBytes": 2048}}) as pipe:
         pipe.send_bytes(b"x" * 5000)
         pipe.close_stdin()
         assert [answer["error"]["code"] for answer in pipe.rest()] == [-32600]
 
 
-def test_no_input_at_all_is_an_end_at_once(tmp_path: Path) -> None:
+def test_the_server_exits_immediately_without_input(tmp_path: Path) -> None:
     done = subprocess.run(
         [*PROGRAM, "serve", "--stdio"],
         stdin=subprocess.DEVNULL,
@@ -127,7 +129,7 @@ def test_no_input_at_all_is_an_end_at_once(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, b"")
 
 
-def test_standard_error_on_the_same_pipe_as_the_answers_does_not_break_them(tmp_path: Path) -> None:
+def test_sharing_one_pipe_with_standard_error_does_not_break_responses(tmp_path: Path) -> None:
     read_end, write_end = os.pipe()
     process = subprocess.Popen(
         [*PROGRAM, "serve", "--stdio"],

@@ -1,4 +1,4 @@
-"""Both protocol eras on one pipe: negotiation, interleaving, batches, and the order of first things."""
+"""Both protocol eras over stdio: negotiation, interleaving, batches, and requests before `initialize`."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from tests.raw_clients import MODERN, StdioClient, envelope, handshake, rpc
 
 @pytest.fixture(scope="module")
 def raw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StdioClient]:
-    """The product as it ships, not greeted yet."""
+    """A server without test packs, not initialized yet."""
     with StdioClient("serve", "--stdio", cwd=tmp_path_factory.mktemp("empty")) as running:
         yield running
 
 
 ##= docs/spec/host.md#malformed-messages
 ##% A request before `initialize` MUST be refused with a message that says what to send first.
-def test_a_request_before_initialize_is_told_to_initialize(raw: StdioClient) -> None:
+def test_a_request_before_initialize_is_refused(raw: StdioClient) -> None:
     error = raw.error("tools/list")
     assert error["code"] == -32600
     assert error["message"] == "Send initialize first."
     assert raw.result("ping") == {}
 
 
-def test_a_probe_with_server_discover_does_not_lock_the_pipe(raw: StdioClient) -> None:
+def test_a_probe_with_server_discover_does_not_fix_the_era(raw: StdioClient) -> None:
     discovered = raw.modern("server/discover")["result"]
     assert discovered["supportedVersions"] == [MODERN]
     assert raw.result("initialize", handshake())["protocolVersion"] == "2025-11-25"
@@ -72,9 +72,7 @@ def test_requests_of_both_eras_are_served_in_any_order(raw: StdioClient) -> None
         ("", "2025-11-25"),
     ],
 )
-def test_initialize_echoes_a_version_it_knows_and_offers_its_newest_otherwise(
-    raw: StdioClient, asked: str, answered: str
-) -> None:
+def test_initialize_returns_a_known_version_or_else_the_newest(raw: StdioClient, asked: str, answered: str) -> None:
     result = raw.initialize(asked)
     assert result["protocolVersion"] == answered
     assert result["serverInfo"]["name"] == "contextive-mcp"
@@ -94,7 +92,7 @@ def test_initialize_echoes_a_version_it_knows_and_offers_its_newest_otherwise(
         ({"protocolVersion": "2025-11-25", "clientInfo": {"version": "1"}}, "name"),
     ],
 )
-def test_a_malformed_initialize_is_told_what_is_missing(
+def test_the_error_for_a_malformed_initialize_says_what_is_missing(
     raw: StdioClient, params: dict[str, object] | None, word: str
 ) -> None:
     error = raw.error("initialize", params)
@@ -115,11 +113,11 @@ def test_a_stateless_request_without_client_capabilities_is_refused(raw: StdioCl
 
 
 @pytest.mark.parametrize("method", ["ping", "logging/setLevel", "resources/subscribe"])
-def test_what_the_stateless_era_dropped_is_unknown_there(raw: StdioClient, method: str) -> None:
+def test_methods_removed_in_the_stateless_era_are_unknown_there(raw: StdioClient, method: str) -> None:
     assert raw.modern(method, {"level": "info", "uri": "x"})["error"]["code"] == -32601
 
 
-def test_the_described_versions_are_those_that_the_sdk_serves() -> None:
+def test_the_described_versions_are_those_of_the_sdk() -> None:
     from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
 
     assert tuple(KNOWN_PROTOCOL_VERSIONS) == PROTOCOL_VERSIONS
@@ -127,7 +125,7 @@ def test_the_described_versions_are_those_that_the_sdk_serves() -> None:
 
 ##= docs/spec/host.md#batches
 ##% A session with protocol version 2025-03-26 MUST accept a batch and answer it with one array.
-def test_a_batch_of_the_version_that_has_them_is_answered_as_one_array(raw: StdioClient) -> None:
+def test_a_batch_is_answered_with_one_array(raw: StdioClient) -> None:
     raw.initialize("2025-03-26")
     raw.send(
         [
@@ -159,7 +157,7 @@ def test_a_batch_of_notifications_is_not_answered(raw: StdioClient) -> None:
 
 ##= docs/spec/host.md#batches
 ##% A batch of more than 100 messages MUST be refused.
-def test_an_empty_batch_and_one_of_over_a_hundred_are_refused_as_one(raw: StdioClient) -> None:
+def test_an_empty_batch_and_one_over_a_hundred_are_refused_as_a_whole(raw: StdioClient) -> None:
     raw.initialize("2025-03-26")
     for batch in ([], [rpc("ping", None, number) for number in range(101)]):
         raw.send(batch)
@@ -178,7 +176,7 @@ def test_an_id_used_twice_in_a_batch_is_refused_inside_that_batch(raw: StdioClie
 ##= docs/spec/host.md#batches
 ##% A batch MUST be refused in every other protocol version.
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-06-18", "2025-11-25"])
-def test_a_batch_is_refused_by_the_versions_that_have_none(raw: StdioClient, version: str) -> None:
+def test_a_batch_is_refused_in_other_versions(raw: StdioClient, version: str) -> None:
     raw.initialize(version)
     raw.send([rpc("ping", None, 1)])
     answer = raw.receive()

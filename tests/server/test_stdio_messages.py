@@ -1,4 +1,4 @@
-"""One line of the pipe at a time: what is answered, what is refused, and that the pipe goes on."""
+"""Single lines over stdio: which are answered, which are refused, and that the connection stays usable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.raw_clients import StdioClient, envelope, rpc
 
 
 def answer_to(pipe: StdioClient, line: bytes) -> Any:
-    """The answer to a raw line, with proof that the pipe still works."""
+    """The response to a raw line, after checking that the connection still works."""
     pipe.send_bytes(line + b"\n")
     answer = pipe.receive()
     assert pipe.result("ping") == {}
@@ -65,13 +65,13 @@ def test_json_nested_tens_of_thousands_deep_is_a_parse_error(pipe: StdioClient, 
         b'{"jsonrpc":"2.0","jsonrpc":"2.0","method":"notifications/initialized"}',
     ],
 )
-def test_a_message_with_a_key_twice_is_refused(pipe: StdioClient, line: bytes) -> None:
+def test_a_message_with_a_repeated_key_is_refused(pipe: StdioClient, line: bytes) -> None:
     answer = answer_to(pipe, line)
     assert (answer["id"], answer["error"]["code"]) == (None, -32600)
     assert "the same key twice" in answer["error"]["message"]
 
 
-def test_a_key_may_occur_again_further_down(pipe: StdioClient) -> None:
+def test_a_key_may_be_repeated_at_deeper_levels(pipe: StdioClient) -> None:
     line = b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"id":1,"method":"x","_meta":{"a":1,"a":2}}}'
     assert answer_to(pipe, line) == {"jsonrpc": "2.0", "id": 7, "result": {}}
 
@@ -101,19 +101,19 @@ def test_a_key_may_occur_again_further_down(pipe: StdioClient) -> None:
         (b'{"jsonrpc":"2.0","id":1,"result":5}', 1),
     ],
 )
-def test_json_that_is_no_message_is_an_invalid_request(pipe: StdioClient, line: bytes, request_id: object) -> None:
+def test_json_that_is_not_a_message_is_an_invalid_request(pipe: StdioClient, line: bytes, request_id: object) -> None:
     answer = answer_to(pipe, line)
     assert answer["error"]["code"] == -32600
     assert answer["id"] == request_id
 
 
 @pytest.mark.parametrize("request_id", [7, "7", 0, -1, "", "a b ü \u2028", 2**63], ids=repr)
-def test_an_id_comes_back_with_its_value_and_its_type(pipe: StdioClient, request_id: object) -> None:
+def test_an_id_is_returned_with_its_value_and_type(pipe: StdioClient, request_id: object) -> None:
     pipe.send(rpc("ping", None, request_id))
     assert pipe.reply_to(request_id)["result"] == {}
 
 
-def test_the_number_seven_and_the_text_seven_are_two_requests_at_the_same_time(pipe: StdioClient) -> None:
+def test_a_number_and_the_same_text_are_different_ids(pipe: StdioClient) -> None:
     slow = {"name": "odd_slow", "arguments": {"seconds": 0.2}}
     pipe.send(rpc("tools/call", slow, 7))
     pipe.send(rpc("tools/call", slow, "7"))
@@ -134,7 +134,7 @@ def test_an_id_that_is_still_open_is_refused_and_free_again_afterwards(pipe: Std
     assert pipe.reply_to("same")["result"] == {}
 
 
-def test_blank_lines_and_carriage_returns_are_no_messages(pipe: StdioClient) -> None:
+def test_blank_lines_and_carriage_returns_are_ignored(pipe: StdioClient) -> None:
     pipe.send_bytes(b'\n   \n\r\n{"jsonrpc":"2.0","id":"crlf","method":"ping"}\r\n')
     assert pipe.reply_to("crlf")["result"] == {}
 
@@ -153,14 +153,14 @@ def test_many_messages_in_one_write_are_all_served(pipe: StdioClient) -> None:
 
 ##= docs/spec/host.md#malformed-messages
 ##% A message over the size limit MUST be refused without closing the connection.
-def test_a_line_over_the_size_limit_is_refused_and_the_next_one_served(pipe: StdioClient) -> None:
+def test_a_line_over_the_size_limit_is_refused_and_the_next_one_is_served(pipe: StdioClient) -> None:
     answer = answer_to(pipe, json.dumps(rpc("ping", {"filler": "x" * 300_000})).encode())
     assert answer["id"] is None
     assert answer["error"]["code"] == -32600
     assert "size limit" in answer["error"]["message"]
 
 
-def test_a_line_of_just_the_allowed_size_is_served(pipe: StdioClient) -> None:
+def test_a_line_of_exactly_the_maximum_size_is_served(pipe: StdioClient) -> None:
     line = json.dumps(rpc("ping", {"filler": ""}, "full")).encode()
     line = line.replace(b'""', b'"' + b"x" * (200_000 - len(line)) + b'"')
     assert len(line) == 200_000
@@ -171,7 +171,7 @@ def test_a_line_of_just_the_allowed_size_is_served(pipe: StdioClient) -> None:
 ##= docs/spec/host.md#malformed-messages
 ##% An unknown method MUST be answered with -32601.
 @pytest.mark.parametrize("params", [None, envelope()], ids=["handshake", "stateless"])
-def test_an_unknown_method_is_said_to_be_unknown(pipe: StdioClient, params: dict[str, Any] | None) -> None:
+def test_an_unknown_method_is_method_not_found(pipe: StdioClient, params: dict[str, Any] | None) -> None:
     assert pipe.error("no/such/method", params)["code"] == -32601
 
 
@@ -190,7 +190,7 @@ def test_an_unknown_method_is_said_to_be_unknown(pipe: StdioClient, params: dict
     ],
 )
 @pytest.mark.parametrize("era", ["handshake", "stateless"])
-def test_parameters_of_the_wrong_form_are_named(
+def test_invalid_parameters_are_named(
     pipe: StdioClient, method: str, params: dict[str, Any], named: str, era: str
 ) -> None:
     error = pipe.error(method, params if era == "handshake" else envelope(params))
@@ -199,14 +199,14 @@ def test_parameters_of_the_wrong_form_are_named(
     assert "pydantic" not in str(error)
 
 
-def test_notifications_of_every_kind_are_swallowed(pipe: StdioClient) -> None:
+def test_unknown_notifications_are_ignored(pipe: StdioClient) -> None:
     for method in ("notifications/unknown", "tools/call", "notifications/cancelled", "notifications/progress"):
         pipe.notify(method, {"requestId": "never seen", "name": "odd_echo"})
         pipe.notify(method)
     assert pipe.result("ping") == {}
 
 
-def test_answers_to_questions_never_asked_are_swallowed(pipe: StdioClient) -> None:
+def test_unexpected_responses_are_ignored(pipe: StdioClient) -> None:
     pipe.send({"jsonrpc": "2.0", "id": 99, "result": {}})
     pipe.send({"jsonrpc": "2.0", "id": None, "error": {"code": -1, "message": "x"}})
     assert pipe.result("ping") == {}

@@ -1,4 +1,4 @@
-"""Issued tokens: made once, kept as hashes, sealed by their user, and revoked at once."""
+"""Issued tokens: stored as hashes, sealed with the user's key, and revoked with immediate effect."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def tokens(tmp_path: Path) -> TokenFile:
     return TokenFile(tmp_path / "state", tmp_path / "user" / "token.key")
 
 
-def another(tokens: TokenFile, tmp_path: Path) -> TokenFile:
+def reopened(tokens: TokenFile, tmp_path: Path) -> TokenFile:
     """The same file, as another process sees it."""
     return TokenFile(tmp_path / "state", tmp_path / "user" / "token.key")
 
 
-def test_a_token_stands_for_its_caller(tokens: TokenFile) -> None:
+def test_a_token_identifies_its_caller(tokens: TokenFile) -> None:
     token = tokens.issue("ci", Scope.MAINTAINER, tools=["km-search"])
     caller = tokens.caller_of(fingerprint(token))
     assert caller is not None
     assert (caller.name, caller.scope, caller.tools) == ("token:ci", Scope.MAINTAINER, frozenset({"km-search"}))
 
 
-def test_not_mine_is_none_and_mine_but_bad_raises(tokens: TokenFile) -> None:
+def test_an_unknown_token_is_none_and_a_revoked_one_raises(tokens: TokenFile) -> None:
     token = tokens.issue("ci", Scope.READER)
     assert tokens.caller_of(fingerprint("somebody-elses-token")) is None
     tokens.revoke("ci")
@@ -49,7 +49,7 @@ def test_not_mine_is_none_and_mine_but_bad_raises(tokens: TokenFile) -> None:
 
 ##= docs/spec/gateway.md#issued-tokens
 ##% A token MAY have an expiry time and a list of tools.
-def test_a_token_ends_at_its_moment(tmp_path: Path) -> None:
+def test_a_token_expires_at_its_time(tmp_path: Path) -> None:
     now = [1000.0]
     tokens = TokenFile(tmp_path / "state", tmp_path / "key", clock=lambda: now[0])
     token = tokens.issue("brief", Scope.READER, expires_at=1010.0)
@@ -61,7 +61,7 @@ def test_a_token_ends_at_its_moment(tmp_path: Path) -> None:
 
 ##= docs/spec/host.md#tokens
 ##% A token MUST be stored only as a fingerprint.
-def test_the_file_holds_hashes_and_only_its_owner_may_read_it(tokens: TokenFile, tmp_path: Path) -> None:
+def test_the_file_contains_hashes_and_only_its_owner_may_read_it(tokens: TokenFile, tmp_path: Path) -> None:
     token = tokens.issue("ci", Scope.READER)
     file = tmp_path / "state" / "tokens.json"
     assert token not in file.read_text(encoding="utf-8")
@@ -69,8 +69,8 @@ def test_the_file_holds_hashes_and_only_its_owner_may_read_it(tokens: TokenFile,
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_another_process_sees_a_change_at_once(tokens: TokenFile, tmp_path: Path) -> None:
-    other = another(tokens, tmp_path)
+def test_another_process_sees_a_change_immediately(tokens: TokenFile, tmp_path: Path) -> None:
+    other = reopened(tokens, tmp_path)
     assert not other
     token = tokens.issue("ci", Scope.READER)
     assert other.caller_of(fingerprint(token)) is not None
@@ -81,7 +81,7 @@ def test_another_process_sees_a_change_at_once(tokens: TokenFile, tmp_path: Path
 
 ##= docs/spec/gateway.md#issued-tokens
 ##% Removing the last token MUST NOT open the server to callers without a token.
-def test_taking_away_the_last_token_does_not_open_the_door(tokens: TokenFile, tmp_path: Path) -> None:
+def test_removing_the_last_token_does_not_give_everyone_access(tokens: TokenFile, tmp_path: Path) -> None:
     tokens.issue("ci", Scope.READER)
     tokens.revoke("ci")
     assert Authenticator([tokens])
@@ -91,7 +91,7 @@ def test_taking_away_the_last_token_does_not_open_the_door(tokens: TokenFile, tm
 
 ##= docs/spec/gateway.md#issued-tokens
 ##% A token file that was not sealed with the user's key MUST grant no access.
-def test_a_file_that_comes_with_a_project_lets_nobody_in(tokens: TokenFile, tmp_path: Path) -> None:
+def test_a_token_file_from_another_user_grants_no_access(tokens: TokenFile, tmp_path: Path) -> None:
     theirs = TokenFile(tmp_path / "state", tmp_path / "their" / "token.key")
     token = theirs.issue("friend", Scope.MAINTAINER)
     assert tokens.caller_of(fingerprint(token)) is None
@@ -103,14 +103,14 @@ def test_a_file_that_comes_with_a_project_lets_nobody_in(tokens: TokenFile, tmp_
 @pytest.mark.parametrize(
     "text", ["", "{}", "[]", '{"tokens": [{}], "seal": "x"}', '{"tokens": 5, "seal": 5}', "[" * 9999]
 )
-def test_a_damaged_file_lets_nobody_in(tokens: TokenFile, tmp_path: Path, text: str) -> None:
+def test_a_damaged_token_file_grants_no_access(tokens: TokenFile, tmp_path: Path, text: str) -> None:
     token = tokens.issue("ci", Scope.READER)
     (tmp_path / "state" / "tokens.json").write_text(text, encoding="utf-8")
     assert tokens.caller_of(fingerprint(token)) is None
     assert tokens
 
 
-def test_a_changed_file_lets_nobody_in(tokens: TokenFile, tmp_path: Path) -> None:
+def test_a_tampered_token_file_grants_no_access(tokens: TokenFile, tmp_path: Path) -> None:
     token = tokens.issue("ci", Scope.READER)
     file = tmp_path / "state" / "tokens.json"
     file.write_text(file.read_text(encoding="utf-8").replace("reader", "maintainer"), encoding="utf-8")
@@ -129,7 +129,7 @@ def test_a_name_is_taken_until_it_is_revoked(tokens: TokenFile) -> None:
     assert tokens.issue("ci", Scope.READER)
 
 
-def test_many_writers_lose_nothing(tmp_path: Path) -> None:
+def test_concurrent_writers_lose_no_tokens(tmp_path: Path) -> None:
     def work(number: int) -> None:
         TokenFile(tmp_path / "state", tmp_path / "key").issue(f"t{number}", Scope.READER)
 
@@ -150,7 +150,7 @@ def test_an_expiry_is_a_time_span_or_a_date(text: str, moment: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["soon", "0d", "-1d", "1969-01-01", "5y", ""])
-def test_an_expiry_that_makes_no_sense_is_refused(text: str) -> None:
+def test_an_invalid_expiry_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_expiry(text, now=1000.0)
 
@@ -195,17 +195,19 @@ def test_the_command_lists_and_revokes(station: ExampleProject) -> None:
         (["create", "x", "--tool", "km-ingest-trigger"], 2, "needs --scope maintainer"),
         (["create", "x", "--expires", "1970-01-01"], 2, "in the future"),
         (["list", "x"], 2, "takes no name"),
-        (["revoke", "x"], 1, "No token has the name x"),
+        (["revoke", "x"], 1, "There is no token named x"),
         (["revoke", "x", "--scope", "reader"], 2, "belong to token create"),
     ],
 )
-def test_the_command_says_what_is_wrong(station: ExampleProject, arguments: list[str], code: int, words: str) -> None:
+def test_the_command_reports_what_is_wrong(
+    station: ExampleProject, arguments: list[str], code: int, words: str
+) -> None:
     assert words in station.run("token", *arguments, code=code)
 
 
 ##= docs/spec/gateway.md#issued-tokens
 ##% A new token MUST work immediately, and a revoked or expired token stops working immediately.
-def test_a_running_server_follows_the_command(station: ExampleProject) -> None:
+def test_a_running_server_applies_changes_of_the_command(station: ExampleProject) -> None:
     with station.serve() as server:
         assert server.web.get("/api/v1/tools").status == 200  # no tokens yet: this machine may read
         token = station.create_token("ci")
@@ -216,7 +218,7 @@ def test_a_running_server_follows_the_command(station: ExampleProject) -> None:
         assert (answer.status, answer.json["detail"]) == (401, "The token was revoked")
 
 
-def test_issued_tokens_are_enough_to_serve_other_machines_and_losing_them_closes_the_door(
+def test_issued_tokens_are_enough_to_serve_other_machines_and_losing_them_blocks_access(
     station: ExampleProject,
 ) -> None:
     token = station.create_token("ci")
@@ -227,14 +229,14 @@ def test_issued_tokens_are_enough_to_serve_other_machines_and_losing_them_closes
         assert server.web.as_bearer(token).get("/api/v1/tools").status == 401
 
 
-def test_issued_tokens_stand_beside_those_of_the_environment(station: ExampleProject) -> None:
+def test_issued_tokens_work_together_with_those_of_the_environment(station: ExampleProject) -> None:
     token = station.create_token("ci")
     with station.serve(env={"KM_ADMIN_TOKEN": ADMIN}) as server:
         assert server.web.as_bearer(ADMIN).get("/api/v1/tools").status == 200
         assert server.web.as_bearer(token).get("/api/v1/tools").status == 200
 
 
-def test_a_token_that_is_revoked_while_requests_run_is_refused_soon_after(station: ExampleProject) -> None:
+def test_a_token_revoked_while_requests_run_is_refused_soon(station: ExampleProject) -> None:
     token = station.create_token("ci")
     with station.serve() as server:
         web = server.web.as_bearer(token)

@@ -1,4 +1,4 @@
-"""Clients that ask for much and read nothing, over real sockets with small buffers."""
+"""Clients that request large responses and read nothing, over real sockets with small buffers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.server.conftest import ServerFactory
 
 SIZE = 16_000_000
 WRITE_SECONDS = 2.0
-CUT = "closed a connection whose client did not read the answer"
+CUT_OFF = "closed a connection whose client did not read the response"
 
 
 @pytest.fixture(scope="module")
@@ -37,18 +37,18 @@ def slow_client(web: HttpClient, request: bytes) -> Iterator[socket.socket]:
 
 
 def post(path: str, body: object, headers: dict[str, str] | None = None) -> bytes:
-    sent = json.dumps(body).encode()
-    given = {"Host": "localhost", "Content-Type": "application/json", **(headers or {}), "Content-Length": len(sent)}
-    head = "".join(f"{name}: {value}\r\n" for name, value in given.items())
-    return f"POST {path} HTTP/1.1\r\n{head}\r\n".encode() + sent
+    data = json.dumps(body).encode()
+    fields = {"Host": "localhost", "Content-Type": "application/json", **(headers or {}), "Content-Length": len(data)}
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    return f"POST {path} HTTP/1.1\r\n{head}\r\n".encode() + data
 
 
-def cuts(server: WebServer) -> int:
-    return server.process.log_text.count(CUT)
+def cut_count(server: WebServer) -> int:
+    return server.process.log_text.count(CUT_OFF)
 
 
-def was_cut(client: socket.socket) -> bool:
-    """Whether the connection ends before the whole answer has come."""
+def was_cut_off(client: socket.socket) -> bool:
+    """Whether the connection ends before the complete response has arrived."""
     found = 0
     try:
         while chunk := client.recv(1_000_000):
@@ -70,28 +70,28 @@ LARGE = {
 ##= docs/spec/host.md#requests
 ##% A response that waits for its client MUST be aborted when the client reads none of it for `limits.writeSeconds`.
 @pytest.mark.parametrize("case", LARGE)
-def test_an_answer_that_nobody_reads_is_cut(server: WebServer, case: str) -> None:
-    before = cuts(server)
+def test_an_unread_response_is_cut_off(server: WebServer, case: str) -> None:
+    before = cut_count(server)
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(slow_client(server.web, LARGE[case])) for _ in range(3)]
-        wait_until(lambda: cuts(server) == before + 3, "all three are cut", timeout=30)
-        assert all(was_cut(client) for client in clients)
+        wait_until(lambda: cut_count(server) == before + 3, "all three are cut", timeout=30)
+        assert all(was_cut_off(client) for client in clients)
     assert server.web.get("/healthz").status == 200
     assert "Traceback" not in server.process.log_text
 
 
-def test_an_answer_of_an_event_stream_that_nobody_reads_is_cut(server: WebServer) -> None:
+def test_an_unread_event_stream_response_is_cut_off(server: WebServer) -> None:
     session = server.web.open_session()
-    before = cuts(server)
+    before = cut_count(server)
     headers = {"Accept": "application/json, text/event-stream", **session.headers}
     with slow_client(server.web, post("/mcp", rpc("tools/call", PARAMS), headers)) as client:
-        wait_until(lambda: cuts(server) == before + 1, "it is cut", timeout=30)
-        assert was_cut(client)
+        wait_until(lambda: cut_count(server) == before + 1, "it is cut", timeout=30)
+        assert was_cut_off(client)
     assert session.ask("ping")["result"] == {}
 
 
-def test_an_answer_that_is_read_slowly_arrives_whole(server: WebServer) -> None:
-    before = cuts(server)
+def test_a_slowly_read_response_arrives_completely(server: WebServer) -> None:
+    before = cut_count(server)
     started = time.monotonic()
     with slow_client(server.web, LARGE["plain, closing"]) as client:
         found = pauses = 0
@@ -99,20 +99,20 @@ def test_an_answer_that_is_read_slowly_arrives_whole(server: WebServer) -> None:
             found += len(chunk)
             if found > pauses * SIZE / 40:
                 pauses += 1
-                time.sleep(WRITE_SECONDS / 20)  # the client's own slowness, and nothing that is waited for
+                time.sleep(WRITE_SECONDS / 20)  # the client is slow; nothing is waited for here
     assert found > SIZE
     assert time.monotonic() - started > 2 * WRITE_SECONDS
-    assert cuts(server) == before
+    assert cut_count(server) == before
 
 
 ##= docs/spec/host.md#requests
 ##% An open event stream MUST NOT be aborted while its heartbeats still fit into the send buffer.
-def test_an_event_stream_that_is_not_read_for_a_while_goes_on(server: WebServer) -> None:
+def test_an_event_stream_that_is_not_read_for_a_while_stays_open(server: WebServer) -> None:
     session = server.web.open_session()
-    before = cuts(server)
+    before = cut_count(server)
     with session.listen() as stream, slow_client(server.web, LARGE["plain"]):
-        # A neighbour that is cut shows that more than the whole time has gone by.
-        wait_until(lambda: cuts(server) == before + 1, "the neighbour is cut", timeout=30)
+        # When the other connection is cut off, more than the full time has passed.
+        wait_until(lambda: cut_count(server) == before + 1, "the other connection is cut off", timeout=30)
         assert session.web.request("DELETE", session.path, headers=session.headers).status == 200
         assert stream.rest() == [], "the stream ended with the session, and not before"
-    assert cuts(server) == before + 1
+    assert cut_count(server) == before + 1

@@ -1,1 +1,1 @@
-"""The running server: composition root, protocol, transports, doors. Import the module that you need; nothing loads here."""
+"""The running server: composition root, MCP handlers, transports. Import the module you need; nothing loads here."""

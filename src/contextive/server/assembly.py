@@ -1,4 +1,4 @@
-"""What one configuration comes to: the packs that it switches on, in a registry."""
+"""Builds the registry of packs that a configuration enables."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """What one configuration comes to: a registry, and the plugins that had to be left out."""
+    """The registry for one configuration, and the plugins that could not be loaded."""
 
     registry: Registry
     plugins: tuple[str, ...]
     problems: tuple[PluginProblem, ...]
     gateway: GatewayClient | None = None
-    """What answers in place of a local index."""
+    """The gateway used instead of a local index, in remote mode."""
 
 
 ##= docs/spec/host.md#startup
@@ -35,7 +35,10 @@ class Assembly:
 ##= docs/spec/host.md#discovery
 ##% A plugin without a mode MUST be read-only.
 def assemble(config: Config, extra_packs: Sequence[Pack] = ()) -> Assembly:
-    """Load the packs that a configuration switches on. A built-in pack that fails is a bug; a plugin that fails is news."""
+    """Load the packs that a configuration enables.
+
+    A built-in pack that fails to load is a bug and raises; a plugin that fails is reported in `problems`.
+    """
     ##= docs/spec/host.md#discovery
     ##% A disabled pack MUST offer nothing.
     wanted = [
@@ -96,7 +99,7 @@ def _gateway(config: Config) -> GatewayClient | None:
         max_bytes=2 * config.limits.max_result_bytes,
     )
     if settings.sends_tokens_unencrypted:
-        logger.warning("tokens go to the gateway without TLS; use https in knowledge.gatewayUrl")
+        logger.warning("tokens are sent to the gateway without TLS; use https in knowledge.gatewayUrl")
     return GatewayClient(settings)
 
 
@@ -111,7 +114,7 @@ def limits_of(config: Config) -> Limits:
 ##= docs/spec/host.md#discovery
 ##% A name in `allowedTools` or `blockedTools` that the pack does not have MUST be an error.
 def _check_tool_names(packs: Sequence[Pack], rules: dict[str, PackRules]) -> None:
-    """A misspelt name in allowedTools or blockedTools would silently open or close the wrong thing."""
+    """Raise for an unknown name in allowedTools or blockedTools: a typo could silently allow the wrong tool."""
     for pack in packs:
         rule = rules.get(pack.name)
         if rule is None:

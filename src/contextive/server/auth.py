@@ -1,4 +1,4 @@
-"""Bearer tokens: which caller stands behind a credential."""
+"""Bearer tokens: find the caller that a token belongs to."""
 
 from __future__ import annotations
 
@@ -14,28 +14,30 @@ from contextive.errors import ConfigError, Unauthorized
 from contextive.registry import Caller, Scope
 
 ANONYMOUS = Caller("anonymous", Scope.READER)
-"""Who calls a server that has no tokens."""
+"""The caller on a server without tokens."""
 
 
 class InvalidToken(Unauthorized):
-    """A credential was sent, and it is not one of ours, or no longer."""
+    """A credential was sent, but it is unknown or no longer valid."""
 
 
 class TokenSource(Protocol):
-    """One place that knows tokens."""
+    """A source of tokens, such as the configuration or the token file."""
 
     def caller_of(self, digest: bytes) -> Caller | None:
-        """The caller behind a token's fingerprint; None for one that is not mine. Raises `InvalidToken` for one of mine
-        that is no longer good."""
+        """The caller for a token's fingerprint, or None if this source does not know it.
+
+        Raises `InvalidToken` for a known token that is no longer valid.
+        """
         ...
 
     @property
     def has_maintainer(self) -> bool:
-        """Whether one of the tokens that are good now is of the maintainer scope."""
+        """Whether a currently valid token has the maintainer scope."""
         ...
 
     def __bool__(self) -> bool:
-        """Whether this place has, or has had, any tokens. Where there is one, nobody comes in without."""
+        """Whether this source has, or has had, any tokens. If so, every request needs one."""
         ...
 
 
@@ -43,14 +45,14 @@ class TokenSource(Protocol):
 ##% The log MUST show the name of a token and never the token itself.
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A token's fingerprint and the caller it stands for. The token itself is not kept."""
+    """A token's fingerprint and its caller. The token itself is not stored."""
 
     caller: Caller
     digest: bytes
 
 
 class ConfiguredTokens:
-    """The tokens of a configuration: the two simple ones, and those that it names by their hash."""
+    """The tokens of a configuration: the reader and admin token, and those listed by hash."""
 
     def __init__(self, credentials: Sequence[Credential]) -> None:
         self._credentials = tuple(credentials)
@@ -84,14 +86,14 @@ class ConfiguredTokens:
     ##% Tokens MUST be compared in constant time.
     def caller_of(self, digest: bytes) -> Caller | None:
         found: Caller | None = None
-        for credential in self._credentials:  # every one is compared, whichever fits: the time tells nothing
+        for credential in self._credentials:  # no early exit: the time must not depend on which one matches
             if hmac.compare_digest(credential.digest, digest):
                 found = credential.caller
         return found
 
 
 class Authenticator:
-    """All credentials of a server. An empty authenticator lets everybody read: only a loopback bind may have one."""
+    """All credentials of a server. Without any, everyone may read, which is allowed only on a loopback address."""
 
     def __init__(self, sources: Sequence[TokenSource] = (), *, require_token: bool = False) -> None:
         self._sources = tuple(sources)
@@ -102,7 +104,7 @@ class Authenticator:
         return cls((ConfiguredTokens.of(config), *others))
 
     def requiring_token(self) -> Authenticator:
-        """The same authenticator, which lets nobody in without a token even when its last one is taken away."""
+        """A copy that requires a token even after the last one is removed."""
         return Authenticator(self._sources, require_token=True)
 
     def __bool__(self) -> bool:
@@ -115,7 +117,7 @@ class Authenticator:
     ##= docs/spec/host.md#tokens
     ##% When tokens are set, a request without a known token MUST be refused with 401.
     def caller_for(self, authorization: str | None) -> Caller:
-        """The caller behind an `Authorization` header. Raises `Unauthorized` where one is needed and none fits."""
+        """The caller for an `Authorization` header. Raises `Unauthorized` if a token is required and not valid."""
         if not self:
             return ANONYMOUS
         if authorization is None:
@@ -134,12 +136,12 @@ class Authenticator:
 ##= docs/spec/host.md#tokens
 ##% A token MUST be stored only as a fingerprint.
 def fingerprint(token: str) -> bytes:
-    """The only form in which a token is kept and compared. Tokens are long and random, so a plain hash is enough."""
+    """The hash by which a token is stored and compared. Tokens are long and random, so a plain hash is enough."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a bind address can be reached from this machine only."""
+    """Whether a bind address is reachable only from this machine."""
     if host.lower() == "localhost":
         return True
     try:
@@ -151,9 +153,9 @@ def is_loopback(host: str) -> bool:
 ##= docs/spec/host.md#startup
 ##% The server MUST refuse to start on a non-loopback address while there are no tokens.
 def refuse_open_bind(host: str, authenticator: Authenticator) -> None:
-    """Never serve other machines without tokens."""
+    """Raise if other machines would be served without tokens."""
     if not is_loopback(host) and not authenticator:
         raise ConfigError(
-            f"Refusing to listen on {host} without tokens: everybody who can reach this machine could read the project.",
+            f"Refusing to listen on {host} without tokens: anyone who can reach this machine could read the project.",
             hint="Set KM_READER_TOKEN and KM_ADMIN_TOKEN, or listen on 127.0.0.1.",
         )

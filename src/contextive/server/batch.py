@@ -1,6 +1,6 @@
-"""What stands in the body of an MCP request over HTTP, judged as strictly as a line of the pipe.
+"""Checks the body of an MCP request over HTTP as strictly as a line on stdio, and splits batches.
 
-A batch of protocol 2025-03-26 is an array in and an array out, each message served on its own.
+A batch (protocol 2025-03-26) is an array of messages, answered with an array. Each message is served separately.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from contextive.server.logs import log_refusal
 from contextive.server.protocol import REQUEST_ID_KEY
 
 _BATCH_VERSIONS = (None, "2025-03-26")
-"""Header values of clients that may send batches; in that version the header did not exist yet."""
+"""Protocol version headers of clients that may send batches. The header did not exist yet in that version."""
 
 
 class BatchSplitter:
-    """Passes single messages through, refuses what is none, and serves a batch one message after the other."""
+    """Forwards single messages, refuses invalid ones, and serves a batch one message after the other."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -41,7 +41,7 @@ class BatchSplitter:
             case Refusal() as refusal:
                 await JSONResponse(refusal.body(), 400)(scope, receive, send)
             case JSONRPCRequest(method="initialize", params=None) as bare:
-                # Sent as it was understood: the SDK would not take what stood in place of the parameters.
+                # Re-encoded without params: the SDK would reject whatever the client sent as params.
                 status, body = await self._send_one(bare, scope, receive)
                 await Response(body, status, media_type=_media_type(body))(scope, receive, send)
             case message:
@@ -50,9 +50,10 @@ class BatchSplitter:
     ##= docs/spec/host.md#malformed-messages
     ##% A request that reuses the id of a request in flight MUST be refused.
     async def _forward(self, message: RpcMessage | None, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the session see a message, unless a request of the same id is still open in it.
+        """Forward a message to its session, unless a request with the same id is still open there.
 
-        The SDK would give the second one the stream of the first, which then waits for ever. It compares ids as text.
+        The SDK would give the second request the stream of the first, which would then wait forever. It compares ids
+        as text.
         """
         headers = RequestHeaders(scope)
         session = headers.get(b"mcp-session-id")
@@ -92,14 +93,14 @@ class BatchSplitter:
                 answers.append(item.body())
             else:
                 status, body = await self._send_one(item, scope, receive)
-                if status == 404:  # the session is gone, and with it every answer of the batch
+                if status == 404:  # the session is gone, and with it all answers of the batch
                     return Response(body, status, media_type="application/json")
                 answers += _messages(body)
         return JSONResponse(answers) if answers else Response(status_code=202)
 
     async def _send_one(self, message: RpcMessage, scope: Scope, receive: Receive) -> tuple[int, bytes]:
-        """Status and body of the answer to one message."""
-        sent = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        """Serve one message; return the status and body of the response."""
+        encoded = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
         status, collected = 0, bytearray()
 
         async def collect(part: Message) -> None:
@@ -110,13 +111,13 @@ class BatchSplitter:
                 collected.extend(part.get("body", b""))
 
         headers = [(name, value) for name, value in scope["headers"] if name not in (b"content-length",)]
-        headers.append((b"content-length", str(len(sent)).encode()))
-        await self._forward(message, {**scope, "headers": headers}, replay_body(sent, receive), collect)
+        headers.append((b"content-length", str(len(encoded)).encode()))
+        await self._forward(message, {**scope, "headers": headers}, replay_body(encoded, receive), collect)
         return status, bytes(collected)
 
 
 def _version_mismatch(message: JSONRPCRequest, headers: RequestHeaders) -> bool:
-    """Whether a stateless request comes under the header of a handshake version, by which the SDK would believe it."""
+    """Whether a stateless request has the header of a handshake version. The SDK would go by the header."""
     meta = (message.params or {}).get("_meta")
     named = meta.get(PROTOCOL_VERSION_META_KEY) if isinstance(meta, dict) else None
     header = headers.get(b"mcp-protocol-version")
@@ -128,7 +129,7 @@ def _media_type(body: bytes) -> str:
 
 
 def _messages(body: bytes) -> list[dict[str, Any]]:
-    """The JSON-RPC messages in a JSON or an event-stream body that answer something."""
+    """The JSON-RPC responses in a JSON or event-stream body."""
     text = body.decode("utf-8", "replace")
     chunks = (
         [text]

@@ -1,4 +1,4 @@
-"""The index of a project, and what takes documents in and makes backups of it, made from its configuration."""
+"""Builds the index, documents and backups of a project from its configuration."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def open_index(
     loaded: LoadedConfig, services: Services, *, is_served: bool, holder: str, observer: Observer = ignore_event
 ) -> Index:
-    """The index that a configuration describes. Nothing is opened before it is used."""
+    """The index for a configuration. The store is opened on first use."""
     knowledge, ranking, config = loaded.config.knowledge, loaded.config.search, loaded.config
     settings = IndexSettings(
         root=loaded.project,
@@ -87,7 +87,7 @@ def open_index(
 def documents_and_backups(
     loaded: LoadedConfig, services: Services, observer: Callable[[BackupEnded], None]
 ) -> DocumentsAndBackups:
-    """Documents and backups of the project that a configuration belongs to. The index is opened when one of them writes."""
+    """Documents and backups for a configuration. Each is built, and the index opened, on first use."""
     from contextive.packs.knowledge.pack import DocumentsAndBackups
 
     return DocumentsAndBackups(
@@ -125,7 +125,7 @@ def open_backups(loaded: LoadedConfig, services: Services, observer: Callable[[B
 
     def open_store() -> Store:
         index = services.get(Index)
-        index.search_event_log.flush()  # what searches showed is kept in memory for a moment
+        index.search_event_log.flush()  # recent search events are still in memory
         return index.store
 
     return Backups(settings, open_store, observer=observer)

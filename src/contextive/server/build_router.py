@@ -1,4 +1,4 @@
-"""From the configuration to the model router: what is said about providers and routes, in the router's own values."""
+"""Builds the model router from the providers and routes of the configuration."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from contextive.models.router import ModelRouter, TaskRoute
 ##= docs/spec/models-and-recipes.md#model-router
 ##% The router MUST support static mappings from a task to a model in the configuration.
 def build_router(loaded: LoadedConfig) -> ModelRouter:
-    """The router for a configuration. Nothing is called before somebody asks a model."""
-    from contextive.models.discovery import ModelDiscovery  # it brings a client for the network
+    """The router for a configuration. No provider is contacted until a model is called."""
+    from contextive.models.discovery import ModelDiscovery  # imports a network client
 
     config = loaded.config
     settings = {
@@ -46,7 +46,7 @@ def build_router(loaded: LoadedConfig) -> ModelRouter:
 
 
 def _configured_models(settings: dict[str, ProviderSettings]) -> list[ModelInfo]:
-    """Default models first, in the order of the configuration, then what else is known."""
+    """Default models first, in the order of the configuration, then all other configured models."""
     enabled = {name: entry for name, entry in settings.items() if entry.enabled}
     defaults = [ModelInfo(entry.default_model, name) for name, entry in enabled.items() if entry.default_model]
     return [*defaults, *(model for entry in enabled.values() for model in entry.models)]

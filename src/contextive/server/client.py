@@ -1,4 +1,4 @@
-"""The MCP client at the other end, as handlers may talk to it: one interface over both protocol eras."""
+"""The MCP client as handlers see it: one interface for both protocol eras."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _MESSAGES: Mapping[str, tuple[type[_Request], type[BaseModel]]] = {
     "roots/list": (types.ListRootsRequest, types.ListRootsResult),
     "elicitation/create": (types.ElicitRequest, types.ElicitResult),
 }
-"""The request and the result behind each question."""
+"""The request and result types for each method a handler can ask the client for."""
 
 
 def remember_log_level(ctx: ServerRequestContext[Any, Any], level: str) -> None:
-    """Keep what `logging/setLevel` asked for with the connection that asked."""
+    """Store the level from `logging/setLevel` with the connection."""
     connection_of(ctx).state[_LEVEL_KEY] = level
 
 
 class McpClient:
     """Talks to the client behind one request.
 
-    A handshake client is asked in the middle of the call. A 2026-07-28 client cannot be: the call ends with what is
-    needed, and is made again with the answers. Earlier answers ride along in the sealed request state, so a handler that
-    asks twice reads the same on both.
+    A handshake client is asked in the middle of the call. A 2026-07-28 client cannot be asked: the call ends with the
+    questions, and the client repeats it with the answers. Earlier answers travel in the sealed request state, so a
+    handler that asks twice works the same in both eras.
     """
 
     def __init__(
@@ -50,23 +50,23 @@ class McpClient:
     ) -> None:
         self._ctx = ctx
         self._modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-        kept = _unpack(state)
-        self.state: str | None = kept.get("state")
-        given = {
+        saved = _unpack(state)
+        self.state: str | None = saved.get("state")
+        new_answers = {
             key: answer.model_dump(by_alias=True, mode="json", exclude_none=True)
             for key, answer in (answers or {}).items()
         }
-        self.answers: Mapping[str, dict[str, Any]] = {**kept.get("answers", {}), **given}
+        self.answers: Mapping[str, dict[str, Any]] = {**saved.get("answers", {}), **new_answers}
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         await self._ctx.session.report_progress(done, total, message)
 
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
         if self._modern:
-            asked = (self._ctx.meta or {}).get(types.LOG_LEVEL_META_KEY)
+            minimum = (self._ctx.meta or {}).get(types.LOG_LEVEL_META_KEY)
         else:
-            asked = connection_of(self._ctx).state.get(_LEVEL_KEY, "info")
-        if asked not in _LEVELS or _LEVELS.index(level) < _LEVELS.index(str(asked)):
+            minimum = connection_of(self._ctx).state.get(_LEVEL_KEY, "info")
+        if minimum not in _LEVELS or _LEVELS.index(level) < _LEVELS.index(str(minimum)):
             return
         await self._ctx.session.send_notification(
             types.LoggingMessageNotification(
@@ -114,9 +114,9 @@ def _unpack(state: str | None) -> dict[str, Any]:
     if state is None:
         return {}
     try:
-        kept = json.loads(state)
+        saved = json.loads(state)
     except ValueError:
-        kept = None
-    if not isinstance(kept, dict):
-        raise InvalidRequest("The request state is not one that this server gave out.", hint="Start the call again.")
-    return kept
+        saved = None
+    if not isinstance(saved, dict):
+        raise InvalidRequest("The request state was not issued by this server.", hint="Start the call again.")
+    return saved

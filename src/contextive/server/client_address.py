@@ -1,4 +1,4 @@
-"""Which address a request comes from, behind proxies that are trusted to report it."""
+"""Finds the client address of a request that came through trusted proxies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _MAX_HOPS = 32
-# Every repetition is bounded, so the time to read a hop is too.
+# Every repetition is bounded, which bounds the matching time.
 _HOP = re.compile(
     r"(?:\[([0-9A-Fa-f:.]{2,45})\]|([0-9.]{7,15}))(?::(?:[0-9]{1,5}|_[A-Za-z0-9._-]{1,64}))?|([0-9A-Fa-f:.]{2,45})"
 )
@@ -24,13 +24,13 @@ _PAIR = re.compile(r"([A-Za-z0-9_-]{1,64})=(?:\"([^\"\\]*)\"|([^\"\\\s]*))")
 
 @dataclass(frozen=True, slots=True)
 class TrustedProxies:
-    """The proxies whose `Forwarded` and `X-Forwarded-For` headers are believed."""
+    """The proxies whose `Forwarded` and `X-Forwarded-For` headers are trusted."""
 
     networks: tuple[Network, ...] = ()
 
     @classmethod
     def of(cls, names: Iterable[str]) -> TrustedProxies:
-        """From addresses and networks as the configuration, which has checked them, writes them."""
+        """From addresses and networks of the configuration, which are already validated."""
         return cls(tuple(ipaddress.ip_network(name) for name in names))
 
     ##= docs/spec/host.md#client-addresses
@@ -39,21 +39,21 @@ class TrustedProxies:
     ##% Behind trusted proxies, the client address MUST be the rightmost forwarded address that is not a trusted
     ##% proxy.
     def limit_key(self, peer: str, headers: RequestHeaders) -> str:
-        """What requests are counted by: the address of the client, or the /64 network of one of IPv6."""
+        """The key by which requests are counted: the client's address, or its /64 network for IPv6."""
         found = _address(peer)
         if found is None:
             return peer
         if self._trusts(found):
             found = self._forwarded_address(found, headers)
         if found.version == 6:
-            # Whoever has one such address usually has all 2^64 of its network.
+            # A client with one IPv6 address usually has all 2^64 addresses of its network.
             return str(ipaddress.ip_network((int(found) >> 64 << 64, 64)))
         return str(found)
 
     ##= docs/spec/host.md#client-addresses
     ##% If `Forwarded` and `X-Forwarded-For` name different clients, both MUST be ignored.
     def _forwarded_address(self, proxy: Address, headers: RequestHeaders) -> Address:
-        # A proxy that writes one of the two passes on the other as its client sent it.
+        # A proxy sets one of the two headers and may pass on the other as the client sent it.
         forwarded, x_forwarded_for = headers.get_all(b"forwarded"), headers.get_all(b"x-forwarded-for")
         found = {
             self._first_untrusted(proxy, hops)
@@ -85,14 +85,14 @@ class TrustedProxies:
 def _from_right(lines: list[str]) -> Iterator[str]:
     """The elements of a list header, the newest first.
 
-    They are split at every comma. One inside a quoted string makes elements that cannot be read, never a wrong address:
-    what a client wrote cannot swallow what a proxy has added to its right.
+    They are split at every comma. A comma inside a quoted string results in unparseable elements, never in a wrong
+    address: text from a client cannot swallow what a proxy appended to it.
     """
     return reversed(",".join(lines).split(","))
 
 
 def _forwarded_for(element: str) -> str:
-    """The `for` of one element of a `Forwarded` header (RFC 7239); empty where there is not exactly one."""
+    """The `for` value of one element of a `Forwarded` header (RFC 7239); empty unless there is exactly one."""
     found = []
     for part in element.split(";"):
         pair = _PAIR.fullmatch(part.strip(" \t"))
@@ -104,7 +104,7 @@ def _forwarded_for(element: str) -> str:
 
 
 def _read_hop(text: str) -> Address | None:
-    """An address with or without port, brackets round IPv6; None for anything else, such as `unknown`."""
+    """The address of a hop, with or without a port; None for anything else, such as `unknown`."""
     found = _HOP.fullmatch(text.strip(" \t"))
     return _address(found[1] or found[2] or found[3]) if found else None
 

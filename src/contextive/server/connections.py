@@ -1,4 +1,4 @@
-"""HTTP connections: one that sends no request, or reads no answer, is closed; and an answer leaves in one piece."""
+"""HTTP connections: closed if they send no request or do not read the response; small responses go in one write."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 logger = logging.getLogger(__name__)
 
 BODY_ARRIVED_KEY = "contextive.complete"
-"""Set in the ASGI scope of a request whose body had arrived with its head: there is nothing to wait for."""
+"""Set in the ASGI scope of a request whose body arrived together with its headers."""
 _HEAD_SECONDS = 10.0
 _MAX_BUFFERED = 65_536
 _CHECKS = 4
-"""How often it is checked, within the time that a client has, whether it reads."""
+"""How many times within `write_seconds` to check whether the client is reading."""
 _LENGTHS = re.compile(rb"^content-length:([^\n]*)", re.IGNORECASE | re.MULTILINE)
 
 
 class TimeoutProtocol(H11Protocol):
-    """Waits a limited time for the head of a request, and for the answer to be read. The web server itself would wait for
-    ever, with a descriptor each."""
+    """Limits the time to wait for the headers of a request and for the response to be read.
+
+    uvicorn itself would wait forever, with one open file descriptor per connection.
+    """
 
     _head_awaited_since: float | None = None
-    """Since when the head of a request is awaited; None while one is being answered."""
+    """When waiting for request headers began; None while a request is being answered."""
     _timer: asyncio.TimerHandle | None = None
 
     def __init__(self, *arguments: Any, write_seconds: Callable[[], float], **more: Any) -> None:
@@ -51,7 +53,7 @@ class TimeoutProtocol(H11Protocol):
         if dropped := self.conn.take_dropped():
             cycle.scope["headers"] = [*cycle.scope["headers"], *dropped]
         if not cycle.more_body:
-            # Before the application runs for the first time, which the base class has only planned.
+            # The base class has only scheduled the application, so this is set before it runs.
             cycle.scope[BODY_ARRIVED_KEY] = True  # type: ignore[literal-required]
 
     def on_response_complete(self) -> None:
@@ -67,14 +69,14 @@ class TimeoutProtocol(H11Protocol):
     ##= docs/spec/host.md#requests
     ##% An open event stream MUST NOT be aborted while its heartbeats still fit into the send buffer.
     def _waits_for_reader(self) -> bool:
-        """Whether an answer is held up by the client, and not by the application.
+        """Whether the response waits for the client, and not for the application.
 
-        An event stream that goes on, and whose heartbeats find room, waits for the application.
+        An open event stream whose heartbeats fit into the write buffer waits for the application.
         """
         return self.cycle is None or self.cycle.response_complete or self.flow.write_paused
 
     def _start_head_timer(self) -> None:
-        """Begin to wait for a head. The timer of an earlier wait goes on: it looks when it ends."""
+        """Start waiting for request headers. A running timer is kept: it checks the deadline when it fires."""
         self._head_awaited_since = self.loop.time()
         if self._timer is None:
             self._timer = self.loop.call_later(_HEAD_SECONDS, self._check_head_deadline)
@@ -83,15 +85,15 @@ class TimeoutProtocol(H11Protocol):
         self._timer = None
         if self._head_awaited_since is None:
             return
-        ends = self._head_awaited_since + _HEAD_SECONDS
-        if self.loop.time() >= ends:
+        deadline = self._head_awaited_since + _HEAD_SECONDS
+        if self.loop.time() >= deadline:
             self.transport.close()
         else:
-            self._timer = self.loop.call_at(ends, self._check_head_deadline)
+            self._timer = self.loop.call_at(deadline, self._check_head_deadline)
 
 
 class _StrictConnection(h11.Connection):
-    """Remembers each further Content-Length of a request. h11 drops those that are equal to the first."""
+    """Remembers repeated Content-Length headers of a request. h11 drops those that are equal to the first."""
 
     _dropped: tuple[tuple[bytes, bytes], ...] = ()
 
@@ -105,15 +107,15 @@ class _StrictConnection(h11.Connection):
         return event
 
     def take_dropped(self) -> tuple[tuple[bytes, bytes], ...]:
-        """The headers of the newest request that h11 has dropped; each is returned once."""
+        """The headers that h11 dropped from the latest request; each is returned once."""
         dropped, self._dropped = self._dropped, ()
         return dropped
 
 
 class _BufferedTransport(asyncio.Transport):
-    """A transport that sends what is written in one turn of the loop together: head and body of an answer, mostly.
+    """A transport that joins all writes of one event loop iteration, usually the headers and body of a response.
 
-    Closes the connection when the client reads nothing for `write_seconds` while the answer waits for it.
+    Closes the connection when the client reads nothing for `write_seconds` while a response waits for it.
     """
 
     def __init__(
@@ -132,7 +134,7 @@ class _BufferedTransport(asyncio.Transport):
         self._size = 0
         self._written = 0
         self._read_bytes = 0
-        """How many bytes the client, or the system for it, had taken when that number last grew."""
+        """How many bytes the client or the operating system had accepted when that number last grew."""
         self._idle_checks = 0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -143,15 +145,15 @@ class _BufferedTransport(asyncio.Transport):
             self._loop.call_soon(self.send)
         self._buffer.append(bytes(data))
         self._size += len(data)
-        if self._size > _MAX_BUFFERED:  # so that whoever writes on and on is told when the peer does not read
+        if self._size > _MAX_BUFFERED:  # so that flow control stops a writer whose client does not read
             self.send()
 
     def send(self) -> None:
-        """Send now what was gathered."""
+        """Send the buffered data now."""
         if self._buffer:
-            gathered, size = self._buffer, self._size
+            parts, size = self._buffer, self._size
             self._buffer, self._size = [], 0
-            self._transport.write(gathered[0] if len(gathered) == 1 else b"".join(gathered))
+            self._transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
             self._written += size
             if self._timer is None and self._transport.get_write_buffer_size():
                 self._idle_checks = 0
@@ -164,7 +166,7 @@ class _BufferedTransport(asyncio.Transport):
     ##% A response that waits for its client MUST be aborted when the client reads none of it for
     ##% `limits.writeSeconds`.
     def _check(self) -> None:
-        # Checks are counted, and not the time: after a pause of the whole process a client gets its time again.
+        # Count checks instead of measuring time: after a pause of the whole process the client gets its full time.
         self._timer = None
         waiting = self._transport.get_write_buffer_size()
         if not waiting:
@@ -177,11 +179,11 @@ class _BufferedTransport(asyncio.Transport):
         if self._idle_checks < _CHECKS:
             self._check_later()
         else:
-            logger.warning("closed a connection whose client did not read the answer")
+            logger.warning("closed a connection whose client did not read the response")
             self.abort()
 
     def stop(self) -> None:
-        """Check no longer whether the client reads."""
+        """Stop checking whether the client reads."""
         if self._timer is not None:
             self._timer.cancel()
 

@@ -12,11 +12,11 @@ from contextive.server.profiles import Profile
 ##= docs/spec/host.md#protocol-versions
 ##% The server MUST serve every handshake version from 2024-11-05 to 2025-11-25.
 PROTOCOL_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
-"""What the SDK serves; a test holds the two lists together, so that describing needs no SDK."""
+"""The versions that the SDK supports, listed here to avoid importing the SDK. A test compares the two lists."""
 
 
 def describe_server(host: Host, profile: Profile, scope: Scope) -> dict[str, Any]:
-    """Identity, protocol, capabilities, and everything that a caller of `scope` is offered."""
+    """Identity, protocol, capabilities, and everything offered to a caller with `scope`."""
     surface = host.surface(profile, scope)
     return {
         "name": profile.server_name,
@@ -53,7 +53,7 @@ def describe_server(host: Host, profile: Profile, scope: Scope) -> dict[str, Any
 
 
 def describe_tool(tool: Tool) -> dict[str, Any]:
-    """One tool with all that its declaration says."""
+    """One tool with all fields of its declaration."""
     annotations = tool.annotations
     return {
         "name": tool.name,

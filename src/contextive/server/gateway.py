@@ -1,7 +1,8 @@
-"""The HTTP API of the knowledge gateway: the routes that `packs/knowledge/routes.py` declares, each of which leads to a tool.
+"""The HTTP API of the knowledge gateway: the routes of `packs/knowledge/routes.py`, each of which calls a tool.
 
-A route only translates: arguments from path, query and body, and the answer without an envelope. Scopes, argument checks, time
-limits, logs and metrics are those of the dispatcher. What has a route and no tool is an operation, declared in the same way.
+A route only translates: it takes the arguments from path, query and body, and returns the result without an envelope.
+The dispatcher does scopes, argument checks, time limits, logs and metrics. A route without an MCP tool calls an
+operation, which is declared like a tool.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ _WINDOW_SECONDS = 60.0
 ##= docs/spec/gateway.md#routes
 ##% Routes with large responses MUST have a separate rate limit for each caller.
 class RouteLimits:
-    """The limits that single routes have beside the general one, counted as that one counts."""
+    """Additional rate limits of single routes, counted by the same key as the general limit."""
 
     def __init__(self, limiters: Mapping[int, RateLimiter]) -> None:
         self._limiters = limiters
 
     @classmethod
     def of(cls, rate_requests: int) -> RouteLimits:
-        """Limits that are off where the general one is."""
+        """Route limits, which are off if the general limit is off."""
         return cls(
             {n: RateLimiter(n if rate_requests else 0, _WINDOW_SECONDS) for n in (SLOW_PER_MINUTE, WEIGHTS_PER_MINUTE)}
         )
@@ -51,7 +52,7 @@ class RouteLimits:
 
 
 class GatewayApi:
-    """All routes of the table, and the document that describes them."""
+    """All gateway routes, and the OpenAPI document for them."""
 
     def __init__(self, host: Host, limits: Callable[[], RouteLimits]) -> None:
         self._host = host
@@ -69,20 +70,22 @@ class GatewayApi:
         profile = self._host.profile
         tools = self._host.surface_for(profile, caller).tools
         try:
-            behind = self.surface(caller).tools
+            route_tools = self.surface(caller).tools
         except Unavailable:
-            behind = {}
-        return JSONResponse(describe_api(tools, [(r, behind[r.tool]) for r in ROUTES if r.tool in behind]))
+            route_tools = {}
+        return JSONResponse(describe_api(tools, [(r, route_tools[r.tool]) for r in ROUTES if r.tool in route_tools]))
 
     def surface(self, caller: Caller) -> Surface:
-        """The tools and operations behind the routes, as far as this caller may use them."""
+        """The tools and operations of the routes that this caller may use."""
         if "knowledge" not in self._host.assembly.registry.packs:
-            raise Unavailable("The knowledge pack is switched off here.", hint="See toolPacks.knowledge.enabled.")
+            raise Unavailable("The knowledge pack is disabled.", hint="See toolPacks.knowledge.enabled.")
         offered = self._host.surface_for(PROFILE, caller)
-        free = caller.tools is None
-        more = {tool.name: tool for tool in gateway_pack.tools if free and caller.scope.covers(tool.scope)}
-        withheld = offered.withheld.union(tool.name for tool in gateway_pack.tools if tool.name not in more)
-        return Surface({**offered.tools, **more}, (), {}, withheld, offered.only)
+        has_all_tools = caller.tools is None
+        operations = {
+            tool.name: tool for tool in gateway_pack.tools if has_all_tools and caller.scope.covers(tool.scope)
+        }
+        withheld = offered.withheld.union(tool.name for tool in gateway_pack.tools if tool.name not in operations)
+        return Surface({**offered.tools, **operations}, (), {}, withheld, offered.only)
 
     def _endpoint(self, route: GatewayRoute) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:
@@ -108,17 +111,15 @@ class GatewayApi:
         if tool is None:
             refusal = surface.refusal(route.tool)
             if isinstance(refusal, ToolNotFound):
-                refusal = ToolNotFound(
-                    "This route is blocked here.", hint="See toolPacks.knowledge in the configuration."
-                )
+                refusal = ToolNotFound("This route is blocked.", hint="See toolPacks.knowledge in the configuration.")
             raise refusal
         self._limits().count(route, request.scope[LIMIT_KEY])
         arguments, headers = await self._arguments(route, tool, request)
         context = self._host.context(caller, door="gateway", profile=PROFILE, request_id=request.scope[REQUEST_ID_KEY])
-        request.scope[LOGGED_KEY] = True  # the dispatcher tells the log of every call, however it ends
+        request.scope[LOGGED_KEY] = True  # the dispatcher logs every call, even a failed one
         result = await self._host.dispatcher.call(surface, route.tool, arguments, context)
         if route.report and not (result.data.get("run") or {}).get("run_id"):
-            raise NotFound(f"{route.report} report not found", hint="It is made by the first ingest run.")
+            raise NotFound(f"{route.report} report not found", hint="The first ingest run creates it.")
         return JSONResponse(route.answer_from(arguments, result.data), headers=headers)
 
     ##= docs/spec/gateway.md#routes
@@ -145,10 +146,10 @@ class GatewayApi:
                 f"{route.openapi_path} needs the parameter {missing[0]!r}.", hint=f"Add ?{missing[0]}=… to the address."
             )
         if route.clamped_limit is not None:
-            wanted, most = arguments["limit"], getattr(self._host.config.limits, route.clamped_limit.setting)
-            arguments["limit"] = limit = max(1, min(wanted, most))
+            requested, maximum = arguments["limit"], getattr(self._host.config.limits, route.clamped_limit.setting)
+            arguments["limit"] = limit = max(1, min(requested, maximum))
             headers[route.clamped_limit.header] = str(limit)
-            if limit != wanted:
+            if limit != requested:
                 headers["Warning"] = f'299 - "limit was clamped to {limit}"'
         return arguments, headers
 
@@ -158,12 +159,12 @@ def _parse_query_value(name: str, text: str, kind: str) -> Any:
         case "integer":
             digits = text.removeprefix("-")
             if not digits.isascii() or not digits.isdigit() or len(digits) > 15:
-                raise InvalidRequest(f"{name} is a whole number, not {safe_repr(text, 40)}.")
+                raise InvalidRequest(f"{name} must be a whole number, not {safe_repr(text, 40)}.")
             return int(text)
         case "boolean":
             word = text.lower()
             if word not in ("true", "false", "1", "0"):
-                raise InvalidRequest(f"{name} is true or false, not {safe_repr(text, 40)}.")
+                raise InvalidRequest(f"{name} must be true or false, not {safe_repr(text, 40)}.")
             return word in ("true", "1")
         case _:
             return text

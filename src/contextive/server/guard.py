@@ -1,6 +1,6 @@
-"""The outer wall of the HTTP door: what a request must be like before any route sees it.
+"""ASGI middleware that checks every HTTP request before it reaches a route.
 
-Plain ASGI, so that it holds for every route, mounted application and error page alike.
+It is plain ASGI, so it also covers mounted applications and error pages.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ logger = logging.getLogger(__name__)
 _REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,64}\Z")
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 BODY_KEY = "contextive.body"
-"""Where the wall leaves the body that it has read, for who wants to look at it before it is read."""
+"""Where the ASGI scope has the body, which the guard has already read."""
 LIMIT_KEY = "contextive.limit_key"
-"""Where the scope holds what this caller's requests are counted by: a token, or an address without one."""
+"""Where the ASGI scope has the key by which this caller's requests are counted: the token, or else the address."""
 ##= docs/spec/host.md#endpoints
 ##% The paths `/healthz` and `/readyz` MUST answer without a token.
 _OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 _MONITORING_PATHS = _OPEN_PATHS | {"/metrics"}
 _NEXUS_PATH = "/api/mcp"
-# Another port of the same host is another origin and the same site.
+# Another port of the same host is another origin but the same site.
 _FOREIGN_SITES = frozenset({"cross-site", "same-site"})
 _SINGLE_HEADERS = (b"authorization", b"content-length")
 _BODY_SECONDS = 30.0
@@ -54,24 +54,24 @@ _TOKEN_PARAMETERS = frozenset({"token", "access_token", "api_key", "apikey", "au
 
 @dataclass(frozen=True, slots=True)
 class RequestPolicy:
-    """Which requests belong to this server by their headers, and how large a body may be."""
+    """Which Host, Origin and site headers are accepted, and how large a body may be."""
 
     bind_host: str
     public_hosts: frozenset[str]
     allowed_origins: frozenset[str]
     max_body_bytes: int
     pages: frozenset[str] = frozenset()
-    """Paths of pages for people, which a link on any site may lead to."""
+    """Paths of HTML pages, which any site may link to."""
 
     ##= docs/spec/host.md#requests
     ##% A request whose Host header does not belong to the server MUST be refused with 421.
     def accepts_host(self, header: str) -> bool:
-        """A browser that was lured here by DNS rebinding still says the name that it believes to talk to."""
+        """Whether the Host header names this server. After DNS rebinding, a browser still sends the attacker's name."""
         host = header.lower()
         name = _without_port(host)
         if name in _LOOPBACK_NAMES or host in self.public_hosts or name in self.public_hosts:
             return True
-        # An address cannot be rebound; on a bind that is open anyway it is a legitimate way to come.
+        # DNS rebinding cannot fake an IP address, so addresses are fine if the server is reachable by address anyway.
         return not is_loopback(self.bind_host) and _is_address(name)
 
     ##= docs/spec/host.md#requests
@@ -94,7 +94,7 @@ class RequestPolicy:
     ##= docs/spec/host.md#requests
     ##% A link from another site MUST be able to open a web page of the server, and nothing else.
     def accepts_site(self, headers: RequestHeaders, method: str, path: str) -> bool:
-        """Whether `Sec-Fetch-Site`, which browsers set and pages cannot, allows the request. Other clients send none."""
+        """Whether `Sec-Fetch-Site` allows the request. Only browsers send it, and pages cannot change it."""
         if not any(site.strip().lower() in _FOREIGN_SITES for site in headers.get_all(b"sec-fetch-site")):
             return True
         origins = headers.get_all(b"origin")
@@ -106,7 +106,7 @@ class RequestPolicy:
 
 
 class RequestGuard:
-    """Request id, Host, Origin, site, method and body rules, credentials and rate; in that order, for every request."""
+    """Checks every request: Host, Origin, site, other headers, credentials, rate limits and body, in this order."""
 
     def __init__(
         self,
@@ -130,32 +130,32 @@ class RequestGuard:
         if scope["type"] != "http":
             return
         headers = RequestHeaders(scope)
-        given = headers.get(b"x-request-id")
-        request_id = given if given and _REQUEST_ID.match(given) else secrets.token_hex(16)
+        sent_id = headers.get(b"x-request-id")
+        request_id = sent_id if sent_id and _REQUEST_ID.match(sent_id) else secrets.token_hex(16)
         scope[REQUEST_ID_KEY] = request_id
-        answer = _GuardedResponse(send, request_id, scope)
+        response = _GuardedResponse(send, request_id, scope)
         try:
             refusal = self._refuse_headers(headers, scope)
             if refusal is not None:
-                await answer.refuse(*refusal)
+                await response.refuse(*refusal)
                 return
             caller = self._authenticate(headers, scope)
             scope[CALLER_KEY] = caller
             if caller is not ANONYMOUS:
                 scope["user"] = _sdk_user(caller)
             if scope["path"] not in _OPEN_PATHS:
-                answer.still_allowed = lambda: self._token_still_valid(headers)
+                response.still_allowed = lambda: self._token_still_valid(headers)
             replayed = await self._read_body(scope, headers, receive)
             if replayed is not None:
-                await self._app(scope, replayed, answer.send)
+                await self._app(scope, replayed, response.send)
         except ContextiveError as error:
-            await answer.refuse(error.http_status, error)
+            await response.refuse(error.http_status, error)
         except Exception:
-            # The outermost handler of the HTTP door.
+            # The outermost exception handler for HTTP.
             fields = {FIELDS: {"requestId": request_id}}
             logger.exception("%s %s failed", scope["method"], scope["path"], extra=fields)
-            await answer.refuse(
-                500, InternalError("Internal error.", hint="The log has the details under this request's id.")
+            await response.refuse(
+                500, InternalError("Internal error.", hint="The log has the details under this request id.")
             )
 
     ##= docs/spec/host.md#requests
@@ -165,9 +165,9 @@ class RequestGuard:
     def _refuse_headers(self, headers: RequestHeaders, scope: Scope) -> tuple[int, ContextiveError] | None:
         hosts = headers.get_all(b"host")
         if len(hosts) != 1 or not self._policy.accepts_host(hosts[0]):
-            return 421, InvalidRequest("The Host header is not one of this server's.", hint="See server.publicHosts.")
+            return 421, InvalidRequest("The Host header does not name this server.", hint="See server.publicHosts.")
         if not all(self._policy.accepts_origin(origin) for origin in headers.get_all(b"origin")):
-            return 403, InvalidRequest("The Origin is not allowed here.", hint="See server.allowedOrigins.")
+            return 403, InvalidRequest("The Origin is not allowed.", hint="See server.allowedOrigins.")
         if not self._policy.accepts_site(headers, scope["method"], scope["path"]):
             return 403, InvalidRequest(
                 "A browser sent this for a page of another origin.", hint="See server.allowedOrigins."
@@ -175,7 +175,7 @@ class RequestGuard:
         if (name := _repeated_header(headers)) is not None:
             return 400, InvalidRequest(f"The request has more than one {name} header.", hint="Send one.")
         if b"transfer-encoding" in headers and b"content-length" in headers:
-            # Two answers to where this request ends: a proxy in front may have chosen the other one.
+            # The two may disagree about where the request ends, and a proxy in front may have used the other one.
             return 400, InvalidRequest("Content-Length and Transfer-Encoding exclude each other.", hint="Send one.")
         if scope["method"] in ("POST", "PUT", "PATCH"):
             kind = (headers.get(b"content-type") or "").split(";")[0].strip().lower()
@@ -193,7 +193,7 @@ class RequestGuard:
     ##= docs/spec/host.md#limits
     ##% Requests MUST be counted per token, and per address only for callers without a token.
     def _authenticate(self, headers: RequestHeaders, scope: Scope) -> Caller:
-        """The caller of a request, which is counted. The credential is checked first: it decides what is counted."""
+        """Count the request and return its caller. The credential decides what is counted, so it is checked first."""
         caller, refusal = self._caller(headers, scope["path"])
         limits = self._limits()
         if caller is not ANONYMOUS:
@@ -210,8 +210,8 @@ class RequestGuard:
     ##= docs/spec/host.md#endpoints
     ##% The path `/metrics` MUST require a token when tokens are set.
     def _caller(self, headers: RequestHeaders, path: str) -> tuple[Caller, Unauthorized | None]:
-        """The caller behind the credential; anonymous, and the error, where it is wrong or missing."""
-        if path in _OPEN_PATHS:  # even a token that is right changes nothing here, so that nobody can try tokens
+        """The caller for the credential; anonymous with the error if it is wrong or missing."""
+        if path in _OPEN_PATHS:  # tokens are ignored here, so these paths cannot be used to guess tokens
             return ANONYMOUS, None
         try:
             return self._authenticator().caller_for(headers.get(b"authorization")), None
@@ -238,14 +238,17 @@ class RequestGuard:
     ##= docs/spec/host.md#requests
     ##% A body that does not arrive in time MUST be refused.
     async def _read_body(self, scope: Scope, headers: RequestHeaders, receive: Receive) -> Receive | None:
-        """The body, read whole under the limits of size and time, then replayed. None where the client left before its end."""
+        """Read the whole body within the size and time limits; return a `receive` that replays it.
+
+        Returns None if the client disconnected before the end.
+        """
         limit = self._policy.max_body_bytes
         declared = headers.get(b"content-length") or ""
         if declared.isdigit() and int(declared) > limit:
             if int(declared) <= limit + _MAX_DISCARDED and b"expect" not in headers:
                 await _discard_body(receive)
             raise _too_large(limit)
-        if BODY_ARRIVED_KEY in scope:  # it is here already: there is nothing to wait for
+        if BODY_ARRIVED_KEY in scope:  # nothing to wait for
             body = await _whole_body(receive, limit)
         else:
             try:
@@ -262,7 +265,7 @@ class RequestGuard:
 ##= docs/spec/host.md#requests
 ##% A request with two `Authorization` or two `Content-Length` headers MUST be refused with 400.
 def _repeated_header(headers: RequestHeaders) -> str | None:
-    """The name of a header that is there more than once and must not be: a proxy in front may have read the other one."""
+    """The name of a header that must not be repeated but is: a proxy in front may have used the other one."""
     return next((name.decode().title() for name in _SINGLE_HEADERS if len(headers.get_all(name)) > 1), None)
 
 
@@ -270,7 +273,7 @@ def _repeated_header(headers: RequestHeaders) -> str | None:
 ##% An address that sends too many wrong tokens MUST be refused with 429 until it sends a valid one or the window
 ##% ends.
 def _count_failure(failures: RateLimiter, address: str, refusal: Unauthorized) -> None:
-    """Count a wrong credential. A missing one is not counted: clients ask without one to learn that they need it."""
+    """Count a wrong credential. A missing one is not counted: clients probe without one to see if it is required."""
     if isinstance(refusal, InvalidToken):
         failures.count(address)
     else:
@@ -278,7 +281,7 @@ def _count_failure(failures: RateLimiter, address: str, refusal: Unauthorized) -
 
 
 async def _whole_body(receive: Receive, limit: int) -> bytes | None:
-    """The body in one piece; None where the client left before its end. Raises `TooLarge` where it is over the limit."""
+    """The complete body, or None if the client disconnected. Raises `TooLarge` if it is over the limit."""
     body = bytearray()
     while True:
         message = await receive()
@@ -299,7 +302,7 @@ def _too_large(limit: int) -> TooLarge:
 
 
 async def _discard_body(receive: Receive) -> None:
-    """Read on for a while what is not wanted: a client that is cut off while it sends does not see why."""
+    """Read and drop the body for a while: a client that is cut off while sending would not see the error."""
     discarded = 0
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_DISCARD_SECONDS):
@@ -311,7 +314,7 @@ async def _discard_body(receive: Receive) -> None:
 
 
 class _GuardedResponse:
-    """The way back: adds the request id, and can still refuse while nothing was sent."""
+    """The response to a request: adds the request id, and can become an error until something was sent."""
 
     def __init__(self, send: Send, request_id: str, scope: Scope) -> None:
         self._send = send
@@ -327,7 +330,7 @@ class _GuardedResponse:
         if self._is_ended:
             return
         if message["type"] == "http.response.body" and message.get("more_body") and not self.still_allowed():
-            # A stream ends with the credential that opened it, before the next word on it.
+            # The token that opened this stream is no longer valid: end it before sending the next message.
             self._is_ended = True
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
             return
@@ -335,7 +338,7 @@ class _GuardedResponse:
             self._started = True
             if message["status"] >= 400 and not self._scope.get(LOGGED_KEY):
                 log_refusal("refused", requestId=self._request_id, http=message["status"])
-            # A new list: the one that is there may be a constant of its sender's.
+            # A new list, because the application may have passed a shared constant.
             message["headers"] = [*message["headers"], (b"x-request-id", self._request_id.encode("latin-1"))]
         await self._send(message)
 
@@ -349,7 +352,7 @@ class _GuardedResponse:
         body = json.dumps(payload).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         headers += [(name.lower().encode(), value.encode()) for name, value in error_headers(error)]
-        if status in (400, 413):  # the rest of the body, or what passes for it, must not be read as a request
+        if status in (400, 413):  # the rest of the body must not be parsed as a request
             headers.append((b"connection", b"close"))
         await self.send({"type": "http.response.start", "status": status, "headers": headers})
         await self.send({"type": "http.response.body", "body": body})
@@ -359,13 +362,13 @@ class _GuardedResponse:
 ##% An error over plain HTTP MUST have the same shape on every path, except on `/api/mcp`, whose dialect defines a
 ##% different one.
 def error_body(error: ContextiveError, request_id: str) -> dict[str, Any]:
-    """The one shape of an error on the HTTP door. `detail` is for clients of the older gateway, which wrote no full stop."""
+    """The body of every HTTP error. `detail` is for clients of the older gateway, whose messages had no full stop."""
     detail = error.message.removesuffix(".")
     return {"status": "error", "error": error.as_dict(), "detail": detail, "request_id": request_id}
 
 
 def error_headers(error: ContextiveError) -> Iterable[tuple[str, str]]:
-    """What RFC 6750 and RFC 9110 want beside the body."""
+    """The response headers that RFC 6750 and RFC 9110 require for an error."""
     match error:
         case InvalidToken():
             yield "WWW-Authenticate", 'Bearer realm="contextive", error="invalid_token"'
@@ -378,14 +381,14 @@ def error_headers(error: ContextiveError) -> Iterable[tuple[str, str]]:
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that gives a body which was already read, then goes on with the real one."""
-    is_given = False
+    """A `receive` that returns a body which was already read, and then continues with the real one."""
+    is_sent = False
 
     async def replayed() -> Message:
-        nonlocal is_given
-        if is_given:
+        nonlocal is_sent
+        if is_sent:
             return await receive()
-        is_given = True
+        is_sent = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replayed
@@ -395,7 +398,7 @@ def replay_body(body: bytes, receive: Receive) -> Receive:
 ##% A session MUST be usable only with the credential that opened it.
 @lru_cache(maxsize=256)
 def _sdk_user(caller: Caller) -> object:
-    """The caller in the form by which the SDK binds a session to the credential that opened it."""
+    """The caller as an SDK user. The SDK binds a session to the user that opened it."""
     from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
     from mcp.server.auth.provider import AccessToken
 

@@ -1,4 +1,4 @@
-"""What an `initialize` request must look like, said in words a client developer can act on."""
+"""Checks an `initialize` request and explains to client developers what is wrong with it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _FORMAT = "YYYY-MM-DD"
 ##= docs/spec/spexus.md#malformed-requests
 ##% An `initialize` without a non-empty client name and a non-empty client version MUST be refused with -32600.
 def check_initialize(params: Mapping[str, Any] | None, pinned_version: str | None) -> None:
-    """Refuse a malformed `initialize` with what was received and what is expected.
+    """Raise for a malformed `initialize`, with what was received and what is expected.
 
-    A profile with a pinned version is strict about the version's form; the others leave any string to negotiation.
+    A profile with a pinned version requires a date as version; the others pass any string on to negotiation.
     """
     supported = [pinned_version] if pinned_version is not None else list(HANDSHAKE_PROTOCOL_VERSIONS)
     if params is None:
@@ -45,7 +45,7 @@ def check_initialize(params: Mapping[str, Any] | None, pinned_version: str | Non
     ##= docs/spec/spexus.md#malformed-requests
     ##% Missing or malformed client capabilities MUST be treated as no capabilities.
     if isinstance(params, dict) and not _well_formed(params.get("capabilities")):
-        # Optional in older clients; what is malformed is taken as none declared.
+        # Older clients may omit capabilities; malformed ones count as none.
         params["capabilities"] = {}
 
 
@@ -63,14 +63,14 @@ def _well_formed(capabilities: object) -> bool:
 ##% The error for a refused `initialize` MUST name the supported versions, the received version, and the expected
 ##% format.
 def _malformed(message: str, received: object, supported: list[str]) -> MCPError:
-    shown = received[:64] if isinstance(received, str) else received if isinstance(received, int | float) else None
+    version = received[:64] if isinstance(received, str) else received if isinstance(received, int | float) else None
     return MCPError(
         INVALID_REQUEST,
         f"Malformed initialize: {message}.",
         {
             "code": "invalid_request",
             "supported_versions": supported,
-            "received_version": shown,
+            "received_version": version,
             "expected_format": _FORMAT,
         },
     )

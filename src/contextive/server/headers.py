@@ -1,4 +1,4 @@
-"""The headers of one request, made ready for many questions about them."""
+"""The headers of one request, indexed for repeated lookups."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from starlette.types import Scope
 
 
 class RequestHeaders:
-    """Looked up by their names in lower case, as the web server gives them. Where one stands twice, `get` knows the first."""
+    """Request headers by lower-case name. `get` returns the first value of a repeated header."""
 
     def __init__(self, scope: Scope) -> None:
         self._raw: list[tuple[bytes, bytes]] = scope["headers"]
@@ -17,7 +17,7 @@ class RequestHeaders:
         return None if value is None else value.decode("latin-1")
 
     def get_all(self, name: bytes) -> list[str]:
-        """All values of one header, in their order."""
+        """All values of one header, in order."""
         if name not in self._first:
             return []
         return [value.decode("latin-1") for known, value in self._raw if known == name]

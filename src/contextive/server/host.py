@@ -1,4 +1,4 @@
-"""The composition root: builds every part from the configuration, and builds them anew when it changes."""
+"""The composition root: builds every part from the configuration, and rebuilds them when it changes."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ _INDEX_SECTIONS = ("knowledge", "search", "store", "trace", "notes")
 
 
 class Host:
-    """One running server: its configuration, its registry, its dispatcher, and the doors that were opened on it."""
+    """One running server: its configuration, registry, dispatcher, services and MCP handlers."""
 
     def __init__(
         self, loaded: LoadedConfig, *, mode: Mode, extra_packs: Sequence[Pack] = (), token_key: Path | None = None
     ) -> None:
-        """`token_key` is the user's key that seals issued tokens; without it there are none."""
+        """`token_key` is the path of the key that seals issued tokens; without it there are no issued tokens."""
         self.loaded = loaded
         self._token_key = token_key
         self._token_file: TokenFile | None = None
@@ -79,7 +79,7 @@ class Host:
         self.state_key = os.urandom(32)
         self.generation = 1
         self.refused_config: ContextiveError | None = None
-        """Why the newest configuration was refused; None while it is in force."""
+        """Why the newest configuration was refused; None if it was accepted."""
         self.metrics: Metrics | None = None
         self._extra_packs = tuple(extra_packs)
         self._mcp_handlers: dict[str, McpHandlers] = {}
@@ -104,25 +104,25 @@ class Host:
 
     @property
     def is_remote(self) -> bool:
-        """Whether a gateway answers for the knowledge pack, so that this process has no index."""
+        """Whether calls to the knowledge pack go to a gateway, so this process has no index."""
         return self.config.knowledge.gateway_url is not None
 
     @property
     def holder(self) -> str:
-        """The name under which this process holds leases."""
+        """The name of this process as holder of leases."""
         return f"{socket.gethostname()}:{os.getpid()}"
 
     def profile_with(self, pack: str) -> Profile:
-        """The profile of this server, or the first one that shows a pack which it does not."""
-        shows = (p for p in (self.profile, *PROFILES.values()) if pack in p.packs)
-        return next(shows, self.profile)
+        """The profile of this server if it includes `pack`, else the first profile that does."""
+        with_pack = (p for p in (self.profile, *PROFILES.values()) if pack in p.packs)
+        return next(with_pack, self.profile)
 
     @property
     def state_dir(self) -> Path:
         return self.loaded.project / self.config.store.state_path
 
     def authenticator(self) -> Authenticator:
-        """Who may call over HTTP, by the configuration and by the tokens that were issued."""
+        """The tokens accepted over HTTP: those of the configuration and the issued ones."""
         from contextive.server.tokens import TokenFile
 
         if self._token_key is None:
@@ -143,7 +143,7 @@ class Host:
     ##% The caller on a pipe or a terminal MUST be a reader unless `auth.adminToken` is set.
     @property
     def owner(self) -> Caller:
-        """Who sits at the other end of a pipe or a terminal."""
+        """The caller over stdio and on the command line."""
         return OWNER_AS_MAINTAINER if self.config.auth.admin_token else OWNER_AS_READER
 
     ##= docs/spec/host.md#lists-and-pagination
@@ -152,7 +152,7 @@ class Host:
         return self.assembly.registry.surface(self.pack_names(profile), scope)
 
     def surface_for(self, profile: Profile, caller: Caller) -> Surface:
-        """What one caller is offered: what its scope allows, and no more than its token names."""
+        """What one caller is offered: what its scope allows, limited to the tools of its token."""
         surface = self.surface(profile, caller.scope)
         return surface if caller.tools is None else surface.limited_to(caller.tools)
 
@@ -160,13 +160,13 @@ class Host:
         return self.surface(profile, Scope.MAINTAINER)
 
     def pack_names(self, profile: Profile) -> tuple[str, ...]:
-        """The packs that a profile shows; plugins and test fixtures join the default face only."""
-        known = self._pack_names  # taken before the assembly is looked at: a reload exchanges both, this one last
-        names = known.get(profile.name)
+        """The packs of a profile. Plugins and test fixtures are added to the default profile only."""
+        cache = self._pack_names  # read before the assembly: a reload replaces both, this one last
+        names = cache.get(profile.name)
         if names is None:
             extra = (*self.assembly.plugins, *(pack.name for pack in self._extra_packs)) if profile.with_plugins else ()
             names = tuple(name for name in (*profile.packs, *extra) if name in self.assembly.registry.packs)
-            known[profile.name] = names
+            cache[profile.name] = names
         return names
 
     def context(
@@ -182,7 +182,7 @@ class Host:
         )
 
     def mcp_handlers(self, profile_name: str) -> McpHandlers:
-        """The MCP door of a profile, opened when it is first asked for."""
+        """The MCP handlers of a profile, created on first use."""
         if profile_name not in self._mcp_handlers:
             from contextive.server.protocol import McpHandlers
 
@@ -190,56 +190,54 @@ class Host:
         return self._mcp_handlers[profile_name]
 
     def load_packs(self) -> None:
-        """Load the code of every pack now, and not when something of it runs for the first time."""
+        """Import the code of every pack now instead of on first use."""
         for pack in self.assembly.registry.packs.values():
             declared: list[Tool | Resource | Prompt] = [*pack.tools, *pack.resources, *pack.prompts]
-            for one in declared:
-                _ = one.code
+            for declaration in declared:
+                _ = declaration.code
 
     def enable_metrics(self) -> Metrics:
-        """Count calls from now on. Only worth its import where something can scrape it."""
+        """Count calls from now on. Called only where something can scrape the metrics, to save the import."""
         if self.metrics is None:
             self.metrics = Metrics(self._all_tool_names())
             self.dispatcher.observers.append(self.metrics)
         return self.metrics
 
     def render_metrics(self) -> bytes:
-        """All metrics as they are now, with what other processes did to the index."""
+        """All current metrics, including what other processes did to the index."""
         metrics = self.enable_metrics()
         metrics.index.set_health({check.name: check.ok for check in self.checks()})
         if self._index is not None:
-            with contextlib.suppress(ContextiveError):  # an index that cannot be read is told by /readyz
+            with contextlib.suppress(ContextiveError):  # /readyz reports an unreadable index
                 metrics.index.refresh(self._index.store)
         return metrics.render()
 
     def on_config_change(self, callback: Callable[[], None]) -> None:
-        """Have `callback` run after each change of the configuration."""
+        """Run `callback` after each change of the configuration."""
         self._config_listeners.append(callback)
 
     ##= docs/spec/host.md#reload
     ##% When a reload changes a list that clients see, the server MUST notify every client whose list changed.
     async def apply_config(self, loaded: LoadedConfig) -> None:
-        """Go on with a new configuration: packs come and go, and every client that cares is told."""
+        """Switch to a new configuration: replace the packs, and notify clients whose lists changed."""
         before = {name: self._cacheable_lists(PROFILES[name]) for name in self._mcp_handlers}
-        # In a thread: a plugin that takes long to load must not hold up the calls that are being served.
+        # In a thread: a plugin that is slow to load must not block running calls.
         assembly = await asyncio.to_thread(assemble, loaded.config, self._extra_packs)
-        before_config = self.loaded.config
-        former, self.loaded, self.assembly, self._pack_names = self.assembly, loaded, assembly, {}
+        old_config = self.loaded.config
+        old_assembly, self.loaded, self.assembly, self._pack_names = self.assembly, loaded, assembly, {}
         self.refused_config = None
-        if former.gateway is not None:
-            former.gateway.close()
+        if old_assembly.gateway is not None:
+            old_assembly.gateway.close()
         self.dispatcher.registry, self.dispatcher.limits = assembly.registry, limits_of(loaded.config)
         self.generation += 1
         provide_services(self, FACTS, SCHEDULE, DOCUMENTS_AND_BACKUPS)
-        if loaded.config.trace != before_config.trace:
+        if loaded.config.trace != old_config.trace:
             provide_services(self, TRACE)
-        if loaded.config.notes != before_config.notes:
+        if loaded.config.notes != old_config.notes:
             provide_services(self, NOTES, ASK_RULES)
-        if any(
-            getattr(loaded.config, k) != getattr(before_config, k) for k in ("providers", "routing", "notes", "store")
-        ):
+        if any(getattr(loaded.config, k) != getattr(old_config, k) for k in ("providers", "routing", "notes", "store")):
             provide_services(self, ROUTER, ANSWERER, RECIPES)
-        if any(getattr(loaded.config, k) != getattr(before_config, k) for k in _INDEX_SECTIONS):
+        if any(getattr(loaded.config, k) != getattr(old_config, k) for k in _INDEX_SECTIONS):
             await asyncio.to_thread(self._reopen_index)
         self.log_plugin_problems()
         if self.metrics is not None:
@@ -260,7 +258,7 @@ class Host:
     ##% A server MUST index automatically after it starts and after each file change, unless `knowledge.autoIngest` is
     ##% false.
     def start_watching(self) -> None:
-        """Have the index follow the files in the background, from now until `close`."""
+        """Keep the index up to date with the files in the background, until `close`."""
         self._is_watching = True
         if self.config.knowledge.auto_ingest and not self.is_remote:
             self.index().start_watching()
@@ -268,7 +266,7 @@ class Host:
     ##= docs/spec/host.md#shutdown
     ##% Before it exits, the server MUST close its open connections and streams.
     def close(self) -> None:
-        """End what runs in the background, and close the index."""
+        """Stop background work and close the index."""
         index, self._index = self._index, None
         if index is not None:
             index.close()
@@ -276,19 +274,19 @@ class Host:
             self.assembly.gateway.close()
 
     def index(self) -> Index:
-        """The index of the project, opened when it is first asked for."""
+        """The index of the project, opened on first use."""
         from contextive.search.index import Index
 
         return self.services.get(Index)
 
     def open_index(self) -> Index:
-        """A new index, which this host closes in the end."""
+        """Open a new index, which `close` closes."""
         from contextive.server.build_index import open_index
 
         if self.is_remote:
             raise Unavailable(
-                "There is no local index here: a gateway answers for it.",
-                hint="Ask the gateway, or unset KM_GATEWAY_URL.",
+                "There is no local index: this server uses the index of a gateway.",
+                hint="Use the gateway, or unset KM_GATEWAY_URL.",
             )
         self._index = open_index(
             self.loaded,
@@ -308,30 +306,30 @@ class Host:
     ##= docs/spec/host.md#broken-plugins
     ##% A plugin that is left out MUST be reported in the log, by `check` and in the health of the server.
     def log_plugin_problems(self) -> None:
-        """Say in the log which plugins were left out."""
+        """Log which plugins could not be loaded."""
         for problem in self.assembly.problems:
-            logger.warning("the plugin %s was left out: it %s", problem.name, problem.reason)
+            logger.warning("the plugin %s was not loaded: it %s", problem.name, problem.reason)
 
     async def prepare_subscription(self, uris: Iterable[str]) -> None:
-        """Called before somebody is subscribed: what changes from this moment on will be told."""
+        """Called before a client is subscribed: changes from now on will be announced."""
         if any(map(_is_trace_uri, uris)):
             await run_in_thread(lambda: self._trace().remember_statuses())
 
     ##= docs/spec/trace.md#freshness
     ##% A client that has subscribed to a requirement MUST be notified when its status changes.
     async def announce_changed_resources(self) -> None:
-        """Tell subscribers of requirements whose status changed. Looks at the project only where somebody subscribed."""
-        watching = [
+        """Notify subscribers of requirements whose status changed. Without subscribers, the project is not read."""
+        subscribed = [
             handlers for handlers in self._mcp_handlers.values() if any(map(_is_trace_uri, handlers.hub.watched))
         ]
-        if not watching:
+        if not subscribed:
             return
         for uri in await run_in_thread(lambda: self._trace().changed_resources()):
-            for handlers in watching:
+            for handlers in subscribed:
                 await handlers.hub.announce_resource(uri)
 
     def checks(self) -> list[HealthCheck]:
-        """What every report of health says: `/healthz`, `/readyz`, the health tools, `doctor` and `status`."""
+        """The checks for every health report: `/healthz`, `/readyz`, the health tools, `doctor` and `status`."""
         from contextive.packs.introspect import HealthCheck
 
         problems, refused = self.assembly.problems, self.refused_config
@@ -351,7 +349,7 @@ class Host:
         ]
 
     def _index_checks(self) -> list[HealthCheck]:
-        """Those of the index. A server whose clients have no use for the index does not open it for them."""
+        """The checks of the index. A server whose profile does not use the index does not open it for this."""
         if self.is_remote or "knowledge" not in self.assembly.registry.packs:
             return []
         if self._index is None and self.mode != "http" and not self.profile.uses_index:
@@ -367,7 +365,7 @@ class Host:
         return index_checks(index, self.services.get(SchedulePlan), is_watched=is_watched)
 
     def _cacheable_lists(self, profile: Profile) -> tuple[object, object, object]:
-        """What clients of a profile may have cached, per scope."""
+        """The lists of tools, resources and prompts that clients of a profile may have cached, for each scope."""
         surfaces = [self.surface(profile, scope) for scope in Scope]
         return (
             [[(t.name, t.description, t.input_schema) for t in s.tools.values()] for s in surfaces],
@@ -375,13 +373,13 @@ class Host:
             [[(p.name, p.arguments) for p in s.prompts.values()] for s in surfaces],
         )
 
-    def count_event(self, happening: IndexEvent) -> None:
-        """Count what happened to the index, where somebody can scrape it."""
+    def count_event(self, event: IndexEvent) -> None:
+        """Count an event of the index, if metrics are enabled."""
         if self.metrics is not None:
-            self.metrics.index.count(happening)
+            self.metrics.index.count(event)
 
     def count_model_use(self, use: ModelUse) -> None:
-        """Count a request to a model, where somebody can scrape it."""
+        """Count a request to a model, if metrics are enabled."""
         if self.metrics is not None:
             self.metrics.count_use(use)
 
@@ -395,7 +393,7 @@ class Host:
 
 
 def _is_trace_uri(uri: str) -> bool:
-    """Whether a URI, in either spelling, is one of the trace pack's."""
+    """Whether a URI, in either spelling, belongs to the trace pack."""
     return uri.startswith(("duvet:", "/specifications", "/requirements", "/citations"))
 
 

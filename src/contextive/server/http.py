@@ -1,4 +1,4 @@
-"""Every HTTP door in one application: `/mcp`, `/mcp/{profile}`, `/api/mcp`, `/api/v1/*`, `/healthz`, `/readyz`, `/metrics`."""
+"""The web application: `/mcp`, `/mcp/{profile}`, `/api/mcp`, `/api/v1/*`, `/healthz`, `/readyz`, `/metrics`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 class HttpServer:
-    """The web application of one host, with what has to be exchanged when the configuration changes."""
+    """The web application of one host, and the parts that are replaced when the configuration changes."""
 
     def __init__(self, host: Host, bind_host: str) -> None:
         self._host = host
@@ -64,7 +64,7 @@ class HttpServer:
         elif authenticator:
             self._authenticator = authenticator.requiring_token()
         else:
-            logger.error("the new configuration has no tokens for an open bind; the old ones stay")
+            logger.error("the new configuration has no tokens for a non-loopback address; the old tokens stay valid")
         self._limits = CallerLimits.of(config)
         self._route_limits = RouteLimits.of(config.limits.rate_requests)
 
@@ -73,7 +73,7 @@ class HttpServer:
         return StreamableHTTPSessionManager(
             self._host.mcp_handlers(profile).server,
             json_response=config.server.json_response,
-            # The outer wall has checked Host, Origin and size for every route already.
+            # RequestGuard has already checked Host, Origin and size for every route.
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
             max_request_body_size=config.limits.max_body_bytes,
             session_idle_timeout=config.server.session_idle_seconds,
@@ -137,7 +137,7 @@ class HttpServer:
     async def _serve_profile(self, scope: Scope, receive: Receive, send: Send) -> None:
         app = self._mcp.get(scope["path_params"]["profile"])
         if app is None:
-            unknown = NotFound("No such profile.", hint=f"Profiles: {', '.join(PROFILES)}.")
+            unknown = NotFound("Unknown profile.", hint=f"Profiles: {', '.join(PROFILES)}.")
             await error_response(unknown, Request(scope))(scope, receive, send)
             return
         await app(scope, receive, send)
@@ -152,7 +152,7 @@ class HttpServer:
     ##= docs/spec/host.md#shutdown
     ##% Before it exits, the server MUST close its open connections and streams.
     async def end_streams(self) -> None:
-        """Close what clients listen on, with its final frame, so that the web server has nothing to wait for."""
+        """Close all open streams with a final frame, so that the web server does not wait for them."""
         for name, manager in self._managers.items():
             self._host.mcp_handlers(name).hub.close()
             for transport in open_transports(manager):
@@ -160,7 +160,7 @@ class HttpServer:
 
 
 class _AppWithMcpShortcut(Starlette):
-    """All routes. `/mcp`, to which nearly every request goes, is found without a walk through middleware and router."""
+    """All routes. Requests to `/mcp`, which are nearly all, skip Starlette's middleware and router."""
 
     def __init__(self, mcp: ASGIApp, **more: Any) -> None:
         super().__init__(**more)
@@ -174,7 +174,7 @@ class _AppWithMcpShortcut(Starlette):
 
 
 class _AsgiEndpoint:
-    """Lets a route lead to a plain ASGI application."""
+    """Lets a route point to a plain ASGI application."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -184,7 +184,7 @@ class _AsgiEndpoint:
 
 
 class _Uvicorn(uvicorn.Server):
-    """uvicorn without its signal handlers: the composition root has its own, for both transports."""
+    """uvicorn without its signal handlers: `serve.py` installs its own for both transports."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -196,12 +196,12 @@ class _Uvicorn(uvicorn.Server):
 ##= docs/spec/host.md#requests
 ##% Proxy headers MUST NOT change the caller or its scope.
 async def serve_http(host: Host, stop: asyncio.Event, *, bind_host: str, port: int) -> None:
-    """Serve until `stop` is set, then end open streams and leave."""
+    """Serve until `stop` is set, then end open streams and return."""
     http = HttpServer(host, bind_host)
     listener = _listen(bind_host, port)
     config = uvicorn.Config(
         http.app,
-        # uvicorn calls this as it would call the class.
+        # uvicorn expects a class and only calls it.
         http=partial(TimeoutProtocol, write_seconds=lambda: host.config.limits.write_seconds),  # type: ignore[arg-type]
         log_config=None,
         access_log=False,
@@ -229,7 +229,7 @@ async def serve_http(host: Host, stop: asyncio.Event, *, bind_host: str, port: i
 
 def _listen(bind_host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in bind_host else socket.AF_INET
-    # The protocol has to be named: asyncio turns Nagle's algorithm off only for sockets that say they are TCP.
+    # IPPROTO_TCP is needed: asyncio disables Nagle's algorithm only on sockets created with it.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -253,7 +253,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     wrapped: ContextiveError
     if error.status_code == 404:
-        wrapped = NotFound("Nothing is served here.", hint="See docs/protocol.md for the paths.")
+        wrapped = NotFound("There is nothing at this path.", hint="See docs/protocol.md for the paths.")
     else:
         allowed = (error.headers or {}).get("Allow")
         wrapped = InvalidRequest(f"{error.detail}.", hint=f"Use {allowed}." if allowed else None)
@@ -265,5 +265,5 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 
 async def _internal_error(request: Request, _error: Exception) -> Response:
-    """The answer to a fault of ours. The framework raises it on, to the outer wall, which logs it."""
+    """The response to an unexpected exception. Starlette re-raises it to `RequestGuard`, which logs it."""
     return error_response(InternalError("Internal error.", hint="The log has the details."), request)

@@ -1,7 +1,7 @@
-"""Metrics of an index: what happened to it in this process, and how it stands whoever did it.
+"""Prometheus metrics of an index: events in this process, and the current state of the store.
 
-Counters count where something happens. Gauges about the last run, the reports and backups are read from the store at a scrape,
-because another process of the project may have done the work.
+Counters count events of this process. Gauges about the last run, reports and backups are read from the store at each
+scrape, because another process may have done the work.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from contextive.store.values import ReportKind
 
 INGEST_PROFILES = ("auto", "manual", "scheduled")
-"""Profiles whose series are there from the start."""
+"""Ingest profiles whose series exist from the start."""
 _MAX_PROFILES = 20
 _OTHER = "other"
 _MAX_RUNS = 20
@@ -40,7 +40,7 @@ _LIFECYCLE = {
 
 
 class IndexMetrics:
-    """The series of one server's index, every one there from the start."""
+    """The metrics of one server's index. All series exist from the start."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         from prometheus_client import Counter, Gauge, Histogram
@@ -53,47 +53,43 @@ class IndexMetrics:
 
         self._run_seconds = Histogram(
             "km_ingest_duration_seconds",
-            "Time of an ingest run",
+            "Duration of an ingest run in seconds",
             ["profile", "status"],
             registry=registry,
             buckets=_RUN_SECONDS,
         )
-        self._artifacts = counter("km_ingest_artifacts_total", "Files that runs indexed", ["profile", "artifact_type"])
-        self._chunks = counter("km_ingest_chunks_total", "Chunks that runs made", ["profile"])
-        self._removed = counter("km_ingest_stale_resolved_total", "Files gone that runs took out", ["profile"])
-        self._run_status = gauge("km_ingest_last_run_status", "Whether the last run went well", ["profile"])
+        self._artifacts = counter("km_ingest_artifacts_total", "Files indexed by runs", ["profile", "artifact_type"])
+        self._chunks = counter("km_ingest_chunks_total", "Chunks written by runs", ["profile"])
+        self._removed = counter("km_ingest_stale_resolved_total", "Deleted files removed by runs", ["profile"])
+        self._run_status = gauge("km_ingest_last_run_status", "Whether the last run succeeded", ["profile"])
         self._run_time = gauge("km_ingest_last_run_timestamp", "When the last run ended", ["profile"])
         self._skips = counter("km_ingest_skips_total", "Ingests that were skipped or found nothing new", ["reason"])
-        self._job_runs = counter("km_scheduler_runs_total", "Turns of scheduled jobs by result", ["job", "result"])
-        self._job_success_time = gauge(
-            "km_scheduler_last_success_timestamp", "When a job's last turn went well", ["job"]
-        )
+        self._job_runs = counter("km_scheduler_runs_total", "Runs of scheduled jobs by result", ["job", "result"])
+        self._job_success_time = gauge("km_scheduler_last_success_timestamp", "When a job last succeeded", ["job"])
         self._watched = counter("km_watch_runs_total", "Runs after files changed", ["result"])
         self._searches = counter("km_search_requests_total", "Searches by result", ["status"])
-        self._by_symbol = counter("km_search_symbol_filters_total", "Searches with filters on symbols")
+        self._by_symbol = counter("km_search_symbol_filters_total", "Searches with symbol filters")
         self._lookups = Histogram(
             "km_search_graph_lookup_seconds",
-            "Time that the graph context of a search took",
+            "Time to read the graph context of a search",
             registry=registry,
             buckets=_LOOKUPS,
         )
-        self._cache = counter(
-            "km_search_graph_cache_events_total", "Graph contexts by where they came from", ["status"]
-        )
+        self._cache = counter("km_search_graph_cache_events_total", "Graph contexts by cache hit or miss", ["status"])
         self._skipped_contexts = counter("km_search_graph_skipped_total", "Results without graph context", ["reason"])
         self._lifts = Histogram(
             "km_search_adjusted_minus_vector",
-            "Adjusted score less the cosine of a result's vector",
+            "Adjusted score minus vector similarity of a result",
             registry=registry,
             buckets=_LIFTS,
         )
-        self._log_bytes = gauge("km_feedback_log_bytes", "Size of the log of what searches showed")
-        self._rotations = counter("km_feedback_rotations_total", "Times that old rows had to leave that log")
+        self._log_bytes = gauge("km_feedback_log_bytes", "Size of the log of search results")
+        self._rotations = counter("km_feedback_rotations_total", "Times that old rows were dropped from that log")
         self._backups = counter("km_backup_runs_total", "Backups by result", ["result"])
-        self._backup_status = gauge("km_backup_last_status", "Whether the last backup went well")
+        self._backup_status = gauge("km_backup_last_status", "Whether the last backup succeeded")
         self._backup_time = gauge("km_backup_last_success_timestamp", "When the last backup was made")
-        self._pruned = counter("km_backup_retention_deletes_total", "Archives that went because newer ones came")
-        self._cypher = counter("km_graph_cypher_denied_total", "Queries in Cypher that were refused")
+        self._pruned = counter("km_backup_retention_deletes_total", "Old archives deleted by retention")
+        self._cypher = counter("km_graph_cypher_denied_total", "Cypher queries that were refused")
         self._report_gauges = {
             name: gauge(name, text)
             for name, text in (
@@ -102,10 +98,10 @@ class IndexMetrics:
                 ("km_coverage_artifacts_total", "Files in the last coverage report"),
                 ("km_coverage_chunks_total", "Chunks in the last coverage report"),
                 ("km_coverage_missing_artifacts_total", "Files without chunks in the last coverage report"),
-                ("km_coverage_history_snapshots", "Coverage reports that are kept"),
+                ("km_coverage_history_snapshots", "Stored coverage reports"),
                 ("km_lifecycle_last_run_status", "Whether there is a lifecycle report"),
                 ("km_lifecycle_last_run_timestamp", "When the last lifecycle report was made"),
-                ("km_lifecycle_history_snapshots", "Lifecycle reports that are kept"),
+                ("km_lifecycle_history_snapshots", "Stored lifecycle reports"),
                 *((name, f"{key.replace('_', ' ')} in the last lifecycle report") for key, name in _LIFECYCLE.items()),
             )
         }
@@ -138,7 +134,7 @@ class IndexMetrics:
             self._skipped_contexts.labels(reason)
 
     def _profile(self, name: str) -> str:
-        """The label of a profile. Callers choose these names, so only so many of them become series."""
+        """The label of a profile. Callers choose these names, so the number of series is limited."""
         if name not in self._profiles:
             if len(self._profiles) >= _MAX_PROFILES:
                 name = _OTHER
@@ -152,7 +148,7 @@ class IndexMetrics:
         return name
 
     def count(self, event: IndexEvent) -> None:
-        """Count what happened in this process."""
+        """Count an event of this process."""
         match event:
             case RunEnded():
                 self._count_run(event)
@@ -172,7 +168,7 @@ class IndexMetrics:
                 assert_never(event)
 
     def count_job_run(self, job: str, result: str, reason: str | None, at: float) -> None:
-        """Count one turn of a scheduled job."""
+        """Count one run of a scheduled job."""
         self._job_runs.labels(job, result).inc()
         if result == "success":
             self._job_success_time.labels(job).set(at)
@@ -183,12 +179,12 @@ class IndexMetrics:
         self._cypher.inc()
 
     def set_health(self, checks: Mapping[str, bool]) -> None:
-        """Have one series for each check of the server's health: 1 where the part works, else 0."""
+        """Set one series per health check: 1 if it passed, else 0."""
         for name, ok in checks.items():
             self._healthy.labels(name).set(ok)
 
     def refresh(self, store: Store) -> None:
-        """Bring the gauges in step with what the store says, whichever process made it so."""
+        """Update the gauges from the store, which any process may have changed."""
         from contextive.store.backup import TOOL as BACKUP_TOOL
 
         for run in reversed(store.records.runs(_MAX_RUNS)):
@@ -233,7 +229,10 @@ class IndexMetrics:
             self._lifts.observe(lift)
 
     def _set_last_run(self, profile: str, at: float, *, success: bool) -> None:
-        """An older run says nothing about the last one; a failed one is not in the store, so its mark stays until a newer."""
+        """Set the gauges unless a newer run was seen.
+
+        Failed runs are not in the store, so the status of one stays until a newer run.
+        """
         if at > self._seen_runs.get(profile, 0.0):
             self._seen_runs[profile] = at
             self._run_status.labels(profile).set(success)

@@ -1,4 +1,4 @@
-"""One line of a JSON-RPC pipe, judged: messages to serve, or the error that the peer is owed. Pure."""
+"""Parses one line of JSON-RPC into messages to serve, or into the error to answer with. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAX_BATCH = 100
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Something that is not a JSON-RPC message, and the error with which it is answered."""
+    """The JSON-RPC error that answers an invalid message."""
 
     code: int
     message: str
@@ -29,7 +29,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """An array of messages (protocol 2025-03-26), each judged on its own."""
+    """An array of messages (protocol 2025-03-26), each parsed separately."""
 
     items: tuple[Message | Refusal, ...]
 
@@ -39,7 +39,7 @@ class Batch:
 ##= docs/spec/host.md#batches
 ##% A batch of more than 100 messages MUST be refused.
 def parse_line(line: bytes) -> Message | Batch | Refusal | None:
-    """What one line holds; None for a blank one."""
+    """Parse one line; None for a blank line."""
     if not line.strip():
         return None
     try:
@@ -57,7 +57,7 @@ def parse_line(line: bytes) -> Message | Batch | Refusal | None:
 
 
 def _parse_with_unique_keys(value: Any, key_count: Any) -> Message | Refusal:
-    """A decoded value as a message, unless one of its keys was written twice. Then its id is not certain either."""
+    """Parse a decoded value, unless one of its keys was repeated. In that case its id is not certain either."""
     if has_repeated_key(value, key_count):
         return Refusal(INVALID_REQUEST, "Invalid request: the message has the same key twice; send each key once.")
     return parse_message(value)
@@ -68,7 +68,7 @@ def _parse_with_unique_keys(value: Any, key_count: Any) -> Message | Refusal:
 ##= docs/spec/spexus.md#response-envelope
 ##% The response to `initialize` MUST have the same id as its request, of the same type.
 def parse_message(value: Any) -> Message | Refusal:
-    """One decoded JSON value as a message."""
+    """Parse one decoded JSON value."""
     if not isinstance(value, dict):
         return Refusal(INVALID_REQUEST, "Invalid request: a message is a JSON object.")
     request_id = value.get("id")
@@ -83,7 +83,7 @@ def parse_message(value: Any) -> Message | Refusal:
     if not isinstance(method, str):
         return Refusal(INVALID_REQUEST, "Invalid request: method must be a string.", usable_id)
     if method == "initialize" and not isinstance(params, dict):
-        params = None  # the handshake says itself, and with more words, what it needs
+        params = None  # check_initialize gives a more detailed error
     if params is not None and not isinstance(params, dict):
         return Refusal(INVALID_REQUEST, "Invalid request: params must be an object.", usable_id)
     if "id" not in value:

@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line on standard error, written by a thread of its own; callers only queue a record."""
+"""Structured logs: one JSON object per line on standard error. Callers queue records; a separate thread writes them."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _LINES_AT_ONCE = 16
 _YIELD_SECONDS = 0.0005
 _CLOSE_SECONDS = 5.0
 FIELDS = "contextive_fields"
-"""The attribute of a log record under which structured fields travel."""
+"""The attribute of a log record that has the structured fields."""
 
 _refusals = logging.getLogger("contextive.refusal")
 _escaping = json.JSONEncoder(separators=(",", ":"), default=repr)
 
 
 def log_refusal(status: str, **more: str | int | None) -> None:
-    """One line for a message that was refused before it became a call: why, and never what it held."""
+    """Log a message that was refused before it became a call: the reason, never the content."""
     fields = {key: value for key, value in more.items() if value is not None}
     _refusals.info("refused", extra={FIELDS: {**fields, "status": status}})
 
 
 class LogPipeline:
-    """Everything that is logged in this process, as JSON lines on one stream. `close` flushes."""
+    """Writes everything logged in this process as JSON lines to one stream. `close` flushes."""
 
     def __init__(self, level: str, *, stream: TextIO | None = None, secrets: Sequence[str] = ()) -> None:
         logging.addLevelName(TRACE, "TRACE")
@@ -58,20 +58,20 @@ class LogPipeline:
 
     def set_level(self, level: str) -> None:
         self._root.setLevel(LEVELS[level])
-        # The SDK and the web server tell a lot about every session at info; it is news only when something is wrong.
+        # The SDK and the web server log a lot about every session at info; at that level, show only their warnings.
         for noisy in ("mcp", "uvicorn", "httpx", "watchfiles", "asyncio"):
             logging.getLogger(noisy).setLevel(max(LEVELS[level], logging.WARNING) if level == "info" else LEVELS[level])
 
     ##= docs/spec/host.md#logs
     ##% A secret of the configuration MUST NOT be logged.
     def redact(self, secrets: Sequence[str]) -> None:
-        """Never print these values, whoever logs them."""
+        """Replace these values in every line."""
         self._writer.redact(secrets)
 
     ##= docs/spec/host.md#shutdown
     ##% Before it exits, the server MUST write all pending log lines.
     def close(self) -> None:
-        """Write what is queued, then give the root logger back."""
+        """Write the queued records and restore the root logger."""
         self._root.handlers[:], level = self._before
         self._root.setLevel(level)
         self._closing.set()
@@ -79,10 +79,10 @@ class LogPipeline:
         self._thread.join(_CLOSE_SECONDS)
 
     def _write_batches(self) -> None:
-        """Wake for the first record, wait a moment for its neighbours, write them together.
+        """Wait for the first record, then a moment for more, and write them together.
 
-        A writer that woke for every record would fight the event loop for the interpreter at every call. One that rendered
-        a whole batch at a stretch would hold up the call that comes meanwhile.
+        Waking for every record would compete with the event loop for the interpreter on every call. Rendering a whole
+        batch without a pause would delay calls that arrive meanwhile.
         """
         while True:
             batch = [self._queue.get()]
@@ -100,7 +100,7 @@ class LogPipeline:
 
 class _RecordQueueHandler(logging.handlers.QueueHandler):
     def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
-        # Same process: the record can travel as it is, so that the writer renders exceptions as fields.
+        # The record stays in this process, so pass it on unchanged; the writer renders exceptions as fields.
         return record
 
 
@@ -113,7 +113,7 @@ class _JsonLines:
         self.redact(secrets)
 
     def redact(self, secrets: Sequence[str]) -> None:
-        # As they would stand inside a JSON string.
+        # Escaped as inside a JSON string.
         self._secrets = tuple(json.dumps(secret)[1:-1] for secret in secrets if secret)
 
     def write(self, records: Sequence[logging.LogRecord]) -> None:
@@ -121,7 +121,7 @@ class _JsonLines:
             self._stream.write("".join(f"{self._line(record)}\n" for record in records))
             self._stream.flush()
         except (OSError, ValueError):
-            # Nobody reads standard error any more. There is no better place to say so.
+            # Standard error is closed; there is nowhere left to report it.
             return
 
     def _line(self, record: logging.LogRecord) -> str:
@@ -138,16 +138,16 @@ class _JsonLines:
         }
         if record.exc_info:
             entry["exception"] = self._tracebacks.formatException(record.exc_info)
-        # When it happened, not when it was written.
+        # The time of the event, not of writing the line.
         entry["timestamp"] = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds")
         entry.update(getattr(record, FIELDS, {}))
         return entry
 
 
 def _as_json(entry: dict[str, Any]) -> str:
-    """One line of ASCII. Whatever else stands in it is escaped: some readers take U+2028 for the end of a line."""
+    """One line of ASCII. Other characters are escaped, because some readers treat U+2028 as a line break."""
     try:
         fast = to_json(entry, fallback=repr)
-    except ValueError:  # half a surrogate pair, or bytes that are no text
+    except ValueError:  # a lone surrogate, or bytes that are not text
         return _escaping.encode(entry)
     return fast.decode("ascii") if fast.isascii() else _escaping.encode(entry)

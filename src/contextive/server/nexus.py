@@ -1,6 +1,6 @@
-"""The NEXUS dialect at `/api/mcp`: a manifest, and `{tool, input}` answered with `{result}` or `{error}`.
+"""The NEXUS requests at `/api/mcp`: a manifest, and `{tool, input}` answered with `{result}` or `{error}`.
 
-A body with `jsonrpc` on the same path is real MCP and goes to the `nexus` profile.
+A body with `jsonrpc` on the same path is MCP and goes to the `nexus` profile.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PROFILE = PROFILES["nexus"]
 
 
 class NexusApi:
-    """One ASGI application for the whole path."""
+    """The ASGI application at `/api/mcp`."""
 
     def __init__(self, host: Host, mcp: ASGIApp) -> None:
         self._host = host
@@ -79,7 +79,7 @@ class NexusApi:
     async def _invoke(self, request: Request, body: Any) -> Response:
         if not isinstance(body, dict):
             return _error(400, "Invalid JSON body")
-        name, given = body.get("tool"), body.get("input", {})
+        name, arguments = body.get("tool"), body.get("input", {})
         if not isinstance(name, str) or not name:
             return _error(400, "Missing 'tool' field")
         surface = self._surface(request)
@@ -88,19 +88,19 @@ class NexusApi:
         ##% A missing or unknown tool MUST be answered with 400 and a message that says so.
         if tool is None:
             return _error(400, f"Unknown tool: {name[:128]}")
-        if not isinstance(given, dict):
+        if not isinstance(arguments, dict):
             return _error(400, "The 'input' field must be an object")
         ##= docs/spec/notes.md#failures
         ##% A missing parameter MUST be answered with 400 and a message that names it.
         for parameter in tool.input_schema.get("required", ()):
-            if not isinstance(given.get(parameter), str) or not given[parameter]:
+            if not isinstance(arguments.get(parameter), str) or not arguments[parameter]:
                 return _error(400, f"Missing required parameter: {parameter}")
         context = self._host.context(
             caller_of(request), door="nexus", profile=_PROFILE, request_id=request.scope[REQUEST_ID_KEY]
         )
-        request.scope[LOGGED_KEY] = True  # the dispatcher tells the log of every call, however it ends
+        request.scope[LOGGED_KEY] = True  # the dispatcher logs every call, even a failed one
         try:
-            result = await self._host.dispatcher.call(surface, name, given, context)
+            result = await self._host.dispatcher.call(surface, name, arguments, context)
         except InputNeeded:
             return _error(503, Unavailable("This tool needs an MCP client.").message)
         except (InternalError, UpstreamError):

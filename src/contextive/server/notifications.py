@@ -1,4 +1,4 @@
-"""Who has to be told when the lists or a resource change: handshake connections by name, newer ones by subscription."""
+"""Notifies clients of changed lists and resources: handshake clients directly, stateless clients by subscription."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MAX_SUBSCRIPTIONS = 1024
 
 @dataclass(frozen=True, slots=True)
 class SurfaceChange:
-    """Which of the three lists are no longer what a client may remember."""
+    """Which of the three lists changed."""
 
     tools: bool = False
     resources: bool = False
@@ -43,11 +43,11 @@ class SurfaceChange:
 class _Peer:
     connection: Connection
     subscriptions: dict[str, str] = field(default_factory=dict)
-    """Full URI → the spelling that the client used and expects to hear."""
+    """Full URI → the URI as the client wrote it, which notifications use."""
 
 
 class NotificationHub:
-    """Fans changes out to every client of one profile, on both protocol eras."""
+    """Sends changes to every client of one profile, in both protocol eras."""
 
     def __init__(self) -> None:
         self.bus = InMemorySubscriptionBus()
@@ -60,7 +60,7 @@ class NotificationHub:
     async def listen(
         self, ctx: ServerRequestContext[Any, Any], params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        """Serve one `subscriptions/listen` stream, remembering which resources it is about."""
+        """Serve one `subscriptions/listen` stream, and remember its resources while it is open."""
         self._listened[id(ctx)] = frozenset(params.notifications.resource_subscriptions or ())
         try:
             return await self._listen(ctx, params)
@@ -69,7 +69,7 @@ class NotificationHub:
 
     @property
     def watched(self) -> set[str]:
-        """Every URI that somebody subscribed to, in any spelling."""
+        """Every subscribed URI, as clients wrote it or in full."""
         named = {uri for peer in self._peers.values() for uri in peer.subscriptions}
         return named.union(*self._listened.values())
 
@@ -90,13 +90,13 @@ class NotificationHub:
             peer.subscriptions.pop(uri, None)
 
     async def announce(self, change: SurfaceChange) -> None:
-        """Tell every client which lists changed."""
-        wanted: list[tuple[bool, ServerEvent, Callable[[Connection], Awaitable[None]]]] = [
+        """Notify every client of changed lists."""
+        candidates: list[tuple[bool, ServerEvent, Callable[[Connection], Awaitable[None]]]] = [
             (change.tools, ToolsListChanged(), lambda c: c.send_tool_list_changed()),
             (change.resources, ResourcesListChanged(), lambda c: c.send_resource_list_changed()),
             (change.prompts, PromptsListChanged(), lambda c: c.send_prompt_list_changed()),
         ]
-        for changed, event, send in wanted:
+        for changed, event, send in candidates:
             if changed:
                 await self.bus.publish(event)
                 await _send_to(send, [peer.connection for peer in self._peers.values()])
@@ -104,7 +104,7 @@ class NotificationHub:
     ##= docs/spec/host.md#capabilities
     ##% A handshake client that has subscribed to a resource MUST be notified when that resource changes.
     async def announce_resource(self, uri: str) -> None:
-        """Tell the subscribers of `uri` that its content changed, under the spelling that each of them used."""
+        """Notify the subscribers of `uri` that its content changed, each with the URI as it wrote it."""
         await self.bus.publish(ResourceUpdated(uri))
         if ":///" in uri:
             await self.bus.publish(ResourceUpdated("/" + uri.split(":///", 1)[1]))
@@ -120,14 +120,14 @@ class NotificationHub:
 
 
 async def _send_to(send: Callable[[Connection], Awaitable[None]], connections: Iterable[Connection]) -> None:
-    """Best effort and bounded: one client that does not read must not hold up the others."""
+    """Send with a time limit and without raising: one client that does not read must not delay the others."""
 
-    async def one(connection: Connection) -> None:
+    async def send_one(connection: Connection) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_SEND_SECONDS):
                 await send(connection)
 
-    results = await asyncio.gather(*(one(c) for c in connections if c.initialize_accepted), return_exceptions=True)
+    results = await asyncio.gather(*(send_one(c) for c in connections if c.initialize_accepted), return_exceptions=True)
     for result in results:
         if isinstance(result, Exception):
             logger.warning("a client could not be notified (%s)", type(result).__name__)

@@ -1,4 +1,4 @@
-"""The HTTP API as an OpenAPI document, from the table of routes and the schemas of the tools."""
+"""Builds the OpenAPI document of the HTTP API from the table of routes and the schemas of the tools."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 _ERROR = {"$ref": "#/components/schemas/Error"}
 _FAILURES = {
-    "400": "The request is not one that can be understood",
-    "401": "No credential, or one that is not known here",
+    "400": "The request is not valid",
+    "401": "The credential is missing or unknown",
     "403": "The credential does not allow this",
-    "404": "There is no such thing",
-    "413": "The request or its answer is too large",
+    "404": "Not found",
+    "413": "The request or the response is too large",
     "415": "The body is not JSON",
-    "422": "The payload is not one that can be understood",
+    "422": "The body is not valid",
     "429": "Too many requests",
-    "500": "A fault of the server",
+    "500": "Internal error",
     "502": "Another service failed",
-    "503": "A needed part is off or not ready",
-    "504": "The work took too long",
+    "503": "A required part is disabled or not ready",
+    "504": "The call took too long",
 }
 _COMMON = ("400", "401", "403", "404", "413", "415", "429", "500", "502", "503", "504")
 _SCHEMAS: dict[str, Any] = {
@@ -67,7 +67,7 @@ _SCHEMAS: dict[str, Any] = {
 ##= docs/spec/gateway.md#routes
 ##% The path `/api/v1/openapi.json` MUST describe the part of the API that the caller may use.
 def describe_api(tools: Mapping[str, Tool], routes: Iterable[tuple[GatewayRoute, Tool]]) -> dict[str, Any]:
-    """OpenAPI 3.1 for what one caller may use."""
+    """The OpenAPI 3.1 document of what one caller may use."""
     schemas = dict(_SCHEMAS)
     paths: dict[str, dict[str, Any]] = {}
     for route, tool in routes:
@@ -165,18 +165,18 @@ def _success(answer: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _failure(code: str) -> dict[str, Any]:
-    words = _FAILURES.get(code, "Refused")
-    return {"description": words, "content": {"application/json": {"schema": _ERROR}}}
+    description = _FAILURES.get(code, "Refused")
+    return {"description": description, "content": {"application/json": {"schema": _ERROR}}}
 
 
 def _parameter(name: str, location: str, rule: Mapping[str, Any], required: bool) -> dict[str, Any]:
     schema = {key: value for key, value in rule.items() if key != "description"}
-    shown = {"name": name, "in": location, "required": required, "schema": schema}
-    return shown | ({"description": rule["description"]} if "description" in rule else {})
+    parameter = {"name": name, "in": location, "required": required, "schema": schema}
+    return parameter | ({"description": rule["description"]} if "description" in rule else {})
 
 
 def _hoist_definitions(name: str, schema: Mapping[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
-    """The schema with its own definitions moved to the document's, where references can find them."""
+    """The schema with its definitions moved to the components of the document, and its references rewritten."""
     for key, definition in schema.get("$defs", {}).items():
         schemas[f"{name}.{key}"] = _rewrite_refs(name, definition)
     found: dict[str, Any] = _rewrite_refs(name, {key: value for key, value in schema.items() if key != "$defs"})

@@ -1,4 +1,4 @@
-"""Standard input and output as an asynchronous line pipe that nothing else in the process can write to."""
+"""Standard input and output as asynchronous lines, protected from other code in the process that prints."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ _LOW_WATER = 256
 ##= docs/spec/host.md#standard-output
 ##% Output printed by a tool, a plugin or a library MUST go to standard error.
 def claim_stdio() -> tuple[int, int]:
-    """Private descriptors of the pipe. From now on `print` goes to standard error and `input` finds nothing.
+    """Private descriptors of stdin and stdout. From then on `print` goes to standard error and `input` reads nothing.
 
-    Never undone: a process that served a pipe ends with it.
+    This is never undone: the process ends when stdio is closed.
     """
     sys.stdout.flush()
     private_in, private_out = _dup_high(0), _dup_high(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
     os.dup2(2, 1)
-    os.close(nothing)
+    os.close(null)
     return private_in, private_out
 
 
 @contextlib.contextmanager
 def stdout_to_stderr() -> Iterator[None]:
-    """While packs work for a command, what they print goes to standard error: the command's output is its own."""
+    """Send everything printed by packs to standard error, so that it does not mix with a command's own output."""
     sys.stdout.flush()
-    kept = _dup_high(1)
+    saved = _dup_high(1)
     os.dup2(2, 1)
     try:
         yield
     finally:
         sys.stdout.flush()
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(saved, 1)
+        os.close(saved)
 
 
 def _dup_high(fd: int) -> int:
-    """A duplicate above the three standard descriptors."""
+    """A duplicate of `fd` above the three standard descriptors."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -59,7 +59,7 @@ def _dup_high(fd: int) -> int:
 ##= docs/spec/host.md#malformed-messages
 ##% A message over the size limit MUST be refused without closing the connection.
 class LineReader(asyncio.Protocol):
-    """Splits what arrives into lines. A line over the limit is dropped whole and reported as None."""
+    """Splits input into lines. A line over the limit is dropped and reported as None."""
 
     def __init__(self, limit: int, on_line: Callable[[bytes | None], None], on_end: Callable[[], None]) -> None:
         self._limit = limit
@@ -72,7 +72,7 @@ class LineReader(asyncio.Protocol):
         self._transport: asyncio.ReadTransport | None = None
 
     async def start(self, fd: int) -> None:
-        """Begin to read, without a thread where the system can wait for the descriptor."""
+        """Start reading, without a thread if the event loop can wait for the descriptor."""
         loop = asyncio.get_running_loop()
         mode = os.fstat(fd).st_mode
         if sys.platform != "win32" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)):
@@ -136,7 +136,7 @@ class LineReader(asyncio.Protocol):
 
 
 class LineWriter(asyncio.Protocol):
-    """Writes lines in order; `write` waits while the peer does not read. A broken pipe is told once, then ignored."""
+    """Writes lines in order; `write` waits while the peer does not read. A broken pipe is reported only once."""
 
     def __init__(self, on_broken: Callable[[], None]) -> None:
         self._on_broken = on_broken
@@ -151,7 +151,7 @@ class LineWriter(asyncio.Protocol):
         self._fd = fd
         mode = os.fstat(fd).st_mode
         shared_with_stderr = os.path.samestat(os.fstat(fd), os.fstat(2))
-        # A transport makes the descriptor non-blocking. Where standard error is the same one, logging would suffer from it.
+        # A transport makes the descriptor non-blocking. If standard error is the same file, that would break logging.
         if sys.platform != "win32" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and not shared_with_stderr:
             loop = asyncio.get_running_loop()
             self._transport, _ = await loop.connect_write_pipe(lambda: self, os.fdopen(fd, "wb", buffering=0))
@@ -175,7 +175,7 @@ class LineWriter(asyncio.Protocol):
             self._closed.set()
 
     async def close(self, timeout_seconds: float) -> None:
-        """Let what was written reach the peer, but do not wait for ever."""
+        """Flush written lines to the peer, waiting at most `timeout_seconds`."""
         if self._transport is None:
             return
         self._transport.close()

@@ -1,4 +1,4 @@
-"""The faces of the one server: an identity, a choice of packs and, where a face needs it, a pinned protocol version."""
+"""The profiles of the server: a name, a choice of packs and, if needed, a pinned protocol version."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextive import __version__
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One face: who it says it is and which packs it shows."""
+    """The identity that the server reports and the packs that it offers."""
 
     name: str
     server_name: str
@@ -19,14 +19,14 @@ class Profile:
     purpose: str
     packs: tuple[str, ...]
     pinned_version: str | None = None
-    """The only protocol version that `initialize` answers with; None negotiates."""
+    """The only protocol version that `initialize` returns; None to negotiate."""
     with_plugins: bool = False
 
     ##= docs/spec/knowledge.md#index-updates
     ##% A stdio server whose profile includes neither notes nor knowledge MUST NOT index.
     @property
     def uses_index(self) -> bool:
-        """Whether a client of this profile alone has any use for the index."""
+        """Whether a pack of this profile uses the index."""
         return not {"notes", "knowledge"}.isdisjoint(self.packs)
 
 
@@ -42,8 +42,8 @@ PROFILES: Mapping[str, Profile] = {
             server_name="contextive-mcp",
             title="Contextive",
             version=__version__,
-            purpose="Contextive shows what this project promised (specifications and requirements), where the code keeps it "
-            "(citations), and what its people know (notes, documents, and how they connect).",
+            purpose="Contextive traces this project's requirements to the code and tests that cite them, searches its "
+            "code, documents and notes, and shows how they are connected.",
             packs=("introspect", "trace", "notes", "knowledge", "workflows"),
             with_plugins=True,
         ),
@@ -62,7 +62,7 @@ PROFILES: Mapping[str, Profile] = {
             ##% The title in `serverInfo` MUST be `MCP server for requirements management system`.
             title="MCP server for requirements management system",
             version="1.0.0",
-            purpose="spexus manages requirements: it helps to write, review, break down and trace them.",
+            purpose="spexus manages requirements: write, review, break down and trace them.",
             packs=("introspect", "spexus", "trace"),
             pinned_version="2025-03-26",
         ),
@@ -71,7 +71,7 @@ PROFILES: Mapping[str, Profile] = {
             server_name="nexus-mcp",
             title="NEXUS knowledge base",
             version="1.0.0",
-            purpose="NEXUS is a base of linked notes: list, read, search and ask them, and follow their connections.",
+            purpose="NEXUS is a base of linked notes: list, read and search them, ask questions, and follow links.",
             packs=("notes",),
         ),
         Profile(
@@ -79,7 +79,7 @@ PROFILES: Mapping[str, Profile] = {
             server_name="duskmantle-km",
             title="Duskmantle knowledge gateway",
             version=__version__,
-            purpose="Duskmantle searches this project's documents, code and graph, and keeps its index fresh.",
+            purpose="Duskmantle searches this project's documents, code and graph, and keeps its index up to date.",
             packs=("knowledge",),
         ),
     )

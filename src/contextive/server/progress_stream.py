@@ -1,6 +1,6 @@
-"""A call over plain HTTP whose caller wants to hear how far it is: an event stream that ends with the answer.
+"""Progress of a call over plain HTTP: an event stream that ends with the result.
 
-A caller asks for it with `Accept: text/event-stream`. A call that is done at once is answered plainly all the same.
+A caller requests it with `Accept: text/event-stream`. A call that finishes quickly gets a plain response anyway.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 class ProgressClient(NoClient):
-    """Somebody at the other end who hears of progress and cannot be asked anything."""
+    """A client that receives progress but cannot be asked anything."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        if self._queue.qsize() >= _MAX_QUEUED:  # a slow listener misses the middle, never the end
+        if self._queue.qsize() >= _MAX_QUEUED:  # a slow client misses older events, never the last one
             self._queue.get_nowait()
         self._queue.put_nowait({"progress": done, "total": total, "message": message})
 
@@ -42,7 +42,7 @@ def wants_progress(request: Request) -> bool:
 
 
 async def answer_with_progress(call: Callable[[Client], Coroutine[Any, Any, Response]]) -> Response:
-    """The answer of a call; a stream of its progress and then its answer where it takes longer than a moment."""
+    """The response of a call; if it takes longer than a moment, a stream of its progress and then its response."""
     client = ProgressClient()
     task = asyncio.create_task(call(client))
     try:
@@ -56,7 +56,7 @@ async def answer_with_progress(call: Callable[[Client], Coroutine[Any, Any, Resp
 
 
 async def _events(task: asyncio.Task[Response], client: ProgressClient) -> AsyncIterator[bytes]:
-    """Progress as it comes, a comment where none comes for a while, and the answer with its status at the end."""
+    """Progress events, a comment as heartbeat when there are none for a while, and the response with its status."""
     try:
         while not task.done():
             next_event = asyncio.create_task(client.next())
@@ -70,7 +70,7 @@ async def _events(task: asyncio.Task[Response], client: ProgressClient) -> Async
         response = task.result()
         yield _event("answer", {"http": response.status_code, "body": json.loads(bytes(response.body))})
     finally:
-        task.cancel()  # a listener that has gone does not want the rest
+        task.cancel()  # stop the call if the client disconnected
 
 
 def _event(name: str, data: dict[str, Any]) -> bytes:

@@ -1,6 +1,6 @@
-"""One profile as an MCP server: the SDK's low-level `Server`, its handlers turned into calls of our dispatcher.
+"""One profile as an MCP server: the SDK's low-level `Server`, whose handlers call the dispatcher.
 
-Everything that must hold on both eras and both transports stands in `_MessageMiddleware`, the one middleware around every message.
+Everything that must hold in both eras and on both transports is in `_MessageMiddleware`, which wraps every message.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ logger = logging.getLogger(__name__)
 RequestContext = ServerRequestContext[Any, Any]
 
 CALLER_KEY = "contextive.caller"
-"""Where the HTTP door leaves the authenticated caller in the ASGI scope."""
+"""Where `RequestGuard` puts the authenticated caller in the ASGI scope."""
 REQUEST_ID_KEY = "contextive.request_id"
 LOGGED_KEY = "contextive.logged"
-"""Set in the ASGI scope once the log has its line for this request."""
+"""Set in the ASGI scope once this request was logged."""
 
 _LIST_TTL_MS = 60_000
 _MAX_COMPLETIONS = 100
@@ -66,7 +66,7 @@ _MAX_COMPLETIONS = 100
 ##= docs/spec/host.md#protocol-versions
 ##% The server MUST pass the scored scenarios of the official conformance suite for 2025-11-25 and 2026-07-28.
 class ProfileServer(Server[Any]):
-    """The SDK server of one profile, telling the truth about `listChanged` on every transport."""
+    """The SDK server of one profile, which declares `listChanged` on every transport."""
 
     ##= docs/spec/host.md#capabilities
     ##% The server MUST declare `listChanged` for tools, resources and prompts.
@@ -83,7 +83,7 @@ class ProfileServer(Server[Any]):
 
 
 class McpHandlers:
-    """The handlers of one profile. Stateless but for the notification hub, so every transport can share it."""
+    """The MCP handlers of one profile. Stateless except for the notification hub, so all transports share them."""
 
     def __init__(self, host: Host, profile: Profile) -> None:
         self.host = host
@@ -116,7 +116,7 @@ class McpHandlers:
                 "tools/list": CacheHint(_LIST_TTL_MS, "private"),
                 "prompts/list": CacheHint(_LIST_TTL_MS, "private"),
                 "resources/templates/list": CacheHint(_LIST_TTL_MS, "private"),
-                # What files hold may change at any moment: these are stale at once.
+                # Files may change at any moment, so these must not be cached.
                 "resources/list": CacheHint(0, "private"),
                 "resources/read": CacheHint(0, "private"),
             },
@@ -151,7 +151,7 @@ class McpHandlers:
         return server
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
-        """For the `Mcp-Param-*` header check, which runs before the caller is known: any scope's tool will do."""
+        """For the `Mcp-Param-*` header check, which runs before the caller is known: covers tools of all scopes."""
         tool = self.host.widest_surface(self.profile).tools.get(name)
         return tool.input_schema if tool else None
 
@@ -204,7 +204,7 @@ class McpHandlers:
     async def call_tool(self, ctx: RequestContext, params: types.CallToolRequestParams) -> Any:
         call = self._context(ctx, McpClient(ctx, params.input_responses, params.request_state))
         surface = self.surface(call.caller)
-        _mark_logged(ctx)  # the dispatcher tells the log of every call, however it ends
+        _mark_logged(ctx)  # the dispatcher logs every call, even a failed one
         try:
             result = await self.host.dispatcher.call(surface, params.name, params.arguments or {}, call)
         except InputNeeded as needed:
@@ -247,16 +247,16 @@ class McpHandlers:
         surface = self._surface_of(ctx)
         name = params.argument.name
         others = (params.context.arguments if params.context else None) or {}
-        asked: Prompt | Resource
+        target: Prompt | Resource
         if isinstance(params.ref, types.PromptReference):
-            asked = surface.prompt(params.ref.name)
-            if all(argument.name != name for argument in asked.arguments):
-                raise InvalidRequest(f"The prompt {params.ref.name} has no argument of that name.")
+            target = surface.prompt(params.ref.name)
+            if all(argument.name != name for argument in target.arguments):
+                raise InvalidRequest(f"The prompt {params.ref.name} has no argument with that name.")
         else:
-            asked = surface.find_template(params.ref.uri)
-        handler = asked.code.complete.get(name)
+            target = surface.find_template(params.ref.uri)
+        handler = target.code.complete.get(name)
         values = (
-            await self.host.dispatcher.complete(asked.pack, handler, params.argument.value, others, self._context(ctx))
+            await self.host.dispatcher.complete(target.pack, handler, params.argument.value, others, self._context(ctx))
             if handler
             else []
         )
@@ -291,14 +291,14 @@ class McpHandlers:
         remember_log_level(ctx, params.level)
         return types.EmptyResult()
 
-    # -- who calls -----------------------------------------------------------------------------------------------------
+    # -- caller and context --------------------------------------------------------------------------------------------
 
     def caller_of(self, ctx: RequestContext) -> Caller:
-        """The caller whom the HTTP door authenticated, or the owner of the pipe."""
+        """The caller that `RequestGuard` authenticated, or the owner over stdio."""
         scope = getattr(ctx.request, "scope", None)
         if isinstance(scope, dict):
             caller = scope.get(CALLER_KEY)
-            assert isinstance(caller, Caller), "the HTTP door lets nothing through without a caller"
+            assert isinstance(caller, Caller), "RequestGuard sets the caller of every request"
             return caller
         return self.host.owner
 
@@ -319,7 +319,7 @@ class McpHandlers:
 
 
 class _MessageMiddleware:
-    """Around every message of a profile: aliases, the pinned handshake, live instructions, and no leaking exception."""
+    """Wraps every message: resolves aliases, checks the handshake, adds instructions, hides internal errors."""
 
     def __init__(self, handlers: McpHandlers) -> None:
         self._handlers = handlers
@@ -328,26 +328,26 @@ class _MessageMiddleware:
     ##% An error MUST NOT show a stack trace, a secret, the text of an unexpected exception, or a path outside the
     ##% project.
     async def __call__(self, ctx: RequestContext, call_next: CallNext) -> HandlerResult:
-        asked = ctx.method
-        method, params = resolve_aliases(asked, ctx.params)
-        if method is not asked or params is not ctx.params:
+        requested = ctx.method
+        method, params = resolve_aliases(requested, ctx.params)
+        if method is not requested or params is not ctx.params:
             ctx = replace(ctx, method=method, params=params)
         if ctx.request_id is None and not ctx.method.startswith("notifications/"):
-            return None  # a request without an id: nobody waits for an answer, so nothing is done
+            return None  # a request without an id gets no response, so do nothing
         try:
             if ctx.method == "initialize" and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
                 self._check_handshake(ctx)
             result = await call_next(ctx)
         except (MCPError, ValidationError) as error:
-            better = self._explain_sdk_error(ctx, error, asked)
-            _log_refusal(ctx, better)
-            raise better from None
+            explained = self._explain_sdk_error(ctx, error, requested)
+            _log_refusal(ctx, explained)
+            raise explained from None
         except ContextiveError as error:
             if ctx.method != "tools/call":
                 _log_refusal(ctx, error)
             raise protocol_error(error, ctx.protocol_version) from None
         except Exception:
-            # The outermost handler of a message. On the handshake era the SDK would send the exception's text.
+            # The outermost exception handler. In the handshake era the SDK would send the exception's text.
             logger.exception("%s failed", ctx.method)
             raise MCPError(types.INTERNAL_ERROR, "Internal error", {"code": "internal_error"}) from None
         if ctx.method in ("initialize", "server/discover"):
@@ -388,10 +388,10 @@ class _MessageMiddleware:
 
     ##= docs/spec/host.md#malformed-messages
     ##% A request before `initialize` MUST be refused with a message that says what to send first.
-    def _explain_sdk_error(self, ctx: RequestContext, error: MCPError | ValidationError, asked: str) -> Exception:
-        """The SDK's two wordless answers, with words."""
-        wordless = isinstance(error, ValidationError) or (error.code == types.INVALID_PARAMS and error.data == "")
-        if not wordless:
+    def _explain_sdk_error(self, ctx: RequestContext, error: MCPError | ValidationError, method: str) -> Exception:
+        """Replace the two SDK errors without explanation by one that says what is wrong."""
+        unexplained = isinstance(error, ValidationError) or (error.code == types.INVALID_PARAMS and error.data == "")
+        if not unexplained:
             return error
         handshake_missing = (
             ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS
@@ -400,7 +400,9 @@ class _MessageMiddleware:
         )
         if handshake_missing:
             return MCPError(types.INVALID_REQUEST, "Send initialize first.", {"code": "invalid_request"})
-        message, hint = explain_invalid_params(ctx.method, asked, error if isinstance(error, ValidationError) else None)
+        message, hint = explain_invalid_params(
+            ctx.method, method, error if isinstance(error, ValidationError) else None
+        )
         return MCPError(types.INVALID_PARAMS, message, {"code": "invalid_request", **({"hint": hint} if hint else {})})
 
 
@@ -411,7 +413,7 @@ def _mark_logged(ctx: RequestContext) -> None:
 
 
 def _log_refusal(ctx: RequestContext, error: Exception) -> None:
-    """A line for a message that came to nothing and was no call of a tool."""
+    """Log a failed message that was not a tool call."""
     scope = getattr(ctx.request, "scope", None)
     request_id = scope.get(REQUEST_ID_KEY) if isinstance(scope, dict) else None
     status = str(getattr(error, "code", "invalid_request"))

@@ -1,4 +1,4 @@
-"""How often one caller may come: fixed windows, counted per key, in bounded memory."""
+"""Rate limits: fixed windows, counted per key, in bounded memory."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _OVERFLOW_KEY = "the rest"
 
 
 class RateLimiter:
-    """Counts per key and window. The clock is a parameter so that tests need not wait.
+    """Counts events per key and window. The clock is a parameter so that tests need not wait.
 
-    When there are more keys than memory is meant for, the window that ends soonest is forgotten, which nobody suffers
-    from. With `shares_when_full` new keys are counted together instead: then an attacker with many addresses gets no
-    new tries, and the others at new addresses share what is left. That is for limits that refuse no valid request.
+    When there are too many keys, the window that ends soonest is dropped, which harms no one. With `shares_when_full`
+    new keys are counted together instead: an attacker with many addresses gets no new tries, and other callers at
+    new addresses share the rest. That is for limits that never refuse a valid request.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class RateLimiter:
         self.window_seconds = window_seconds
         self._clock = clock
         self._shares_when_full = shares_when_full
-        # In the order in which windows began, so that the first one ends first.
+        # Ordered by start, so the first window ends first.
         self._windows: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     ##= docs/spec/host.md#limits
@@ -57,7 +57,7 @@ class RateLimiter:
             self._refuse(started, now)
 
     def check(self, key: str) -> None:
-        """Refuse without counting: for keys that have already used up their window."""
+        """Raise `RateLimited` if the window is full, without counting."""
         now = self._clock()
         self._drop_expired(now)
         started, seen = self._windows.get(self._bucket_key(key), (now, 0))
@@ -82,9 +82,9 @@ class RateLimiter:
 
 @dataclass(frozen=True, slots=True)
 class CallerLimits:
-    """Every count that decides whether a request over HTTP is answered, and how addresses are found for them.
+    """The rate limits of HTTP requests, and the proxies that decide which address is counted.
 
-    Tokens and addresses are counted apart, so that no number of addresses pushes out the count of a token.
+    Tokens and addresses are counted separately, so that many addresses cannot evict the count of a token.
     """
 
     proxies: TrustedProxies

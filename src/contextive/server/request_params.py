@@ -1,4 +1,4 @@
-"""What clients say in other words than the protocol's, and what is said to them when they leave something out."""
+"""Alternative names of methods and parameters, and the error message for invalid parameters."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ _FAULT_TEXTS = {
 ##% A parameter `path` MUST be accepted as an alias of `uri`, and in a tool call a parameter `tool` as an alias of
 ##% `name`.
 def resolve_aliases(method: str, params: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Any] | None]:
-    """A method and its parameters under the names that the protocol has for them."""
+    """A method and its parameters under their names in the protocol."""
     method = _METHOD_ALIASES.get(method, method)
-    alias, own = _PARAM_ALIASES.get(method, ("", ""))
-    if params is None or not alias or alias not in params or own in params:
+    alias, real_name = _PARAM_ALIASES.get(method, ("", ""))
+    if params is None or not alias or alias not in params or real_name in params:
         return method, params
-    return method, {own if name == alias else name: value for name, value in params.items()}
+    return method, {real_name if name == alias else name: value for name, value in params.items()}
 
 
-def explain_invalid_params(method: str, asked: str, error: ValidationError | None) -> tuple[str, str | None]:
-    """Which parameters of a method are at fault, under the name that was asked for; and what it takes."""
+def explain_invalid_params(method: str, requested: str, error: ValidationError | None) -> tuple[str, str | None]:
+    """A message that names the invalid parameters and the method as requested, and a hint with the valid ones."""
     faults = error.errors(include_url=False, include_input=False) if error is not None else []
     fault_texts = {
         f"{'.'.join(map(str, fault['loc']))} {_FAULT_TEXTS.get(fault['type'], 'is not valid')}" for fault in faults
     }
-    shown = ", ".join(fault for fault in sorted(fault_texts)[:5] if fault.isprintable())
-    takes = _EXPECTED_PARAMS.get(method)
-    message = f"Invalid parameters for {asked}" + (f": {shown}" if shown else "")
-    return message[:500], f"It takes {takes}." if takes else None
+    listed = ", ".join(fault for fault in sorted(fault_texts)[:5] if fault.isprintable())
+    expected = _EXPECTED_PARAMS.get(method)
+    message = f"Invalid parameters for {requested}" + (f": {listed}" if listed else "")
+    return message[:500], f"It takes {expected}." if expected else None

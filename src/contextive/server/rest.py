@@ -1,4 +1,4 @@
-"""The plain HTTP doors: tools by name, health, readiness and metrics. Each one only translates."""
+"""The REST API: tools by name, health, readiness and metrics."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class RestApi:
         arguments = json_object(await request.body())
         request_id = request.scope[REQUEST_ID_KEY]
         context = self._host.context(caller, door="rest", profile=profile, request_id=request_id, client=client)
-        request.scope[LOGGED_KEY] = True  # the dispatcher tells the log of every call, however it ends
+        request.scope[LOGGED_KEY] = True  # the dispatcher logs every call, even a failed one
         result = await self._host.dispatcher.call(surface, name, arguments, context)
         return JSONResponse(
             {
@@ -80,7 +80,7 @@ class RestApi:
         )
 
     async def _current_health(self) -> Health:
-        """Anyone may ask for health, so requests within a second share one report."""
+        """The health report. No token is needed for it, so requests within a second share one report."""
         async with self._health_lock:
             if self._health is None or time.monotonic() - self._health[0] > _HEALTH_SECONDS:
                 report = health_report(await run_in_service_thread(self._host.checks))
@@ -100,7 +100,7 @@ class RestApi:
     ##= docs/spec/gateway.md#routes
     ##% The path `/readyz` MUST answer with 503 while the index cannot be opened.
     async def readyz(self, _request: Request) -> Response:
-        """Whether questions can be answered: the index opens and can be read. Other faults are reported with 200."""
+        """Whether the index can be opened and read. Other problems are reported with status 200."""
         report = await self._current_health()
         if report.status == "healthy":
             return JSONResponse({"status": "ready", "timestamp": report.timestamp})

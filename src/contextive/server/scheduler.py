@@ -1,7 +1,7 @@
-"""Ingest and backups by the clock, in the background of a serving process.
+"""Runs scheduled ingests and backups in the background of a server process.
 
-Of all processes that serve a project, the one that holds the lease `scheduler` does it. A job is a call of the tool that does it,
-so it leaves the same log line, metric and record as any other call.
+Of all processes that serve a project, only the holder of the lease `scheduler` runs jobs. A job is a normal tool call,
+so it has the same log line, metrics and audit entry as any other call.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def plan_of(config: Config) -> SchedulePlan:
 
 
 class Scheduler:
-    """Looks every moment whether a job is due. The clock is a parameter so that tests need not wait for hours."""
+    """Checks every second whether a job is due. The clock is a parameter so that tests need not wait."""
 
     def __init__(self, host: Host, clock: Callable[[], float] = time.time, poll_seconds: float = _POLL_SECONDS) -> None:
         self._host = host
@@ -65,19 +65,19 @@ class Scheduler:
         self._started_at = clock()
 
     async def run(self) -> None:
-        """Until it is cancelled; then another process may lead."""
+        """Run jobs until cancelled, then release the lease."""
         try:
             while True:
                 await asyncio.sleep(self._poll_seconds)
                 try:
                     await self.run_due_jobs()
                 except ContextiveError as error:
-                    logger.warning("the schedule cannot be kept just now: %s", error.full_message())
+                    logger.warning("scheduled jobs cannot run now: %s", error.full_message())
         finally:
             self._release()
 
     async def run_due_jobs(self) -> None:
-        """Run what is due, if this process leads."""
+        """Run the jobs that are due, if this process has the lease."""
         plan = plan_of(self._host.config)
         if not plan.is_enabled or self._host.is_remote or not await asyncio.to_thread(self._acquire_lease):
             if not plan.is_enabled:
@@ -120,7 +120,7 @@ class Scheduler:
     ##= docs/spec/gateway.md#schedule
     ##% If there are tokens but none has the maintainer scope, jobs MUST change nothing.
     def _skip_reason(self, job: JobPlan) -> JobSkipReason | None:
-        """Why a job is left out this time: nobody may maintain, somebody is at it, or nothing has changed."""
+        """Why to skip a job: no valid maintainer token (auth), an ingest is running (lock), no new commit (head)."""
         authenticator = self._host.authenticator()
         if authenticator and not authenticator.has_maintainer:
             return "auth"
@@ -133,7 +133,7 @@ class Scheduler:
         return "head" if head is not None and runs and runs[0].success and runs[0].repo_head == head else None
 
     async def _call(self, job: JobPlan) -> str | None:
-        """The code of the error that a turn ended with; None where it ended well."""
+        """Run a job; return the error code, or None if it succeeded."""
         tool = SCHEDULED_TOOLS[job.name]
         profile = self._host.profile_with("knowledge")
         surface = self._host.surface_for(profile, CALLER)
@@ -142,7 +142,7 @@ class Scheduler:
         try:
             result = await self._host.dispatcher.call(surface, tool, arguments, context)
         except ToolNotFound:
-            logger.warning("%s is not offered here, so it cannot be scheduled", tool)
+            logger.warning("%s is not available on this server, so it cannot be scheduled", tool)
             return ToolNotFound.code
         except ContextiveError as error:
             logger.warning("the scheduled %s failed: %s", job.name, error.full_message())

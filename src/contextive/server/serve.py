@@ -1,4 +1,4 @@
-"""Run a host on a transport: signals, reload, and an orderly end."""
+"""Runs a host on a transport: signals, reload, and a clean shutdown."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def serve(
     port: int,
     pipe: tuple[int, int] | None = None,
 ) -> None:
-    """Serve until the client leaves or a signal comes; then flush the logs. Blocks.
+    """Serve until the client disconnects or a signal arrives, then flush the logs. Blocks.
 
-    `pipe` is standard input and output as `claim_stdio` gives them, claimed before the packs were loaded.
+    `pipe` has the descriptors from `claim_stdio`, which must be called before packs are loaded.
     """
     end_tracing = enable_tracing(host.config.server.tracing)
     logs = LogPipeline(host.config.server.log_level, secrets=secrets_of(host))
@@ -53,7 +53,7 @@ def serve(
 
 
 def _enable_gc() -> None:
-    """Put what the start made out of the collector's sight, and let it work from here on."""
+    """Exclude the objects created at startup from garbage collection, and enable it."""
     gc.freeze()
     gc.enable()
 
@@ -75,7 +75,7 @@ async def _serve(
         if pipe is None:
             from contextive.server.http import serve_http
 
-            host.load_packs()  # many clients share this process, and none shall wait while another one's tool is imported
+            host.load_packs()  # shared by many clients: an import must not delay the calls of others
             _enable_gc()
             await serve_http(host, stop, bind_host=bind_host, port=port)
         else:
@@ -92,14 +92,14 @@ async def _serve(
 
 
 async def _start_watching(host: Host) -> None:
-    """Start to follow the files, after the first answer."""
+    """Start watching the files, after the first response."""
     if "knowledge" in host.assembly.registry.packs:
         await asyncio.sleep(_POLL_SECONDS)
         await asyncio.to_thread(host.start_watching)
 
 
 async def _run_scheduler(host: Host) -> None:
-    """Do what the clock asks for, after the first answer."""
+    """Run scheduled jobs, after the first response."""
     await asyncio.sleep(_POLL_SECONDS)
     from contextive.server.scheduler import Scheduler
 
@@ -124,7 +124,7 @@ def _on_signals(stop: asyncio.Event, changed: asyncio.Event) -> None:
 ##= docs/spec/host.md#reload
 ##% When a changed configuration is invalid, the server MUST refuse it and keep the old one.
 async def _reload_on(changed: asyncio.Event, host: Host, reload: Callable[[], LoadedConfig]) -> None:
-    """Adopt the configuration anew whenever it may have changed. A bad one is refused and the old one stays."""
+    """Reload the configuration whenever it may have changed. An invalid one is refused and the old one stays."""
     while True:
         await changed.wait()
         changed.clear()
@@ -137,7 +137,7 @@ async def _reload_on(changed: asyncio.Event, host: Host, reload: Callable[[], Lo
 
 
 async def _watch_resources(host: Host) -> None:
-    """Notice what subscribers wait for, a moment after it happened. A fault of the project's is theirs to see on reading."""
+    """Announce changed resources to subscribers. Errors are ignored; a client sees them when it reads the resource."""
     while True:
         await asyncio.sleep(_POLL_SECONDS)
         with contextlib.suppress(ContextiveError):
@@ -148,17 +148,17 @@ async def _watch_resources(host: Host) -> None:
 ##% When the configuration file changes, the server MUST apply the change without a restart, unless `server.reload` is
 ##% false.
 async def _watch_config(host: Host, changed: asyncio.Event, reload: Callable[[], LoadedConfig]) -> None:
-    """Notice a configuration file that is written, replaced, added or removed.
+    """Notice when a configuration file is written, replaced, added or removed.
 
-    Looked at twice a second: a handful of stat calls that work on every file system and miss nothing between load and watch.
+    Polls twice a second: a few stat calls, which work on every file system and miss no change between load and watch.
     """
-    await asyncio.sleep(_POLL_SECONDS)  # the first answer goes first
+    await asyncio.sleep(_POLL_SECONDS)  # do not delay the first response
     seen = _signature(host.loaded)
     try:
-        # It may have changed after it was read and before the first signature.
+        # The file may have changed between loading it and the first signature.
         has_changed = (await asyncio.to_thread(reload)).config != host.config
     except ContextiveError:
-        has_changed = True  # the reload reports why it is refused
+        has_changed = True  # the reload logs the error
     if has_changed:
         changed.set()
     while True:
@@ -186,7 +186,7 @@ def _signature(loaded: LoadedConfig) -> list[tuple[int, int, int] | None]:
 ##= docs/spec/host.md#logs
 ##% A secret of the configuration MUST NOT be logged.
 def secrets_of(host: Host) -> list[str]:
-    """Every value of the configuration that must never be printed."""
+    """Every secret value of the configuration, to be redacted in logs."""
     config = host.config
     values = [config.auth.reader_token, config.auth.admin_token, config.knowledge.embedding_key]
     values += [provider.api_key for provider in config.providers.values()]

@@ -1,6 +1,6 @@
-"""The parts of a server that handlers ask for. A start pays for none: each is imported and built when it is first asked for.
+"""The services that handlers use. Each one is imported and built on first use, which keeps startup fast.
 
-Services are found by their type. Here a type is called by its name, so that nobody has to import what nobody may ever need.
+Services are looked up by type. Here a type is given as `"module:Class"`, so that unused services are never imported.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ INDEX = "contextive.search.index:Index"
 
 
 def provide_services(host: Host, *names: str) -> None:
-    """Have these parts built from the host's configuration when they are next asked for; all of them where none is named."""
+    """Have these services, or all if none are named, built from the host's configuration on their next use."""
     for name in names or SERVICE_FACTORIES:
         host.services.provide(name, partial(SERVICE_FACTORIES[name], host))
 

@@ -1,7 +1,8 @@
-"""MCP over standard input and output: both protocol eras on one pipe, in any order, message by message.
+"""MCP over stdio: both protocol eras on one connection, message by message.
 
-The SDK's own loop locks a pipe to the era of its first request; clients exist that probe with one and go on with the other.
-Here each request is routed by its own envelope, over one dispatcher, to the SDK's two kernels.
+The SDK's own loop ties a connection to the era of its first request, but some clients probe with one era and continue
+with the other. Here each request is routed by its own envelope, through one dispatcher, to the SDK's handler for its
+era.
 """
 
 from __future__ import annotations
@@ -42,20 +43,20 @@ _STOP_GRACE_SECONDS = 0.3
 
 
 async def serve_stdio(handlers: McpHandlers, stop: asyncio.Event, pipe: tuple[int, int], max_line_bytes: int) -> None:
-    """Serve one client on the claimed pipe until it leaves, breaks, or `stop` is set."""
+    """Serve one client until it disconnects or `stop` is set. `pipe` comes from `claim_stdio`."""
     await StdioPipe(handlers, max_line_bytes).run(*pipe, stop)
 
 
 @dataclass
 class _OpenBatch:
-    """A batch whose answers are collected until the last of its requests is settled."""
+    """A batch whose answers are collected until its last request is settled."""
 
     waiting: int
     answers: list[dict[str, Any]] = field(default_factory=list)
 
 
 class StdioPipe:
-    """The two ends of the pipe as the streams that the SDK's dispatcher reads and writes."""
+    """Standard input and output as the streams that the SDK's dispatcher reads and writes."""
 
     def __init__(self, handlers: McpHandlers, max_line_bytes: int) -> None:
         self._handlers = handlers
@@ -126,7 +127,7 @@ class StdioPipe:
             self._reader.pause()
 
     def _process_item(self, item: Message | Batch | Refusal | SessionMessage) -> SessionMessage | None:
-        """What the dispatcher shall see of the next item. Judged in the order of arrival, after all before it were taken."""
+        """The message to dispatch for an item, or None if it was answered here. Called in the order of arrival."""
         match item:
             case SessionMessage():
                 return item
@@ -149,7 +150,9 @@ class StdioPipe:
             refusal = Refusal(INVALID_REQUEST, f"Invalid request: batches belong to protocol {BATCH_VERSION} only.")
             self._refuse(refusal, None)
             return
-        batch = _OpenBatch(waiting=1)  # one for the batch itself, so that it cannot end while it is being read
+        batch = _OpenBatch(
+            waiting=1
+        )  # one for the batch itself, so that it cannot end while its items are being admitted
         admitted: list[SessionMessage] = []
         for item in items:
             if isinstance(item, Refusal):
@@ -186,7 +189,7 @@ class StdioPipe:
     ##= docs/spec/host.md#shutdown
     ##% When the client closes standard input, the server MUST exit within two seconds.
     def _close(self, grace: float) -> None:
-        """No more input. Requests in flight get `grace` seconds to finish; listening streams end at once."""
+        """Accept no more input. Requests in flight get `grace` seconds to finish; listen streams end immediately."""
         if self._grace is None or grace < self._grace:
             self._grace = grace
             self._handlers.hub.close()
@@ -251,7 +254,7 @@ class StdioPipe:
             batch.answers.append(refusal.body())
 
     def _reply(self, body: dict[str, Any] | list[dict[str, Any]]) -> None:
-        """Write something that is no dispatcher's answer, without holding up the reader."""
+        """Write a reply that does not come from the dispatcher, without blocking the reader."""
         task = asyncio.ensure_future(self._writer.write(_encode(body)))
         self._replies.add(task)
         task.add_done_callback(self._replies.discard)
@@ -271,7 +274,7 @@ class _Stream:
 
 
 class _Inbox(_Stream):
-    """What the dispatcher reads."""
+    """The stream that the dispatcher reads."""
 
     def __init__(self, pipe: StdioPipe) -> None:
         self._pipe = pipe
@@ -287,7 +290,7 @@ class _Inbox(_Stream):
 
 
 class _Outbox(_Stream):
-    """What the dispatcher writes to."""
+    """The stream that the dispatcher writes to."""
 
     def __init__(self, pipe: StdioPipe) -> None:
         self._pipe = pipe
@@ -297,7 +300,7 @@ class _Outbox(_Stream):
 
 
 def _has_envelope(params: Mapping[str, Any] | None) -> bool:
-    """Whether a request carries the per-request envelope of the stateless era."""
+    """Whether a request has the `_meta` envelope of the stateless era."""
     meta = params.get("_meta") if params else None
     return isinstance(meta, Mapping) and PROTOCOL_VERSION_META_KEY in meta
 
@@ -308,5 +311,5 @@ def _encode(body: dict[str, Any] | list[dict[str, Any]]) -> bytes:
     try:
         return to_json(body)
     except (PydanticSerializationError, UnicodeEncodeError):
-        # A lone surrogate from a file name or a note: JSON can say it in ASCII, UTF-8 cannot.
+        # A lone surrogate from a file name or a note: UTF-8 cannot encode it, escaped JSON can.
         return json.dumps(body).encode("ascii")

@@ -1,4 +1,4 @@
-"""What every finished call leaves behind: one log line and, where somebody can scrape them, metrics."""
+"""Records every finished call: one log line and, if enabled, metrics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NOT_FAILURES = frozenset({"input_required", "cancelled"})
 ##% The log line of a call MUST contain the tool, a summary of its parameters without values, the duration, and the
 ##% number of warnings in the result.
 def log_call(record: CallRecord) -> None:
-    """One line a call: what, how long, how it ended, and the shape of its parameters, never their content."""
+    """Log a call: the tool, duration, result, and the types and sizes of its arguments, never their values."""
     if not logger.isEnabledFor(logging.INFO):
         return
     fields = {
@@ -51,7 +51,7 @@ _RECORD_TEMPLATE = logging.LogRecord(logger.name, logging.INFO, __file__, 0, "ca
 
 
 def _log_record(fields: dict[str, Any]) -> logging.LogRecord:
-    """What `logger.info` would make. Which thread and which line of code it comes from is the same for every call."""
+    """The record that `logger.info` would create, but faster: thread and line of code are the same for every call."""
     line = logging.LogRecord.__new__(logging.LogRecord)
     now = time.time()
     line.__dict__ = {**_RECORD_TEMPLATE, "created": now, "msecs": now % 1 * 1000, FIELDS: fields}
@@ -62,7 +62,7 @@ def _log_record(fields: dict[str, Any]) -> logging.LogRecord:
 ##% Logs and metrics of a request MUST contain provider, model, tokens, duration and outcome, but no text of prompts
 ##% or answers.
 def log_model_use(use: ModelUse) -> None:
-    """One line a request to a model: which, how long, how many tokens, never a text."""
+    """Log a request to a model: the model, duration and number of tokens, never any text."""
     fields = {
         "provider": use.provider,
         "model": use.model,
@@ -79,11 +79,11 @@ def log_model_use(use: ModelUse) -> None:
 ##= docs/spec/host.md#logs
 ##% Text from a caller MUST NOT be able to forge a log line.
 def summarise(arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Names, types and sizes of the arguments. Values stay out: they may hold anything."""
+    """Names, types and sizes of the arguments. Values are left out, since they may be confidential."""
     summary = {}
     for name, value in list(arguments.items())[:_MAX_SUMMARY_KEYS]:
-        shown = "".join(c if c.isprintable() else "?" for c in str(name)[:64])
-        summary[shown] = _type_and_size(value)
+        printable = "".join(c if c.isprintable() else "?" for c in str(name)[:64])
+        summary[printable] = _type_and_size(value)
     if len(arguments) > _MAX_SUMMARY_KEYS:
         summary["…"] = f"{len(arguments) - _MAX_SUMMARY_KEYS} more"
     return summary
@@ -103,7 +103,7 @@ def _type_and_size(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Series:
-    """The series that every call of one tool touches, looked up once."""
+    """The series that every call of one tool updates, looked up once."""
 
     success: Counter
     error: Counter
@@ -115,7 +115,7 @@ class _Series:
 ##= docs/spec/gateway.md#call-metrics-and-logs
 ##% The metrics MUST include `km_mcp_failures_total` by tool and error.
 class Metrics:
-    """Prometheus metrics under the names of the gateway contract, every series there from the start."""
+    """Prometheus metrics with the names of the gateway contract. All series exist from the start."""
 
     content_type = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -133,7 +133,7 @@ class Metrics:
         ##= docs/spec/gateway.md#call-metrics-and-logs
         ##% The metrics MUST include `km_mcp_request_seconds` with buckets by tool.
         self._seconds = Histogram(
-            "km_mcp_request_seconds", "Time of a tool call in seconds", ["tool"], registry=self._registry
+            "km_mcp_request_seconds", "Duration of a tool call in seconds", ["tool"], registry=self._registry
         )
         self._failures = Counter(
             "km_mcp_failures_total", "Failed tool calls by error code", ["tool", "error"], registry=self._registry
@@ -148,7 +148,10 @@ class Metrics:
             "km_model_tokens_total", "Tokens by direction", ["provider", "model", "direction"], registry=self._registry
         )
         self._model_seconds = Histogram(
-            "km_model_request_seconds", "Time of a request to a model", ["provider", "model"], registry=self._registry
+            "km_model_request_seconds",
+            "Duration of a request to a model in seconds",
+            ["provider", "model"],
+            registry=self._registry,
         )
         self._captures = {
             tool: Counter(name, f"Calls of {tool} by result", ["result"], registry=self._registry)
@@ -166,7 +169,7 @@ class Metrics:
     ##= docs/spec/host.md#metrics
     ##% An unknown tool name MUST NOT create a new metric series.
     def add_tools(self, tools: Iterable[str]) -> None:
-        """Have a series for each of these tools; every other name counts as `unknown`."""
+        """Create the series of these tools; any other name is counted as `unknown`."""
         for tool in tools:
             if tool not in self._tools:
                 self._tools.add(tool)
@@ -192,7 +195,7 @@ class Metrics:
                 self.index.count_refused_cypher()
 
     def count_use(self, use: ModelUse) -> None:
-        """Count one request to a model and the tokens that it used."""
+        """Count one request to a model and the tokens it used."""
         self._model_requests.labels(use.provider, use.model, use.error or "success").inc()
         self._model_tokens.labels(use.provider, use.model, "input").inc(use.usage.input_tokens)
         self._model_tokens.labels(use.provider, use.model, "output").inc(use.usage.output_tokens)

@@ -1,9 +1,9 @@
-"""Tokens that were issued here: made once, shown once, kept as hashes, and revoked at once.
+"""Issued tokens: shown once, stored as hashes, revocable with immediate effect.
 
-They stand in `tokens.json` in the state directory. Every request looks whether that file is another one by now, so what a
-command writes holds for all servers of the project from the next request on. The state directory may lie in a project that
-somebody else made, and a file that comes with a project must not decide who may call: so the file is sealed with a key of
-the user's own, and one without the right seal lets nobody in.
+They are in `tokens.json` in the state directory. Every request checks whether that file has changed, so a change by a
+command applies to all servers of the project from the next request on. The state directory may be part of a project
+from somebody else, and a file that comes with a project must not decide who may call. So the file is sealed: signed
+with a key of the user. Tokens without a valid seal are not accepted.
 """
 
 from __future__ import annotations
@@ -34,9 +34,7 @@ PREFIX = "ctx_"
 _FILE = "tokens.json"
 _LOCK_SECONDS = 10.0
 _MAX_BYTES = 4_194_304
-_HINT = (
-    "Create or revoke a token to have the readable ones written again; else remove tokens.json and create them again."
-)
+_HINT = "Create or revoke a token to rewrite the file with the readable ones; else delete tokens.json and start again."
 _OBJECT = re.compile(r"\{[^{}]{1,65536}\}")
 _NOT_A_TOKEN = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
 
@@ -45,7 +43,7 @@ _NOT_A_TOKEN = (ValueError, LookupError, TypeError, AttributeError, OverflowErro
 ##% A token MAY have an expiry time and a list of tools.
 @dataclass(frozen=True, slots=True)
 class IssuedToken:
-    """What is kept of a token. Times are seconds since the epoch."""
+    """The stored data of a token. Times are seconds since the epoch."""
 
     name: str
     scope: Scope
@@ -73,20 +71,20 @@ class TokenFile:
         self._tokens: tuple[IssuedToken, ...] = ()
         self._is_broken = False
 
-    # Asking
+    # Lookup
 
     ##= docs/spec/gateway.md#issued-tokens
     ##% Removing the last token MUST NOT open the server to callers without a token.
     def __bool__(self) -> bool:
-        """Revoked and expired tokens count: taking away the last one must not open the door."""
+        """Revoked and expired tokens count: revoking the last one must not give everyone access."""
         self._reload_if_changed()
         return self._is_broken or bool(self._tokens)
 
     def caller_of(self, digest: bytes) -> Caller | None:
-        """The caller behind a fingerprint; None where no such token was issued. Raises `InvalidToken` for a spent one."""
+        """The caller for a fingerprint, or None if unknown. Raises `InvalidToken` for a revoked or expired token."""
         self._reload_if_changed()
         found: IssuedToken | None = None
-        for token in self._tokens:  # every one is compared, whichever fits: the time tells nothing
+        for token in self._tokens:  # no early exit: the time must not depend on which one matches
             if hmac.compare_digest(bytes.fromhex(token.sha256), digest):
                 found = token
         if found is None:
@@ -107,10 +105,10 @@ class TokenFile:
         return any(token.scope is Scope.MAINTAINER and token.state(now) == "valid" for token in self._tokens)
 
     def tokens(self) -> tuple[IssuedToken, ...]:
-        """All of them, in the order of their making. Raises `Unavailable` where the file is not ours."""
+        """All tokens, oldest first. Raises `Unavailable` if the file is damaged or its seal is not valid."""
         return self._read()
 
-    # Changing
+    # Changes
 
     ##= docs/spec/gateway.md#issued-tokens
     ##% The command `token create` MUST show a token once and store only its hash.
@@ -123,29 +121,31 @@ class TokenFile:
         expires_at: float | None = None,
         taken: Sequence[str] = (),
     ) -> str:
-        """A new token, which is told this once. `taken` are names that other tokens of the server have."""
+        """Create a token and return it; it cannot be shown again. `taken` are the names of configured tokens."""
         with self._edit() as tokens:
             now = self._clock()
             if name in taken or any(token.name == name and token.state(now) != "revoked" for token in tokens):
-                raise Conflict(f"There is a token of the name {name}.", hint="Choose another name, or revoke it first.")
+                raise Conflict(
+                    f"There is already a token named {name}.", hint="Choose another name, or revoke it first."
+                )
             secret = PREFIX + secrets.token_urlsafe(32)
             listed = None if tools is None else tuple(sorted(set(tools)))
             tokens.append(IssuedToken(name, scope, fingerprint(secret).hex(), now, expires_at, listed))
         return secret
 
     def revoke(self, name: str) -> IssuedToken:
-        """Have a token refused from now on."""
+        """Refuse a token from now on."""
         with self._edit() as tokens:
             for position, token in enumerate(tokens):
                 if token.name == name and token.revoked_at is None:
                     tokens[position] = replace(token, revoked_at=self._clock())
                     return tokens[position]
             names = ", ".join(token.name for token in tokens if token.revoked_at is None)
-            raise NotFound(f"No token has the name {name}.", hint=f"Tokens: {names or 'none'}.")
+            raise NotFound(f"There is no token named {name}.", hint=f"Tokens: {names or 'none'}.")
 
     @contextmanager
     def _edit(self) -> Iterator[list[IssuedToken]]:
-        """The tokens as they are, locked; written when the block ends well, also by a return from within it."""
+        """The current tokens, under a lock. They are written when the block ends without an exception."""
         lock = FileLock(self._path.with_suffix(".lock"))
         try:
             make_folders(self._path.parent)
@@ -163,7 +163,7 @@ class TokenFile:
             lock.release()
 
     def _read_or_salvage(self) -> list[IssuedToken]:
-        """The tokens as they are. A damaged file of which some can be read is renamed, and written again with those."""
+        """The current tokens. A damaged file with some readable tokens is renamed, and those tokens are returned."""
         try:
             return list(self._read())
         except Unavailable:
@@ -179,11 +179,11 @@ class TokenFile:
     ##= docs/spec/gateway.md#issued-tokens
     ##% A new token MUST work immediately, and a revoked or expired token stops working immediately.
     def _reload_if_changed(self) -> None:
-        """Read the file again where it is not the one that was read last."""
+        """Read the file again if it has changed."""
         try:
             stat = self._path.stat()
         except OSError:
-            # A file that was there and is gone must not open the door to everybody.
+            # Deleting the file must not give everyone access.
             self._is_broken = self._is_broken or self._seen is not None
             self._tokens = ()
             return
@@ -223,7 +223,7 @@ class TokenFile:
     ##= docs/spec/gateway.md#issued-tokens
     ##% Tokens that can still be read from a damaged token file MUST continue to work.
     def _readable_tokens(self) -> tuple[IssuedToken, ...]:
-        """The tokens of a damaged file that are whole, by the seal that each one has of its own."""
+        """The intact tokens of a damaged file. Each token has its own seal, which is checked."""
         key = self._key()
         try:
             with self._path.open("rb") as file:
@@ -254,7 +254,7 @@ class TokenFile:
         return key if len(key) == 32 else None
 
     def _make_key(self) -> bytes:
-        """Who comes second takes the key of who came first."""
+        """Create the key. If another process was faster, return its key."""
         make_folders(self._key_path.parent, mode=0o700)
         lock = FileLock(self._key_path.with_suffix(".lock"))
         if not lock.acquire(_LOCK_SECONDS):

@@ -1,4 +1,4 @@
-"""OpenTelemetry, off unless configured: the SDK's spans, sent where the configuration says."""
+"""Exports the SDK's OpenTelemetry spans as configured; off by default."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextive.errors import ConfigError
 
 
 def enable_tracing(settings: Tracing) -> Callable[[], None]:
-    """Have spans exported; gives what flushes and ends it. Does nothing unless enabled."""
+    """Start exporting spans, if enabled. Returns a function that flushes and stops it."""
     if not settings.enabled:
         return lambda: None
     try:

@@ -1,4 +1,4 @@
-"""Between our values and the SDK's wire models. Pure translation: nothing here decides anything."""
+"""Converts between Contextive's values and the SDK's wire models. Pure translation, no decisions."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def tool_to_wire(tool: Tool) -> types.Tool:
 
 
 def resources_to_wire(page: Page[ResourceEntry]) -> types.ListResourcesResult:
-    """A page of resources, with what is missing from it."""
+    """A page of resources, with the errors of those that could not be listed."""
     missing = [failure.as_dict() for failure in page.failures]
     return types.ListResourcesResult(
         resources=[_resource_to_wire(entry) for entry in page.items],
@@ -146,7 +146,7 @@ def result_to_wire(result: ToolResult) -> types.CallToolResult:
 ##= docs/spec/host.md#tool-calls
 ##% A failed call MUST NOT return structured content.
 def failure_to_wire(error: ContextiveError) -> types.CallToolResult:
-    """A failed tool call as its caller sees it. No structured content: clients check that against the output schema."""
+    """The result of a failed tool call. No structured content: clients validate that against the output schema."""
     return types.CallToolResult(content=[types.TextContent(text=failure_text(error))], is_error=True)
 
 
@@ -173,7 +173,7 @@ def input_needed_to_wire(needed: InputNeeded) -> dict[str, Any]:
 
 
 def protocol_error(error: ContextiveError, version: str, *, uri: str | None = None) -> MCPError:
-    """An error outside a tool call as the JSON-RPC error of the era that the client speaks."""
+    """An error outside a tool call as a JSON-RPC error for the client's protocol era."""
     modern = version in MODERN_PROTOCOL_VERSIONS
     data: dict[str, Any] = {"code": error.code}
     if error.hint:
