@@ -118,7 +118,7 @@ def test_a_whole_call_prints_the_answer_as_json(cli_process_with_odd_pack: CliPr
         (["odd_echo"], 1, "odd_echo needs the argument 'text'. Arguments of odd_echo: text: string,"),
         (["odd_echo", "--text"], 2, "--text needs a value."),
         (["odd_maintain"], 1, "odd_maintain needs the maintainer scope."),
-        (["odd_ask"], 1, "needs a client that offers elicitation"),
+        (["odd_ask"], 1, "needs a client that supports elicitation"),
         (["odd_big", "--size", "2000000"], 1, "1000000 are allowed"),
     ],
 )
