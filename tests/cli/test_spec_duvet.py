@@ -348,8 +348,8 @@ def test_an_invalid_quote_is_shown_with_the_nearest_sentence(duvet: Duvet) -> No
 
 
 def test_query_uses_the_paths_in_the_configuration(bare: Duvet) -> None:
-    bare.project.write("promises/door.md", "# Door\n\nThe door MUST be locked.\n")
-    bare.project.write("contextive.config.yaml", 'trace:\n  specifications: ["promises/*.md"]\n')
+    bare.project.write("design/door.md", "# Door\n\nThe door MUST be locked.\n")
+    bare.project.write("contextive.config.yaml", 'trace:\n  specifications: ["design/*.md"]\n')
     assert "The door MUST be locked." in bare("query", code=1)
     assert "using the paths in the configuration" in bare("report")
 

@@ -80,7 +80,7 @@ def print_status(status: Mapping[str, Any]) -> None:
 
 
 def skipped_text(skipped: Mapping[str, int]) -> str:
-    """How many files were skipped for which reason. The state directory is not listed: nobody expects it in the index."""
+    """How many files were skipped for which reason. The state directory is not listed."""
     parts = (f"{reason.replace('_', ' ')} {count}" for reason, count in skipped.items() if reason != "state_directory")
     return ", ".join(parts)
 

@@ -197,8 +197,9 @@ def _backups(host: Host, index: Index) -> Diagnosis:
     newest = next(iter(host.services.get(DocumentsAndBackups).backups().existing()), None)
     votes = index.store.records.votes(1)
     if newest is None:
-        data = "Votes and history are" if votes else "The history is"
-        return Diagnosis("backup", not votes, f"There is no backup. {data} only in the state directory.", remedy)
+        data = "votes and the history" if votes else "the history"
+        detail = f"There is no backup of {data} yet; contextive-mcp backup makes one."
+        return Diagnosis("backup", not votes, detail, remedy)
     made_at = datetime.fromisoformat(newest.manifest.created_at).timestamp()
     days = (time.time() - made_at) / _DAY_SECONDS
     is_old = days > _OLD_BACKUP_DAYS and bool(votes) and votes[-1].timestamp > made_at

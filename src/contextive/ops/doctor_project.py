@@ -43,8 +43,8 @@ def _requirements(project: Path, loaded: LoadedConfig) -> Diagnosis:
         return Diagnosis("requirements", False, error.message, error.hint or "Fix .duvet/config.toml.")
     count, specifications = len(view.catalog.requirements), len(view.catalog.specifications)
     if not specifications:
-        detail = "No specification found. This is optional: search and notes work without one."
-        return Diagnosis("requirements", True, detail)
+        detail = "There is no specification yet. To trace requirements, write one such as docs/spec/NAME.md."
+        return Diagnosis("requirements", True, f"{detail} Search and notes work without one.")
     citations = sum(citation.type.value != "spec" for citation in view.state.analysis.citations)
     detail = f"{_count_text(count, 'requirement')} in {_count_text(specifications, 'specification')}"
     detail += f"; {_count_text(citations, 'citation')}."
@@ -74,9 +74,10 @@ def _notes(project: Path, loaded: LoadedConfig) -> Diagnosis:
         return Diagnosis("notes", False, f"No file matches {', '.join(empty)} in notes.paths.", "Fix the pattern.")
     files = ProjectFiles.bounded(project)
     count = len({path for pattern in paths for path in Glob(pattern).walk(str(project), files.allows)})
-    return Diagnosis(
-        "notes", True, f"{_count_text(count, 'note')}." if count else "No notes found. Notes are optional."
-    )
+    if not count:
+        detail = f"There are no notes yet. To add some, write Markdown files that match {', '.join(paths)}."
+        return Diagnosis("notes", True, detail)
+    return Diagnosis("notes", True, f"{_count_text(count, 'note')}.")
 
 
 ##= docs/spec/commands.md#doctor
