@@ -1,3 +1,3 @@
-"""Contextive: one MCP server for what a project promised, keeps and knows."""
+"""Contextive: requirements traceability, code and document search, and Markdown notes for coding agents, through MCP."""
 
 __version__ = "0.1.0"

@@ -3,7 +3,7 @@
 import sys
 
 if not sys.flags.safe_path:
-    # Python looks for modules in the current directory first. That may be a cloned project, which must not be run.
+    # Python imports from the current directory first. That may be a cloned project, whose code must not run.
     del sys.path[0]
 
 from contextive.cli import main

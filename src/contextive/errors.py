@@ -1,35 +1,35 @@
-"""Every error that this product raises on purpose.
+"""Every error that Contextive raises on purpose.
 
     ContextiveError
     ├── UsageError               usage_error             the command line cannot be understood
     ├── ConfigError              config_invalid          the configuration cannot be used as it is
     ├── InvalidRequest           invalid_request         an argument is missing, unknown or out of range
     │   ├── InvalidIdentifier    invalid_identifier      an identifier has the wrong form
-    │   ├── InvalidCursor        invalid_cursor          a page cursor is not one that this server gave out
-    │   └── SchemaInvalid        schema_invalid          a recipe is not written as recipes are
+    │   ├── InvalidCursor        invalid_cursor          a page cursor was not issued by this server
+    │   └── SchemaInvalid        schema_invalid          a recipe does not match the recipe schema
     ├── NotFound                 not_found               the named thing does not exist
-    │   ├── ToolNotFound         tool_not_found          no tool of that name is offered to this caller
-    │   ├── PromptNotFound       prompt_not_found        no prompt of that name is offered to this caller
-    │   ├── ResourceNotFound     resource_not_found      no resource stands at that URI
-    │   └── RecipeNotFound       recipe_not_found        there is no recipe of that name
-    ├── Unauthorized             unauthorized            no credential, or one that is not known here
-    ├── Forbidden                forbidden               the credential is known, its scope is too small
+    │   ├── ToolNotFound         tool_not_found          this caller has no tool with that name
+    │   ├── PromptNotFound       prompt_not_found        this caller has no prompt with that name
+    │   ├── ResourceNotFound     resource_not_found      there is no resource at that URI
+    │   └── RecipeNotFound       recipe_not_found        there is no recipe with that name
+    ├── Unauthorized             unauthorized            the token is missing or unknown
+    ├── Forbidden                forbidden               the token is valid, but its scope is too small
     ├── Conflict                 conflict                the thing changed since it was read, or exists already
     ├── RateLimited              rate_limited            too many requests in the window
-    ├── TooLarge                 too_large               a request or an answer is over its limit
-    ├── TimedOut                 timeout                 the work took longer than its limit
-    ├── UnsupportedOperation     unsupported_operation   understood, and deliberately not done
+    ├── TooLarge                 too_large               a request or an answer is larger than allowed
+    ├── TimedOut                 timeout                 the call took longer than its limit
+    ├── UnsupportedOperation     unsupported_operation   the request is valid, but not supported
     ├── ToolFailed               tool_failed             a step of a recipe or workflow failed
-    ├── AssertFailed             assert_failed           a step gave another result than its recipe asserts
-    ├── Unavailable              unavailable             a needed part is off or not ready
+    ├── AssertFailed             assert_failed           the result of a step fails an assertion of its recipe
+    ├── Unavailable              unavailable             a required component is disabled or not ready
     │   ├── NoModel              no_model                no configured model fits the request
-    │   └── ProjectMissing       project_missing         the project directory does not exist any more
-    ├── CapabilityMissing        missing_client_capability   the client does not offer what the call needs of it
-    ├── UpstreamError            upstream_error          another service that was called failed
-    └── InternalError            internal_error          a fault of ours; details are in the log only
+    │   └── ProjectMissing       project_missing         the project directory no longer exists
+    ├── CapabilityMissing        missing_client_capability   the client lacks a capability that the call needs
+    ├── UpstreamError            upstream_error          a call to another service failed
+    └── InternalError            internal_error          a bug in Contextive; details are only in the log
 
-The `code` is part of the public interface and never changes; docs/errors.md lists each one. `message` says what was wrong,
-`hint` what to do next. Neither may hold a path outside the project, a trace or a secret: both reach clients as they are.
+The `code` is part of the public interface and never changes; docs/errors.md lists each one. `message` says what is wrong and
+`hint` what to do next. Both are sent to clients, so neither may contain a path outside the project, a traceback or a secret.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from typing import Any, ClassVar
 ##= docs/spec/host.md#errors
 ##% Every error MUST have a stable code.
 class ContextiveError(Exception):
-    """The root: an error with a stable code, a sentence, and what to do next."""
+    """The base class: an error with a stable code, a message and an optional hint."""
 
     code: ClassVar[str] = "internal_error"
     http_status: ClassVar[int] = 500
@@ -51,13 +51,13 @@ class ContextiveError(Exception):
         self.message = message
         self.hint = hint
         self.details: Mapping[str, Any] | None = None
-        """Facts that a program may want to read, such as the steps that a recipe got through."""
+        """Data for programs, such as the steps of a recipe that ran before the error."""
 
     ##= docs/spec/gateway.md#tool-results
     ##% An error MUST have the `status` `error` and an `error` with a code, a message and, if there is a remedy, a
     ##% hint.
     def as_dict(self) -> dict[str, Any]:
-        """The one shape in which every door shows an error."""
+        """The error as every transport sends it."""
         body: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.hint:
             body["hint"] = self.hint
@@ -66,7 +66,7 @@ class ContextiveError(Exception):
         return body
 
     def full_message(self) -> str:
-        """Message and hint as one line for a terminal."""
+        """Message and hint in one line, for a terminal."""
         return f"{self.message} {self.hint}" if self.hint else self.message
 
 
@@ -97,13 +97,13 @@ class InvalidIdentifier(InvalidRequest):
 
 
 class InvalidCursor(InvalidRequest):
-    """A page cursor is not one that this server gave out."""
+    """A page cursor was not issued by this server."""
 
     code = "invalid_cursor"
 
 
 class SchemaInvalid(InvalidRequest):
-    """A recipe is not written as recipes are."""
+    """A recipe does not match the recipe schema."""
 
     code = "schema_invalid"
 
@@ -118,13 +118,13 @@ class NotFound(ContextiveError):
 
 
 class ToolNotFound(NotFound):
-    """No tool of that name is offered to this caller."""
+    """This caller has no tool with that name."""
 
     code = "tool_not_found"
 
 
 class PromptNotFound(NotFound):
-    """No prompt of that name is offered to this caller."""
+    """This caller has no prompt with that name."""
 
     code = "prompt_not_found"
 
@@ -132,26 +132,26 @@ class PromptNotFound(NotFound):
 ##= docs/spec/trace.md#uris
 ##% A request for a resource that does not exist MUST be refused with the code `resource_not_found`.
 class ResourceNotFound(NotFound):
-    """No resource stands at that URI."""
+    """There is no resource at that URI."""
 
     code = "resource_not_found"
 
 
 class RecipeNotFound(NotFound):
-    """There is no recipe of that name."""
+    """There is no recipe with that name."""
 
     code = "recipe_not_found"
 
 
 class Unauthorized(ContextiveError):
-    """No credential, or one that is not known here."""
+    """The token is missing or unknown."""
 
     code = "unauthorized"
     http_status = 401
 
 
 class Forbidden(ContextiveError):
-    """The credential is known, its scope is too small."""
+    """The token is valid, but its scope is too small."""
 
     code = "forbidden"
     http_status = 403
@@ -176,21 +176,21 @@ class RateLimited(ContextiveError):
 
 
 class TooLarge(ContextiveError):
-    """A request or an answer is over its limit."""
+    """A request or an answer is larger than allowed."""
 
     code = "too_large"
     http_status = 413
 
 
 class TimedOut(ContextiveError):
-    """The work took longer than its limit."""
+    """The call took longer than its limit."""
 
     code = "timeout"
     http_status = 504
 
 
 class UnsupportedOperation(ContextiveError):
-    """Understood, and deliberately not done."""
+    """The request is valid, but not supported."""
 
     code = "unsupported_operation"
     http_status = 400
@@ -204,7 +204,7 @@ class ToolFailed(ContextiveError):
 
 
 class AssertFailed(ContextiveError):
-    """A step gave another result than its recipe asserts."""
+    """The result of a step fails an assertion of its recipe."""
 
     code = "assert_failed"
     http_status = 422
@@ -213,7 +213,7 @@ class AssertFailed(ContextiveError):
 ##= docs/spec/notes.md#failures
 ##% A question MUST be answered with 503 if there is no model.
 class Unavailable(ContextiveError):
-    """A needed part is off or not ready."""
+    """A required component is disabled or not ready."""
 
     code = "unavailable"
     http_status = 503
@@ -226,47 +226,47 @@ class NoModel(Unavailable):
 
 
 class ProjectMissing(Unavailable):
-    """The project directory does not exist any more."""
+    """The project directory no longer exists."""
 
     code = "project_missing"
 
     def __init__(self) -> None:
         super().__init__(
-            "The project directory does not exist any more.",
-            hint="Bring it back, or end this server and start one in the directory where the project is now.",
+            "The project directory no longer exists.",
+            hint="Restore it, or stop this server and start it in the project's new directory.",
         )
 
 
 class CapabilityMissing(ContextiveError):
-    """The client does not offer what the call needs of it."""
+    """The client lacks a capability that the call needs."""
 
     code = "missing_client_capability"
     http_status = 400
 
     def __init__(self, capabilities: tuple[str, ...]) -> None:
         super().__init__(
-            f"This call needs a client that offers {', '.join(capabilities)}.", hint="Use an MCP client that does."
+            f"This call needs a client that supports {', '.join(capabilities)}.", hint="Use an MCP client that does."
         )
         self.capabilities = capabilities
 
 
 class UpstreamError(ContextiveError):
-    """Another service that was called failed."""
+    """A call to another service failed."""
 
     code = "upstream_error"
     http_status = 502
 
 
 class InternalError(ContextiveError):
-    """A fault of ours; details are in the log only."""
+    """A bug in Contextive; details are only in the log."""
 
     code = "internal_error"
 
 
 class ParseError(Exception):
-    """A text that the readers of JSON, YAML or TOML cannot read, with its place where that is known.
+    """A text is not valid JSON, YAML or TOML; with line and column where they are known.
 
-    It has no code, because it never leaves the product: callers turn it into an error of the tree, or into a finding.
+    It has no code, because it never reaches a client: callers turn it into a `ContextiveError` or a finding.
     """
 
     def __init__(self, text: str, line: int | None = None, column: int | None = None) -> None:
@@ -276,9 +276,9 @@ class ParseError(Exception):
         self.column = column
 
     def located_in(self, name: str) -> str:
-        """The message after its place: `name:line:column: message`."""
-        place = [str(number) for number in (self.line, self.column) if number is not None]
-        return ":".join([name, *place]) + f": {self.text}"
+        """The message with its location: `name:line:column: message`."""
+        position = [str(number) for number in (self.line, self.column) if number is not None]
+        return ":".join([name, *position]) + f": {self.text}"
 
 
 ##= docs/spec/host.md#errors

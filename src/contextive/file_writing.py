@@ -1,10 +1,10 @@
-"""Writes files whole or not at all: the one place that writes under a temporary name, syncs and renames.
+"""Writes files atomically: under a temporary name first, then synced and renamed. No other module does this.
 
-A file is written as `.<16 hex digits>.tmp` next to its place and then gets its name. A writer holds a shared lock on the
-directory, which the system takes away from a process that dies. So the holder of the exclusive lock of a directory knows that
-every temporary file in it was left behind. On a file system without locks a file has to be an hour old.
+A file is written as `.<16 hex digits>.tmp` in its target directory and then renamed. A writer holds a shared lock on the
+directory, which the system releases when the process dies. So a process that gets the exclusive lock knows that every
+temporary file in the directory is a leftover. Without file locks, a temporary file counts as a leftover after an hour.
 
-A directory is given by its path, or by an open handle, which no link can lead elsewhere.
+A directory is passed as a path, or as an open handle, which a symbolic link cannot redirect.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NO_HARD_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, e
 
 
 class NotRegular(OSError):
-    """The name belongs to a link, a directory, a pipe or a device, not to a regular file."""
+    """The target is a link, a directory, a pipe or a device, not a regular file."""
 
     def __init__(self) -> None:
         super().__init__(errno.EINVAL, "not a regular file")
@@ -44,16 +44,16 @@ class NotRegular(OSError):
 
 
 def write_file(path: Path, data: bytes, *, overwrite: bool = True, mode: int = 0o666, durable: bool = True) -> None:
-    """Write a whole file, or nothing. It replaces a file or a link of that name; without `overwrite`, FileExistsError."""
+    """Write a file atomically. An existing file or link is replaced; without `overwrite`, FileExistsError is raised."""
     with new_file(path.parent, mode=mode, durable=durable) as new:
         new.stream.write(data)
         new.publish(path.name, overwrite=overwrite)
 
 
 def write_file_in(folder: int, name: str, data: bytes, *, overwrite: bool, mode: int = 0o666) -> bool:
-    """Write a whole file into an open directory, or nothing; whether it replaced another, whose permissions it then has.
+    """Write a file into an open directory atomically; True if it replaced a file, whose permissions it keeps.
 
-    FileExistsError where the name is taken and must not be overwritten, NotRegular where it is not the name of a file.
+    Raises FileExistsError if the file exists and `overwrite` is false, and NotRegular if it is not a regular file.
     """
     with new_file(folder, mode=mode, like=name if overwrite else None) as new:
         new.stream.write(data)
@@ -71,7 +71,7 @@ def write_file_in(folder: int, name: str, data: bytes, *, overwrite: bool, mode:
 def new_file(
     folder: Path | int, *, mode: int = 0o666, like: str | None = None, durable: bool = True
 ) -> Iterator[NewFile]:
-    """A file to be filled and published. Nothing is left of it where that does not happen."""
+    """A file to write to and publish. It is removed if it is not published."""
     with writing_in(folder):
         new = NewFile(folder, mode=mode, like=like, durable=durable)
         try:
@@ -83,10 +83,10 @@ def new_file(
 
 
 class NewFile:
-    """A file under a temporary name, for a caller that holds the lock of the directory and syncs it after publishing.
+    """A file with a temporary name, for a caller that holds the lock of the directory and syncs it after publishing.
 
-    `mode` is subject to the umask. With `like`, the file has the exact permissions of the file of that name, if there is
-    one, before anything is written into it. A file that the next run writes again need not be `durable`.
+    `mode` is subject to the umask. With `like`, the file gets the exact permissions of the file with that name, if it
+    exists, before anything is written. A file that the next run writes again need not be `durable`.
     """
 
     def __init__(self, folder: Path | int, *, mode: int = 0o666, like: str | None = None, durable: bool = True) -> None:
@@ -94,7 +94,7 @@ class NewFile:
         self._path = Path() if isinstance(folder, int) else folder
         self._durable = durable
         permissions = None if like is None else self._permissions(like)
-        self._temporary = self._place(temporary_name())
+        self._temporary = self._join(temporary_name())
         self.stream = os.fdopen(os.open(self._temporary, _NEW, mode, dir_fd=self._handle), "wb")
         try:
             if permissions is not None:
@@ -104,7 +104,7 @@ class NewFile:
             raise
 
     def finish(self) -> None:
-        """Have the content on the disk. Nothing can be written afterwards."""
+        """Close the file and sync its content to disk."""
         if not self.stream.closed:
             self.stream.flush()
             if self._durable:
@@ -112,37 +112,37 @@ class NewFile:
             self.stream.close()
 
     def publish(self, name: str, *, overwrite: bool = True) -> None:
-        """Finish the file and give it its name. Without `overwrite`, of two writers of one name one gets FileExistsError."""
+        """Finish the file and rename it to `name`. Without `overwrite`, the second of two writers gets FileExistsError."""
         self.finish()
-        target = self._place(name)
+        target = self._join(name)
         if not overwrite:
             try:
-                # A link fails where the name is taken; a rename would overwrite.
+                # A hard link fails if the name exists; a rename would overwrite.
                 os.link(
                     self._temporary, target, src_dir_fd=self._handle, dst_dir_fd=self._handle, follow_symlinks=False
                 )
             except OSError as failure:
                 if failure.errno not in NO_HARD_LINKS:
                     raise
-                # A file system without links: claim the name first, then put the file there.
+                # No hard links on this file system: create the name first, then replace it.
                 os.close(os.open(target, _NEW, 0o666, dir_fd=self._handle))
             else:
                 return
         os.replace(self._temporary, target, src_dir_fd=self._handle, dst_dir_fd=self._handle)
 
     def discard(self) -> None:
-        """Remove what was not published."""
+        """Remove the temporary file, if it is still there."""
         with suppress(OSError):
             self.stream.close()
         with suppress(OSError):
             os.unlink(self._temporary, dir_fd=self._handle)
 
-    def _place(self, name: str) -> Path:
+    def _join(self, name: str) -> Path:
         return self._path / name
 
     def _permissions(self, name: str) -> int | None:
         try:
-            found = os.stat(self._place(name), dir_fd=self._handle, follow_symlinks=False)
+            found = os.stat(self._join(name), dir_fd=self._handle, follow_symlinks=False)
         except FileNotFoundError:
             return None
         if not stat.S_ISREG(found.st_mode):
@@ -154,14 +154,14 @@ class NewFile:
 
 
 def sync_folder(folder: Path | int) -> None:
-    """Have the names in a directory outlive a power cut, where the system can do that."""
+    """Sync a directory, so that its entries survive a power failure, if the system supports that."""
     with suppress(OSError), _opened(folder) as handle:
         if handle is not None:
             os.fsync(handle)
 
 
 def make_folders(path: Path, mode: int = 0o777) -> None:
-    """Make a directory, and those above it, so that they outlive a power cut. Those above get the mode of the user."""
+    """Create a directory and its parents durably. `mode` is for the directory; the parents get the default mode."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(mode=mode, parents=True, exist_ok=True)
     for folder in missing:
@@ -170,7 +170,7 @@ def make_folders(path: Path, mode: int = 0o777) -> None:
 
 @contextmanager
 def _opened(folder: Path | int) -> Iterator[int | None]:
-    """The handle of a directory; None where the system has none, or the directory cannot be read."""
+    """A handle of the directory; None if the system has no such handles or the directory cannot be read."""
     if isinstance(folder, int):
         yield folder
         return
@@ -189,17 +189,17 @@ def _opened(folder: Path | int) -> Iterator[int | None]:
 
 
 def temporary_name() -> str:
-    """A new name for a file that is being written."""
+    """A random name for a file that is being written."""
     return f".{secrets.token_hex(8)}.tmp"
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file of this name is being written by us, or was left behind."""
+    """Whether this is the name of a file that is being written, or of a leftover."""
     return name.endswith(".tmp") and _NAME.fullmatch(name) is not None
 
 
 def lock(folder: int, *, exclusive: bool = False, busy: str = "Another process is writing there.") -> bool:
-    """Wait for the lock of an open directory; False where the file system knows none. TimedOut when others do not let go."""
+    """Wait for the lock of an open directory; False if the file system has no locks. TimedOut if it stays locked."""
     deadline = time.monotonic() + LOCK_SECONDS
     while True:
         try:
@@ -214,10 +214,10 @@ def lock(folder: int, *, exclusive: bool = False, busy: str = "Another process i
 
 @contextmanager
 def writing_in(folder: Path | int) -> Iterator[None]:
-    """Holds the shared lock of a directory, where it has one.
+    """Hold the shared lock of a directory, if the file system has locks.
 
-    What killed writers left behind is removed from an open directory first, which is one of the project or of the server.
-    A path may lead to a directory of others, such as the user's home, so nothing is removed there.
+    A directory given as a handle belongs to the project or the server, so leftovers of killed writers are removed first.
+    A path may lead to any directory, such as the user's home, so nothing is removed there.
     """
     with _opened(folder) as handle:
         if handle is None:
@@ -235,10 +235,11 @@ def writing_in(folder: Path | int) -> Iterator[None]:
 ##= docs/spec/gateway.md#creating-a-backup
 ##% A backup MUST remove the leftovers of a killed backup.
 def remove_leftovers(folder: int) -> None:
-    """Remove the temporary files in an open directory whose writers are gone. Nothing while somebody writes there."""
+    """Remove temporary files of killed writers from an open directory; nothing while another process writes there."""
     if not any(map(is_temporary, os.listdir(folder))):
         return
-    own = os.open(".", os.O_RDONLY | getattr(os, "O_CLOEXEC", 0), dir_fd=folder)  # the given handle may hold a lock
+    # A second handle, because the given one may hold a lock.
+    own = os.open(".", os.O_RDONLY | getattr(os, "O_CLOEXEC", 0), dir_fd=folder)
     try:
         try:
             is_alone = try_lock(own)
@@ -253,7 +254,7 @@ def remove_leftovers(folder: int) -> None:
 
 
 def remove_temporary(folder: int, *, older_than: float | None = None) -> None:
-    """Remove the temporary files in an open directory, all or those of a certain age in seconds."""
+    """Remove the temporary files in an open directory: all, or only those older than this many seconds."""
     newest = None if older_than is None else time.time() - older_than
     for name in filter(is_temporary, os.listdir(folder)):
         with suppress(OSError):

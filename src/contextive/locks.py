@@ -1,4 +1,4 @@
-"""The lock of an open file that the system takes away from a process that dies, on Unix and on Windows."""
+"""File locks for Unix and Windows. The system releases them when the process dies."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ except ImportError:  # Windows
     fcntl = None
 
 _WINDOWS_OFFSET = 1 << 30
-"""Windows locks bytes and not files, and locked bytes cannot be read: so one far behind the content is locked."""
+"""Windows locks bytes, not files, and locked bytes cannot be read. So we lock a byte far beyond the content."""
 
 
 def try_lock(descriptor: int, *, shared: bool = False) -> bool:
-    """Whether the lock is ours now, alone or with others. OSError where the file system knows no locks."""
+    """Try to take the lock, exclusive or shared; True on success. OSError if the file system has no locks."""
     if fcntl is None:
         return _try_lock_byte(descriptor)
     try:
@@ -28,7 +28,7 @@ def try_lock(descriptor: int, *, shared: bool = False) -> bool:
 
 
 def unlock(descriptor: int) -> None:
-    """Give a lock back. To close the handle is not enough: a process that was forked meanwhile holds a copy."""
+    """Release the lock. Closing the handle is not enough: a process forked in the meantime has a copy of it."""
     if fcntl is not None:
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -1,4 +1,4 @@
-"""Repeats a call that failed with something that may pass: the one place that counts attempts and chooses pauses."""
+"""Retries calls that failed with a temporary error. All counting of attempts and choosing of pauses is here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An attempt that failed: the error to raise, whether another attempt may help, and the pause that the service asks for."""
+    """A failed attempt: the error to raise, whether a retry may help, and the pause that the service asked for."""
 
     error: Exception
     retryable: bool = False
@@ -24,7 +24,7 @@ class Failure:
 
 @dataclass(slots=True)
 class Retries:
-    """The attempts of one call. No pause begins that would end after `deadline`, a time of `time.monotonic`."""
+    """The attempts of one call. A pause never ends after `deadline`, which is a time of `time.monotonic`."""
 
     attempts: int
     first_pause_seconds: float
@@ -33,11 +33,11 @@ class Retries:
     _attempts_made: int = 0
 
     def pause_after(self, failure: Failure) -> float:
-        """The seconds to wait before the next attempt; raises the error where there is none."""
+        """The seconds to wait before the next attempt; raises the error if there is no further attempt."""
         self._attempts_made += 1
         pause = failure.retry_after_seconds
         if pause is None:
-            # A random part keeps many clients that failed together from coming back together.
+            # The random factor spreads the retries of clients that failed at the same time.
             pause = self.first_pause_seconds * 2.0 ** (self._attempts_made - 1) * random.uniform(0.5, 1.0)  # noqa: S311
         pause = min(pause, self.longest_pause_seconds)
         if self._attempts_made >= self.attempts or not failure.retryable or time.monotonic() + pause >= self.deadline:
@@ -48,7 +48,7 @@ class Retries:
 def with_retries(
     attempt: Callable[[], Result | Failure], retries: Retries, sleep: Callable[[float], None] = time.sleep
 ) -> Result:
-    """The answer of the first attempt that succeeds; raises the error of the last one."""
+    """The result of the first successful attempt; raises the error of the last one if all fail."""
     while isinstance(outcome := attempt(), Failure):
         sleep(retries.pause_after(outcome))
     return outcome
@@ -59,7 +59,7 @@ async def with_retries_async(
     retries: Retries,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> Result:
-    """As `with_retries`, for attempts that are awaited."""
+    """Like `with_retries`, for async attempts."""
     while isinstance(outcome := await attempt(), Failure):
         await sleep(retries.pause_after(outcome))
     return outcome

@@ -16,7 +16,7 @@ from tests.raw_clients import PROGRAM
 
 @dataclass
 class CliProcess:
-    """The command line in a directory of its own, with a trust list of its own."""
+    """The command line in its own directory, with its own trust list."""
 
     folder: Path
     environment: dict[str, str] = field(default_factory=dict)
@@ -24,7 +24,7 @@ class CliProcess:
     def run(
         self, *arguments: str, code: int = 0, env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """The finished command, which has to give that exit code and never a trace."""
+        """The finished command. It must end with that exit code, and without a traceback."""
         own = {"XDG_CONFIG_HOME": str(self.folder / "xdg"), **self.environment}
         done = subprocess.run(
             [*PROGRAM, *arguments],
@@ -40,7 +40,7 @@ class CliProcess:
         return done
 
     def error_message(self, *arguments: str, code: int, env: Mapping[str, str] | None = None) -> str:
-        """The one sentence on standard error of a command that fails; nothing stands on standard output."""
+        """The one-line message on standard error of a failing command; standard output must be empty."""
         done = self.run(*arguments, code=code, env=env)
         assert done.stdout == ""
         (line,) = done.stderr.splitlines()
@@ -55,7 +55,7 @@ class CliProcess:
 
 @dataclass(frozen=True)
 class CliOutput:
-    """What a command left on its two outputs."""
+    """The output of a command."""
 
     stdout: str
     stderr: str
@@ -63,7 +63,7 @@ class CliOutput:
 
 @dataclass
 class InProcessCli:
-    """The command line inside this process: the same `run`, without the cost of a new interpreter."""
+    """The command line in this process: the same `run`, without starting an interpreter."""
 
     folder: Path
     monkeypatch: pytest.MonkeyPatch
@@ -82,7 +82,7 @@ class InProcessCli:
         return printed
 
     def error_message(self, *arguments: str, code: int, env: Mapping[str, str] | None = None) -> str:
-        """The one sentence on standard error of a command that fails; nothing stands on standard output."""
+        """The one-line message on standard error of a failing command; standard output must be empty."""
         printed = self.run(*arguments, code=code, env=env)
         assert printed.stdout == ""
         (line,) = printed.stderr.splitlines()
@@ -111,7 +111,7 @@ def cli_process(tmp_path: Path) -> CliProcess:
 
 @pytest.fixture(scope="module")
 def cli_process_with_odd_pack(tmp_path_factory: pytest.TempPathFactory) -> CliProcess:
-    """A cli_process whose commands know the odd plugin and are told of it by the environment."""
+    """A CliProcess with the odd plugin installed, and enabled by the environment."""
     site = tmp_path_factory.mktemp("site")
     install_odd_pack(site)
     folder = tmp_path_factory.mktemp("project")

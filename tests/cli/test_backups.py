@@ -1,4 +1,4 @@
-"""`backup` and `restore`, from a terminal."""
+"""The commands `backup` and `restore`."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def archive_of(station: InProcessCli, *arguments: str) -> Path:
 
 def test_a_backup_is_made_listed_and_checked(station: InProcessCli) -> None:
     assert "There are no backups." in station.run("backup", "--list", env=QUIET).stdout
-    said = station.run("backup", env=QUIET).stdout
-    assert said.startswith("backups/archives/km-backup-")
-    assert "1 runs" in said
+    printed = station.run("backup", env=QUIET).stdout
+    assert printed.startswith("backups/archives/km-backup-")
+    assert "1 runs" in printed
     listed = json.loads(station.run("backup", "--list", "--json", env=QUIET).stdout)["backups"]
-    assert [each["archive"] for each in listed] == [said.split()[0]]
-    archive = station.folder / ".contextive" / said.split()[0]
-    assert "agrees with its manifest" in station.run("backup", "--check", str(archive), env=QUIET).stdout
+    assert [backup["archive"] for backup in listed] == [printed.split()[0]]
+    archive = station.folder / ".contextive" / printed.split()[0]
+    assert "matches its manifest" in station.run("backup", "--check", str(archive), env=QUIET).stdout
     facts = json.loads(station.run("backup", "--check", str(archive), "--json", env=QUIET).stdout)
     assert (facts["ok"], facts["content_files"], facts["counts"]["run"]) == (True, 1, 1)
 
 
-def test_an_archive_that_was_changed_ends_with_one(station: InProcessCli) -> None:
+def test_a_corrupt_archive_fails_with_exit_code_1(station: InProcessCli) -> None:
     archive = archive_of(station)
     data = archive.read_bytes()
     archive.write_bytes(data[: len(data) // 2])
@@ -54,7 +54,7 @@ def test_an_archive_that_was_changed_ends_with_one(station: InProcessCli) -> Non
     assert "cannot be opened" in station.error_message("backup", "--check", "nowhere.tgz", code=1)
 
 
-def test_limits_and_places_come_from_the_settings(station: InProcessCli, tmp_path: Path) -> None:
+def test_the_destination_and_the_retention_come_from_the_settings(station: InProcessCli, tmp_path: Path) -> None:
     shelf = {**QUIET, "KM_BACKUP_DEST_PATH": str(tmp_path / "shelf"), "KM_BACKUP_RETENTION_LIMIT": "2"}
     names = [json.loads(station.run("backup", "--json", env=shelf).stdout)["archive"] for _ in range(3)]
     assert {path.name for path in (tmp_path / "shelf").iterdir()} == set(names[1:])
@@ -66,7 +66,7 @@ def test_limits_and_places_come_from_the_settings(station: InProcessCli, tmp_pat
 
 ##= docs/spec/gateway.md#restoring-a-backup
 ##% A restore MUST bring back everything that was backed up.
-def test_a_lost_state_directory_comes_back_and_is_what_the_files_say(station: InProcessCli, tmp_path: Path) -> None:
+def test_a_lost_state_directory_can_be_restored_and_updated(station: InProcessCli, tmp_path: Path) -> None:
     archive = shutil.copy(archive_of(station), tmp_path / "kept.tgz")
     shutil.rmtree(station.folder / ".contextive")
     station.write("docs/late.md", "# Late\n")
@@ -81,7 +81,7 @@ def test_a_lost_state_directory_comes_back_and_is_what_the_files_say(station: In
 
 ##= docs/spec/gateway.md#restoring-a-backup
 ##% An existing index MUST be replaced only with `--force`, and only after a backup of it was made.
-def test_an_index_that_is_there_is_replaced_with_force_only(station: InProcessCli) -> None:
+def test_an_existing_index_is_replaced_only_with_force(station: InProcessCli) -> None:
     archive = archive_of(station)
     station.write("docs/late.md", "# Late\n")
     station.run("ingest", env=QUIET)
@@ -94,7 +94,7 @@ def test_an_index_that_is_there_is_replaced_with_force_only(station: InProcessCl
     station.run("verify", env=QUIET)
 
 
-def test_another_place_has_to_be_empty(station: InProcessCli, tmp_path: Path) -> None:
+def test_a_restore_to_another_directory_needs_an_empty_one(station: InProcessCli, tmp_path: Path) -> None:
     archive = archive_of(station)
     station.run("restore", str(archive), "--to", str(tmp_path / "new"), env=QUIET)
     assert (tmp_path / "new" / "index.db").exists()
@@ -106,7 +106,7 @@ def test_another_place_has_to_be_empty(station: InProcessCli, tmp_path: Path) ->
 
 ##= docs/spec/gateway.md#restoring-a-backup
 ##% An index that a server is using MUST NOT be replaced.
-def test_an_index_that_is_being_served_is_not_replaced(station: InProcessCli) -> None:
+def test_an_index_in_use_by_a_server_is_not_replaced(station: InProcessCli) -> None:
     archive = archive_of(station)
     state = station.folder / ".contextive"
     server = subprocess.Popen(

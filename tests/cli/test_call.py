@@ -1,4 +1,4 @@
-"""`call`: arguments as flags of every type, as JSON, and what is said when they do not fit."""
+"""`call`: arguments as flags of every type and as JSON, and the messages for wrong ones."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ ECHO = next(tool for tool in pack.tools if tool.name == "odd_echo")
         (['--json={"text": "ü ☃"}'], {"text": "ü ☃"}),
     ],
 )
-def test_flags_take_the_types_of_the_schema(words: list[str], changed: dict[str, Any]) -> None:
+def test_flags_have_the_types_of_the_schema(words: list[str], changed: dict[str, Any]) -> None:
     parsed = parse_arguments(ECHO, parse_tool_arguments(ECHO, words))
     assert parsed.model_dump() == DEFAULTS | changed
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--text"], "--text needs a value."),
         (["text"], "Expected --key value, found 'text'."),
@@ -73,14 +73,14 @@ def test_flags_take_the_types_of_the_schema(words: list[str], changed: dict[str,
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_words_that_are_no_flags_are_a_mistake_of_usage(words: list[str], said: str) -> None:
+def test_words_that_are_not_flags_are_a_usage_error(words: list[str], message: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_tool_arguments(ECHO, words)
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--text", "a", "--number", "ten"], "'number': input should be a valid integer."),
         (["--text", "a", "--number", "10"], "less than or equal to 9"),
@@ -89,15 +89,15 @@ def test_words_that_are_no_flags_are_a_mistake_of_usage(words: list[str], said: 
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_values_that_do_not_fit_are_left_to_the_tool_to_refuse(words: list[str], said: str) -> None:
+def test_values_of_the_wrong_type_are_refused_by_the_tool(words: list[str], message: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         parse_arguments(ECHO, parse_tool_arguments(ECHO, words))
-    assert said in caught.value.message
+    assert message in caught.value.message
 
 
 ##= docs/spec/host.md#commands
 ##% A successful command MUST exit with code 0.
-def test_a_whole_call_prints_the_answer_as_json(cli_process_with_odd_pack: CliProcess) -> None:
+def test_a_call_prints_the_result_as_json(cli_process_with_odd_pack: CliProcess) -> None:
     words = ["--text", "ü ☃", "--words", "a", "--words", "b", "--flag", "--counts", "[1, 2]", "--color=green"]
     answer = json.loads(cli_process_with_odd_pack.run("call", "odd_echo", *words).stdout)
     assert answer | {"maybe": None} == DEFAULTS | {
@@ -112,23 +112,23 @@ def test_a_whole_call_prints_the_answer_as_json(cli_process_with_odd_pack: CliPr
 ##= docs/spec/host.md#commands
 ##% A failed command MUST exit with code 1 and give the reason in one sentence on standard error.
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (["odd_ecko"], 1, "Unknown tool: 'odd_ecko'. Did you mean odd_echo?"),
         (["odd_echo"], 1, "odd_echo needs the argument 'text'. Arguments of odd_echo: text: string,"),
         (["odd_echo", "--text"], 2, "--text needs a value."),
         (["odd_maintain"], 1, "odd_maintain needs the maintainer scope."),
-        (["odd_ask"], 1, "needs a client that offers elicitation"),
+        (["odd_ask"], 1, "needs a client that supports elicitation"),
         (["odd_big", "--size", "2000000"], 1, "1000000 are allowed"),
     ],
 )
-def test_a_call_that_fails_says_one_sentence(
-    cli_process_with_odd_pack: CliProcess, words: list[str], code: int, said: str
+def test_a_failed_call_prints_a_one_line_message(
+    cli_process_with_odd_pack: CliProcess, words: list[str], code: int, message: str
 ) -> None:
-    assert said in cli_process_with_odd_pack.error_message("call", *words, code=code)
+    assert message in cli_process_with_odd_pack.error_message("call", *words, code=code)
 
 
-def test_a_handler_that_fails_is_exit_code_1_without_its_insides_on_standard_output(
+def test_a_failing_handler_gives_exit_code_1_and_no_details_on_standard_output(
     cli_process_with_odd_pack: CliProcess,
 ) -> None:
     environment = clean_environment(cli_process_with_odd_pack.environment)
@@ -144,21 +144,21 @@ def test_a_handler_that_fails_is_exit_code_1_without_its_insides_on_standard_out
     assert done.stderr.splitlines()[-1].startswith("contextive-mcp: The tool odd_raise failed inside.")
 
 
-def test_what_a_handler_prints_does_not_mix_with_the_answer(cli_process_with_odd_pack: CliProcess) -> None:
+def test_output_of_a_handler_goes_to_standard_error(cli_process_with_odd_pack: CliProcess) -> None:
     done = cli_process_with_odd_pack.run("call", "odd_print")
     assert json.loads(done.stdout) == {"done": True}
-    for said in ("printed by a handler", "written to descriptor 1", "echoed by a child"):
-        assert said in done.stderr
+    for text in ("printed by a handler", "written to descriptor 1", "echoed by a child"):
+        assert text in done.stderr
 
 
 ##= docs/spec/host.md#permissions
 ##% The caller on a pipe or a terminal MUST be a reader unless `auth.adminToken` is set.
-def test_the_owner_of_an_admin_token_may_call_what_a_reader_may_not(cli_process_with_odd_pack: CliProcess) -> None:
+def test_with_an_admin_token_maintainer_tools_can_be_called(cli_process_with_odd_pack: CliProcess) -> None:
     done = cli_process_with_odd_pack.run("call", "odd_maintain", env={"KM_ADMIN_TOKEN": "admin-token-0123456789"})
     assert json.loads(done.stdout) == {"done": True}
 
 
-def test_an_answer_of_text_is_printed_as_text(cli_process_with_odd_pack: CliProcess) -> None:
+def test_a_text_result_is_printed_as_text(cli_process_with_odd_pack: CliProcess) -> None:
     assert cli_process_with_odd_pack.run("call", "odd_big", "--size", "5").stdout == "xxxxx\n"
 
 

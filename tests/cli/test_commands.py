@@ -1,4 +1,4 @@
-"""What the command line says, to whom, and with which exit code."""
+"""The output and the exit codes of commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIGHT = [["--help"], ["--version"], ["serve", "--help"], ["check", "--help"]]
 ##= docs/spec/host.md#commands
 ##% A command with an invalid command line MUST exit with code 2.
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["nonsense"], "Unknown command 'nonsense'."),
         (["sreve"], "Did you mean serve?"),
@@ -43,15 +43,15 @@ LIGHT = [["--help"], ["--version"], ["serve", "--help"], ["check", "--help"]]
     ],
     ids=" ".join,
 )
-def test_a_call_that_cannot_be_understood_is_one_sentence_and_exit_code_2(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+def test_an_invalid_command_line_gives_a_one_line_message_and_exit_code_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     assert run(arguments) == 2
     output, errors = capsys.readouterr()
     assert output == ""
     (line,) = errors.splitlines()
     assert line.startswith("contextive-mcp: ")
-    assert said in line
+    assert message in line
 
 
 ##= docs/spec/host.md#commands
@@ -68,7 +68,7 @@ def test_exit_codes_reach_the_shell(cli_process: CliProcess) -> None:
 ##= docs/spec/host.md#validation
 ##% An unknown key MUST be an error.
 @pytest.mark.parametrize(
-    ("command", "name", "text", "said"),
+    ("command", "name", "text", "message"),
     [
         ("check", "contextive.config.json", "{", "contextive.config.json"),
         ("check", "contextive.config.yaml", "server: {logLevel: loud}", "logLevel"),
@@ -77,35 +77,35 @@ def test_exit_codes_reach_the_shell(cli_process: CliProcess) -> None:
         ("call", "contextive.config.json", "[]", "contextive.config.json"),
     ],
 )
-def test_a_bad_configuration_is_said_and_exit_code_1(
-    in_process_cli: InProcessCli, command: str, name: str, text: str, said: str
+def test_an_invalid_configuration_is_reported_with_exit_code_1(
+    in_process_cli: InProcessCli, command: str, name: str, text: str, message: str
 ) -> None:
     in_process_cli.write(name, text)
     arguments = [command, "contextive_health"] if command == "call" else [command]
     done = in_process_cli.run(*arguments, code=1)
     assert done.stdout == ""
     assert done.stderr.startswith("contextive-mcp: ")
-    assert said in done.stderr
+    assert message in done.stderr
 
 
-def test_a_configuration_that_is_not_there_is_said_to_be_missing(in_process_cli: InProcessCli) -> None:
+def test_a_missing_configuration_file_is_reported(in_process_cli: InProcessCli) -> None:
     assert "does not exist" in in_process_cli.error_message("check", "--config", "nowhere.yaml", code=1)
     assert "CONTEXTIVE_CONFIG" in in_process_cli.error_message(
         "check", code=1, env={"CONTEXTIVE_CONFIG": "nowhere.yaml"}
     )
 
 
-def test_two_configurations_are_one_too_many(in_process_cli: InProcessCli) -> None:
+def test_two_configuration_files_are_an_error(in_process_cli: InProcessCli) -> None:
     in_process_cli.write("contextive.config.json", "{}")
     in_process_cli.write("contextive.config.toml", "")
-    said = in_process_cli.error_message("check", code=1)
-    assert "contextive.config.json, contextive.config.toml" in said
-    assert "Keep one" in said
+    message = in_process_cli.error_message("check", code=1)
+    assert "contextive.config.json, contextive.config.toml" in message
+    assert "Keep one" in message
 
 
 ##= docs/spec/host.md#commands
 ##% Without a command, `contextive-mcp` MUST print its help on a terminal and serve stdio on a pipe.
-def test_no_command_with_a_pipe_serves_it(tmp_path: Path) -> None:
+def test_no_command_with_a_pipe_serves_stdio(tmp_path: Path) -> None:
     with StdioClient(cwd=tmp_path) as pipe:
         assert pipe.initialize()["serverInfo"]["name"] == "contextive-mcp"
 
@@ -134,7 +134,7 @@ def test_the_help_names_every_command(in_process_cli: InProcessCli) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_a_help_of_its_own(capsys: pytest.CaptureFixture[str], command: str) -> None:
+def test_every_command_has_its_own_help(capsys: pytest.CaptureFixture[str], command: str) -> None:
     with pytest.raises(SystemExit) as caught:
         run([command, "--help"])
     assert caught.value.code == 0
@@ -142,7 +142,7 @@ def test_every_command_has_a_help_of_its_own(capsys: pytest.CaptureFixture[str],
 
 
 @pytest.mark.parametrize("flag", ["--version", "-v"])
-def test_the_version_is_said(cli_process: CliProcess, flag: str) -> None:
+def test_the_version_is_printed(cli_process: CliProcess, flag: str) -> None:
     assert cli_process.run(flag).stdout == f"contextive-mcp {__version__}\n"
 
 
@@ -167,7 +167,7 @@ def imported_by(arguments: list[str], folder: Path, env: dict[str, str] | None =
 
 
 @pytest.mark.parametrize("arguments", LIGHT, ids=" ".join)
-def test_saying_what_it_is_loads_nothing_heavy(tmp_path: Path, arguments: list[str]) -> None:
+def test_help_and_version_import_nothing_heavy(tmp_path: Path, arguments: list[str]) -> None:
     loaded = imported_by(arguments, tmp_path)
     assert "contextive" in loaded
     heavy = {"mcp", "mcp_types", "numpy", "structlog", "yaml", "starlette", "uvicorn", "prometheus_client", "rich"}
@@ -177,13 +177,13 @@ def test_saying_what_it_is_loads_nothing_heavy(tmp_path: Path, arguments: list[s
 
 
 @pytest.mark.parametrize("arguments", [["call", "contextive_health"], ["tools"], ["check"], ["describe"]], ids=" ".join)
-def test_commands_that_do_not_serve_do_without_the_sdk(tmp_path: Path, arguments: list[str]) -> None:
+def test_commands_that_do_not_serve_do_not_import_the_sdk(tmp_path: Path, arguments: list[str]) -> None:
     loaded = imported_by(arguments, tmp_path)
     assert "pydantic" in loaded
     assert not loaded & {"mcp", "mcp_types", "starlette", "uvicorn", "structlog", "prometheus_client", "rich"}
 
 
-def test_check_tells_what_a_server_would_be(in_process_cli: InProcessCli) -> None:
+def test_check_shows_what_a_server_would_offer(in_process_cli: InProcessCli) -> None:
     in_process_cli.write(
         "contextive.config.yaml", "server:\n  logLevel: debug\nproviders:\n  openai:\n    apiKey: $SECRET\n"
     )
@@ -200,11 +200,11 @@ def test_check_tells_what_a_server_would_be(in_process_cli: InProcessCli) -> Non
 
 ##= docs/spec/host.md#startup
 ##% The server MUST be able to start without any configuration file.
-def test_check_without_a_file_speaks_of_the_defaults(in_process_cli: InProcessCli) -> None:
-    assert "embedded defaults (defaults)" in in_process_cli.run("check").stdout
+def test_check_without_a_file_shows_the_defaults(in_process_cli: InProcessCli) -> None:
+    assert "built-in defaults (defaults)" in in_process_cli.run("check").stdout
 
 
-def test_describe_is_the_whole_server_as_json(in_process_cli: InProcessCli) -> None:
+def test_describe_prints_the_whole_server_as_json(in_process_cli: InProcessCli) -> None:
     described = json.loads(in_process_cli.run("describe").stdout)
     assert described["name"] == "contextive-mcp"
     assert described["initializeAnswers"] == "negotiated"
@@ -218,10 +218,10 @@ def test_describe_is_the_whole_server_as_json(in_process_cli: InProcessCli) -> N
     assert spexus["name"] == "spexus mcp"
 
 
-def test_tools_lists_what_the_owner_may_use_and_all_of_it_on_demand(cli_process_with_odd_pack: CliProcess) -> None:
-    mine = cli_process_with_odd_pack.run("tools").stdout
-    assert "odd_echo" in mine
-    assert "odd_maintain" not in mine
+def test_tools_lists_the_tools_of_the_owner_and_with_all_every_tool(cli_process_with_odd_pack: CliProcess) -> None:
+    as_reader = cli_process_with_odd_pack.run("tools").stdout
+    assert "odd_echo" in as_reader
+    assert "odd_maintain" not in as_reader
     everything = json.loads(cli_process_with_odd_pack.run("tools", "--all", "--json").stdout)
     assert {"odd_maintain", "odd_destroy"} <= {tool["name"] for tool in everything}
     as_admin = cli_process_with_odd_pack.run("tools", env={"KM_ADMIN_TOKEN": "admin-token-0123456789"}).stdout
@@ -238,7 +238,7 @@ def test_the_schema_is_printed_and_written(in_process_cli: InProcessCli) -> None
     )
 
 
-def test_output_that_nobody_reads_ends_quietly(cli_process: CliProcess) -> None:
+def test_a_closed_output_pipe_ends_the_command_without_a_traceback(cli_process: CliProcess) -> None:
     process = subprocess.Popen(
         [*PROGRAM, "schema"],
         cwd=cli_process.folder,

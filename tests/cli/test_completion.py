@@ -1,4 +1,4 @@
-"""Completion in shells: made from the parser, and tried in a real bash."""
+"""Shell completion: generated from the parsers, and tried in a real bash."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ BASH = shutil.which("bash")
 
 
 def complete(tmp_path: Path, *lines: str) -> list[list[str]]:
-    """What bash offers at the end of each line, with the words as bash itself would split them."""
+    """What bash offers at the end of each line, with words split as bash splits them."""
     assert BASH is not None
     script = tmp_path / "completion.bash"
     script.write_text(completion_script("bash"), encoding="utf-8")
-    asked = [f"source {shlex.quote(str(script))}"]
+    commands = [f"source {shlex.quote(str(script))}"]
     for line in lines:
         words = shlex.split(line) + ([""] if line.endswith(" ") else [])
         function = words[0].replace("-", "_")
-        asked.append(f"COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; _{function}")
-        asked.append('echo "${COMPREPLY[@]}"')
-    ended = subprocess.run(
-        [BASH, "--norc", "-u", "-c", "\n".join(asked)], cwd=tmp_path, capture_output=True, text=True, timeout=20
+        commands.append(f"COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; _{function}")
+        commands.append('echo "${COMPREPLY[@]}"')
+    done = subprocess.run(
+        [BASH, "--norc", "-u", "-c", "\n".join(commands)], cwd=tmp_path, capture_output=True, text=True, timeout=20
     )
-    assert ended.stderr == ""
-    return [line.split() for line in ended.stdout.splitlines()]
+    assert done.stderr == ""
+    return [line.split() for line in done.stdout.splitlines()]
 
 
 @pytest.mark.skipif(BASH is None, reason="there is no bash")
@@ -84,8 +84,8 @@ def test_bash_offers_every_command_and_every_flag(tmp_path: Path) -> None:
     assert offered[0] == [*names, "--help", "--version"]
     for name, flags in zip(names, offered[1:], strict=True):
         actions = command_parser("contextive-mcp", ALIASES.get(name, name))._actions
-        shown = [flag for action in actions if action.help != "==SUPPRESS==" for flag in action.option_strings]
-        assert flags == shown
+        visible = [flag for action in actions if action.help != "==SUPPRESS==" for flag in action.option_strings]
+        assert flags == visible
 
 
 @pytest.mark.parametrize("shell", SHELLS)

@@ -1,4 +1,4 @@
-"""From a search to a vote to a measure: what agents said of results is measured by, and can be handed on."""
+"""Votes on search results: `eval` measures search with them, and `feedback export` exports them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUERIES = {"calibrate_sensor": 1.0, "when does the siren sound": 1.0, f"what ope
 
 @pytest.fixture(scope="module")
 def station(tmp_path_factory: pytest.TempPathFactory) -> ExampleProject:
-    """A station where an agent has searched and voted over MCP, each time for one of the first two results."""
+    """A project in which an agent searched and voted over MCP, each time for one of the first two results."""
     station = ExampleProject.at(tmp_path_factory.mktemp("feedback"))
     station.run("ingest", "--name", "first")
     env = station.environment({"KM_ADMIN_TOKEN": ADMIN, "CONTEXTIVE_KNOWLEDGE__AUTO_INGEST": "false"})
@@ -36,34 +36,34 @@ def station(tmp_path_factory: pytest.TempPathFactory) -> ExampleProject:
                 "context": {"who": "me"},
             }
             votes = [vote, -1.0] if vote == 1.0 else [-1.0, vote]
-            for result, each in zip(found["results"], votes, strict=False):
-                told = {**ballot, "chunk_id": result["chunk"]["chunk_id"], "vote": each}
-                assert agent.call("km-feedback-submit", told)["structuredContent"]["status"] == "success"
+            for result, value in zip(found["results"], votes, strict=False):
+                arguments = {**ballot, "chunk_id": result["chunk"]["chunk_id"], "vote": value}
+                assert agent.call("km-feedback-submit", arguments)["structuredContent"]["status"] == "success"
     return station
 
 
 @pytest.fixture
 def command(station: ExampleProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs a command in this process, which saves its start, and gives its exit code and what it printed."""
+    """Runs a command in this process and returns its exit code and its output."""
     for name, value in station.environment({"KM_ADMIN_TOKEN": ADMIN}).items():
         monkeypatch.setenv(name, value)
 
-    def run_it(*arguments: str, project: Path = station.root) -> tuple[int, str]:
+    def run_command(*arguments: str, project: Path = station.root) -> tuple[int, str]:
         code = run([*arguments, "--project", str(project)])
-        said = capsys.readouterr()
-        return code, said.out + said.err
+        captured = capsys.readouterr()
+        return code, captured.out + captured.err
 
-    return run_it
+    return run_command
 
 
-def test_a_vote_after_a_search_reaches_the_stored_row_of_the_result(station: ExampleProject) -> None:
+def test_a_vote_refers_to_the_recorded_search_result(station: ExampleProject) -> None:
     store = open_store(station.root / ".contextive")
     votes, events = store.records.votes(), store.records.events()
     store.close()
-    shown = {(event.request_id, event.chunk_id): event for event in events}
+    recorded = {(event.request_id, event.chunk_id): event for event in events}
     assert len(votes) == 6
     for vote in votes:
-        event = shown[(vote.request_id, vote.chunk_id)]
+        event = recorded[(vote.request_id, vote.chunk_id)]
         assert event.query in QUERIES
         assert event.rank in (1, 2)
         assert event.body["adjusted_score"] > 0
@@ -72,24 +72,24 @@ def test_a_vote_after_a_search_reaches_the_stored_row_of_the_result(station: Exa
 
 ##= docs/spec/commands.md#eval
 ##% The command `eval` MUST measure search quality with the judgements in a file or with the recorded votes.
-def test_eval_measures_by_votes_beside_words_alone_and_meaning_alone(station: ExampleProject, command: Command) -> None:
+def test_eval_with_votes_compares_lexical_dense_and_hybrid_search(station: ExampleProject, command: Command) -> None:
     report = json.loads(station.run("eval", "--json"))
     assert (report["votes"], report["votes_without_search"], report["queries"]) == (6, 0, 3)
     assert set(report["modes"]) == {"lexical", "dense", "hybrid"}
-    # Twice what was voted up stood first, once it stood second, and nothing has changed since.
+    # The result with a positive vote was first in two searches and second in one; nothing has changed since.
     assert report["modes"]["hybrid"]["mrr"]["mean"] == pytest.approx((1 + 1 + 1 / 2) / 3)
     assert report["modes"]["hybrid"]["ndcg"]["mean"] == pytest.approx((1 + 1 + 1 / math.log2(3)) / 3)
-    code, said = command("eval", "--limit", "1")
-    assert (code, "6 votes" in said) == (0, True)
-    assert [word for word in ("nDCG@10", "MRR@10", "lexical", "dense", "hybrid") if word not in said] == []
+    code, output = command("eval", "--limit", "1")
+    assert (code, "6 votes" in output) == (0, True)
+    assert [word for word in ("nDCG@10", "MRR@10", "lexical", "dense", "hybrid") if word not in output] == []
 
 
 ##= docs/spec/commands.md#feedback-export
 ##% The command `feedback export` MUST write one row for each vote, without notes, voter names or secrets.
-def test_an_export_tells_votes_and_results_and_keeps_names_notes_and_secrets(command: Command) -> None:
-    code, said = command("feedback", "export")
+def test_an_export_has_votes_and_results_but_no_names_notes_or_secrets(command: Command) -> None:
+    code, output = command("feedback", "export")
     assert code == 0
-    rows = [json.loads(line) for line in said.splitlines()]
+    rows = [json.loads(line) for line in output.splitlines()]
     assert len(rows) == 6
     assert {row["vote"] for row in rows} == {1.0, 0.5, -1.0}
     assert {row["query"] for row in rows} == {"calibrate_sensor", "when does the siren sound", "[redacted]"}
@@ -101,29 +101,29 @@ def test_an_export_tells_votes_and_results_and_keeps_names_notes_and_secrets(com
 
 ##= docs/spec/commands.md#feedback-export
 ##% With `--redact-queries`, an export MUST contain no queries.
-def test_queries_are_left_out_on_request_and_a_file_is_not_replaced_unasked(command: Command, tmp_path: Path) -> None:
+def test_queries_can_be_redacted_and_a_file_is_replaced_only_with_force(command: Command, tmp_path: Path) -> None:
     target = tmp_path / "votes.jsonl"
     assert "6 votes" in command("feedback", "export", str(target), "--redact-queries")[1]
     rows = [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()]
     assert {row["query"] for row in rows} == {"[redacted]"}
     assert {row["query_id"] for row in rows} == {"query-1", "query-2", "query-3"}
-    code, said = command("feedback", "export", str(target))
-    assert (code, "exists already" in said) == (2, True)
+    code, output = command("feedback", "export", str(target))
+    assert (code, "exists already" in output) == (2, True)
 
 
-def test_without_votes_eval_says_how_to_get_some(command: Command, tmp_path: Path) -> None:
+def test_without_votes_eval_says_how_to_vote(command: Command, tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\nText.\n", encoding="utf-8")
-    code, said = command("eval", project=tmp_path)
-    assert (code, "km-feedback-submit" in said) == (1, True)
-    assert "--judgements" in said
+    code, output = command("eval", project=tmp_path)
+    assert (code, "km-feedback-submit" in output) == (1, True)
+    assert "--judgements" in output
 
 
-def test_eval_says_what_is_wrong_with_a_file(command: Command, tmp_path: Path) -> None:
+def test_eval_reports_an_unreadable_file(command: Command, tmp_path: Path) -> None:
     (tmp_path / "bytes.jsonl").write_bytes(b"\xff\xfe")
     for name, wrong in [
-        ("none.jsonl", "There is no file none.jsonl."),
-        ("bytes.jsonl", "bytes.jsonl is no UTF-8 text."),
+        ("none.jsonl", "none.jsonl does not exist."),
+        ("bytes.jsonl", "bytes.jsonl is not UTF-8 text."),
     ]:
-        code, said = command("eval", "--judgements", str(tmp_path / name), project=tmp_path)
+        code, output = command("eval", "--judgements", str(tmp_path / name), project=tmp_path)
         assert code == 2
-        assert wrong in said
+        assert wrong in output

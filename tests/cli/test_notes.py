@@ -1,4 +1,4 @@
-"""`notes import | export`: vaults come in and go out, and nothing is overwritten."""
+"""`notes import | export`: vaults are imported and exported, and nothing is overwritten."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def vault(in_process_cli: InProcessCli, name: str, files: dict[str, str]) -> str
 ##= docs/spec/notes.md#vaults
 ##% The command `notes import` MUST import the Markdown files of a directory or a zip file with their folders and
 ##% content.
-def test_a_vault_comes_in_with_folders_aliases_embeds_and_heading_links(in_process_cli: InProcessCli) -> None:
+def test_import_keeps_folders_aliases_embeds_and_heading_links(in_process_cli: InProcessCli) -> None:
     text = "---\naliases: [Start]\n---\nSee [[Plan#Goals|the goals]] and ![[Plan]].\n"
-    given = vault(in_process_cli, "v.zip", {"Home.md": text, "area/Plan.md": "Back to [[Start]].\n", "pic.png": "x"})
-    assert in_process_cli.run("notes", "import", given).stdout == "2 notes imported, 1 other files skipped\n"
+    source = vault(in_process_cli, "v.zip", {"Home.md": text, "area/Plan.md": "Back to [[Start]].\n", "pic.png": "x"})
+    assert in_process_cli.run("notes", "import", source).stdout == "2 notes imported, 1 other files skipped\n"
     page = json.loads(in_process_cli.run("call", "get_page", "--slug", "home").stdout)
     assert page["outlinks"] == page["backlinks"] == ["plan"]
     assert (in_process_cli.folder / "notes/area/Plan.md").is_file()
@@ -29,7 +29,7 @@ def test_a_vault_comes_in_with_folders_aliases_embeds_and_heading_links(in_proce
 
 ##= docs/spec/notes.md#vaults
 ##% An import MUST NOT replace a note, and it names the files that it did not import.
-def test_what_cannot_be_taken_over_is_named_and_the_rest_comes_in(in_process_cli: InProcessCli) -> None:
+def test_files_that_cannot_be_imported_are_named_and_the_rest_is_imported(in_process_cli: InProcessCli) -> None:
     in_process_cli.run("notes", "import", vault(in_process_cli, "v.zip", {"a.md": "one"}))
     again = vault(in_process_cli, "w.zip", {"a.md": "two", "b.md": "three"})
     report = json.loads(in_process_cli.run("notes", "import", again, "--json", code=1).stdout)
@@ -41,7 +41,7 @@ def test_what_cannot_be_taken_over_is_named_and_the_rest_comes_in(in_process_cli
     assert (in_process_cli.folder / "notes/a.md").read_text(encoding="utf-8") == "one"
 
 
-def test_a_vault_that_reaches_outside_or_is_none_is_refused(in_process_cli: InProcessCli) -> None:
+def test_a_missing_vault_and_one_with_paths_outside_it_are_refused(in_process_cli: InProcessCli) -> None:
     hostile = vault(in_process_cli, "evil.zip", {"../../out.md": "x"})
     assert (
         in_process_cli.error_message("notes", "import", hostile, code=1)
@@ -53,7 +53,7 @@ def test_a_vault_that_reaches_outside_or_is_none_is_refused(in_process_cli: InPr
 
 ##= docs/spec/notes.md#vaults
 ##% The command `notes export` MUST write all notes as a zip file that can be imported again.
-def test_an_export_is_a_vault_that_comes_in_again(in_process_cli: InProcessCli) -> None:
+def test_an_export_is_a_vault_that_can_be_imported(in_process_cli: InProcessCli) -> None:
     in_process_cli.run(
         "notes", "import", vault(in_process_cli, "v.zip", {"Home.md": "[[Plan]]\n", "area/Plan.md": "x\n"})
     )
@@ -66,4 +66,4 @@ def test_an_export_is_a_vault_that_comes_in_again(in_process_cli: InProcessCli) 
             "area/Plan.md": b"x\n",
         }
     assert [path.name for path in in_process_cli.folder.glob(".*.tmp")] == []
-    assert "belongs to notes export" in in_process_cli.error_message("notes", "import", "out.zip", "--force", code=2)
+    assert "only for notes export" in in_process_cli.error_message("notes", "import", "out.zip", "--force", code=2)

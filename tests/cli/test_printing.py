@@ -1,4 +1,4 @@
-"""What commands print: names and texts of a project give no orders to a terminal, and none to a runner of CI."""
+"""Names and texts of a project that commands print cannot control a terminal or a CI runner."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HIDDEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def is_command(line: str) -> bool:
-    """Whether the runner takes a line for a command: `ActionCommand.TryParseV2` and `TryParse` of its source."""
+    """Whether the GitHub runner treats a line as a command: `ActionCommand.TryParseV2` and `TryParse` in its source."""
     stripped = line.lstrip().replace("\ufe0e", "").replace("\ufe0f", "")
     return stripped.startswith("::") or "##[" in stripped
 
@@ -40,16 +40,16 @@ def is_command(line: str) -> bool:
 @example(" \u3000\ufe0f::error::x")
 @example("a ##[error]x ###[b]")
 @example("\n::error::x\r::y\u2028::z")
-def test_no_text_is_a_command_or_hides_a_character(text: str) -> None:
+def test_no_printed_line_is_a_workflow_command_or_has_hidden_characters(text: str) -> None:
     line = printable_line(text)
     assert len(line.splitlines()) <= 1
     assert not is_command(line)
     assert not HIDDEN.search(line.replace("\t", ""))
-    assert [is_command(each) for each in printable_lines(text) if is_command(each)] == []
+    assert [line for line in printable_lines(text) if is_command(line)] == []
 
 
 @pytest.mark.parametrize("text", ["  × It failed.", "    a.md:3  std::vector", "##= a.md#b", "é 日本 👍🏽", "\ta"])
-def test_ordinary_lines_are_printed_as_they_are(text: str) -> None:
+def test_ordinary_lines_are_printed_unchanged(text: str) -> None:
     assert printable_line(text) == text
 
 
@@ -93,7 +93,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         ("contextive", "init", "--dry-run"),
     ],
 )
-def test_no_command_prints_a_name_raw(project: Path, arguments: tuple[str, ...]) -> None:
+def test_no_command_prints_control_characters_of_a_name(project: Path, arguments: tuple[str, ...]) -> None:
     ended = run(project, *arguments)
     assert "Traceback" not in ended.stderr
     for line in (ended.stdout + ended.stderr).split("\n"):
@@ -104,7 +104,7 @@ def test_no_command_prints_a_name_raw(project: Path, arguments: tuple[str, ...])
         assert "src/esc[U+001B][31m.py" in ended.stderr
 
 
-def test_annotations_for_github_are_the_only_commands(project: Path) -> None:
+def test_only_github_annotations_are_workflow_commands(project: Path) -> None:
     ended = run(project, "duvet", "report", "--format", "github")
     assert not any(map(is_command, ended.stderr.split("\n")))
     commands = ended.stdout.split("\n")[:-1]
@@ -113,7 +113,7 @@ def test_annotations_for_github_are_the_only_commands(project: Path) -> None:
     assert not HIDDEN.search(ended.stdout.replace("\n", ""))
 
 
-def test_a_warning_that_is_logged_follows_the_same_rule() -> None:
+def test_control_characters_in_log_messages_are_escaped() -> None:
     code = (
         "import logging\nfrom contextive.cli.printing import escape_log_lines\nescape_log_lines()\n"
         "try:\n    raise ValueError('a\\n::error::b\\x1b')\n"
@@ -126,8 +126,8 @@ def test_a_warning_that_is_logged_follows_the_same_rule() -> None:
     assert "\x1b" not in ended.stderr
 
 
-def test_only_one_module_prints() -> None:
-    """ruff forbids `print` elsewhere. The consoles of rich get their text from `tables`, or none of a project's."""
+def test_only_the_printing_module_prints() -> None:
+    """ruff forbids `print` elsewhere. The rich consoles print only text that `tables` escaped, or no text of a project."""
     source = Path(contextive.__file__).parent
     found = {
         path.relative_to(source).as_posix() for path in source.rglob("*.py") if "Console(" in path.read_text("utf-8")

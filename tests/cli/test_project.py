@@ -1,4 +1,4 @@
-"""`init`, `trust` and `doctor`: the care of one project."""
+"""The commands `init`, `trust` and `doctor`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ON_PATH = {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ
 
 ##= docs/spec/commands.md#init
 ##% The command `init` MUST write a configuration that `check` accepts, from what it finds in the project.
-def test_init_writes_a_file_that_check_accepts_and_says_how_to_attach_clients(in_process_cli: InProcessCli) -> None:
+def test_init_writes_a_valid_file_and_shows_how_to_connect_clients(in_process_cli: InProcessCli) -> None:
     text = in_process_cli.run("init").stdout
     assert text.startswith("Wrote contextive.config.yaml.")
     for client in ("claude-code", "claude-desktop", "cursor", "vscode", "codex"):
@@ -29,7 +29,7 @@ def test_init_writes_a_file_that_check_accepts_and_says_how_to_attach_clients(in
 
 ##= docs/spec/commands.md#init
 ##% The command `init` MUST NOT replace an existing file unless the user asks for it.
-def test_init_never_replaces_a_file_unless_it_is_told_to(in_process_cli: InProcessCli) -> None:
+def test_init_replaces_a_file_only_with_force(in_process_cli: InProcessCli) -> None:
     file = in_process_cli.write("contextive.config.yaml", "# mine\n")
     assert "already has contextive.config.yaml" in in_process_cli.error_message("init", code=1)
     assert file.read_text(encoding="utf-8") == "# mine\n"
@@ -38,13 +38,13 @@ def test_init_never_replaces_a_file_unless_it_is_told_to(in_process_cli: InProce
 
 
 @pytest.mark.parametrize("flags", [[], ["--force"]])
-def test_init_leaves_a_file_of_another_form_alone(in_process_cli: InProcessCli, flags: list[str]) -> None:
+def test_init_does_not_add_a_second_file_of_another_format(in_process_cli: InProcessCli, flags: list[str]) -> None:
     in_process_cli.write("contextive.config.toml", "")
     assert "already has contextive.config.toml" in in_process_cli.error_message("init", *flags, code=1)
     assert not (in_process_cli.folder / "contextive.config.yaml").exists()
 
 
-def test_init_in_a_place_that_cannot_be_written_is_one_sentence(in_process_cli: InProcessCli) -> None:
+def test_init_reports_a_file_that_cannot_be_written(in_process_cli: InProcessCli) -> None:
     (in_process_cli.folder / "contextive.config.yaml").symlink_to("missing/target")
     assert in_process_cli.error_message("init", code=1).startswith("contextive.config.yaml: No such file or directory.")
 
@@ -52,7 +52,7 @@ def test_init_in_a_place_that_cannot_be_written_is_one_sentence(in_process_cli: 
 ##= docs/spec/commands.md#trust
 ##% The command `trust` MUST let the project's configuration file set what only a trusted file may set, until its
 ##% content changes.
-def test_trust_lets_a_file_decide_what_it_otherwise_may_not(in_process_cli: InProcessCli) -> None:
+def test_trust_allows_restricted_settings_until_the_file_changes(in_process_cli: InProcessCli) -> None:
     file = in_process_cli.write("contextive.config.json", json.dumps({"providers": {"openai": {"apiKey": "k" * 20}}}))
 
     def trusted() -> bool:
@@ -60,27 +60,27 @@ def test_trust_lets_a_file_decide_what_it_otherwise_may_not(in_process_cli: InPr
 
     assert not trusted()
     assert in_process_cli.run("trust", "--list").stdout == ""
-    assert "is trusted as it is now" in in_process_cli.run("trust").stdout
+    assert "is now trusted" in in_process_cli.run("trust").stdout
     assert trusted()
     assert in_process_cli.run("trust", "--list").stdout == f"{file.resolve()}\n"
     in_process_cli.write("contextive.config.json", json.dumps({"providers": {"openai": {"apiKey": "z" * 20}}}))
-    assert not trusted(), "a file that changed is trusted no longer"
+    assert not trusted(), "a changed file is no longer trusted"
     in_process_cli.run("trust")
     assert "no longer trusted" in in_process_cli.run("trust", "--revoke").stdout
     assert not trusted()
     assert in_process_cli.run("trust", "--list").stdout == ""
 
 
-def test_trust_needs_one_file(in_process_cli: InProcessCli) -> None:
+def test_trust_needs_exactly_one_file(in_process_cli: InProcessCli) -> None:
     assert "no configuration file" in in_process_cli.error_message("trust", code=2)
     in_process_cli.write("contextive.config.json", "{}")
     in_process_cli.write("contextive.config.toml", "")
-    assert "There must be one" in in_process_cli.error_message("trust", code=2)
+    assert "There must be exactly one" in in_process_cli.error_message("trust", code=2)
 
 
-def test_a_healthy_project_has_no_findings(in_process_cli: InProcessCli) -> None:
+def test_the_doctor_finds_no_problem_in_a_healthy_project(in_process_cli: InProcessCli) -> None:
     done = in_process_cli.run("doctor", env=ON_PATH)
-    assert "WRONG" not in done.stdout
+    assert "ERROR" not in done.stdout
     for subject in ("python", "command", "configuration", "state", "packs", "protocol"):
         assert f"ok     {subject}" in done.stdout
 
@@ -88,7 +88,7 @@ def test_a_healthy_project_has_no_findings(in_process_cli: InProcessCli) -> None
 ##= docs/spec/commands.md#doctor
 ##% The command `doctor` MUST report for each problem what is wrong and how to fix it, and exit with 1 if there is a
 ##% problem.
-def test_an_unhealthy_project_is_told_what_to_do(in_process_cli: InProcessCli) -> None:
+def test_the_doctor_gives_a_remedy_for_each_problem(in_process_cli: InProcessCli) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -110,17 +110,17 @@ def test_an_unhealthy_project_is_told_what_to_do(in_process_cli: InProcessCli) -
 
 ##= docs/spec/commands.md#doctor
 ##% A broken configuration MUST NOT hide the doctor's other findings.
-def test_a_doctor_reads_a_broken_configuration_without_failing_itself(in_process_cli: InProcessCli) -> None:
+def test_the_doctor_reports_an_invalid_configuration_and_its_other_findings(in_process_cli: InProcessCli) -> None:
     in_process_cli.write("contextive.config.json", "{")
     done = in_process_cli.run("doctor", code=1, env={"PATH": "/nowhere"})
-    assert "WRONG  configuration" in done.stdout
-    assert "WRONG  command" in done.stdout
+    assert "ERROR  configuration" in done.stdout
+    assert "ERROR  command" in done.stdout
     assert "→" in done.stdout
 
 
-def test_a_doctor_notices_settings_that_were_ignored(in_process_cli: InProcessCli) -> None:
+def test_the_doctor_reports_ignored_settings(in_process_cli: InProcessCli) -> None:
     in_process_cli.write("contextive.config.json", json.dumps({"auth": {"readerToken": "r" * 10 + "0123456789"}}))
     done = in_process_cli.run("doctor", code=1, env=ON_PATH)
-    assert "WRONG  trust" in done.stdout
+    assert "ERROR  trust" in done.stdout
     assert "contextive-mcp trust" in done.stdout
     assert "rrrrr" not in done.stdout

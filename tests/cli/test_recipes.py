@@ -61,7 +61,7 @@ def test_list_names_every_recipe_and_where_it_comes_from(recipe_project: InProce
     printed = recipe_project.run("recipes", "list").stdout.splitlines()
     assert any(line.split()[:2] == ["daily-health", "shipped"] for line in printed)
     assert any(line.split()[:2] == ["sample", "project"] and line.endswith("Say who you are.") for line in printed)
-    assert any(line.startswith("broken ") and line.endswith("cannot be used") for line in printed)
+    assert any(line.startswith("broken ") and line.endswith("invalid") for line in printed)
     listed = {entry["name"]: entry for entry in json.loads(recipe_project.run("recipes", "list", "--json").stdout)}
     assert listed["sample"]["variables"] == {
         "depth": {"type": "integer", "description": "", "default": 1},
@@ -70,7 +70,7 @@ def test_list_names_every_recipe_and_where_it_comes_from(recipe_project: InProce
     assert "problem" in listed["broken"]
 
 
-def test_show_prints_a_recipe_as_it_is_written(recipe_project: InProcessCli) -> None:
+def test_show_prints_the_text_of_a_recipe(recipe_project: InProcessCli) -> None:
     assert recipe_project.run("recipes", "show", "sample").stdout == SAMPLE
     assert json.loads(recipe_project.run("recipes", "show", "sample", "--json").stdout)["outputs"] == [
         "greeting",
@@ -78,7 +78,7 @@ def test_show_prints_a_recipe_as_it_is_written(recipe_project: InProcessCli) -> 
     ]
 
 
-def test_run_prints_steps_and_outputs_and_writes_the_audit(recipe_project: InProcessCli) -> None:
+def test_run_prints_steps_and_outputs_and_writes_the_audit_log(recipe_project: InProcessCli) -> None:
     printed = recipe_project.run("recipes", "run", "sample", "--var", "name=World", "--var", "depth=3")
     assert "who  Ask the server" in printed.stdout
     assert "greeting: World, I am contextive-mcp\n" in printed.stdout
@@ -87,7 +87,7 @@ def test_run_prints_steps_and_outputs_and_writes_the_audit(recipe_project: InPro
     assert (line["recipe"], line["success"], line["caller"], line["door"]) == ("sample", True, "owner", "cli")
 
 
-def test_run_gives_json_when_asked(recipe_project: InProcessCli) -> None:
+def test_run_prints_json_with_the_flag(recipe_project: InProcessCli) -> None:
     run = json.loads(recipe_project.run("recipes", "run", "sample", "--var", "name=5", "--json").stdout)
     assert run["status"] == "success"
     assert run["outputs"] == {"greeting": "5, I am contextive-mcp", "depth": 1}
@@ -114,19 +114,19 @@ def test_a_dry_run_lists_the_steps_and_writes_nothing(recipe_project: InProcessC
         (["run", "sample", "--var", "name=x", "--var", "depth=deep"], 2, "must be of type integer."),
         (["run", "sample", "--var", "name"], 2, "--var takes KEY=VALUE, not 'name'."),
         (["run"], 2, "recipes run needs the name of a recipe."),
-        (["list", "--dry-run"], 2, "--var and --dry-run belong to recipes run."),
+        (["list", "--dry-run"], 2, "--var and --dry-run are only for recipes run."),
         (["cook", "sample"], 2, "Argument ACTION: invalid choice: 'cook'"),
         (["run", "failing"], 3, "The step bad wants result.mode to be 'on the moon'; it is 'in-process'."),
         (["run", "late"], 4, "The step never waited 1 seconds for contextive_server_info: "),
     ],
 )
-def test_what_went_wrong_is_one_sentence_and_an_exit_code(
+def test_each_failure_has_a_one_line_message_and_an_exit_code(
     recipe_project: InProcessCli, arguments: list[str], code: int, error_message: str
 ) -> None:
     assert error_message in recipe_project.error_message("recipes", *arguments, code=code)
 
 
-def test_a_failure_as_json_tells_the_steps(recipe_project: InProcessCli) -> None:
+def test_a_failure_as_json_contains_the_steps(recipe_project: InProcessCli) -> None:
     error = json.loads(recipe_project.run("recipes", "run", "failing", "--json", code=3).stdout)["error"]
     assert error["code"] == "assert_failed"
     assert error["details"]["steps"][0]["status"] == "error"
@@ -137,9 +137,9 @@ def test_validate_checks_one_recipe_a_file_or_all(recipe_project: InProcessCli) 
     assert "recipes/broken.yaml:2: steps: " in recipe_project.run("recipes", "validate", code=2).stdout
     recipe_project.write("elsewhere.yaml", FAILING.replace("contextive_server_info", "no_such_tool"))
     printed = recipe_project.run("recipes", "validate", "elsewhere.yaml").stdout
-    assert printed == "elsewhere: valid\n  no_such_tool is not offered here, so a run would fail\n"
+    assert printed == "elsewhere: valid\n  The tool no_such_tool is not available, so a run would fail.\n"
     assert "cannot be opened" in recipe_project.run("recipes", "validate", "gone.yaml", code=2).stdout
 
 
-def test_recipe_means_the_same(recipe_project: InProcessCli) -> None:
+def test_recipe_is_an_alias_of_recipes(recipe_project: InProcessCli) -> None:
     assert recipe_project.run("recipe", "list").stdout == recipe_project.run("recipes", "list").stdout

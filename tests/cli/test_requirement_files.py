@@ -46,7 +46,7 @@ def _written(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in files}
 
 
-def test_every_file_is_there_when_the_command_ends(tmp_path: Path) -> None:
+def test_every_requirement_file_is_written(tmp_path: Path) -> None:
     project = _project(tmp_path)
     done = _report(project)
     assert done.returncode == 0, done.stderr
@@ -58,7 +58,7 @@ def test_every_file_is_there_when_the_command_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="a directory in place of a file is tried on POSIX")
-def test_a_file_that_cannot_be_written_is_an_error_of_the_command(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     project = _project(tmp_path)
     (project / ".duvet/requirements/spec/part-7.toml").mkdir(parents=True)
     done = _report(project)
@@ -67,7 +67,7 @@ def test_a_file_that_cannot_be_written_is_an_error_of_the_command(tmp_path: Path
     assert "part-7.toml" in done.stderr
 
 
-def test_files_that_are_sources_too_are_written_before_they_are_scanned(tmp_path: Path) -> None:
+def test_requirement_files_are_written_before_sources_are_scanned(tmp_path: Path) -> None:
     project = _project(tmp_path, pattern="**/*.toml")
     first, second = _report(project), _report(project)
     assert first.returncode == second.returncode == 0, first.stderr
@@ -75,7 +75,7 @@ def test_files_that_are_sources_too_are_written_before_they_are_scanned(tmp_path
     assert scanned[0] == scanned[1]
 
 
-def test_a_specification_that_is_missing_keeps_all_files_from_being_written(tmp_path: Path) -> None:
+def test_no_file_is_written_if_a_specification_is_missing(tmp_path: Path) -> None:
     project = _project(tmp_path)
     config = project / ".duvet/config.toml"
     more = '[[specification]]\nsource = "other.md"\n\n[report.html]'

@@ -1,4 +1,4 @@
-"""What the commands of the package promise and no other test shows: their names, and which face they serve where."""
+"""Requirements of the commands that no other test covers: their names, transports and profiles."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_without_a_flag_the_setting_decides_which_transport_is_served(tmp_path: 
 
 ##= docs/spec/host.md#commands
 ##% The command `duvet mcp` MUST serve the profile `duvet` over stdio.
-def test_duvet_mcp_serves_the_profile_of_that_name(tmp_path: Path) -> None:
+def test_duvet_mcp_serves_the_duvet_profile(tmp_path: Path) -> None:
     (tmp_path / "specs").mkdir()
     (tmp_path / "specs" / "tea.md").write_text("# Tea\n\nThe pot MUST be warm.\n", encoding="utf-8")
     duvet = (sys.executable, "-c", "from contextive.cli import duvet_main; duvet_main()")

@@ -1,4 +1,4 @@
-"""What docs/spec/trace.md promises about the command `duvet`, one promise at a time."""
+"""The requirements of docs/spec/trace.md for the command `duvet`."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ PLACES = {
 
 @dataclass
 class Duvet:
-    """The command in a project, inside this process."""
+    """The command in a project, run in this process."""
 
     project: Project
     monkeypatch: pytest.MonkeyPatch
     capsys: pytest.CaptureFixture[str]
 
     def __call__(self, *arguments: str, code: int = 0) -> str:
-        """All that it says, after it ended with that exit code."""
+        """The output of the command, which must end with that exit code."""
         with self.monkeypatch.context() as patch:
             patch.chdir(self.project.root)
             for name in [name for name in os.environ if name == "CI" or name.startswith(("KM_", "CONTEXTIVE_"))]:
                 patch.delenv(name)
             found = run(list(arguments), program="duvet")
-        gc.enable()  # a command that ends with its process does without
-        said = "".join(self.capsys.readouterr())
-        assert found == code, said
-        return said
+        gc.enable()  # `report` disables it, because its process normally ends
+        output = "".join(self.capsys.readouterr())
+        assert found == code, output
+        return output
 
     def text(self, path: str) -> str:
         return (self.project.root / path).read_text(encoding="utf-8")
@@ -86,7 +86,7 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         (CONFIG + "[[source]]\npattern = 3\n", "source.pattern"),
     ],
 )
-def test_a_wrong_configuration_is_refused_by_name(change: str, named: str, duvet: Duvet) -> None:
+def test_an_error_in_the_configuration_names_the_key(change: str, named: str, duvet: Duvet) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_duvet_config(change, ".duvet/config.toml", {})
     assert named in caught.value.full_message()
@@ -99,11 +99,11 @@ def test_a_wrong_configuration_is_refused_by_name(change: str, named: str, duvet
 ##= docs/spec/trace.md#network
 ##% A specification MUST NOT be downloaded unless the user asks for it with `--fetch` or with the setting
 ##% `trace.fetch`.
-def test_nothing_is_downloaded_unless_it_is_asked_for(duvet: Duvet, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+def test_nothing_is_downloaded_without_fetch(duvet: Duvet, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetched: list[str] = []
 
     def fetch(url: str, destination: Path, **_: object) -> None:
-        asked.append(url)
+        fetched.append(url)
         destination.parent.mkdir(parents=True, exist_ok=True)
         destination.write_text("1.  Introduction\n\n   A pot MUST answer.\n", encoding="utf-8")
 
@@ -113,17 +113,17 @@ def test_nothing_is_downloaded_unless_it_is_asked_for(duvet: Duvet, monkeypatch:
     duvet("query", code=1)
     duvet("extract", URL, "-o", "out", code=1)
     duvet.project.service().view()
-    assert asked == []
+    assert fetched == []
     duvet("report", "--fetch")
-    assert asked == [f"{URL}.txt"]
+    assert fetched == [f"{URL}.txt"]
     duvet("report", "--fetch")
-    assert len(asked) == 1
+    assert len(fetched) == 1
 
 
 ##= docs/spec/trace.md#defaults
 ##% Without `.duvet/config.toml`, specifications in the usual places and source files in known languages MUST be
 ##% traced.
-def test_the_usual_places_are_traced_without_a_configuration(bare: Duvet) -> None:
+def test_the_default_paths_are_traced_without_a_configuration(bare: Duvet) -> None:
     bare.project.write("specs/coffee.md", COFFEE)
     bare.project.write("lib/pot.py", cite(PLACES[BREW], BREW, style=("#=", "#%")))
     bare.project.write("main.go", cite(PLACES[BREW], BREW, "type=test"))
@@ -156,7 +156,7 @@ def test_a_configuration_alone_decides_what_is_traced(duvet: Duvet) -> None:
 ##% annotations and a badge.
 def test_every_kind_of_report_can_be_written(duvet: Duvet) -> None:
     names = ("json", "json-v2", "html", "sarif", "junit", "badge")
-    said = duvet("report", "--lcov", "lcov", "--format", "github", *(f"--{name}=out/{name}" for name in names))
+    output = duvet("report", "--lcov", "lcov", "--format", "github", *(f"--{name}=out/{name}" for name in names))
     assert json.loads(duvet.text("out/json"))["specifications"]
     assert json.loads(duvet.text("out/json-v2"))["annotations"]
     assert json.loads(duvet.text("out/sarif"))["version"] == "2.1.0"
@@ -164,7 +164,7 @@ def test_every_kind_of_report_can_be_written(duvet: Duvet) -> None:
     assert "<testsuite" in duvet.text("out/junit")
     assert "<svg" in duvet.text("out/badge")
     assert duvet.text("lcov/compliance.0.lcov").startswith("TN:")
-    assert re.search(r"^::(?:error|warning|notice) ", said, re.MULTILINE)
+    assert re.search(r"^::(?:error|warning|notice) ", output, re.MULTILINE)
 
 
 def test_columns_of_problems_in_sarif_are_counted_in_utf16(duvet: Duvet) -> None:
@@ -173,20 +173,20 @@ def test_columns_of_problems_in_sarif_are_counted_in_utf16(duvet: Duvet) -> None
     result = json.loads(duvet.text("out/sarif"))["runs"][0]["results"][0]
     region = result["locations"][0]["physicalLocation"]["region"]
     assert (result["ruleId"], region["startLine"]) == ("quote_not_found", 2)
-    assert region["startColumn"] == 6  # three bytes and one code unit stand for the space in front
+    assert region["startColumn"] == 6  # the space in front has three bytes and one code unit
 
 
 ##= docs/spec/trace.md#reports
 ##% A report or a downloaded text MUST be written completely or not at all.
-def test_a_report_and_a_download_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    place = tmp_path / "report.html"
-    write_report(place, "old")
+def test_reports_and_downloads_are_written_atomically(tmp_path: Path) -> None:
+    report = tmp_path / "report.html"
+    write_report(report, "old")
 
     with full_disk(), pytest.raises(OSError, match="too large"):
-        write_report(place, "new and longer" * 1000)
+        write_report(report, "new and longer" * 1000)
     assert {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == {"report.html": "old"}
-    with place.open(encoding="utf-8") as reader:
-        write_report(place, "new and longer")
+    with report.open(encoding="utf-8") as reader:
+        write_report(report, "new and longer")
         assert reader.read() == "old"
     stored = tmp_path / "specifications" / "host" / "spec.txt"
     stored.parent.mkdir(parents=True)
@@ -210,9 +210,9 @@ def test_a_report_and_a_download_are_written_whole_or_not_at_all(tmp_path: Path)
 def test_invalid_citations_fail_after_all_of_a_kind_are_shown(bad: tuple[str, str], duvet: Duvet) -> None:
     duvet.project.write("src/one.rs", bad[0])
     duvet.project.write("src/two.rs", bad[1])
-    said = duvet("report", code=1)
-    assert "src/one.rs:" in said
-    assert "src/two.rs:" in said
+    output = duvet("report", code=1)
+    assert "src/one.rs:" in output
+    assert "src/two.rs:" in output
 
 
 ##= docs/spec/trace.md#reports
@@ -226,7 +226,7 @@ def test_a_run_that_finds_nothing_says_so(bare: Duvet) -> None:
 ##= docs/spec/trace.md#ci-rules
 ##% With `--ci` and a snapshot, a report MUST fail if the stored snapshot is missing or different, and leaves it
 ##% unchanged.
-def test_a_snapshot_is_compared_and_left_as_it_is(duvet: Duvet) -> None:
+def test_a_snapshot_is_compared_and_not_changed(duvet: Duvet) -> None:
     duvet.project.write(".duvet/config.toml", SNAPSHOT)
     duvet("report", "--ci", code=1)
     assert not duvet.exists(".duvet/snapshot.txt")
@@ -241,7 +241,7 @@ def test_a_snapshot_is_compared_and_left_as_it_is(duvet: Duvet) -> None:
 ##= docs/spec/trace.md#ci-rules
 ##% With `--ci` and no snapshot, a report MUST fail on a referenced line that is not cited, and on a cited line that
 ##% is not tested.
-def test_without_a_snapshot_every_line_is_cited_and_tested(duvet: Duvet) -> None:
+def test_without_a_snapshot_every_line_must_be_cited_and_tested(duvet: Duvet) -> None:
     assert "missing citation" in duvet("report", "--ci", code=1)
     duvet.project.write("src/more.rs", "\n".join(cite(PLACES[text], text) for text in (WARM, MILK)))
     assert "missing test" in duvet("report", "--ci", code=1)
@@ -254,7 +254,7 @@ def test_without_a_snapshot_every_line_is_cited_and_tested(duvet: Duvet) -> None
 
 ##= docs/spec/trace.md#other-commands
 ##% The command `duvet init` MUST NOT replace an existing file.
-def test_init_keeps_what_is_there(bare: Duvet) -> None:
+def test_init_keeps_existing_files(bare: Duvet) -> None:
     bare.project.write(".duvet/config.toml", "mine")
     bare("init", "--lang-rust")
     assert bare.text(".duvet/config.toml") == "mine"
@@ -274,7 +274,7 @@ def test_extract_writes_a_file_for_each_section_with_requirements(duvet: Duvet) 
 
 ##= docs/spec/trace.md#other-commands
 ##% The command `duvet merge` MUST write the union of JSON v2 reports, or fail if they contradict each other.
-def test_merge_unites_reports_or_refuses(duvet: Duvet) -> None:
+def test_merge_writes_the_union_or_refuses_contradictions(duvet: Duvet) -> None:
     link = ("--blob-link", "https://example.org/pot/blob/main")
     duvet("report", *link, "--json-v2", "one.json")
     duvet.project.remove("src/coffee.rs")
@@ -296,9 +296,9 @@ def test_merge_unites_reports_or_refuses(duvet: Duvet) -> None:
 ##% finds a problem.
 def test_query_checks_implementations_tests_and_duplicates(duvet: Duvet) -> None:
     duvet.project.write("src/more.rs", cite(PLACES[BREW], BREW))
-    said = duvet("query", code=1)
+    output = duvet("query", code=1)
     sections = dict(
-        re.findall(r"^(implementation|test|duplicates): (.*?)(?=^\w+: |\Z)", said, re.MULTILINE | re.DOTALL)
+        re.findall(r"^(implementation|test|duplicates): (.*?)(?=^\w+: |\Z)", output, re.MULTILINE | re.DOTALL)
     )
     assert WARM in sections["implementation"]
     assert BREW not in sections["implementation"]
@@ -309,10 +309,10 @@ def test_query_checks_implementations_tests_and_duplicates(duvet: Duvet) -> None
     assert "findings" not in duvet("query")
 
 
-# -- what is said at the end -------------------------------------------------------------------------------------------
+# -- the end of the output ---------------------------------------------------------------------------------------------
 
 
-def test_a_report_ends_with_how_far_the_project_is(duvet: Duvet) -> None:
+def test_a_report_ends_with_a_summary(duvet: Duvet) -> None:
     assert "      Result 0 of 4 requirements done (0 %): 2 are not started, 2 lack a test" in duvet("report")
     duvet.project.write("src/more.rs", "\n".join(cite(PLACES[text], text) for text in (WARM, MILK)))
     duvet.project.write("tests/all.rs", "\n".join(cite(place, text) for text, place in PLACES.items()))
@@ -321,9 +321,9 @@ def test_a_report_ends_with_how_far_the_project_is(duvet: Duvet) -> None:
 
 ##= docs/spec/trace.md#ci-rules
 ##% A report that fails because of uncited or untested lines MUST name them.
-def test_a_gate_names_the_lines_that_it_wants(duvet: Duvet) -> None:
-    said = duvet("report", "--ci", code=1)
-    uncited, untested = said.split("× Specification requirements missing citation.")[1].split(
+def test_the_ci_check_names_the_failing_lines(duvet: Duvet) -> None:
+    output = duvet("report", "--ci", code=1)
+    uncited, untested = output.split("× Specification requirements missing citation.")[1].split(
         "× Citation missing test."
     )
     assert uncited.strip() == f"specs/coffee.md:9  {MILK}"
@@ -331,28 +331,28 @@ def test_a_gate_names_the_lines_that_it_wants(duvet: Duvet) -> None:
     assert MILK not in duvet("report", "--ci", "--require-citations", "false", code=1)
 
 
-def test_a_gate_shows_ten_lines_and_counts_the_others(duvet: Duvet) -> None:
+def test_the_ci_check_shows_ten_lines_and_counts_the_others(duvet: Duvet) -> None:
     duvet.project.write(
         "specs/tea.md", "# Tea\n\n" + "".join(f"Cup {number} MUST be warm.\n\n" for number in range(13))
     )
     duvet.project.write("src/tea.rs", "")
-    said = duvet("report", "--ci", "--require-tests", "false", code=1)
-    shown = said.split("missing citation.")[1].splitlines()[1:]
+    output = duvet("report", "--ci", "--require-tests", "false", code=1)
+    shown = output.split("missing citation.")[1].splitlines()[1:]
     assert len(shown) == 11
     assert shown[-1] == "    and 4 more lines: duvet query -c implementation shows all"
 
 
-def test_a_broken_quote_is_shown_beside_the_nearest_sentence(duvet: Duvet) -> None:
+def test_an_invalid_quote_is_shown_with_the_nearest_sentence(duvet: Duvet) -> None:
     duvet.project.write("src/more.rs", cite(PLACES[MILK], MILK.replace("milk", "cream")))
     assert f"╰──── nearest: {MILK}" in duvet("report", code=1)
 
 
-def test_query_looks_where_the_configuration_says(bare: Duvet) -> None:
-    bare.project.write("promises/door.md", "# Door\n\nThe door MUST be locked.\n")
-    bare.project.write("contextive.config.yaml", 'trace:\n  specifications: ["promises/*.md"]\n')
+def test_query_uses_the_paths_in_the_configuration(bare: Duvet) -> None:
+    bare.project.write("design/door.md", "# Door\n\nThe door MUST be locked.\n")
+    bare.project.write("contextive.config.yaml", 'trace:\n  specifications: ["design/*.md"]\n')
     assert "The door MUST be locked." in bare("query", code=1)
-    assert "looking where the configuration says" in bare("report")
+    assert "using the paths in the configuration" in bare("report")
 
 
-def test_without_a_command_its_help_is_shown(bare: Duvet) -> None:
+def test_without_a_command_the_help_is_shown(bare: Duvet) -> None:
     assert "usage: duvet" in bare(code=2)

@@ -1,4 +1,4 @@
-"""What people see: tables and colours on a terminal, plain lines in a pipe, JSON for programs."""
+"""Output for people and programs: tables and colours on a terminal, plain lines in a pipe, and JSON."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from tests.raw_clients import PROGRAM
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 NO_DATA = {"serve", "call", "report", "feedback", "completion", "demo"}
-"""Commands that print no data of their own, or JSON anyway: `call`, `feedback`; `report` writes it to a file."""
+"""Commands that print no data, or always JSON (`call`, `feedback`); `report` writes JSON to a file."""
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     (folder / "pump.md").write_text("# Pump\n\nThe pump \x1b[31mruns at night.\n", encoding="utf-8")
-    ended = subprocess.run(
+    done = subprocess.run(
         [*PROGRAM, "ingest", "--no-vectors", "--project", str(folder)], env=clean_environment(), capture_output=True
     )
-    assert ended.returncode == 0
+    assert done.returncode == 0
     return folder
 
 
 def piped(folder: Path, *arguments: str) -> str:
-    ended = subprocess.run(
+    done = subprocess.run(
         [*PROGRAM, *arguments, "--project", str(folder)],
         env=clean_environment(),
         capture_output=True,
@@ -41,11 +41,11 @@ def piped(folder: Path, *arguments: str) -> str:
         timeout=60,
         check=True,
     )
-    return ended.stdout
+    return done.stdout
 
 
 def on_a_terminal(folder: Path, *arguments: str) -> str:
-    """What a command writes when its output is a terminal."""
+    """The output of a command on a terminal."""
     master, slave = pty.openpty()
     environment = {**clean_environment(), "TERM": "xterm-256color", "COLUMNS": "100", "NO_COLOR": ""}
     environment.pop("NO_COLOR")
@@ -58,7 +58,7 @@ def on_a_terminal(folder: Path, *arguments: str) -> str:
         while block := os.read(master, 65536):
             shown += block
     except OSError:
-        pass  # the other end is closed: the command has ended
+        pass  # the command has ended
     finally:
         os.close(master)
         assert process.wait(60) == 0
@@ -76,7 +76,7 @@ def test_status_is_a_table_on_a_terminal_and_plain_in_a_pipe(project: Path) -> N
     assert json.loads(piped(project, "status", "--json"))["files"] == 1
 
 
-def test_long_descriptions_wrap_below_themselves_on_a_terminal(project: Path) -> None:
+def test_long_descriptions_wrap_in_their_column_on_a_terminal(project: Path) -> None:
     lines = COLOUR.sub("", on_a_terminal(project, "tools")).splitlines()
     assert max(map(len, lines)) <= 100
     names = [line.split()[0] for line in lines if not line.startswith(" ")]
@@ -90,24 +90,24 @@ def test_search_is_coloured_on_a_terminal_and_plain_in_a_pipe(project: Path) -> 
     assert plain.startswith(" 1. pump.md:1-3")
     assert not COLOUR.search(plain)
     shown = on_a_terminal(project, "search", "pump")
-    assert "\x1b[1mpump\x1b[0m" in shown, "the words that were looked for stand out"
+    assert "\x1b[1mpump\x1b[0m" in shown, "the words of the query are highlighted"
     assert " 1 pump.md:1-3" in COLOUR.sub("", shown)
 
 
-def test_indexed_text_cannot_give_orders_to_a_terminal(project: Path) -> None:
+def test_indexed_text_cannot_control_a_terminal(project: Path) -> None:
     for shown in (piped(project, "search", "night"), on_a_terminal(project, "search", "night")):
         assert "\x1b[31m" not in shown
         assert "[31mruns at" in COLOUR.sub("", shown)
 
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name not in NO_DATA])
-def test_every_command_that_prints_data_prints_json_on_demand(command: str) -> None:
+def test_every_command_that_prints_data_has_a_json_flag(command: str) -> None:
     flags = [flag for action in command_parser("contextive-mcp", command)._actions for flag in action.option_strings]
     assert "--json" in flags
 
 
-def test_a_model_that_is_still_loading_cannot_make_a_command_fail_at_its_end(tmp_path: Path) -> None:
-    """The library behind the model aborts a process that takes itself apart meanwhile; more often than not, without our care."""
+def test_a_command_ends_cleanly_while_a_model_is_loading(tmp_path: Path) -> None:
+    """The library of the model usually aborts a process that shuts down the normal way meanwhile; see `_exit_now`."""
     code = """
 import sys, threading
 from contextive.cli import main
@@ -138,14 +138,14 @@ main(["schema"])
         assert json.loads(output)
 
 
-def test_the_own_state_is_no_file_that_is_left_out(project: Path) -> None:
-    assert "left out  nothing" in COLOUR.sub("", on_a_terminal(project, "status"))
-    assert "left out" not in piped(project, "ingest", "--no-vectors")
+def test_the_state_directory_is_not_reported_as_skipped(project: Path) -> None:
+    assert "skipped   none" in COLOUR.sub("", on_a_terminal(project, "status"))
+    assert "skipped" not in piped(project, "ingest", "--no-vectors")
     (project / "logo.png").write_bytes(b"\x89PNG\r\n\x1a\n\0")
-    assert "left out: image 1\n" in piped(project, "ingest", "--no-vectors")
+    assert "skipped: image 1\n" in piped(project, "ingest", "--no-vectors")
 
 
-def test_a_line_that_is_cut_in_a_pipe_says_so(project: Path) -> None:
+def test_a_cut_line_ends_with_an_ellipsis_in_a_pipe(project: Path) -> None:
     (project / "well.md").write_text(f"# Well\n\nThe water {'runs and ' * 30}stops.\n", encoding="utf-8")
     piped(project, "ingest", "--no-vectors")
     shown = next(line for line in piped(project, "search", "water").splitlines() if "runs and" in line)

@@ -14,7 +14,7 @@ from contextive.errors import ConfigError
 
 @dataclass(frozen=True)
 class Project:
-    """A project directory and the ways in which a test loads its configuration."""
+    """A project directory, and methods that load its configuration."""
 
     path: Path
     trust: TrustStore
@@ -31,7 +31,7 @@ class Project:
         return load_config(ConfigRequest(self.path, explicit, environ or {}, self.trust, self.packs))
 
     def load_json(self, values: dict[str, Any], environ: Mapping[str, str] | None = None) -> LoadedConfig:
-        """Load the values from a file that the user named, and so trusts."""
+        """Load the values from a file named by the user, which is trusted."""
         return self.load(self.write("given.json", values), environ)
 
     def load_untrusted(self, values: dict[str, Any], environ: Mapping[str, str] | None = None) -> LoadedConfig:
@@ -41,13 +41,13 @@ class Project:
     def error_of(
         self, name: str, content: str | bytes | dict[str, Any], environ: Mapping[str, str] | None = None
     ) -> str:
-        """The message with which a trusted file of this content is refused."""
+        """The error message for a trusted file with this content."""
         with pytest.raises(ConfigError) as caught:
             self.load(self.write(name, content), environ)
         return caught.value.message
 
     def error_with(self, environ: Mapping[str, str]) -> str:
-        """The message with which this environment is refused."""
+        """The error message for this environment."""
         with pytest.raises(ConfigError) as caught:
             self.load(environ=environ)
         return caught.value.message

@@ -1,4 +1,4 @@
-"""Times as crontabs write them."""
+"""Cron expressions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MONDAY = datetime(2024, 1, 1, 12, 30, 15, tzinfo=UTC)
         ("0 0 * * MON-WED", "2024-01-02T00:00"),
         ("0 0 29 feb *", "2024-02-29T00:00"),
         ("0 0 13 * fri", "2024-01-05T00:00"),  # either day is enough
-        ("0 0 */2 * mon", "2024-01-15T00:00"),  # a star with a step is no day of its own, so both must hold
+        ("0 0 */2 * mon", "2024-01-15T00:00"),  # a star with a step does not restrict the day, so both must match
         ("@hourly", "2024-01-01T13:00"),
         ("@daily", "2024-01-02T00:00"),
         ("@Weekly", "2024-01-07T00:00"),
@@ -64,7 +64,7 @@ def test_the_next_time(text: str, expected: str) -> None:
         "-1 * * * *",
     ],
 )
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_an_invalid_expression_is_refused(text: str) -> None:
     with pytest.raises(CronError):
         Cron.parse(text)
 
@@ -80,9 +80,7 @@ MOMENTS = st.datetimes(datetime(2023, 1, 1), datetime(2027, 1, 1)).map(lambda mo
 
 
 @given(FIELDS, MOMENTS)
-def test_it_lies_ahead_and_asking_again_from_just_before_gives_the_same(
-    fields: tuple[str, ...], moment: datetime
-) -> None:
+def test_the_next_time_is_in_the_future_and_the_earliest(fields: tuple[str, ...], moment: datetime) -> None:
     try:
         cron = Cron.parse(" ".join(fields))
     except CronError:
@@ -93,7 +91,7 @@ def test_it_lies_ahead_and_asking_again_from_just_before_gives_the_same(
     assert (found.minute in cron.minutes, found.hour in cron.hours, found.month in cron.months) == (True, True, True)
 
 
-def test_a_configuration_with_a_time_that_cannot_be_read_is_refused(project: Project) -> None:
+def test_a_configuration_with_an_invalid_cron_expression_is_refused(project: Project) -> None:
     message = project.error_of("a.json", {"knowledge": {"schedule": {"ingest": {"cron": "every day"}}}}, {})
     assert "knowledge.schedule.ingest.cron" in message
     assert "five fields" in message

@@ -31,7 +31,7 @@ def test_a_file_in_the_project_is_found_in_each_format(project: Project, name: s
 
 ##= docs/spec/host.md#configuration-file
 ##% A file named with `--config` MUST be used instead of any other.
-def test_the_given_file_wins_over_the_environment_and_the_project(project: Project, tmp_path: Path) -> None:
+def test_an_explicit_file_overrides_the_environment_and_the_project(project: Project, tmp_path: Path) -> None:
     project.write("contextive.config.json", {"server": {"port": 1}})
     named = project.write("named.json", {"server": {"port": 2}})
     given = project.write("given.json", {"server": {"port": 3}})
@@ -41,20 +41,20 @@ def test_the_given_file_wins_over_the_environment_and_the_project(project: Proje
 
 ##= docs/spec/host.md#configuration-file
 ##% Without `--config`, the file named by the environment variable `CONTEXTIVE_CONFIG` MUST be used.
-def test_the_file_named_by_the_environment_wins_over_the_project(project: Project) -> None:
+def test_the_file_named_by_the_environment_overrides_the_project(project: Project) -> None:
     project.write("contextive.config.json", {"server": {"port": 1}})
     named = project.write("named.json", {"server": {"port": 2}})
     loaded = project.load(environ={"CONTEXTIVE_CONFIG": str(named)})
     assert (loaded.config.server.port, loaded.source, loaded.trusted) == (2, "environment", True)
 
 
-def test_an_empty_name_in_the_environment_counts_as_none(project: Project) -> None:
+def test_an_empty_name_in_the_environment_is_ignored(project: Project) -> None:
     assert project.load(environ={"CONTEXTIVE_CONFIG": ""}).source == "defaults"
 
 
 ##= docs/spec/host.md#configuration-file
 ##% An explicitly named configuration file that cannot be read MUST be an error.
-def test_a_missing_given_file_is_an_error_that_names_only_the_file(project: Project) -> None:
+def test_a_missing_explicit_file_is_an_error_that_shows_only_its_name(project: Project) -> None:
     with pytest.raises(ConfigError, match=r'"nowhere\.json" given by --config does not exist') as caught:
         project.load(project.path / "nowhere.json")
     assert str(project.path) not in caught.value.full_message()
@@ -72,7 +72,7 @@ def test_a_directory_is_not_a_configuration_file(project: Project) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_a_named_pipe_does_not_hold_up_the_start(project: Project) -> None:
+def test_a_named_pipe_does_not_block_the_start(project: Project) -> None:
     os.mkfifo(project.path / "contextive.config.json")
     with pytest.raises(ConfigError, match="is not a regular file"):
         project.load()
@@ -94,7 +94,7 @@ def test_a_dangling_link_in_the_project_is_an_error(project: Project) -> None:
 
 ##= docs/spec/host.md#configuration-file
 ##% More than one configuration file in the project directory MUST be an error that names them.
-def test_two_files_side_by_side_are_an_error_that_names_both(project: Project) -> None:
+def test_two_files_are_an_error_that_names_both(project: Project) -> None:
     project.write("contextive.config.json", "{}")
     project.write("contextive.config.toml", "")
     with pytest.raises(ConfigError, match=r"2 configuration files: contextive\.config\.json, contextive\.config\.toml"):

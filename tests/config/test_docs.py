@@ -13,7 +13,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encod
 
 
 @pytest.mark.parametrize("setting", list_settings(), ids=lambda setting: setting.key)
-def test_every_setting_is_documented_as_it_is(setting: Setting) -> None:
+def test_every_setting_is_documented_correctly(setting: Setting) -> None:
     default = "required" if setting.default == "required" else f"`{setting.default}`"
     assert f"| `{setting.key}` | {setting.type} | {default} | {setting.description} |" in PAGE
 
@@ -23,7 +23,7 @@ def test_every_alias_is_documented(alias: str) -> None:
     assert f"| `{alias}` | `{env_aliases()[alias]}` |" in PAGE
 
 
-def test_the_page_names_no_setting_that_does_not_exist() -> None:
+def test_the_page_names_only_existing_settings() -> None:
     tables = PAGE.partition("## All settings")[2]
     rows = set(re.findall(r"^\| `([^`]+)` \|", tables, re.MULTILINE))
     assert rows == {setting.key for setting in list_settings()}

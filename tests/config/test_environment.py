@@ -10,7 +10,7 @@ from .conftest import Project
 
 
 @pytest.mark.parametrize("name", ["LOG_LEVEL", "LOGLEVEL", "log_level", "logLevel", "L_O_G_LEVEL"])
-def test_a_key_is_matched_whatever_its_case_and_underscores(project: Project, name: str) -> None:
+def test_case_and_underscores_of_a_key_are_ignored(project: Project, name: str) -> None:
     loaded = project.load(environ={f"CONTEXTIVE_SERVER__{name}": "debug"})
     assert loaded.config.server.log_level == "debug"
     assert loaded.overrides == (f"CONTEXTIVE_SERVER__{name}",)
@@ -18,14 +18,14 @@ def test_a_key_is_matched_whatever_its_case_and_underscores(project: Project, na
 
 ##= docs/spec/host.md#environment
 ##% A setting from the environment MUST override the one in the file.
-def test_the_environment_wins_over_the_file(project: Project) -> None:
+def test_the_environment_overrides_the_file(project: Project) -> None:
     loaded = project.load_json({"server": {"port": 1, "host": "::1"}}, {"CONTEXTIVE_SERVER__PORT": "2"})
     assert (loaded.config.server.port, loaded.config.server.host) == (2, "::1")
 
 
 ##= docs/spec/host.md#environment
 ##% It MUST be possible to set every setting with an environment variable that has the prefix `CONTEXTIVE_`.
-def test_values_take_the_type_of_their_setting(project: Project) -> None:
+def test_values_are_converted_to_the_type_of_their_setting(project: Project) -> None:
     config = project.load(
         environ={
             "CONTEXTIVE_SERVER__HOST": "8080",
@@ -50,7 +50,7 @@ def test_values_take_the_type_of_their_setting(project: Project) -> None:
 
 
 @pytest.mark.parametrize("entry", ["My-Cloud", "my_cloud", "MY-cloud"])
-def test_an_entry_of_the_file_is_matched_whatever_its_case_and_dashes(project: Project, entry: str) -> None:
+def test_case_and_dashes_of_an_entry_name_are_ignored(project: Project, entry: str) -> None:
     loaded = project.load_json({"providers": {entry: {}}}, {"CONTEXTIVE_PROVIDERS__MY_CLOUD__API_KEY": "k"})
     assert {name: provider.api_key for name, provider in loaded.config.providers.items()} == {entry: "k"}
 
@@ -74,27 +74,27 @@ def test_an_empty_value_unsets_an_optional_setting(project: Project) -> None:
 ##= docs/spec/host.md#sections
 ##% The setting `store.dsn` MUST be refused as long as there is no PostgreSQL store.
 @pytest.mark.parametrize("from_file", [True, False])
-def test_a_connection_to_postgresql_is_refused_wherever_it_comes_from(project: Project, from_file: bool) -> None:
+def test_a_postgresql_dsn_is_refused_from_file_and_environment(project: Project, from_file: bool) -> None:
     secret = "postgresql://me:hidden@db/x"
     with pytest.raises(ConfigError) as caught:
         project.load_json(*(({"store": {"dsn": secret}}, {}) if from_file else ({}, {"CONTEXTIVE_STORE__DSN": secret})))
-    assert "no store for PostgreSQL yet; remove it" in caught.value.message
+    assert "PostgreSQL is not supported yet; remove this setting" in caught.value.message
     assert "hidden" not in caught.value.full_message()
 
 
 ##= docs/spec/host.md#environment
 ##% An environment variable that looks like a setting but is not one MUST be an error.
-def test_an_unknown_variable_is_an_error_that_names_the_nearest(project: Project) -> None:
+def test_an_unknown_variable_is_an_error_that_suggests_the_nearest(project: Project) -> None:
     message = project.error_with({"CONTEXTIVE_SERVER__PRT": "1", "CONTEXTIVE_PROVIDERS__X__API_KEE": "hunter2"})
     assert message.splitlines() == [
-        "CONTEXTIVE_PROVIDERS__X__API_KEE: sets no known setting; did you mean CONTEXTIVE_PROVIDERS__X__API_KEY?",
-        "CONTEXTIVE_SERVER__PRT: sets no known setting; did you mean CONTEXTIVE_SERVER__PORT?",
+        "CONTEXTIVE_PROVIDERS__X__API_KEE: is not a known setting; did you mean CONTEXTIVE_PROVIDERS__X__API_KEY?",
+        "CONTEXTIVE_SERVER__PRT: is not a known setting; did you mean CONTEXTIVE_SERVER__PORT?",
     ]
 
 
 @pytest.mark.parametrize("name", ["CONTEXTIVE_SERVER____PORT", "CONTEXTIVE_SERVER__", "CONTEXTIVE_SERVER__PORT__X"])
 def test_a_variable_with_too_many_or_too_few_parts_is_unknown(project: Project, name: str) -> None:
-    assert f"{name}: sets no known setting" in project.error_with({name: "1"})
+    assert f"{name}: is not a known setting" in project.error_with({name: "1"})
 
 
 def test_names_without_two_underscores_and_public_names_are_not_settings(project: Project) -> None:
@@ -104,11 +104,11 @@ def test_names_without_two_underscores_and_public_names_are_not_settings(project
 
 def test_two_variables_for_one_setting_are_an_error(project: Project) -> None:
     message = project.error_with({"CONTEXTIVE_LIMITS__PAGE_SIZE": "5", "CONTEXTIVE_LIMITS__PAGESIZE": "6"})
-    assert message == "CONTEXTIVE_LIMITS__PAGE_SIZE: sets limits.pageSize, which CONTEXTIVE_LIMITS__PAGESIZE sets too"
+    assert message == "CONTEXTIVE_LIMITS__PAGE_SIZE: sets limits.pageSize, which CONTEXTIVE_LIMITS__PAGESIZE also sets"
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "place"),
+    ("name", "value", "key"),
     [
         ("CONTEXTIVE_SERVER__PORT", "hunter2", "server.port"),
         ("CONTEXTIVE_SERVER__MODE", "hunter2", "server.mode"),
@@ -124,29 +124,29 @@ def test_two_variables_for_one_setting_are_an_error(project: Project) -> None:
         ("CONTEXTIVE_AUTH__ADMIN_TOKEN", "changeme-hunter2-hunter2", "auth.adminToken"),
     ],
 )
-def test_a_bad_value_is_told_by_the_name_of_its_variable_and_not_shown(
-    project: Project, name: str, value: str, place: str
+def test_an_invalid_value_is_reported_with_its_variable_and_hidden(
+    project: Project, name: str, value: str, key: str
 ) -> None:
     message = project.error_with({name: value})
-    assert message.startswith(f"{name}: {place}: ")
+    assert message.startswith(f"{name}: {key}: ")
     assert "(hidden)" in message
     assert "hunter2" not in message
 
 
-def test_a_section_that_is_no_object_in_the_file_is_still_reported(project: Project) -> None:
+def test_a_section_that_is_not_an_object_is_still_reported(project: Project) -> None:
     message = project.error_of("a.json", {"server": 5}, {"CONTEXTIVE_SERVER__PORT": "1"})
     assert message == "a.json:2: server: found (hidden), allowed: object"
 
 
 @pytest.mark.parametrize("alias", sorted(env_aliases()))
-def test_each_alias_stands_for_a_setting_that_exists(alias: str) -> None:
+def test_each_alias_means_an_existing_setting(alias: str) -> None:
     assert env_aliases()[alias] in {setting.key for setting in list_settings()}
     assert rule_at(tuple(env_aliases()[alias].split("."))) is not None
 
 
 ##= docs/spec/gateway.md#tool-scopes
 ##% It MUST be possible to set tokens in the environment, also under the variable names of the older gateway.
-def test_every_alias_is_taken_over(project: Project) -> None:
+def test_every_alias_is_applied(project: Project) -> None:
     environ = {
         "KM_API_HOST": "::1",
         "KM_API_PORT": "8000",

@@ -58,19 +58,19 @@ def test_references_are_replaced_in_lists_and_free_objects(project: Project) -> 
         ("limits", "toolTimeoutSeconds", " 7 ", 7.0),
     ],
 )
-def test_a_lone_reference_may_stand_for_a_number_or_boolean(
+def test_a_value_that_is_only_a_reference_can_be_a_number_or_boolean(
     project: Project, section: str, key: str, text: str, value: object
 ) -> None:
     config = project.load_json({section: {key: "${VALUE}"}}, {"VALUE": text}).config
     assert config.model_dump(by_alias=True)[section][key] == value
 
 
-def test_a_default_may_stand_for_a_number(project: Project) -> None:
+def test_a_default_can_be_a_number(project: Project) -> None:
     assert project.load_json({"server": {"port": "${PORT:-4000}"}}).config.server.port == 4000
 
 
 @pytest.mark.parametrize("written", ["4000", "4${ZEROS}"])
-def test_a_string_that_is_more_than_a_reference_is_no_number(project: Project, written: str) -> None:
+def test_a_string_with_more_than_a_reference_is_not_a_number(project: Project, written: str) -> None:
     message = project.error_of("a.json", {"server": {"port": written}}, {"ZEROS": "000"})
     assert "server.port" in message
     assert "allowed: integer from 1 to 65535" in message
@@ -93,7 +93,7 @@ def test_an_undefined_variable_is_an_error_that_names_key_and_variable(project: 
     assert message == "a.yaml:4: notes.paths[1]: refers to the environment variable NOPE, which is not set"
 
 
-def test_an_undefined_variable_does_not_matter_where_the_environment_sets_the_setting(project: Project) -> None:
+def test_an_undefined_variable_is_allowed_if_the_environment_overrides_the_setting(project: Project) -> None:
     values: dict[str, Any] = {"server": {"host": "$NOPE"}}
     assert project.load_json(values, {"CONTEXTIVE_SERVER__HOST": "::1"}).config.server.host == "::1"
 
@@ -101,7 +101,7 @@ def test_an_undefined_variable_does_not_matter_where_the_environment_sets_the_se
 ##= docs/spec/host.md#validation
 ##% A configuration error MUST NOT show a secret or the value of a variable.
 @pytest.mark.parametrize("key", ["port", "mode", "reload", "publicHosts", "tracing"])
-def test_an_error_never_shows_what_a_variable_holds(project: Project, key: str) -> None:
+def test_an_error_never_shows_the_value_of_a_variable(project: Project, key: str) -> None:
     message = project.error_of("a.json", {"server": {key: "x$SECRET", "nope": 1}}, {"SECRET": "hunter2!"})
     assert "hunter2" not in message
     assert f"server.{key}: found (hidden)" in message

@@ -14,7 +14,7 @@ OTHER_TOKEN = "w3k9-Lr55-ttB8-vv"
 ##% A configuration error SHOULD name the line of the file.
 ##= docs/spec/host.md#validation
 ##% All errors in a configuration SHOULD be reported together.
-def test_every_problem_is_told_in_order_of_its_line(project: Project) -> None:
+def test_all_problems_are_reported_in_the_order_of_their_lines(project: Project) -> None:
     text = "\n".join(
         [
             "server:",
@@ -39,7 +39,7 @@ def test_every_problem_is_told_in_order_of_its_line(project: Project) -> None:
     ]
 
 
-def test_at_most_ten_problems_are_told(project: Project) -> None:
+def test_at_most_ten_problems_are_reported(project: Project) -> None:
     lines = project.error_of("a.json", {f"key{number}": 1 for number in range(15)}).splitlines()
     assert len(lines) == 11
     assert lines[-1] == "and 5 more"
@@ -50,7 +50,7 @@ def test_at_most_ten_problems_are_told(project: Project) -> None:
 ##= docs/spec/host.md#validation
 ##% A configuration error MUST name the key, what was found, and what is allowed.
 @pytest.mark.parametrize(
-    ("values", "sentence"),
+    ("values", "expected"),
     [
         ({"nothingLikeIt": 1}, "nothingLikeIt: unknown key"),
         ({"server": {"log_level": "info"}}, 'server.log_level: unknown key; did you mean "logLevel"?'),
@@ -106,10 +106,10 @@ def test_at_most_ten_problems_are_told(project: Project) -> None:
     ],
 )
 def test_a_problem_says_what_was_found_and_what_is_allowed(
-    project: Project, values: dict[str, Any], sentence: str
+    project: Project, values: dict[str, Any], expected: str
 ) -> None:
     message = project.error_of("a.json", values)
-    assert sentence in message
+    assert expected in message
     assert len(message.splitlines()) == 1
 
 
@@ -143,7 +143,7 @@ def test_a_number_where_a_secret_belongs_is_not_shown(project: Project) -> None:
     assert "12345" not in project.error_of("a.json", {"providers": {"openai": {"apiKey": 12345}}})
 
 
-def test_problems_of_file_and_environment_are_told_together(project: Project) -> None:
+def test_problems_in_file_and_environment_are_reported_together(project: Project) -> None:
     message = project.error_of("a.json", {"server": {"mode": "x"}}, {"CONTEXTIVE_SERVER__PORT": "y"})
     assert [line.partition(": ")[0] for line in message.splitlines()] == ["a.json:3", "CONTEXTIVE_SERVER__PORT"]
 
@@ -167,11 +167,11 @@ def test_a_token_that_is_easy_to_guess_is_refused(project: Project, token: str) 
 
 
 @pytest.mark.parametrize("token", ["short", "sixteen chars ok?", "äääääääääääääääääää"])
-def test_a_token_has_sixteen_characters_that_a_header_can_carry(project: Project, token: str) -> None:
+def test_a_token_must_have_sixteen_characters_that_are_valid_in_a_header(project: Project, token: str) -> None:
     assert "at least 16 visible ASCII characters" in project.error_of("a.json", {"auth": {"adminToken": token}})
 
 
-def test_issued_tokens_have_names_and_hashes_of_their_own(project: Project) -> None:
+def test_issued_tokens_must_have_unique_names_and_hashes(project: Project) -> None:
     one = {"name": "ci", "sha256": "a" * 64, "scope": "reader"}
     message = project.error_of("a.json", {"auth": {"tokens": [one, {**one, "sha256": "A" * 64}]}})
     assert "auth.tokens[1].name: another token has this name" in message
@@ -185,12 +185,12 @@ def test_good_tokens_are_accepted(project: Project) -> None:
 
 ##= docs/spec/host.md#sections
 ##% The section `providers` MUST hold the credentials and options of model providers.
-def test_a_provider_with_nothing_but_a_key_is_complete(project: Project) -> None:
+def test_a_provider_needs_only_a_key(project: Project) -> None:
     provider = project.load_json({"providers": {"openai": {"apiKey": "sk-1"}}}).config.providers["openai"]
     assert (provider.api_key, provider.enabled, provider.timeout_seconds) == ("sk-1", True, 60)
 
 
-def test_the_schema_key_is_accepted_and_means_nothing(project: Project) -> None:
+def test_the_schema_key_is_accepted_and_ignored(project: Project) -> None:
     loaded = project.load_json({"$schema": "https://example.org/config.schema.json"})
     assert loaded.config.server.port == 8787
 
@@ -206,6 +206,6 @@ def test_a_trusted_proxy_that_is_not_an_address_is_refused(project: Project, pro
 
 
 @pytest.mark.parametrize("proxy", ["0.0.0.0/0", "::/0"])
-def test_not_every_address_can_be_a_trusted_proxy(project: Project, proxy: str) -> None:
+def test_a_network_of_all_addresses_is_refused_as_a_trusted_proxy(project: Project, proxy: str) -> None:
     message = project.error_of("a.json", {"server": {"trustedProxies": [proxy]}})
-    assert "server.trustedProxies[0]: every caller would be trusted; name the addresses of your proxies" in message
+    assert "server.trustedProxies[0]: this would trust every caller; list only the addresses of your proxies" in message

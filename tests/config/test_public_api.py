@@ -12,13 +12,13 @@ import contextive.config
 from contextive.config import Auth, Config, ConfigRequest, Provider, Server, load_config
 
 
-def test_the_door_opens_on_what_it_promises() -> None:
+def test_every_public_name_exists() -> None:
     assert contextive.config.__all__ == sorted(contextive.config.__all__)
     for name in contextive.config.__all__:
         assert hasattr(contextive.config, name)
 
 
-def test_a_default_start_imports_no_reader_of_yaml_or_toml(tmp_path: Path) -> None:
+def test_a_default_start_imports_no_yaml_or_toml_parser(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from contextive.config import ConfigRequest, load_config;"
         "load_config(ConfigRequest(Path(sys.argv[1])));"
@@ -43,7 +43,7 @@ def test_without_a_file_everything_has_its_default(tmp_path: Path) -> None:
 ##% The default address MUST be loopback.
 ##= docs/spec/host.md#sections
 ##% The section `server` MUST hold the transport, the port, the log level and the other settings of the server.
-def test_defaults_are_those_of_the_documentation() -> None:
+def test_the_defaults_match_the_documentation() -> None:
     config = Config()
     assert (config.server.mode, config.server.profile, config.server.host) == ("stdio", "contextive", "127.0.0.1")
     assert (config.server.port, config.server.log_level, config.server.shutdown_seconds) == (8787, "info", 3)
@@ -63,15 +63,15 @@ def test_a_request_cannot_be_changed(tmp_path: Path) -> None:
         ConfigRequest(tmp_path).project = tmp_path  # type: ignore[misc]
 
 
-def test_code_writes_attribute_names() -> None:
+def test_code_uses_attribute_names() -> None:
     assert Server(log_level="debug").log_level == "debug"
 
 
-def test_secrets_stay_out_of_representations() -> None:
+def test_secrets_are_not_in_the_repr() -> None:
     config = Config(auth=Auth(reader_token="q7f0-Zx81-mmA2-pp"), providers={"a": Provider(api_key="sk-hunter2")})
     assert "Zx81" not in repr(config)
     assert "hunter2" not in repr(config)
 
 
-def test_a_request_does_not_show_the_environment(tmp_path: Path) -> None:
+def test_the_repr_of_a_request_does_not_show_the_environment(tmp_path: Path) -> None:
     assert "hunter2" not in repr(ConfigRequest(tmp_path, environ={"TOKEN": "hunter2"}))

@@ -1,7 +1,7 @@
 """The model and the JSON Schema accept the same documents.
 
-Only structural rules are compared: what `check_consistency` refuses stands outside of both on purpose. Strings do not
-end in a newline here, because the Python validator lets `$` match before one, which ECMAScript and the model do not.
+Only structural rules are compared: the rules of `check_consistency` are in neither of them on purpose. Strings do not end
+in a newline here, because the Python validator lets `$` match before one, unlike ECMAScript and the model.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SCHEMA = config_json_schema()
 VALIDATOR = Draft202012Validator(SCHEMA)
 COMMITTED = Path(__file__).parents[2] / "docs" / "config.schema.json"
 
-# Values that are right in one place and wrong in most others.
+# Values that are valid at some paths and invalid at most others.
 STRAYS: list[Any] = [
     *[
         None,
@@ -61,18 +61,18 @@ def accepted_by_model(document: dict[str, Any]) -> bool:
     return True
 
 
-def fitting(rule: dict[str, Any]) -> st.SearchStrategy[Any]:
+def valid_values(rule: dict[str, Any]) -> st.SearchStrategy[Any]:
     """Values that the rule accepts."""
     if "anyOf" in rule:
-        return st.one_of([fitting(choice) for choice in rule["anyOf"]])
+        return st.one_of([valid_values(choice) for choice in rule["anyOf"]])
     rule = dict(resolve_rule(rule))
     if "enum" in rule:
         return st.sampled_from(rule["enum"])
     match rule.get("type"):
         case "object":
-            return fitting_object(rule)
+            return valid_objects(rule)
         case "array":
-            return st.lists(fitting(rule["items"]), min_size=rule.get("minItems", 0), max_size=3)
+            return st.lists(valid_values(rule["items"]), min_size=rule.get("minItems", 0), max_size=3)
         case "integer":
             return st.integers(rule.get("minimum"), rule.get("maximum"))
         case "number":
@@ -91,13 +91,13 @@ def fitting(rule: dict[str, Any]) -> st.SearchStrategy[Any]:
             return st.none() | st.integers() | st.text(st.characters(codec="utf-8"), max_size=3)
 
 
-def fitting_object(rule: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+def valid_objects(rule: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
     if "properties" not in rule:
         entries = rule["additionalProperties"]
-        values = fitting(entries if isinstance(entries, dict) else {})
-        return st.dictionaries(fitting({"type": "string", **rule.get("propertyNames", {})}), values, max_size=2)
+        values = valid_values(entries if isinstance(entries, dict) else {})
+        return st.dictionaries(valid_values({"type": "string", **rule.get("propertyNames", {})}), values, max_size=2)
     required = rule.get("required", [])
-    fields = {key: fitting(child) for key, child in rule["properties"].items()}
+    fields = {key: valid_values(child) for key, child in rule["properties"].items()}
     if "oneOf" in rule and "tool" in fields:
         by_tool = {**fields, "tool": st.just("t"), "model": st.none(), "wait": st.none()}
         by_model = {**fields, "tool": st.none(), "model": st.just("m"), "prompt": st.just("p"), "wait": st.none()}
@@ -124,7 +124,7 @@ def containers(value: Any) -> Iterator[dict[str, Any] | list[Any]]:
 
 @st.composite
 def mutated(draw: st.DrawFn) -> dict[str, Any]:
-    """A fitting document with one to three things put in, taken out or exchanged."""
+    """A valid document with one to three values added, removed or replaced."""
     document: dict[str, Any] = json.loads(json.dumps(draw(DOCUMENTS)))
     for _ in range(draw(st.integers(1, 3))):
         container = draw(st.sampled_from(list(containers(document))))
@@ -140,7 +140,7 @@ def mutated(draw: st.DrawFn) -> dict[str, Any]:
     return document
 
 
-DOCUMENTS = fitting(SCHEMA)
+DOCUMENTS = valid_values(SCHEMA)
 QUIET = settings(
     database=None,
     max_examples=400,
@@ -152,7 +152,7 @@ QUIET = settings(
 ##% The configuration MUST be validated against the model in the code.
 @QUIET
 @given(DOCUMENTS)
-def test_a_fitting_document_is_accepted_by_model_and_schema(document: dict[str, Any]) -> None:
+def test_a_valid_document_is_accepted_by_model_and_schema(document: dict[str, Any]) -> None:
     assert VALIDATOR.is_valid(document)
     assert accepted_by_model(document)
 
@@ -164,23 +164,23 @@ def test_a_fitting_document_is_accepted_by_model_and_schema(document: dict[str, 
 ##% The project MUST have tests of the parsing and validation of its configuration.
 @QUIET
 @given(mutated())
-def test_a_mutated_document_is_accepted_by_both_or_by_none(document: dict[str, Any]) -> None:
+def test_a_mutated_document_is_accepted_by_both_or_by_neither(document: dict[str, Any]) -> None:
     assert accepted_by_model(document) == VALIDATOR.is_valid(document)
 
 
-def places(rule: dict[str, Any], make: Any) -> Iterator[Any]:
-    """Each place of the schema as a function that puts a value there and leaves the rest fitting."""
+def documents_with(rule: dict[str, Any], make: Any) -> Iterator[Any]:
+    """For each path of the schema, a function that puts a value there in an otherwise valid document."""
     rule = dict(resolve_rule(rule))
     yield make
     if "properties" in rule:
         for key, child in rule["properties"].items():
             others = {"tool": "t"} if "oneOf" in rule and key != "tool" and "tool" in rule["properties"] else {}
             others |= {other: minimal(rule["properties"][other]) for other in rule.get("required", []) if other != key}
-            yield from places(child, lambda value, key=key, others=others: make({**others, key: value}))
+            yield from documents_with(child, lambda value, key=key, others=others: make({**others, key: value}))
     elif isinstance(rule.get("additionalProperties"), dict):
-        yield from places(rule["additionalProperties"], lambda value: make({"x": value}))
+        yield from documents_with(rule["additionalProperties"], lambda value: make({"x": value}))
     elif "items" in rule:
-        yield from places(rule["items"], lambda value: make([value]))
+        yield from documents_with(rule["items"], lambda value: make([value]))
 
 
 def minimal(rule: dict[str, Any]) -> Any:
@@ -191,8 +191,8 @@ def minimal(rule: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("stray", STRAYS, ids=lambda stray: repr(stray)[:20])
-def test_every_place_judges_a_stray_value_like_the_schema(stray: Any) -> None:
-    documents = [make(stray) for make in places(SCHEMA, lambda value: value)]
+def test_model_and_schema_agree_on_a_stray_value_at_every_path(stray: Any) -> None:
+    documents = [make(stray) for make in documents_with(SCHEMA, lambda value: value)]
     judged = [(accepted_by_model(document), VALIDATOR.is_valid(document), document) for document in documents]
     assert [document for model, schema, document in judged if model != schema] == []
 
@@ -217,11 +217,11 @@ def test_every_key_is_described_and_every_section_is_closed() -> None:
             assert child.get("description"), key
 
 
-def test_the_schema_is_the_callers_own() -> None:
+def test_the_schema_is_a_copy() -> None:
     config_json_schema()["properties"].clear()
     assert config_json_schema()["properties"]
 
 
 @pytest.mark.parametrize("section", ["providers", "toolPacks", "workflows"])
-def test_names_are_bound_to_a_pattern(section: str) -> None:
+def test_names_must_match_a_pattern(section: str) -> None:
     assert SCHEMA["properties"][section]["propertyNames"] == {"pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"}

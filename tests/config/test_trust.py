@@ -58,14 +58,14 @@ def test_a_link_to_a_trusted_file_is_the_same_file(store: TrustStore, file: Path
     assert store.is_trusted(link)
 
 
-def test_content_that_was_read_already_is_what_counts(store: TrustStore, file: Path) -> None:
+def test_content_that_was_already_read_is_checked(store: TrustStore, file: Path) -> None:
     store.trust(file)
     assert not store.is_trusted(file, b"something else")
 
 
 ##= docs/spec/host.md#trust
 ##% The list of trusted files MUST be stored outside every project and be readable only by its user.
-def test_the_list_is_private_and_leaves_nothing_beside_it(store: TrustStore, file: Path) -> None:
+def test_the_list_is_private_and_leaves_no_other_files(store: TrustStore, file: Path) -> None:
     store.trust(file)
     assert stat.S_IMODE(store.path.stat().st_mode) == 0o600
     assert [path.name for path in store.path.parent.iterdir()] == ["trust.json"]
@@ -84,7 +84,7 @@ def test_a_list_that_cannot_be_read_counts_as_empty(store: TrustStore, file: Pat
     assert store.is_trusted(file)
 
 
-def test_an_entry_that_is_no_digest_does_not_count(store: TrustStore, file: Path) -> None:
+def test_an_entry_without_a_digest_is_ignored(store: TrustStore, file: Path) -> None:
     store.path.parent.mkdir()
     store.path.write_text(json.dumps({"version": 1, "files": {str(file): None}}), encoding="utf-8")
     assert store.entries() == ()
@@ -104,7 +104,7 @@ def test_a_list_that_cannot_be_written_is_an_error(file: Path) -> None:
         TrustStore(file / "trust.json").trust(file)
 
 
-def test_the_list_is_kept_in_the_configuration_directory_of_the_user() -> None:
+def test_the_list_is_in_the_configuration_directory_of_the_user() -> None:
     given = {"XDG_CONFIG_HOME": "/etc/me", "HOME": "/home/me"}
     assert default_trust_path(given) == Path("/etc/me/contextive/trust.json")
     assert default_trust_path({"HOME": "/home/me"}) == Path("/home/me/.config/contextive/trust.json")

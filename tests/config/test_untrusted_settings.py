@@ -62,7 +62,9 @@ OUTSIDE = ["/etc", "~/notes", "~other/x", "..", "../x", "a/../../b", "a\\..\\b",
         ({"backup": {"destination": "../elsewhere"}}, "backup.destination"),
     ],
 )
-def test_an_untrusted_file_may_not_set(project: Project, values: dict[str, Any], key: str) -> None:
+def test_a_restricted_setting_of_an_untrusted_file_is_ignored(
+    project: Project, values: dict[str, Any], key: str
+) -> None:
     loaded = project.load_untrusted(values)
     assert [setting.key for setting in loaded.ignored] == [key]
     assert loaded.ignored[0].reason.startswith("the file is not trusted, and ")
@@ -85,7 +87,7 @@ def test_an_untrusted_file_may_not_set(project: Project, values: dict[str, Any],
         {"limits": {"pageSize": 5}},
     ],
 )
-def test_an_untrusted_file_may_set_what_stays_inside(project: Project, values: dict[str, Any]) -> None:
+def test_an_untrusted_file_may_set_everything_inside_the_project(project: Project, values: dict[str, Any]) -> None:
     loaded = project.load_untrusted(values)
     assert loaded.ignored == ()
     assert loaded.config == project.load_json(values).config
@@ -93,7 +95,7 @@ def test_an_untrusted_file_may_set_what_stays_inside(project: Project, values: d
 
 ##= docs/spec/host.md#trust
 ##% The settings that an untrusted file is allowed to set MUST be used.
-def test_what_is_withheld_leaves_the_rest_in_force(project: Project) -> None:
+def test_settings_other_than_the_ignored_ones_are_used(project: Project) -> None:
     values = {"server": {"host": "0.0.0.0", "port": 4000}, "auth": {}, "limits": {"pageSize": 5}}
     loaded = project.load_untrusted(values)
     assert [setting.key for setting in loaded.ignored] == ["auth", "server.host"]
@@ -126,20 +128,20 @@ def test_an_untrusted_file_may_read_public_variables(project: Project) -> None:
     assert (loaded.config.server.port, loaded.config.notes.paths, loaded.ignored) == (4000, ("$HOME",), ())
 
 
-def test_a_public_variable_cannot_lead_outside(project: Project) -> None:
+def test_a_public_variable_cannot_name_a_path_outside_the_project(project: Project) -> None:
     values = {"server": {"host": "$CONTEXTIVE_PUBLIC_A"}, "notes": {"paths": ["${CONTEXTIVE_PUBLIC_B}/x"]}}
     loaded = project.load_untrusted(values, {"CONTEXTIVE_PUBLIC_A": "0.0.0.0", "CONTEXTIVE_PUBLIC_B": ".."})
     assert [setting.key for setting in loaded.ignored] == ["server.host", "notes.paths"]
 
 
-def test_a_withheld_value_is_neither_expanded_nor_checked(project: Project) -> None:
+def test_an_ignored_value_is_neither_expanded_nor_validated(project: Project) -> None:
     loaded = project.load_untrusted({"providers": {"a": {"apiKey": "$UNDEFINED", "timeoutSeconds": -1}}})
     assert [setting.key for setting in loaded.ignored] == ["providers"]
 
 
 ##= docs/spec/host.md#validation
 ##% An unknown key MUST be an error.
-def test_an_unknown_key_is_an_error_even_where_it_is_withheld(project: Project) -> None:
+def test_an_unknown_key_is_an_error_even_in_an_ignored_section(project: Project) -> None:
     with pytest.raises(ConfigError, match=r'providers\.a\.apiKe: unknown key; did you mean "apiKey"'):
         project.load_untrusted({"providers": {"a": {"apiKe": "k"}}})
 
@@ -154,19 +156,19 @@ def test_a_wrong_type_in_an_untrusted_file_is_an_error(project: Project, values:
 
 ##= docs/spec/host.md#trust
 ##% Files named by the user and settings from the environment MUST be trusted.
-def test_what_the_user_sets_in_the_environment_is_trusted(project: Project) -> None:
+def test_settings_from_the_environment_are_trusted(project: Project) -> None:
     environ = {"CONTEXTIVE_SERVER__HOST": "0.0.0.0", "KM_GATEWAY_URL": "http://a", "KM_STATE_PATH": "/var"}
     loaded = project.load_untrusted({"server": {"host": "10.0.0.1"}}, environ)
     assert (loaded.config.server.host, loaded.config.store.state_path) == ("0.0.0.0", "/var")
     assert loaded.config.knowledge.gateway_url == "http://a"
 
 
-def test_the_reason_never_holds_the_value(project: Project) -> None:
+def test_the_reason_never_shows_the_value(project: Project) -> None:
     values = {"auth": {"readerToken": "hunter2"}, "server": {"host": "hunter2"}, "notes": {"paths": ["/hunter2"]}}
     assert "hunter2" not in repr(project.load_untrusted(values).ignored)
 
 
-# -- every setting is decided on ---------------------------------------------------------------------------------------
+# -- every setting is decided ------------------------------------------------------------------------------------------
 
 ALLOWED = frozenset(
     [
@@ -228,9 +230,9 @@ ALLOWED = frozenset(
         "limits.pluginLoadSeconds",
     ]
 )
-"""What an untrusted file may set, decided one by one. A setting belongs here only when no value of it can name or reveal a
-secret, an address, a path outside the project or what is loaded, let others in, or write where its user did not ask for it.
-Entries of toolPacks, workflows and routing are checked one by one, as the tests above show."""
+"""The settings that an untrusted file may set. A setting belongs here only if none of its values can name or reveal a secret,
+an address, a path outside the project or a plugin, give others access, or write where the user did not ask for it. Entries
+of toolPacks, workflows and routing are checked individually; see the tests above."""
 
 
 def settings_of(schema: dict[str, Any], path: tuple[str, ...] = (), top: dict[str, Any] | None = None) -> Iterator[str]:
@@ -248,8 +250,8 @@ def settings_of(schema: dict[str, Any], path: tuple[str, ...] = (), top: dict[st
         yield from settings_of(child, (*path, name), top)
 
 
-def is_withheld(key: str) -> bool:
-    """Whether the worst value of a setting, a path and an address outside, is taken out of an untrusted file."""
+def is_dropped(key: str) -> bool:
+    """Whether the worst value of a setting, which is both a path and an address outside, is dropped."""
     *above, last = key.split(".")
     values: dict[str, Any] = {}
     inner = values
@@ -259,12 +261,12 @@ def is_withheld(key: str) -> bool:
     return bool([*drop_restricted_keys(values, frozenset()), *drop_restricted_values(values)])
 
 
-def test_every_setting_is_either_withheld_or_allowed_on_purpose() -> None:
-    """A new setting fails here until somebody decides: withholding.py takes it out, or ALLOWED says why not."""
+def test_every_setting_is_explicitly_allowed_or_restricted() -> None:
+    """A new setting fails here until it is decided: restrict it in untrusted_settings.py, or add it to ALLOWED."""
     known = set(settings_of(config_json_schema()))
     assert {"server.host", "auth.readerToken", "knowledge.schedule.backup.cron", "providers"} <= known
-    withheld = {key for key in known if is_withheld(key)}
-    assert {"server.host", "auth.readerToken", "notes.paths", "trace.fetch", "knowledge.embeddingModel"} <= withheld
-    assert known - withheld - ALLOWED == set(), "decide about these"
-    assert ALLOWED - known == set(), "these are gone"
-    assert ALLOWED & withheld == set(), "these are decided twice"
+    dropped = {key for key in known if is_dropped(key)}
+    assert {"server.host", "auth.readerToken", "notes.paths", "trace.fetch", "knowledge.embeddingModel"} <= dropped
+    assert known - dropped - ALLOWED == set(), "these are not decided"
+    assert ALLOWED - known == set(), "these do not exist"
+    assert ALLOWED & dropped == set(), "these are decided twice"

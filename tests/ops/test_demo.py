@@ -1,4 +1,4 @@
-"""The example project, and the demo that plays on it."""
+"""The example project, and the demo that uses it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ from tests.raw_clients import PROGRAM
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_one_requirement_is_kept_by_nobody_and_one_citation_is_broken() -> None:
+def test_the_example_has_one_uncited_requirement_and_one_invalid_citation() -> None:
     view = TraceService(example_folder()).view()
-    open_ = {requirement.status: requirement.text for requirement in view.catalog.requirements}
-    assert set(open_) == {Status.COMPLETE, Status.MISSING_CITATION, Status.NOT_STARTED}
     statuses = [requirement.status for requirement in view.catalog.requirements]
+    assert set(statuses) == {Status.COMPLETE, Status.MISSING_CITATION, Status.NOT_STARTED}
     assert statuses.count(Status.NOT_STARTED) == statuses.count(Status.MISSING_CITATION) == 1
-    (broken,) = view.state.problems
-    assert broken.location.path == "src/locker/doors.py"
+    (problem,) = view.state.problems
+    assert problem.location.path == "src/locker/doors.py"
 
 
-def test_a_note_links_to_the_requirement_that_the_broken_citation_means() -> None:
+def test_a_note_links_to_the_requirement_of_the_invalid_citation() -> None:
     view = NotesService(example_folder()).view()
     links = [link for note in view.catalog.notes for link in note.links if link.kind == "requirement"]
     catalog = TraceService(example_folder()).view().catalog
@@ -43,7 +42,7 @@ def test_a_note_links_to_the_requirement_that_the_broken_citation_means() -> Non
 
 
 def test_the_tests_of_the_example_pass() -> None:
-    ended = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "pyproject.toml"],
         cwd=example_folder(),
         env=clean_environment({"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}),
@@ -51,17 +50,17 @@ def test_the_tests_of_the_example_pass() -> None:
         text=True,
         timeout=60,
     )
-    assert ended.returncode == 0, ended.stdout
+    assert done.returncode == 0, done.stdout
 
 
-def test_this_projects_own_trace_does_not_see_the_example() -> None:
+def test_the_example_is_not_part_of_our_own_trace() -> None:
     state = TraceService(ROOT).view().state
     assert not any("locker" in target.path for target in state.specifications)
     assert not any(citation.source.startswith("examples/") for citation in state.analysis.citations)
 
 
 @pytest.fixture(scope="module")
-def played() -> subprocess.CompletedProcess[str]:
+def demo_run() -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*PROGRAM, "demo"],
         env=clean_environment({"PYTHONIOENCODING": "utf-8"}),
@@ -74,34 +73,36 @@ def played() -> subprocess.CompletedProcess[str]:
 
 ##= docs/spec/commands.md#demo
 ##% The command `demo` MUST show a real session of a real client, and change nothing in the example project.
-def test_the_demo_shows_what_is_open_and_mends_what_is_broken(played: subprocess.CompletedProcess[str]) -> None:
-    assert played.returncode == 0, played.stderr
-    shown = played.stdout
+def test_the_demo_shows_open_requirements_and_fixes_an_invalid_citation(
+    demo_run: subprocess.CompletedProcess[str],
+) -> None:
+    assert demo_run.returncode == 0, demo_run.stderr
+    output = demo_run.stdout
     for part in (
         "files indexed",
-        "speaks protocol",
+        "MCP version",
         "A parcel that is not fetched within seven days SHOULD be returned to its sender.",
         "notes/jammed-locks.md:",
         "linked from",
         "src/locker/doors.py:22: could not find text",
         "The requirement is in progress.",
-        "Broken citations: 0. The requirement is done.",
+        "Invalid citations: 0. The requirement is done.",
     ):
-        assert part in shown
-    assert shown.index("in progress.") < shown.index("is done.")
+        assert part in output
+    assert output.index("in progress.") < output.index("is done.")
 
 
-def test_the_demo_ends_with_the_line_that_attaches_each_client(played: subprocess.CompletedProcess[str]) -> None:
-    last = played.stdout.partition("Attach it")[2]
+def test_the_demo_ends_with_the_install_command_of_each_client(demo_run: subprocess.CompletedProcess[str]) -> None:
+    last = demo_run.stdout.partition("Use it in your own project")[2]
     assert [key for key in CLIENTS if re.search(rf"contextive-mcp install {key} --write$", last, re.MULTILINE)] == [
         *CLIENTS
     ]
 
 
-def test_the_demo_is_plain_in_a_pipe(played: subprocess.CompletedProcess[str]) -> None:
-    assert "\x1b" not in played.stdout
+def test_the_demo_prints_plain_text_in_a_pipe(demo_run: subprocess.CompletedProcess[str]) -> None:
+    assert "\x1b" not in demo_run.stdout
 
 
-def test_the_demo_changes_nothing_in_the_example(played: subprocess.CompletedProcess[str]) -> None:
+def test_the_demo_changes_nothing_in_the_example(demo_run: subprocess.CompletedProcess[str]) -> None:
     assert "three seconds" in (example_folder() / "src" / "locker" / "doors.py").read_text(encoding="utf-8")
     assert not (example_folder() / ".contextive").exists()

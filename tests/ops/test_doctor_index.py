@@ -1,4 +1,4 @@
-"""The doctor on an index: for each thing that can be wrong, one plain sentence and how to mend it."""
+"""The doctor's checks of an index: each problem is reported with a remedy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def load(project: Path, **environ: str) -> LoadedConfig:
 
 
 def diagnose(project: Path, **environ: str) -> Findings:
-    """What was found, the worst of each subject. A wrong one always says what to do."""
+    """The worst finding of each subject. Each problem must have a remedy."""
     found: Findings = {}
     for finding in diagnose_index(load(project, **environ)):
         assert finding.ok or finding.remedy
@@ -42,7 +42,7 @@ def diagnose(project: Path, **environ: str) -> Findings:
     return found
 
 
-def wrong(found: Findings) -> set[str]:
+def problems(found: Findings) -> set[str]:
     return {subject for subject, finding in found.items() if not finding.ok}
 
 
@@ -78,7 +78,7 @@ def state_of(project: Path) -> Path:
 
 @pytest.fixture
 def keeper(indexed: Path) -> Iterator[str]:
-    """Somebody who has promised to keep the index in step, and does not."""
+    """A process that holds the lease for updating the index, and does not update it."""
     store = open_store(state_of(indexed))
     lease = store.acquire_lease("keeper", "elsewhere:42")
     assert lease is not None
@@ -94,53 +94,56 @@ def vote(project: Path, at: float) -> None:
     store.close()
 
 
-def test_a_missing_index_is_no_trouble_where_servers_make_it(project: Path) -> None:
+def test_a_missing_index_is_no_problem_if_servers_create_it(project: Path) -> None:
     found = diagnose(project)
-    assert wrong(found) == set()
+    assert problems(found) == set()
     assert "no index yet" in found["index"].detail
-    assert not state_of(project).exists(), "a doctor looks, and makes nothing"
+    assert not state_of(project).exists(), "the doctor creates nothing"
 
 
-def test_a_missing_index_that_nobody_makes_is_to_be_made(project: Path) -> None:
+def test_a_missing_index_is_a_problem_without_auto_ingest(project: Path) -> None:
     found = diagnose(project, **MANUAL)
-    assert wrong(found) == {"index"}
+    assert problems(found) == {"index"}
     assert "contextive-mcp ingest" in found["index"].remedy
 
 
-def test_an_index_that_is_well(indexed: Path) -> None:
+def test_a_healthy_index_has_no_problems(indexed: Path) -> None:
     found = diagnose(indexed)
-    assert wrong(found) == set()
+    assert problems(found) == set()
     assert set(found) == {"index", "lease", "files", "vectors", "backup"}
-    assert found["files"].detail == "The index agrees with the files."
-    assert "chunks have one" in found["vectors"].detail
+    assert found["files"].detail == "The index is up to date with the files."
+    assert "chunks have an embedding" in found["vectors"].detail
 
 
-def test_files_that_changed_since_are_counted(indexed: Path) -> None:
+def test_changed_files_are_counted(indexed: Path) -> None:
     (indexed / "docs" / "tide.md").write_text("# Tide\n\nHigh at midnight.\n", encoding="utf-8")
     (indexed / "new.md").write_text("# New\n", encoding="utf-8")
     (indexed / "gauge.py").unlink()
     found = diagnose(indexed)
-    assert wrong(found) == set()
-    assert found["files"].detail.startswith("2 files are new or changed since the index was written, 1 are gone.")
+    assert problems(found) == set()
+    expected = "Since the index was written, 2 files are new or changed and 1 were removed."
+    assert found["files"].detail.startswith(expected)
     found = diagnose(indexed, **MANUAL)
-    assert wrong(found) == {"files"}
+    assert problems(found) == {"files"}
     assert "stale" in found["files"].detail
     assert "contextive-mcp ingest" in found["files"].remedy
 
 
-def test_a_keeper_that_does_not_keep_is_named(indexed: Path, keeper: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_keeper_that_does_not_update_the_index_is_named(
+    indexed: Path, keeper: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("contextive.ops.doctor_index._CATCH_UP_SECONDS", 0.1)
     found = diagnose(indexed)
-    assert wrong(found) == set()
+    assert problems(found) == set()
     assert keeper in found["lease"].detail
     (indexed / "new.md").write_text("# New\n", encoding="utf-8")
     found = diagnose(indexed)
-    assert wrong(found) == {"files"}
+    assert problems(found) == {"files"}
     assert keeper in found["files"].detail
-    assert "End that process" in found["files"].remedy
+    assert "Stop that process" in found["files"].remedy
 
 
-def test_a_run_of_another_process_is_told(indexed: Path) -> None:
+def test_a_run_of_another_process_is_reported(indexed: Path) -> None:
     store = open_store(state_of(indexed))
     lease = store.acquire_lease("ingest", "elsewhere:43")
     assert lease is not None
@@ -152,7 +155,7 @@ def test_a_run_of_another_process_is_told(indexed: Path) -> None:
 ##= docs/spec/commands.md#doctor
 ##% The doctor MUST leave a damaged index unchanged.
 @pytest.mark.parametrize("damage", ["no database at all", "pages"])
-def test_a_damaged_index_is_told_and_left_as_it_is(indexed: Path, damage: str) -> None:
+def test_a_damaged_index_is_reported_and_not_changed(indexed: Path, damage: str) -> None:
     database = state_of(indexed) / "index.db"
     data = bytearray(database.read_bytes())
     if damage == "pages":
@@ -161,53 +164,53 @@ def test_a_damaged_index_is_told_and_left_as_it_is(indexed: Path, damage: str) -
         data[:100] = b"x" * 100
     database.write_bytes(data)
     found = diagnose(indexed)
-    assert wrong(found) == {"index"}
+    assert problems(found) == {"index"}
     assert "damaged" in found["index"].detail
     assert "restore" in found["index"].remedy
     assert database.read_bytes() == data
     assert not (state_of(indexed) / "index.damaged").exists()
 
 
-def test_vectors_of_another_model_are_named(indexed: Path) -> None:
+def test_embeddings_of_another_model_are_reported(indexed: Path) -> None:
     found = diagnose(indexed, CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL="minilm")
-    assert wrong(found) == {"vectors"}
+    assert problems(found) == {"vectors"}
     assert "another model (dummy)" in found["vectors"].detail
     assert "contextive-mcp ingest" in found["vectors"].remedy
 
 
-def test_chunks_without_vectors_are_counted(project: Path) -> None:
+def test_chunks_without_embeddings_are_counted(project: Path) -> None:
     work(project, lambda index, _host: index.ingest(IngestRequest(profile="first")))
     found = diagnose(project)
-    assert wrong(found) == {"vectors"}
+    assert problems(found) == {"vectors"}
     assert "chunks have no embedding yet" in found["vectors"].detail
-    assert wrong(diagnose(project, CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL="none")) == set()
+    assert problems(diagnose(project, CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL="none")) == set()
 
 
-def test_a_model_that_cannot_be_used_is_told_with_its_reason(indexed: Path) -> None:
+def test_an_unusable_model_is_reported_with_the_reason(indexed: Path) -> None:
     environ = {
         "CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL": "openai:a-model",
         "CONTEXTIVE_KNOWLEDGE__EMBEDDING_URL": "http://127.0.0.1:9/v1",
         "CONTEXTIVE_KNOWLEDGE__EMBEDDING_KEY": "a-secret-key-0123456789",
     }
     found = diagnose(indexed, **environ)
-    assert wrong(found) == {"vectors"}
+    assert problems(found) == {"vectors"}
     assert "openai:a-model cannot be used" in found["vectors"].detail
     assert "a-secret-key" not in repr(found)
 
 
-def test_the_age_of_the_newest_backup_counts_where_people_have_voted(indexed: Path) -> None:
-    assert "There is none" in diagnose(indexed)["backup"].detail
+def test_an_old_backup_is_a_problem_if_there_are_newer_votes(indexed: Path) -> None:
+    assert "There is no backup" in diagnose(indexed)["backup"].detail
     vote(indexed, time.time())
-    assert wrong(diagnose(indexed)) == {"backup"}
+    assert problems(diagnose(indexed)) == {"backup"}
     work(indexed, lambda _index, host: host.services.get(DocumentsAndBackups).backups().create())
-    assert wrong(diagnose(indexed)) == set()
+    assert problems(diagnose(indexed)) == set()
     found = found_later(indexed, days=40)
-    assert found["backup"].detail == "The newest is 40 days old, and people have voted since."
+    assert found["backup"].detail == "The newest backup is 40 days old, and there are newer votes."
     assert "contextive-mcp backup" in found["backup"].remedy
 
 
 def found_later(project: Path, days: int) -> Findings:
-    """What is found when the newest backup was made some days ago, and somebody voted after it."""
+    """The findings if the newest backup is some days old and there is a newer vote."""
     [archive] = (state_of(project) / "backups" / "archives").glob("*.tgz")
     archive.unlink()
     past = time.time() - days * 86_400
@@ -222,7 +225,7 @@ def found_later(project: Path, days: int) -> Findings:
     return diagnose(project)
 
 
-def test_a_job_that_failed_or_is_late_is_told(indexed: Path) -> None:
+def test_a_failed_or_overdue_job_is_reported(indexed: Path) -> None:
     environ = {"KM_SCHEDULER_ENABLED": "true", "KM_ADMIN_TOKEN": "admin-token-0123456789"}
     store = open_store(state_of(indexed))
     write_state(store, "ingest", JobState(time.time(), "failure", "upstream_error"))
@@ -230,17 +233,17 @@ def test_a_job_that_failed_or_is_late_is_told(indexed: Path) -> None:
     write_state(store, "ingest", JobState(time.time() - 1_000_000, "success"))
     found = diagnose(indexed, **environ)
     store.close()
-    assert wrong(found) == {"schedule"}
-    assert "ingest is late" in found["schedule"].detail
+    assert problems(found) == {"schedule"}
+    assert "ingest is overdue" in found["schedule"].detail
 
 
-def test_in_remote_mode_there_is_no_index_to_look_at(project: Path) -> None:
+def test_in_remote_mode_no_local_index_is_checked(project: Path) -> None:
     found = diagnose(project, KM_GATEWAY_URL="http://127.0.0.1:9")
-    assert wrong(found) == set()
+    assert problems(found) == set()
     assert "gateway" in found["index"].detail
 
 
-def test_the_command_tells_it(
+def test_the_command_includes_the_checks_of_the_index(
     indexed: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from contextive.cli import run

@@ -1,4 +1,4 @@
-"""`install`: the files of clients are found, changed in one place, and never damaged."""
+"""`install`: the files of clients are found, only our entry is changed, and nothing is damaged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.processes import clean_environment
 __all__ = ["in_process_cli"]
 
 PATH = {"PATH": str(Path(sys.executable).parent)}
-"""Where the command is installed, so that project files can name it without its folder."""
+"""The directory of the command, so that project files can name it without a path."""
 
 
 @pytest.fixture
@@ -53,16 +53,16 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("codex", "project", "linux", "P/.codex/config.toml"),
     ],
 )
-def test_every_client_looks_into_its_own_file(
+def test_every_client_has_its_own_file(
     tmp_path: Path, client: str, scope: InstallScope, platform: str, expected: str
 ) -> None:
-    places = {"P": tmp_path / "project", "H": tmp_path / "home", "A": tmp_path / "roaming"}
-    user_env = UserEnvironment(platform, places["H"], {"APPDATA": str(places["A"])})
+    folders = {"P": tmp_path / "project", "H": tmp_path / "home", "A": tmp_path / "roaming"}
+    user_env = UserEnvironment(platform, folders["H"], {"APPDATA": str(folders["A"])})
     top, _, rest = expected.partition("/")
-    assert client_file(CLIENTS[client], scope, places["P"], user_env) == places[top] / rest
+    assert client_file(CLIENTS[client], scope, folders["P"], user_env) == folders[top] / rest
 
 
-def test_folders_that_the_environment_names_count(tmp_path: Path) -> None:
+def test_environment_variables_change_the_folders(tmp_path: Path) -> None:
     named = {"CLAUDE_CONFIG_DIR": "/c", "CODEX_HOME": "/x", "XDG_CONFIG_HOME": "/g"}
     user_env = UserEnvironment("linux", tmp_path, named)
     found = [str(client_file(CLIENTS[key], "user", tmp_path, user_env)) for key in ("claude-code", "codex", "vscode")]
@@ -84,7 +84,7 @@ def test_the_windows_store_edition_of_claude_desktop_is_found(tmp_path: Path) ->
 ##% Installing twice MUST have the same result as installing once.
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("scope", ["project", "user"])
-def test_a_client_is_told_once_and_forgets_again(
+def test_a_server_is_added_once_and_removed_again(
     in_process_cli: InProcessCli, home: Path, client: str, scope: str
 ) -> None:
     if scope not in CLIENTS[client].scopes:
@@ -103,7 +103,7 @@ def test_a_client_is_told_once_and_forgets_again(
     assert entry["args"][:2] == ["serve", "--stdio"]
     assert entry["command"] == ("contextive-mcp" if scope == "project" else str(Path(PATH["PATH"]) / "contextive-mcp"))
     assert (str(home.parent) in text) is (scope == "user" and client not in ("vscode", "claude-code")), (
-        "only a user's own file names the project"
+        "only the user's own file names the project"
     )
     assert "nothing to do" in in_process_cli.run(*arguments, "--write", env=PATH).stdout
     assert file.read_text(encoding="utf-8") == text
@@ -115,7 +115,9 @@ def test_a_client_is_told_once_and_forgets_again(
 ##= docs/spec/commands.md#install
 ##% A change to a client's file MUST preserve everything else in it, including comments, and keep a copy of the old
 ##% file.
-def test_what_else_is_in_a_file_stays_and_the_old_file_is_kept(in_process_cli: InProcessCli, home: Path) -> None:
+def test_everything_else_in_the_file_is_kept_and_the_old_file_is_saved(
+    in_process_cli: InProcessCli, home: Path
+) -> None:
     before = '{\n  // mine\n  "servers": {\n    "contextive": {"command": "old", "env": {"A": "1"}},\n  },\n}\n'
     file = in_process_cli.folder / ".vscode" / "mcp.json"
     file.parent.mkdir()
@@ -145,7 +147,7 @@ def test_what_else_is_in_a_file_stays_and_the_old_file_is_kept(in_process_cli: I
         ("codex", ".codex/config.toml", b"mcp_servers = {}", "without touching"),
     ],
 )
-def test_a_file_that_cannot_be_understood_is_left_alone_and_the_text_to_paste_is_shown(
+def test_a_file_that_cannot_be_parsed_is_not_changed_and_the_entry_is_shown(
     in_process_cli: InProcessCli, home: Path, client: str, name: str, content: bytes, why: str
 ) -> None:
     file = in_process_cli.folder / name
@@ -158,15 +160,13 @@ def test_a_file_that_cannot_be_understood_is_left_alone_and_the_text_to_paste_is
     assert list(file.parent.glob("*.bak")) == []
 
 
-def test_a_read_only_file_is_left_alone_and_the_text_to_paste_is_shown(
-    in_process_cli: InProcessCli, home: Path
-) -> None:
+def test_a_read_only_file_is_not_changed_and_the_entry_is_shown(in_process_cli: InProcessCli, home: Path) -> None:
     file = in_process_cli.folder / ".cursor" / "mcp.json"
     file.parent.mkdir()
     file.write_text("{}\n", encoding="utf-8")
     file.chmod(0o444)
     done = in_process_cli.run("install", "cursor", "--write", code=1, env=PATH)
-    assert "is left alone: it is read-only." in done.stderr
+    assert "was not changed: it is read-only." in done.stderr
     assert '"contextive": {' in done.stdout
     assert file.read_text(encoding="utf-8") == "{}\n"
     assert [path.name for path in file.parent.iterdir()] == ["mcp.json"]
@@ -175,19 +175,19 @@ def test_a_read_only_file_is_left_alone_and_the_text_to_paste_is_shown(
 ##= docs/spec/commands.md#install
 ##% A symbolic link that leads out of the project, or out of the user's home directory, MUST NOT be followed unless
 ##% the user asks for it.
-def test_a_link_out_of_the_project_is_followed_only_when_asked(in_process_cli: InProcessCli, home: Path) -> None:
+def test_a_link_out_of_the_project_is_followed_only_with_the_flag(in_process_cli: InProcessCli, home: Path) -> None:
     outside = home / "precious"
     outside.write_text("{}", encoding="utf-8")
     (in_process_cli.folder / ".mcp.json").symlink_to(outside)
     refused = in_process_cli.run("install", "claude-code", "--write", code=1, env=PATH)
-    assert "a link leads out of the project" in refused.stderr
+    assert "a symbolic link leads out of the project" in refused.stderr
     assert outside.read_text(encoding="utf-8") == "{}"
     in_process_cli.run("install", "claude-code", "--write", "--follow-links", env=PATH)
     assert (in_process_cli.folder / ".mcp.json").is_symlink()
     assert "contextive" in outside.read_text(encoding="utf-8")
 
 
-def test_a_folder_of_dotfiles_that_is_linked_within_the_home_is_fine(in_process_cli: InProcessCli, home: Path) -> None:
+def test_a_link_within_the_home_directory_is_followed(in_process_cli: InProcessCli, home: Path) -> None:
     (home / "dotfiles").mkdir()
     (home / ".codex").symlink_to("dotfiles", target_is_directory=True)
     in_process_cli.run("install", "codex", "--write", env=PATH)
@@ -202,7 +202,7 @@ def test_a_linked_folder_out_of_the_project_is_refused(in_process_cli: InProcess
 
 ##= docs/spec/commands.md#install
 ##% A file that changed after it was read MUST NOT be overwritten.
-def test_a_file_that_changed_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+def test_a_file_that_changed_after_it_was_read_is_not_overwritten(tmp_path: Path) -> None:
     file = tmp_path / ".mcp.json"
     file.write_text("{}", encoding="utf-8")
     change = plan_change(
@@ -215,14 +215,16 @@ def test_a_file_that_changed_meanwhile_is_not_overwritten(tmp_path: Path) -> Non
     assert [path for path in tmp_path.iterdir() if path.suffix == ".tmp"] == []
 
 
-def test_another_file_and_another_name_can_be_given(in_process_cli: InProcessCli, home: Path) -> None:
+def test_the_file_and_the_name_can_be_chosen(in_process_cli: InProcessCli, home: Path) -> None:
     target = in_process_cli.folder / "deep" / "settings.json"
     in_process_cli.run("install", "cursor", "--file", "deep/settings.json", "--name", "second", "--write", env=PATH)
     assert list(json.loads(target.read_text(encoding="utf-8"))["mcpServers"]) == ["second"]
     assert "--name" in in_process_cli.error_message("install", "cursor", "--name", "a\nb", code=2, env=PATH)
 
 
-def test_a_command_that_is_not_on_the_path_is_named_in_full(in_process_cli: InProcessCli, home: Path) -> None:
+def test_a_command_that_is_not_on_the_path_is_written_with_its_full_path(
+    in_process_cli: InProcessCli, home: Path
+) -> None:
     in_process_cli.run("install", "claude-code", "--write", env={"PATH": os.devnull})
     entry = json.loads((in_process_cli.folder / ".mcp.json").read_text(encoding="utf-8"))["mcpServers"]["contextive"]
     assert Path(entry["command"]).is_absolute()
@@ -238,7 +240,7 @@ async def _names_of_tools(entry: dict[str, Any], folder: Path) -> list[str]:
             return [tool.name for tool in (await client.list_tools()).tools]
 
 
-def test_a_client_that_reads_the_file_finds_the_server(in_process_cli: InProcessCli, home: Path) -> None:
+def test_a_client_can_start_the_server_from_the_file(in_process_cli: InProcessCli, home: Path) -> None:
     in_process_cli.run("install", "claude-desktop", "--write", env=PATH)
     file = Path(json.loads(in_process_cli.run("install", "claude-desktop", "--json", env=PATH).stdout)["file"])
     entry = json.loads(file.read_text(encoding="utf-8"))["mcpServers"]["contextive"]

@@ -1,4 +1,4 @@
-"""One value of a JSON text changes, and everything else stays as somebody wrote it."""
+"""Editing one value of a JSON text preserves everything else."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_value_is_set_and_removed_and_nothing_else_changes(
 
 
 @given(st.text(alphabet='{}[]":,/*\\ \n ae1-', max_size=40))
-def test_a_text_is_understood_or_refused(text: str) -> None:
+def test_a_text_is_edited_correctly_or_refused(text: str) -> None:
     try:
         changed = with_value(text, PATH, ENTRY)
     except NotEditable:
@@ -66,7 +66,7 @@ WITH_COMMENTS = """\
 ##= docs/spec/commands.md#install
 ##% A change to a client's file MUST preserve everything else in it, including comments, and keep a copy of the old
 ##% file.
-def test_comments_trailing_commas_and_tabs_stay() -> None:
+def test_comments_trailing_commas_and_tabs_are_preserved() -> None:
     changed = with_value(WITH_COMMENTS, PATH, {"command": "y"})
     assert changed == WITH_COMMENTS.replace(
         '"x"}, // keep me\n', '"x"}, // keep me\n\t\t"contextive": {\n\t\t\t"command": "y"\n\t\t}\n'
@@ -75,7 +75,7 @@ def test_comments_trailing_commas_and_tabs_stay() -> None:
     assert parse(without_value(changed, PATH)) == parse(WITH_COMMENTS)
 
 
-def test_line_ends_of_windows_and_a_byte_order_mark_stay() -> None:
+def test_windows_line_endings_and_a_byte_order_mark_are_preserved() -> None:
     text = '\ufeff{\r\n  "a": 1\r\n}\r\n'
     changed = with_value(text, PATH, ENTRY)
     assert changed.startswith("\ufeff{\r\n")
@@ -83,7 +83,7 @@ def test_line_ends_of_windows_and_a_byte_order_mark_stay() -> None:
     assert json.loads(changed[1:])["a"] == 1
 
 
-def test_what_is_removed_leaves_no_hole() -> None:
+def test_removing_a_value_leaves_no_gap() -> None:
     text = '{\n  "mcpServers": {\n    "a": {},\n    "contextive": {},\n    "b": {}\n  }\n}\n'
     assert without_value(text, PATH) == '{\n  "mcpServers": {\n    "a": {},\n    "b": {}\n  }\n}\n'
     assert without_value('{"mcpServers": {"contextive": 1}}', PATH) == '{"mcpServers": {}}'
@@ -104,6 +104,6 @@ def test_what_is_removed_leaves_no_hole() -> None:
         ("[" * 1000, "too deeply"),
     ],
 )
-def test_what_cannot_be_changed_safely_is_refused_with_a_reason(text: str, why: str) -> None:
+def test_a_text_that_cannot_be_edited_safely_is_refused_with_a_reason(text: str, why: str) -> None:
     with pytest.raises(NotEditable, match=why):
         with_value(text, PATH, ENTRY)

@@ -1,4 +1,4 @@
-"""What others run without a clone: the registry's entry, the bundle, the image and the action."""
+"""What users run without a clone: the registry entry, the bundle, the container image and the GitHub action."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def tool(name: str) -> Any:
-    """A script of the folder `tools`, which is no package."""
+    """A module from the folder `tools`, which is not a package."""
     found = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
     assert found is not None
     assert found.loader is not None
@@ -107,18 +107,18 @@ SERVER_RULES: dict[str, Any] = {
 SERVER = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))
 
 
-def test_the_entry_keeps_the_rules_of_the_registry() -> None:
+def test_the_registry_entry_is_valid() -> None:
     jsonschema.Draft202012Validator(SERVER_RULES).validate(SERVER)
 
 
-def test_the_entry_speaks_of_this_version_and_the_readme_of_the_entry() -> None:
+def test_the_registry_entry_has_this_version_and_the_readme_names_it() -> None:
     (package,) = SERVER["packages"]
     assert SERVER["version"] == package["version"] == __version__
     assert canonicalize_name(package["identifier"]) == "contextive-mcp"
     assert f"mcp-name: {SERVER['name']} " in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_arguments_of_the_entry_start_a_server(tmp_path: Path) -> None:
+def test_the_arguments_of_the_registry_entry_start_a_server(tmp_path: Path) -> None:
     words: list[str] = []
     for argument in SERVER["packages"][0]["packageArguments"]:
         words += [argument["name"]] if argument["type"] == "named" else [argument["value"]]
@@ -197,18 +197,18 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "unpacked"
 
 
-def test_the_manifest_keeps_the_rules_of_bundles(unpacked: Path) -> None:
+def test_the_manifest_of_the_bundle_is_valid(unpacked: Path) -> None:
     manifest = json.loads((unpacked / "manifest.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(MANIFEST_RULES).validate(manifest)
     assert manifest["version"] == __version__
     assert (unpacked / manifest["server"]["entry_point"]).is_file()
     known = {tool.name for pack in BUILTIN for tool in load_builtin(pack).tools}
     assert {tool["name"] for tool in manifest["tools"]} <= known
-    asked = re.findall(r"\$\{user_config\.(\w+)\}", json.dumps(manifest["server"]))
-    assert asked == list(manifest["user_config"])
+    used = re.findall(r"\$\{user_config\.(\w+)\}", json.dumps(manifest["server"]))
+    assert used == list(manifest["user_config"])
 
 
-def test_the_bundle_holds_what_a_build_needs_and_nothing_of_this_machine(unpacked: Path) -> None:
+def test_the_bundle_has_all_sources_and_no_local_files(unpacked: Path) -> None:
     names = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*") if path.is_file()}
     own = {path.relative_to(ROOT).as_posix() for path in (ROOT / "src").rglob("*.py")}
     assert own <= names
@@ -216,7 +216,7 @@ def test_the_bundle_holds_what_a_build_needs_and_nothing_of_this_machine(unpacke
     assert not [name for name in names if "__pycache__" in name or "/.contextive/" in name or name.startswith("tests/")]
 
 
-def test_the_same_source_makes_the_same_bundle(tmp_path: Path) -> None:
+def test_the_bundle_is_reproducible(tmp_path: Path) -> None:
     one, two = (bundle.write_bundle(tmp_path / name).read_bytes() for name in ("one", "two"))
     assert one == two
 
@@ -225,8 +225,8 @@ def test_the_server_in_the_bundle_starts(unpacked: Path, tmp_path: Path) -> None
     manifest = json.loads((unpacked / "manifest.json").read_text(encoding="utf-8"))
     arguments = manifest["server"]["mcp_config"]["args"]
     words = [word.replace("${user_config.project}", str(tmp_path)) for word in arguments]
-    given = words[words.index("contextive-mcp") + 1 :]
-    with StdioClient(*given, cwd=tmp_path, env={"PYTHONPATH": str(unpacked / "src")}) as pipe:
+    server_words = words[words.index("contextive-mcp") + 1 :]
+    with StdioClient(*server_words, cwd=tmp_path, env={"PYTHONPATH": str(unpacked / "src")}) as pipe:
         answer = pipe.initialize()
         assert answer["serverInfo"] == {**answer["serverInfo"], "name": "contextive-mcp", "version": __version__}
 
@@ -236,7 +236,7 @@ def test_the_server_in_the_bundle_starts(unpacked: Path, tmp_path: Path) -> None
 CONTAINERFILE = (ROOT / "Containerfile").read_text(encoding="utf-8")
 
 
-def test_the_image_installs_by_hash_and_runs_without_rights() -> None:
+def test_the_image_installs_by_hash_and_runs_unprivileged() -> None:
     instructions = [
         line for line in re.sub(r"\\\n\s*", "", CONTAINERFILE).splitlines() if line and not line.startswith("#")
     ]
@@ -250,7 +250,7 @@ def test_the_image_installs_by_hash_and_runs_without_rights() -> None:
     assert not re.search(r"(?i)token=|secret=|password=", CONTAINERFILE)
 
 
-def test_what_the_image_copies_is_there_and_not_ignored() -> None:
+def test_files_that_the_image_copies_exist_and_are_not_ignored() -> None:
     copied = [
         word for line in re.findall(r"^COPY (?!--from)(.+)$", CONTAINERFILE, re.MULTILINE) for word in line.split()[:-1]
     ]
@@ -260,12 +260,12 @@ def test_what_the_image_copies_is_there_and_not_ignored() -> None:
         assert f"!{name.split('/')[0]}" in allowed
 
 
-def test_the_command_of_the_image_is_understood() -> None:
+def test_the_command_of_the_image_is_valid() -> None:
     words = json.loads(re.findall(r"^CMD (.+)$", CONTAINERFILE, re.MULTILINE)[0])
     assert parse(build_parser(), words).mode == "stdio"
 
 
-def test_the_image_holds_no_tool_of_developers() -> None:
+def test_the_image_has_no_development_tools() -> None:
     last = CONTAINERFILE[CONTAINERFILE.rindex("\nFROM ") :]
     assert re.findall(r"-r (\S+)", last) == ["/wheels/requirements-runtime.lock"]
 
@@ -277,10 +277,10 @@ STEPS = {step["name"]: step for step in ACTION["runs"]["steps"] if "name" in ste
 
 
 def run_step(name: str, folder: Path, temporary: Path, **inputs: str) -> tuple[int, dict[str, str], str]:
-    """Run a shell step of the action as a runner would: its exit code, its outputs, and what it printed."""
+    """Run a shell step of the action like a runner: its exit code, its outputs, and what it printed."""
     output, summary = temporary / "output", temporary / "summary"
     output.write_text("", encoding="utf-8")
-    ended = subprocess.run(
+    done = subprocess.run(
         ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", STEPS[name]["run"]],
         cwd=folder,
         env=clean_environment(
@@ -289,24 +289,24 @@ def run_step(name: str, folder: Path, temporary: Path, **inputs: str) -> tuple[i
         ),
         capture_output=True, encoding="utf-8", timeout=60,
     )  # fmt: skip
-    told = dict(line.split("=", 1) for line in output.read_text(encoding="utf-8").splitlines())
-    return ended.returncode, told, ended.stdout + ended.stderr
+    outputs = dict(line.split("=", 1) for line in output.read_text(encoding="utf-8").splitlines())
+    return done.returncode, outputs, done.stdout + done.stderr
 
 
 def report(folder: Path, temporary: Path, gate: str, minimum: str = "0") -> tuple[int, dict[str, str], str]:
-    code, told, said = run_step(
+    code, outputs, printed = run_step(
         "Report", folder, temporary,
         BIN=str(Path(sys.executable).parent), GATE=gate, MINIMUM=minimum, CONFIG_PATH="", FETCH="false",
     )  # fmt: skip
-    if "code" not in told:
-        return code, told, said
-    assert code == 0, said
-    return run_step("Gate", folder, temporary, CODE=told["code"])[0], told, said
+    if "code" not in outputs:
+        return code, outputs, printed
+    assert code == 0, printed
+    return run_step("Gate", folder, temporary, CODE=outputs["code"])[0], outputs, printed
 
 
 @pytest.fixture
 def traced(tmp_path: Path) -> Path:
-    """The example with its broken citation mended: 12 of its 13 requirements are covered."""
+    """The example with its invalid citation fixed: 12 of its 13 requirements are covered."""
     for path in example_folder().rglob("*"):
         if path.suffix in (".md", ".py", ".js") and "__pycache__" not in path.parts:
             target = tmp_path / "project" / path.relative_to(example_folder())
@@ -321,53 +321,55 @@ def traced(tmp_path: Path) -> Path:
     ("gate", "minimum", "code"),
     [("tests", "0", 1), ("citations", "0", 1), ("valid", "0", 0), ("valid", "92", 0), ("valid", "93", 1)],
 )
-def test_the_gate_fails_as_it_is_asked_to(traced: Path, tmp_path: Path, gate: str, minimum: str, code: int) -> None:
-    ended, told, said = report(traced, tmp_path, gate, minimum)
-    assert ended == code, said
-    assert told["covered"] == "92"
-    sarif = json.loads(Path(told["sarif"]).read_text(encoding="utf-8"))
+def test_the_gate_fails_according_to_its_inputs(
+    traced: Path, tmp_path: Path, gate: str, minimum: str, code: int
+) -> None:
+    exit_code, outputs, printed = report(traced, tmp_path, gate, minimum)
+    assert exit_code == code, printed
+    assert outputs["covered"] == "92"
+    sarif = json.loads(Path(outputs["sarif"]).read_text(encoding="utf-8"))
     assert sarif["version"] == "2.1.0"
     assert "12 of 13 requirements are covered (92 %)." in (tmp_path / "summary").read_text(encoding="utf-8")
 
 
-def test_a_broken_citation_fails_every_gate_and_is_in_the_report(tmp_path: Path) -> None:
+def test_an_invalid_citation_fails_every_gate_and_is_in_the_report(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a.py").write_text("##= gone.md#a\n##% Nothing.\n", encoding="utf-8")
-    ended, told, said = report(tmp_path, tmp_path, "valid")
-    assert ended == 1
-    assert "::error" in said
-    assert "sarif" in told
+    exit_code, outputs, printed = report(tmp_path, tmp_path, "valid")
+    assert exit_code == 1
+    assert "::error" in printed
+    assert "sarif" in outputs
 
 
 @pytest.mark.parametrize(("gate", "minimum"), [("most", "0"), ("valid", "ten"), ("valid", "")])
-def test_an_input_that_is_not_understood_is_an_error(tmp_path: Path, gate: str, minimum: str) -> None:
-    ended, told, said = report(tmp_path, tmp_path, gate, minimum)
-    assert (ended, told) == (2, {})
-    assert "::error::" in said
+def test_an_invalid_input_is_an_error(tmp_path: Path, gate: str, minimum: str) -> None:
+    exit_code, outputs, printed = report(tmp_path, tmp_path, gate, minimum)
+    assert (exit_code, outputs) == (2, {})
+    assert "::error::" in printed
 
 
 def test_the_action_installs_by_hash(tmp_path: Path) -> None:
-    """With a stand-in for Python that writes down what it is asked to do."""
+    """With a fake Python that records its arguments."""
     stand_in = tmp_path / "tools" / "python"
     stand_in.parent.mkdir()
     stand_in.write_text(
-        '#!/bin/bash\necho "$@" >> "$RUNNER_TEMP/asked"\n'
+        '#!/bin/bash\necho "$@" >> "$RUNNER_TEMP/calls"\n'
         '[ "$2" != venv ] || { mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; }\n'
         '[ "$1" != -c ] || echo "$RUNNER_TEMP"\n',
         encoding="utf-8",
     )
     stand_in.chmod(0o755)
     path = os.pathsep.join([str(stand_in.parent), os.environ["PATH"]])
-    code, told, said = run_step("Install", tmp_path, tmp_path, PATH=path)
-    assert code == 0, said
-    asked = (tmp_path / "asked").read_text(encoding="utf-8").splitlines()
-    assert f"--require-hashes -r {ROOT / 'requirements-runtime.lock'}" in asked[1]
-    assert not [line for line in asked[2:] if "pip" in line]
-    assert told == {"bin": str(tmp_path / "contextive" / "bin")}
+    code, outputs, printed = run_step("Install", tmp_path, tmp_path, PATH=path)
+    assert code == 0, printed
+    calls = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
+    assert f"--require-hashes -r {ROOT / 'requirements-runtime.lock'}" in calls[1]
+    assert not [line for line in calls[2:] if "pip" in line]
+    assert outputs == {"bin": str(tmp_path / "contextive" / "bin")}
 
 
 def test_the_action_runs_from_its_source_and_imports_nothing_of_the_project(tmp_path: Path) -> None:
-    """As installed: an environment in which only a .pth file names the package. The project brings modules of the same names."""
+    """As installed: only a .pth file names the package, and the project has modules with the same names."""
     environment = tmp_path / "contextive"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--system-site-packages", environment], check=True)
     (site,) = environment.glob("lib/python*/site-packages")
@@ -377,15 +379,15 @@ def test_the_action_runs_from_its_source_and_imports_nothing_of_the_project(tmp_
     for name in ("contextive/__init__.py", "contextive/__main__.py", "json.py", "sitecustomize.py", "argparse.py"):
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text("print('TAKEN OVER')\n", encoding="utf-8")
-    code, _, said = run_step(
+    code, _, printed = run_step(
         "Report", project, tmp_path,
         BIN=str(environment / "bin"), GATE="valid", MINIMUM="0", CONFIG_PATH="", FETCH="false",
     )  # fmt: skip
-    assert (code, "TAKEN OVER" in said) == (0, False), said
-    assert "Scanned" in said
+    assert (code, "TAKEN OVER" in printed) == (0, False), printed
+    assert "Scanned" in printed
 
 
-def test_every_action_that_is_used_is_pinned_by_commit() -> None:
+def test_every_used_action_is_pinned_to_a_commit() -> None:
     used = re.findall(r"uses: (\S+)(.*)", (ROOT / "action.yml").read_text(encoding="utf-8"))
     assert len(used) == 2
     for action, note in used:

@@ -1,4 +1,4 @@
-"""What the commands for people promise and no other test shows alone."""
+"""Requirements of commands for people that no other test covers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATH = {"PATH": str(Path(sys.executable).parent)}
 
 ##= docs/spec/commands.md#install
 ##% The command `install` MUST write nothing unless `--write` is given.
-def test_a_client_is_not_told_unless_that_is_asked_for(in_process_cli: InProcessCli) -> None:
+def test_install_writes_nothing_without_the_write_flag(in_process_cli: InProcessCli) -> None:
     shown = in_process_cli.run("install", "cursor", env=PATH).stdout
     assert "contextive" in shown
     assert list(in_process_cli.folder.iterdir()) == []

@@ -1,4 +1,4 @@
-"""What `init` finds in a project, and that `doctor` agrees afterwards."""
+"""`init` finds specifications, sources and notes, and `doctor` accepts the result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DUVET = """\
 [[specification]]
 source = "spec.md"
 """
-PROMISES = "# Pot\n\n## Brewing\n\nIt MUST brew.\nIt SHOULD be warm.\nIt MAY hum.\n"
+REQUIREMENTS = "# Pot\n\n## Brewing\n\nIt MUST brew.\nIt SHOULD be warm.\nIt MAY hum.\n"
 
 
 def project(folder: Path, **files: str) -> Survey:
@@ -41,36 +41,36 @@ def write(folder: Path, files: dict[str, str]) -> None:
 
 def patterns(found: Survey) -> tuple[list[str], list[str], list[str]]:
     return (
-        [one.pattern for one in found.specifications],
-        [one.pattern for one in found.sources],
-        [one.pattern for one in found.notes],
+        [match.pattern for match in found.specifications],
+        [match.pattern for match in found.sources],
+        [match.pattern for match in found.notes],
     )
 
 
-def test_a_document_that_says_must_often_enough_is_a_specification(tmp_path: Path) -> None:
+def test_a_document_with_enough_requirements_is_a_specification(tmp_path: Path) -> None:
     found = project(
         tmp_path,
         **{
-            "design/pot.md": PROMISES,
-            "design/history.md": PROMISES,
-            "README.md": PROMISES,
-            "CHANGELOG.md": PROMISES,
+            "design/pot.md": REQUIREMENTS,
+            "design/history.md": REQUIREMENTS,
+            "README.md": REQUIREMENTS,
+            "CHANGELOG.md": REQUIREMENTS,
             "docs/guide.md": "# Guide\n\nYou MUST read it.\n",
             "docs/spec/one.md": "# One\n\n## A\n\nIt MUST be.\n",
-            "tests/fixtures/sample.md": PROMISES,
+            "tests/fixtures/sample.md": REQUIREMENTS,
             "src/pot.py": "x = 1\n",
         },
     )
     assert patterns(found) == (["design/pot.md", "docs/spec/one.md"], ["src/**/*.py"], [])
-    assert [one.count for one in found.specifications] == [3, 1]
+    assert [match.count for match in found.specifications] == [3, 1]
 
 
-def test_a_folder_that_is_nearly_all_specifications_is_one_pattern(tmp_path: Path) -> None:
-    files = {f"framework/part-{n}.md": PROMISES for n in range(4)} | {"framework/intro.md": "# Intro\n"}
+def test_a_folder_of_mostly_specifications_becomes_one_pattern(tmp_path: Path) -> None:
+    files = {f"framework/part-{n}.md": REQUIREMENTS for n in range(4)} | {"framework/intro.md": "# Intro\n"}
     assert patterns(project(tmp_path, **files))[0] == ["framework/*.md"]
 
 
-def test_what_code_cites_is_a_specification_by_path_and_by_url(tmp_path: Path) -> None:
+def test_a_path_or_url_that_code_cites_is_a_specification(tmp_path: Path) -> None:
     found = project(
         tmp_path,
         **{
@@ -84,7 +84,7 @@ def test_what_code_cites_is_a_specification_by_path_and_by_url(tmp_path: Path) -
     assert found.copies == "specs"
 
 
-def test_folders_of_notes_are_told_by_their_links(tmp_path: Path) -> None:
+def test_folders_of_notes_are_recognised_by_wiki_links(tmp_path: Path) -> None:
     found = project(
         tmp_path,
         **{
@@ -99,9 +99,9 @@ def test_folders_of_notes_are_told_by_their_links(tmp_path: Path) -> None:
 
 ##= docs/spec/commands.md#init
 ##% The scan of the project MUST NOT include files that git ignores.
-def test_files_that_git_ignores_are_not_looked_at(tmp_path: Path) -> None:
+def test_files_that_git_ignores_are_skipped(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
-    found = project(tmp_path, **{".gitignore": "out/\n", "out/spec.md": PROMISES, "out/a.py": ""})
+    found = project(tmp_path, **{".gitignore": "out/\n", "out/spec.md": REQUIREMENTS, "out/a.py": ""})
     assert patterns(found) == ([], [], [])
 
 
@@ -111,7 +111,7 @@ def configured(in_process_cli: InProcessCli) -> dict[str, Any]:
     return loaded
 
 
-def test_the_example_is_found_as_it_is_and_the_doctor_agrees(in_process_cli: InProcessCli) -> None:
+def test_init_finds_everything_in_the_example_and_the_doctor_agrees(in_process_cli: InProcessCli) -> None:
     for path in example_folder().rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:
             write(
@@ -122,10 +122,10 @@ def test_the_example_is_found_as_it_is_and_the_doctor_agrees(in_process_cli: InP
     assert config["trace"]["specifications"] == ["docs/spec/locker.md"]
     assert set(config["trace"]["sources"]) == {"src/**/*.py", "tests/**/*.py", "panel/**/*.js"}
     assert config["notes"]["paths"] == ["notes/**/*.md"]
-    said = in_process_cli.run("doctor", env=ON_PATH).stdout
-    assert "ok     requirements   13 requirements in 1 specification;" in said
-    assert "1 is broken" in said
-    assert "ok     notes          4 notes." in said
+    output = in_process_cli.run("doctor", env=ON_PATH).stdout
+    assert "ok     requirements   13 requirements in 1 specification;" in output
+    assert "1 is invalid" in output
+    assert "ok     notes          4 notes." in output
 
 
 ##= docs/spec/commands.md#init
@@ -134,41 +134,46 @@ def test_the_example_is_found_as_it_is_and_the_doctor_agrees(in_process_cli: InP
     "files",
     [
         {},
-        {"*odd: 'name\".md": PROMISES, "a[1]{x}?.md": PROMISES, "a b/#c.md": PROMISES, "a b/d.md": PROMISES},
-        {".duvet/config.toml": DUVET, "spec.md": PROMISES},
-        {f"f{n}/a.py": "" for n in range(20)} | {"docs/spec/a.md": PROMISES},
+        {
+            "*odd: 'name\".md": REQUIREMENTS,
+            "a[1]{x}?.md": REQUIREMENTS,
+            "a b/#c.md": REQUIREMENTS,
+            "a b/d.md": REQUIREMENTS,
+        },
+        {".duvet/config.toml": DUVET, "spec.md": REQUIREMENTS},
+        {f"f{n}/a.py": "" for n in range(20)} | {"docs/spec/a.md": REQUIREMENTS},
         {"notes/one.md": "Alone.\n"},
     ],
     ids=["nothing", "odd names", "duvet", "many folders", "one note"],
 )
-def test_the_doctor_agrees_with_every_configuration_that_init_writes(
+def test_the_doctor_accepts_every_configuration_that_init_writes(
     in_process_cli: InProcessCli, files: dict[str, str]
 ) -> None:
     write(in_process_cli.folder, files)
     in_process_cli.run("init")
-    said = in_process_cli.run("doctor", env=ON_PATH).stdout
-    assert "WRONG" not in said
+    output = in_process_cli.run("doctor", env=ON_PATH).stdout
+    assert "ERROR" not in output
     assert "trace" not in configured(in_process_cli) or ".duvet/config.toml" not in files
 
 
 ##= docs/spec/commands.md#doctor
 ##% The doctor MUST report configured patterns that match no file.
-def test_a_doctor_finds_patterns_that_match_nothing(in_process_cli: InProcessCli) -> None:
+def test_the_doctor_reports_patterns_that_match_nothing(in_process_cli: InProcessCli) -> None:
     write(
         in_process_cli.folder,
         {"contextive.config.yaml": "trace: {specifications: [gone/*.md]}\nnotes: {paths: [lost/*.md]}\n"},
     )
-    said = in_process_cli.run("doctor", env=ON_PATH, code=1).stdout
-    assert "WRONG  requirements   No file matches gone/*.md of trace.specifications." in said
-    assert "WRONG  notes          No file matches lost/*.md of notes.paths." in said
+    output = in_process_cli.run("doctor", env=ON_PATH, code=1).stdout
+    assert "ERROR  requirements   No file matches gone/*.md in trace.specifications." in output
+    assert "ERROR  notes          No file matches lost/*.md in notes.paths." in output
     write(in_process_cli.folder, {"contextive.config.yaml": "", ".duvet/config.toml": "x = ["})
-    assert "WRONG  requirements   .duvet/config.toml" in in_process_cli.run("doctor", env=ON_PATH, code=1).stdout
+    assert "ERROR  requirements   .duvet/config.toml" in in_process_cli.run("doctor", env=ON_PATH, code=1).stdout
 
 
 ##= docs/spec/commands.md#init
 ##% With `--dry-run` the command `init` MUST write nothing.
 def test_a_dry_run_shows_the_configuration_and_writes_nothing(in_process_cli: InProcessCli) -> None:
-    write(in_process_cli.folder, {"docs/spec/pot.md": PROMISES})
+    write(in_process_cli.folder, {"docs/spec/pot.md": REQUIREMENTS})
     shown = json.loads(in_process_cli.run("init", "--dry-run", "--json").stdout)
     assert shown["written"] is False
     assert shown["found"]["specifications"] == [{"pattern": "docs/spec/pot.md", "files": 1, "count": 3}]
@@ -177,7 +182,7 @@ def test_a_dry_run_shows_the_configuration_and_writes_nothing(in_process_cli: In
 
 
 @pytest.mark.parametrize("sign", [".obsidian/app.json", "plain.md"])
-def test_all_of_a_vault_is_notes(sign: str, tmp_path: Path) -> None:
+def test_every_file_of_a_vault_is_a_note(sign: str, tmp_path: Path) -> None:
     links = {f"{name}.md": "# One\n\nSee [[two]].\n" for name in ("Home", "people/ann", "people/bob", "ideas/boat")}
     found = project(tmp_path, **links, **{sign: "{}", "inbox/today.md": "# Today\n"})
     assert patterns(found)[2] == ["**/*.md"]
@@ -185,14 +190,15 @@ def test_all_of_a_vault_is_notes(sign: str, tmp_path: Path) -> None:
     assert patterns(project(tmp_path, **code))[2] == (["**/*.md"] if sign.startswith(".") else ["people/**/*.md"])
 
 
-def test_a_doctor_tells_specifications_that_are_cited_and_not_there(in_process_cli: InProcessCli) -> None:
+def test_the_doctor_reports_cited_specifications_that_are_not_downloaded(in_process_cli: InProcessCli) -> None:
     write(
         in_process_cli.folder,
         {"src/pot.rs": "//= https://www.rfc-editor.org/rfc/rfc2324#section-2\n//# It MUST brew.\n"},
     )
-    write(in_process_cli.folder, {"docs/spec/pot.md": PROMISES})
-    said = in_process_cli.run("doctor", env=ON_PATH, code=1).stdout
+    write(in_process_cli.folder, {"docs/spec/pot.md": REQUIREMENTS})
+    output = in_process_cli.run("doctor", env=ON_PATH, code=1).stdout
     assert (
-        "3 requirements in 1 specification; 1 citation. 1 specification that code cites by URL is not stored." in said
+        "3 requirements in 1 specification; 1 citation. 1 specification that code cites by URL is not downloaded."
+        in output
     )
-    assert "→ Run duvet report --fetch" in said
+    assert "→ Run duvet report --fetch" in output

@@ -1,6 +1,6 @@
-"""Tracing a large project stays far from being slow. The exact budgets are those of `make bench`, on an idle machine.
+"""Tracing a large project is fast. `make bench` checks the exact budgets, on an idle machine.
 
-Processor time is measured, so that a busy machine does not fail the tests, and several times more than the budget is allowed.
+The tests measure processor time and allow several times the budget, so that they do not fail on a busy machine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.processes import clean_environment
 WARM_SECONDS = 5 * 0.020
 EDIT_SECONDS = 5 * 0.060
 MEMORY_MB = 250
-# Not `ru_maxrss`, which a new process inherits from the one that started it.
+# Not `ru_maxrss`, which a new process inherits from its parent.
 REPORT = (
     "import re\n"
     "from pathlib import Path\n"
@@ -39,7 +39,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _least_seconds(action: Callable[[], object]) -> float:
-    """The processor time of the quickest of five runs."""
+    """The processor time of the fastest of five runs."""
     taken = []
     for _ in range(5):
         start = time.process_time()
@@ -48,21 +48,21 @@ def _least_seconds(action: Callable[[], object]) -> float:
     return min(taken)
 
 
-def test_a_call_on_an_unchanged_project_and_one_after_an_edit_are_quick(project: Path) -> None:
+def test_calls_are_fast_on_an_unchanged_project_and_after_an_edit(project: Path) -> None:
     service = TraceService(project)
     assert len(service.view().catalog.uncited) > 1000
     source = next(iter(sorted((project / "src").rglob("*.rs"))))
 
-    def edit_and_ask() -> None:
+    def edit_and_query() -> None:
         source.write_text("\n" + source.read_text(encoding="utf-8"), encoding="utf-8")
         assert service.view().catalog.uncited
 
-    assert _least_seconds(edit_and_ask) < EDIT_SECONDS
+    assert _least_seconds(edit_and_query) < EDIT_SECONDS
     assert _least_seconds(lambda: service.view().catalog.uncited) < WARM_SECONDS
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read from /proc")
-def test_a_report_on_a_large_project_stays_within_its_memory(project: Path) -> None:
+def test_a_report_on_a_large_project_stays_within_its_memory_limit(project: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", REPORT],
         cwd=project,

@@ -119,7 +119,7 @@ def test_every_fault_is_reported_with_its_reason_and_costs_no_other_plugin(proje
 def test_check_says_it_in_words_too(project: Path, site: Path) -> None:
     done = run(project, site, "check", "--config", str(config_of(project, {"raises": {}})))
     assert done.returncode == 1
-    assert "left out       plugin raises fails to load (RuntimeError)" in done.stdout
+    assert "not loaded     plugin raises fails to load (RuntimeError)" in done.stdout
     assert "The configuration is valid." in done.stdout
 
 

@@ -196,7 +196,7 @@ def test_the_command_lists_and_revokes(station: ExampleProject) -> None:
         (["create", "x", "--expires", "1970-01-01"], 2, "in the future"),
         (["list", "x"], 2, "takes no name"),
         (["revoke", "x"], 1, "There is no token named x"),
-        (["revoke", "x", "--scope", "reader"], 2, "belong to token create"),
+        (["revoke", "x", "--scope", "reader"], 2, "are only for token create"),
     ],
 )
 def test_the_command_reports_what_is_wrong(

@@ -1,4 +1,4 @@
-"""One table of a TOML text changes, and comments and order of everything else stay."""
+"""Editing one table of a TOML text preserves comments and the order of everything else."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ model = "mini"
 """
 
 
-def test_a_table_is_appended_and_taken_out_again() -> None:
+def test_a_table_is_appended_and_removed() -> None:
     changed = with_values(CODEX, PATH, ENTRY)
     assert changed == CODEX + "\n" + table_text(PATH, ENTRY)
     assert with_values(changed, PATH, ENTRY) == changed
     assert without_table(changed, PATH) == CODEX
 
 
-def test_only_the_lines_that_are_out_of_date_are_exchanged() -> None:
+def test_only_outdated_lines_are_replaced() -> None:
     text = """\
 [mcp_servers.contextive]  # ours
 command = "old"
@@ -67,7 +67,7 @@ x = 1
         "[mcp_servers]\ncontextive = 3\n",
     ],
 )
-def test_a_text_that_has_no_place_for_the_table_is_refused(text: str) -> None:
+def test_a_text_to_which_the_table_cannot_be_added_is_refused(text: str) -> None:
     with pytest.raises(NotEditable):
         with_values(text, PATH, ENTRY)
 
@@ -89,17 +89,17 @@ def test_values_are_set_however_the_table_is_written(text: str) -> None:
     assert changed.count("\n") == changed.count("\r\n") or "\r\n" not in text
 
 
-def test_a_table_that_is_written_inside_a_value_is_not_removed() -> None:
+def test_an_inline_table_is_not_removed() -> None:
     with pytest.raises(NotEditable):
         without_table('mcp_servers = { contextive = { command = "x" } }\n', PATH)
 
 
-def test_a_text_that_would_take_long_to_edit_is_refused() -> None:
+def test_a_text_over_the_length_limit_is_refused() -> None:
     with pytest.raises(NotEditable, match="characters"):
         with_values("#" * 300_000, PATH, ENTRY)
 
 
-def test_an_explicit_table_around_it_stays() -> None:
+def test_a_parent_table_with_its_own_header_is_kept() -> None:
     text = "[mcp_servers]\n\n[mcp_servers.contextive]\ncommand = 'x'\n"
     assert tomllib.loads(without_table(text, PATH)) == {"mcp_servers": {}}
 
@@ -108,7 +108,7 @@ NAMES = st.text(min_size=1, max_size=12).filter(lambda name: name != "other")
 
 
 @given(NAMES, st.text(max_size=20), st.lists(st.text(max_size=20), max_size=3))
-def test_every_name_and_value_comes_back_as_it_was(name: str, command: str, arguments: list[str]) -> None:
+def test_every_name_and_value_round_trips(name: str, command: str, arguments: list[str]) -> None:
     entry = {"command": command, "args": arguments}
     text = with_values(CODEX, ("mcp_servers", name), entry)
     found = tomllib.loads(text)

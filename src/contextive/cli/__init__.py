@@ -1,4 +1,4 @@
-"""The command line: one module a group of commands. Nothing heavy is imported before a command runs."""
+"""The command line, with one module per group of commands. Heavy imports happen only when a command runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 ##= docs/spec/host.md#commands
 ##% The package MUST install a command named `duvet`.
 def duvet_main(argv: Sequence[str] | None = None) -> NoReturn:
-    """The command `duvet`: the same program under the face that duvet's users know."""
+    """The command `duvet`: the same program with the commands of duvet."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     code = run(arguments, program="duvet")
     _exit_now(code)
@@ -29,16 +29,16 @@ def duvet_main(argv: Sequence[str] | None = None) -> NoReturn:
 
 
 def _exit_now(code: int) -> None:
-    """End the process at once, unless its last words cannot be said. What had to be closed is closed by then.
+    """End the process without the interpreter's cleanup; return only if the output cannot be flushed.
 
-    A report on a large project is half a million objects: to take them apart one by one would only keep its reader waiting. And a
-    model may still be loading in a thread, for a question that nobody waits for any more: its library aborts the process when
-    the usual end takes away what it is working on.
+    Everything that must be closed is closed by now. A report on a large project has half a million objects, and freeing
+    them one by one would only make the user wait. A model may also still be loading in a thread: its library aborts the
+    process if the interpreter shuts down meanwhile.
     """
     try:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-    except (AttributeError, OSError, ValueError):  # there is no such stream, or nobody reads it: the usual end copes
+    except (AttributeError, OSError, ValueError):  # no such stream, or a closed pipe: leave it to the interpreter
         return
     os._exit(code)
 
@@ -48,7 +48,7 @@ def _exit_now(code: int) -> None:
 ##= docs/spec/host.md#commands
 ##% A failed command MUST exit with code 1 and give the reason in one sentence on standard error.
 def run(arguments: list[str], program: str = "contextive-mcp") -> int:
-    """Do what the arguments say and give the exit code: 0, 1 for a failure, 2 for a call that cannot be understood."""
+    """Run a command and return its exit code: 0, 1 for a failure, 2 for an invalid command line."""
     from contextive.cli.parser import build_parser, parse
     from contextive.errors import ConfigError, ContextiveError, UsageError
 
@@ -62,13 +62,13 @@ def run(arguments: list[str], program: str = "contextive-mcp") -> int:
                 return 0
             arguments = ["serve"]
         if not arguments:
-            parser.print_help(sys.stderr)  # and 2, as duvet has it
+            parser.print_help(sys.stderr)  # like duvet, with exit code 2
             return 2
         options = parse(parser, arguments)
         code: int = options.run(options)
         return code
     except ContextiveError as error:
-        # A configuration with several problems has one of them on each line.
+        # A ConfigError may have several lines, one for each problem.
         from contextive.cli.printing import print_line, print_text
 
         print_error = print_text if isinstance(error, ConfigError) else print_line
@@ -77,14 +77,16 @@ def run(arguments: list[str], program: str = "contextive-mcp") -> int:
         ##% A command with an invalid command line MUST exit with code 2.
         return 2 if isinstance(error, UsageError) else 1
     except BrokenPipeError:
-        # The reader of our output has gone. Point standard output away so that the interpreter's last flush is quiet.
+        # The reader closed the pipe. Redirect standard output, so that the interpreter's last flush does not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     except OSError as error:
-        about = f"{Path(error.filename).name}: " if isinstance(error.filename, str) else ""
+        file_name = f"{Path(error.filename).name}: " if isinstance(error.filename, str) else ""
         from contextive.cli.printing import print_line
 
-        print_line(f"{program}: {about}{error.strerror or 'the system refused'}.", file=sys.stderr)
+        print_line(
+            f"{program}: {file_name}{error.strerror or 'the operating system reported an error'}.", file=sys.stderr
+        )
         return 1
     except KeyboardInterrupt:
         return 130

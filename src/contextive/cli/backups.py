@@ -1,4 +1,4 @@
-"""`backup` and `restore`: what only the state directory holds, into an archive and back."""
+"""`backup` and `restore`: archives of the data that cannot be rebuilt from the files."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 def configure_backup(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser, profile=False)
-    parser.add_argument("--to", metavar="DIR", help="directory below the one for backups, or that one")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--list", action="store_true", help="list the backups, newest first")
-    what.add_argument("--check", type=Path, metavar="ARCHIVE", help="compare an archive with its manifest")
+    parser.add_argument("--to", metavar="DIR", help="the backup directory, or a directory below it")
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--list", action="store_true", help="list the backups, newest first")
+    action.add_argument("--check", type=Path, metavar="ARCHIVE", help="compare an archive with its manifest")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run_backup)
 
@@ -48,9 +48,9 @@ def run_backup(options: argparse.Namespace) -> int:
 
 def configure_restore(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser, profile=False)
-    parser.add_argument("archive", type=Path, metavar="ARCHIVE", help="archive that `backup` made")
+    parser.add_argument("archive", type=Path, metavar="ARCHIVE", help="archive made by `backup`")
     parser.add_argument("--to", type=Path, metavar="DIR", help="restore into this empty directory")
-    parser.add_argument("--force", action="store_true", help="replace the index that is there, after a backup of it")
+    parser.add_argument("--force", action="store_true", help="replace the existing index, after a backup of it")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run_restore)
 
@@ -59,7 +59,7 @@ def run_restore(options: argparse.Namespace) -> int:
     from contextive.store.restore import restore_backup, restore_elsewhere
 
     if options.to is not None and options.force:
-        raise UsageError("--to and --force do not go together.", hint="--to takes an empty directory only.")
+        raise UsageError("--to and --force cannot be combined.", hint="--to needs an empty directory.")
     with _backups(options) as backups:
         if options.to is not None:
             restored = restore_elsewhere(options.archive, options.to, backups)
@@ -77,7 +77,7 @@ def _check(options: argparse.Namespace) -> int:
         print_data(json.dumps({"ok": True, **_manifest_to_dict(manifest)}))
     else:
         print_line(
-            f"The archive agrees with its manifest: {_manifest_text(manifest)}, {manifest.content_files} indexed files."
+            f"The archive matches its manifest: {_manifest_text(manifest)}, {manifest.content_files} indexed files."
         )
     return 0
 
@@ -85,10 +85,10 @@ def _check(options: argparse.Namespace) -> int:
 def _list(backups: Backups, options: argparse.Namespace) -> int:
     found = backups.existing()
     if options.json:
-        print_data(json.dumps({"backups": [_backup_to_dict(each) for each in found]}))
+        print_data(json.dumps({"backups": [_backup_to_dict(backup) for backup in found]}))
         return 0
-    for each in found:
-        print_line(f"{each.display_path}  {each.size_bytes} bytes, {_manifest_text(each.manifest)}")
+    for backup in found:
+        print_line(f"{backup.display_path}  {backup.size_bytes} bytes, {_manifest_text(backup.manifest)}")
     if not found:
         print_line("There are no backups.")
     return 0
@@ -104,12 +104,12 @@ def _print_restored(restored: RestoreResult, options: argparse.Namespace) -> Non
         return
     print_line(f"Restored: {_manifest_text(restored.manifest)}.")
     if copy is not None:
-        print_line(f"What was there before is in {copy.display_path}.")
+        print_line(f"The previous data was backed up to {copy.display_path}.")
     if restored.set_aside:
         print_line(
-            "The database that was there could not be used; it is index.db.damaged-<time> in the state directory now."
+            "The previous database could not be read; it was renamed to index.db.damaged-<time> in the state directory."
         )
-    print_line("`contextive-mcp ingest` brings it in step with the files; `contextive-mcp verify` proves it.")
+    print_line("Next: `contextive-mcp ingest` updates the index from the files, `contextive-mcp verify` checks it.")
 
 
 @contextmanager
@@ -140,5 +140,5 @@ def _manifest_to_dict(manifest: Manifest) -> dict[str, Any]:
 
 
 def _manifest_text(manifest: Manifest) -> str:
-    kept = ", ".join(f"{manifest.counts.get(table, 0)} {table}s" for table in ("run", "report", "vote"))
-    return f"made {manifest.created_at} at generation {manifest.generation}, {kept}"
+    counts = ", ".join(f"{manifest.counts.get(table, 0)} {table}s" for table in ("run", "report", "vote"))
+    return f"created {manifest.created_at} at generation {manifest.generation}, {counts}"

@@ -1,4 +1,4 @@
-"""`call`: one tool, in this process, through the same dispatcher as every other door."""
+"""`call`: calls one tool in this process, with the same dispatcher as every other transport."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def configure_call(parser: argparse.ArgumentParser) -> None:
         "arguments",
         nargs=argparse.REMAINDER,
         metavar="--key value | --json '{…}'",
-        help="arguments of the tool: one flag each, lists by repeating the flag; or all of them as one JSON object",
+        help="arguments of the tool: one flag each, repeated for lists; or all of them as one JSON object",
     )
     parser.set_defaults(run=run_call)
 
@@ -43,17 +43,17 @@ def run_call(options: argparse.Namespace) -> int:
     except InputNeeded as needed:
         raise CapabilityMissing(tuple(q.capability for q in needed.questions.values())) from None
     if result.data is not None:
-        shown = json.dumps(result.data, indent=2, ensure_ascii=False)
-        print_data(shown.encode("utf-8", "backslashreplace").decode())
+        text = json.dumps(result.data, indent=2, ensure_ascii=False)
+        print_data(text.encode("utf-8", "backslashreplace").decode())
     else:
         print_text(result.text)
     if result.is_error:
-        print_line("The tool reports an error.", file=sys.stderr)
+        print_line("The tool reported an error.", file=sys.stderr)
     return 1 if result.is_error else 0
 
 
 def call_tool(host: Host, name: str, arguments: dict[str, Any]) -> Any:
-    """The data that a tool answers with, called as the owner of this terminal."""
+    """The structured result of a tool, called as the owner of this terminal."""
     surface = host.surface(host.profile, host.owner.scope)
     context = host.context(host.owner, door="cli", profile=host.profile, request_id=uuid.uuid4().hex)
     with stdout_to_stderr():
@@ -61,14 +61,15 @@ def call_tool(host: Host, name: str, arguments: dict[str, Any]) -> Any:
 
 
 def parse_tool_arguments(tool: Tool, words: list[str]) -> dict[str, Any]:
-    """`--some-key value` pairs, or one `--json` object, as the arguments of a tool. Values take the schema's type."""
+    """The tool's arguments from `--some-key value` pairs or a `--json` object, with the types of its schema."""
     arguments: dict[str, Any] = {}
     rest = list(words)
     while rest:
         flag = rest.pop(0)
         if not flag.startswith("--") or flag == "--":
             raise UsageError(
-                f"Expected --key value, found {flag[:60]!r}.", hint=f"See contextive-mcp tools --json for {tool.name}."
+                f"Expected --key value, found {flag[:60]!r}.",
+                hint=f"contextive-mcp tools --json shows the arguments of {tool.name}.",
             )
         name, equals, inline = flag[2:].partition("=")
         if name == "json":
@@ -116,7 +117,7 @@ def _kind(spec: dict[str, Any]) -> str:
 
 
 def _parse_value(spec: dict[str, Any], text: str) -> Any:
-    """The text as the type that the schema wants; text that does not fit stays text, and the tool says what it wants."""
+    """The text as the type in the schema. Text of another type stays text, and the tool reports the error."""
     kind = _kind(spec)
     if kind == "string":
         return text

@@ -1,4 +1,4 @@
-"""`completion`: scripts that complete commands, flags and values in a shell, made from the parser itself."""
+"""`completion`: shell scripts that complete commands, flags and values, generated from the parsers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run_completion(options: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """A flag with its spellings, or a word that has a place, and what may stand for its value."""
+    """A flag with all its spellings, or a positional argument, and the kind of its value."""
 
     flags: tuple[str, ...]
     help: str
@@ -56,15 +56,15 @@ class Command:
 
 
 def commands_of(program: str) -> list[Command]:
-    """What a program understands, as its parser says."""
+    """The commands of a program with the arguments of their parsers."""
     table = COMMANDS if program == "contextive-mcp" else DUVET_COMMANDS
     found = [Command(name, summary, tuple(_arguments(program, name))) for name, (_, summary) in table.items()]
-    same = {alias: name for alias, name in ALIASES.items() if name in table}
-    return found + [Command(a, c.summary, c.arguments) for a, name in same.items() for c in found if c.name == name]
+    aliases = {alias: name for alias, name in ALIASES.items() if name in table}
+    return found + [Command(a, c.summary, c.arguments) for a, name in aliases.items() for c in found if c.name == name]
 
 
 def completion_script(shell: str) -> str:
-    """The script for both programs."""
+    """The completion script for `contextive-mcp` and `duvet`."""
     make = {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell]
     return make({program: commands_of(program) for program in ("contextive-mcp", "duvet")})
 
@@ -99,10 +99,10 @@ def _bash(programs: dict[str, list[Command]]) -> str:
         values = [line for command in commands for line in _bash_values(command)]
         names = " ".join([*(command.name for command in commands), "--help", "--version"])
         flags = "\n".join(f'        {c.name}) words="{" ".join(c.flags)}" ;;' for c in commands)
-        places = "\n".join(line for command in commands for line in _bash_places(command))
+        positionals = "\n".join(line for command in commands for line in _bash_positionals(command))
         parts.append(f"""\
 _{_shell_function_name(program)}() {{
-    local current="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" command="" place=0 words="" index word
+    local current="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" command="" position=0 words="" index word
     local takes_value=""
     COMPREPLY=()
     for ((index = 1; index < COMP_CWORD; index++)); do
@@ -117,7 +117,7 @@ _{_shell_function_name(program)}() {{
         elif [[ -n $takes_value ]]; then
             takes_value=""
         else
-            place=$((place + 1))
+            position=$((position + 1))
         fi
     done
     if [[ -z $command ]]; then
@@ -137,8 +137,8 @@ _{_shell_function_name(program)}() {{
         COMPREPLY=($(compgen -W "$words" -- "$current"))
         return
     fi
-    case "$command $place" in
-{places}
+    case "$command $position" in
+{positionals}
     esac
 }}
 complete -o default -F _{_shell_function_name(program)} {program}
@@ -158,15 +158,15 @@ def _bash_values(command: Command) -> Iterator[str]:
             yield f"        {cases}) {_bash_reply(argument)}; return ;;"
 
 
-def _bash_places(command: Command) -> Iterator[str]:
-    for place, argument in enumerate(command.positionals):
+def _bash_positionals(command: Command) -> Iterator[str]:
+    for position, argument in enumerate(command.positionals):
         if argument.kind in ("words", "folders"):
-            yield f'        "{command.name} {place}") {_bash_reply(argument)} ;;'
+            yield f'        "{command.name} {position}") {_bash_reply(argument)} ;;'
 
 
 def _bash_reply(argument: Argument) -> str:
-    how = "-d" if argument.kind == "folders" else f'-W "{" ".join(argument.words)}"'
-    return f'COMPREPLY=($(compgen {how} -- "$current"))'
+    option = "-d" if argument.kind == "folders" else f'-W "{" ".join(argument.words)}"'
+    return f'COMPREPLY=($(compgen {option} -- "$current"))'
 
 
 # -- zsh ---------------------------------------------------------------------------------------------------------------
@@ -208,12 +208,12 @@ _{_shell_function_name(program)}() {{
 
 def _zsh_case(command: Command) -> str:
     specs: list[str] = []
-    place = 0
+    position = 0
     for argument in command.arguments:
         value = _zsh_value(argument)
         if not argument.flags:
-            place += 1
-            specs.append(_quoted(f"{place}{value}"))
+            position += 1
+            specs.append(_quoted(f"{position}{value}"))
             continue
         specs += [_quoted(f"{flag}[{_zsh_text(argument.help)}]{value}") for flag in argument.flags]
     return f"                {command.name}) _arguments {' '.join(specs)} ;;"

@@ -42,13 +42,13 @@ def _add_project_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_switch(parser: argparse.ArgumentParser, flag: str, help_: str) -> None:
-    """A flag that may carry `=true` or `=false`."""
+    """Add a flag that takes an optional `true` or `false`."""
     parser.add_argument(flag, nargs="?", const=True, default=None, type=_parse_bool, metavar="BOOL", help=help_)
 
 
 def _parse_bool(text: str) -> bool:
     if text not in ("true", "false"):
-        raise argparse.ArgumentTypeError(f"{text[:20]!r} is neither true nor false")
+        raise argparse.ArgumentTypeError(f"expected true or false, found {text[:20]!r}")
     return text == "true"
 
 
@@ -63,16 +63,16 @@ def configure_report(parser: argparse.ArgumentParser) -> None:
         ("--html", "write the HTML report here"),
         ("--lcov", "write LCOV records into this directory"),
         ("--sarif", "write a SARIF report here, for code scanning"),
-        ("--junit", "write a JUnit report here, one case a requirement"),
+        ("--junit", "write a JUnit report here, with one test case per requirement"),
         ("--badge", "write a coverage badge (SVG) here"),
     ):
         parser.add_argument(flag, metavar="PATH", help=help_)
     parser.add_argument("--format", choices=["github"], help="also print findings as workflow annotations")
-    _add_switch(parser, "--ci", "fail on what is not covered, or on a snapshot that differs")
+    _add_switch(parser, "--ci", "fail if something is not covered, or if the snapshot differs")
     _add_switch(parser, "--require-citations", "with --ci: every requirement must be cited (default: true)")
     _add_switch(parser, "--require-tests", "with --ci: every citation must be tested (default: true)")
-    parser.add_argument("--blob-link", metavar="URL", help="where source files are shown on the web")
-    parser.add_argument("--issue-link", metavar="URL", help="where issues are kept on the web")
+    parser.add_argument("--blob-link", metavar="URL", help="base URL for links to source files")
+    parser.add_argument("--issue-link", metavar="URL", help="base URL for links to issues")
     parser.add_argument("--fetch", action="store_true", help="download specifications that are not stored yet")
     parser.set_defaults(run=run_report, project=None, config=None)
     if parser.prog.startswith("contextive-mcp"):
@@ -105,7 +105,7 @@ def report_options(options: argparse.Namespace) -> ReportOptions:
 
 
 def run_report(options: argparse.Namespace) -> int:
-    gc.disable()  # a short life with much to remember: the collector would find nothing
+    gc.disable()  # a short process that keeps nearly all its objects: the collector would find nothing
     try:
         return _report(options)
     finally:
@@ -113,11 +113,11 @@ def run_report(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    project, wanted = _project(), report_options(options)
+    project, requested = _project(), report_options(options)
     if options.project or options.config or not _has_duvet_config():
         project, may_fetch = _with_config(project, options)
-        wanted = replace(wanted, fetch=wanted.fetch or may_fetch)
-    return project.report(wanted)
+        requested = replace(requested, fetch=requested.fetch or may_fetch)
+    return project.report(requested)
 
 
 def _has_duvet_config() -> bool:
@@ -125,16 +125,16 @@ def _has_duvet_config() -> bool:
 
 
 def _with_config(project: DuvetProject, options: argparse.Namespace) -> tuple[DuvetProject, bool]:
-    """The project with the specifications and sources that its own configuration names, and whether that allows to fetch.
+    """The project with the specifications and sources of its Contextive configuration, and whether that allows fetching.
 
-    To load it takes longer than to report on a small project, so this is done only where it counts.
+    Loading the configuration takes longer than reporting on a small project, so it is loaded only if it is needed.
     """
     from contextive.cli.load_project import config_loader
 
     loaded = config_loader(options)()
     trace = loaded.config.trace
-    named = tuple(trace.specifications), tuple(trace.sources)
-    return replace(project, root=loaded.project, specifications=named[0], sources=named[1]), trace.fetch
+    specifications, sources = tuple(trace.specifications), tuple(trace.sources)
+    return replace(project, root=loaded.project, specifications=specifications, sources=sources), trace.fetch
 
 
 # -- init --------------------------------------------------------------------------------------------------------------
@@ -200,8 +200,8 @@ def run_extract(options: argparse.Namespace) -> int:
 
 
 def configure_merge(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--input", action="append", required=True, metavar="PATH", help="a v2 report; repeat it")
-    parser.add_argument("--output", required=True, metavar="PATH", help="where the union goes")
+    parser.add_argument("--input", action="append", required=True, metavar="PATH", help="a JSON v2 report; repeat it")
+    parser.add_argument("--output", required=True, metavar="PATH", help="file for the merged report")
     parser.set_defaults(run=run_merge)
 
 
@@ -214,7 +214,7 @@ def run_merge(options: argparse.Namespace) -> int:
         try:
             texts.append(Path(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeError):
-            raise InvalidRequest(f"{path} cannot be read.", hint="Give the JSON v2 reports with --input.") from None
+            raise InvalidRequest(f"{path} cannot be read.", hint="Name JSON v2 reports with --input.") from None
     write_report(Path(options.output), merge_reports(texts))
     return 0
 
@@ -225,10 +225,11 @@ def run_merge(options: argparse.Namespace) -> int:
 def configure_query(parser: argparse.ArgumentParser) -> None:
     _add_project_options(parser)
     parser.add_argument("-c", "--check", default="implementation,test,duplicates", metavar="CHECKS",
-                        help="implementation, test, duplicates; separated by commas")  # fmt: skip
-    parser.add_argument("-s", "--section", action="append", default=[], metavar="PATH[#SECTION]", help="only these")
-    parser.add_argument("-q", "--quote", metavar="TEXT", help="only requirements that hold this text, in any case")
-    parser.add_argument("-v", "--verbose", action="store_true", help="show the comment that mends each finding")
+                        help="implementation, test, duplicates; separated by commas (default: all)")  # fmt: skip
+    parser.add_argument("-s", "--section", action="append", default=[], metavar="PATH[#SECTION]",
+                        help="only this specification or section; repeat it for more")  # fmt: skip
+    parser.add_argument("-q", "--quote", metavar="TEXT", help="only requirements with this text; case is ignored")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show the comment that fixes each finding")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run_query, project=None, config=None)
 
@@ -240,12 +241,12 @@ def run_query(options: argparse.Namespace) -> int:
     from contextive.ops.duvet_output import ReportOptions, all_requirements
     from contextive.trace.checks import CHECKS, run_checks
 
-    wanted = [word.strip() for word in options.check.split(",") if word.strip()]
-    unknown = [word for word in wanted if word not in CHECKS]
+    checks = [word.strip() for word in options.check.split(",") if word.strip()]
+    unknown = [word for word in checks if word not in CHECKS]
     if unknown:
-        supported = ", ".join(CHECKS)
-        reason = " needs execution data of a JVM and is not supported" if "coverage" in unknown[0] else " is no check"
-        raise UsageError(f"{unknown[0][:40]!r}{reason}.", hint=f"Checks: {supported}.")
+        is_coverage = "coverage" in unknown[0]
+        reason = "needs execution data of a JVM and is not supported" if is_coverage else "is not a known check"
+        raise UsageError(f"{unknown[0][:40]!r} {reason}.", hint=f"Checks: {', '.join(CHECKS)}.")
     project = _project()
     if not options.config_path and not _has_duvet_config():
         project, _ = _with_config(project, options)
@@ -255,7 +256,7 @@ def run_query(options: argparse.Namespace) -> int:
     chosen = [
         r for r in all_requirements(state) if _matches_filters(f"{r.target.path}#{r.section.id}", r.text, options)
     ]
-    found = run_checks([c for c in CHECKS if c in wanted], state.analysis, chosen)
+    found = run_checks([c for c in CHECKS if c in checks], state.analysis, chosen)
     if options.json:
         print_data(json.dumps({check: [asdict(finding) for finding in findings] for check, findings in found.items()}))
         return 1 if any(found.values()) else 0

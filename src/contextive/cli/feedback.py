@@ -1,4 +1,4 @@
-"""`feedback export`: what people said about results, to hand on."""
+"""`feedback export`: writes the votes on search results as JSON Lines."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def configure_feedback(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="where to write the votes as JSONL (default: standard output)",
     )
-    parser.add_argument("--redact-queries", action="store_true", help="leave out what was asked")
-    parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    parser.add_argument("--redact-queries", action="store_true", help="leave out the queries")
+    parser.add_argument("--force", action="store_true", help="replace an existing file")
     parser.set_defaults(run=run_feedback)
 
 
 def run_feedback(options: argparse.Namespace) -> int:
-    """Write one line a vote. Notes, context, names and secrets stay out."""
+    """Write one line per vote, without notes, context, names and secrets."""
     host = open_host(options)
     try:
         rows = _rows(host, with_queries=not options.redact_queries)
@@ -50,7 +50,7 @@ def run_feedback(options: argparse.Namespace) -> int:
             _write(rows, file)
     except FileExistsError:
         raise UsageError(f"{options.file.name} exists already.", hint="Choose another name, or use --force.") from None
-    print_line(f"{len(rows)} votes are in {options.file}.")
+    print_line(f"Wrote {len(rows)} votes to {options.file}.")
     return 0
 
 
@@ -60,8 +60,8 @@ def _rows(host: Host, *, with_queries: bool) -> list[dict[str, Any]]:
     from contextive.server.serve import secrets_of
 
     store = host.services.get(Index).store
-    voted, events = read_votes(store), store.records.events(limit=_MAX_EVENTS)
-    return list(export_rows(voted, events, secrets=secrets_of(host), with_queries=with_queries))
+    votes, events = read_votes(store), store.records.events(limit=_MAX_EVENTS)
+    return list(export_rows(votes, events, secrets=secrets_of(host), with_queries=with_queries))
 
 
 def _write(rows: Iterable[dict[str, Any]], file: Any) -> None:

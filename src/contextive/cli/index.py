@@ -1,4 +1,4 @@
-"""`ingest`, `search`, `status`, `verify`, `rebuild` and `eval`: the index from a terminal."""
+"""`ingest`, `search`, `status`, `verify`, `rebuild` and `eval`: commands of the index."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ if TYPE_CHECKING:
 def configure_ingest(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser, profile=False)
     parser.add_argument(
-        "--name", metavar="PROFILE", default="local", help="name that the run is recorded under (default: local)"
+        "--name", metavar="PROFILE", default="local", help="name under which the run is recorded (default: local)"
     )
-    parser.add_argument("--dry-run", action="store_true", help="say what a run would do, and write nothing")
-    parser.add_argument("--full", action="store_true", help="parse every file again")
-    parser.add_argument("--no-vectors", action="store_true", help="leave the vectors to a later run")
+    parser.add_argument("--dry-run", action="store_true", help="report what a run would do, and write nothing")
+    parser.add_argument("--full", action="store_true", help="parse every file, even if it has not changed")
     parser.add_argument(
-        "--dummy-embeddings", action="store_true", help="make vectors without a model, to try things out"
+        "--no-vectors", action="store_true", help="do not compute embeddings (slow on a first run); a later run does"
+    )
+    parser.add_argument(
+        "--dummy-embeddings", action="store_true", help="compute embeddings without a model, for experiments"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run_ingest)
@@ -48,7 +50,7 @@ def run_ingest(options: argparse.Namespace) -> int:
 
 def configure_rebuild(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser, profile=False)
-    parser.add_argument("--no-vectors", action="store_true", help="leave the vectors to a later run")
+    parser.add_argument("--no-vectors", action="store_true", help="do not compute embeddings; a later run does")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run_rebuild, name="rebuild", dry_run=False, dummy_embeddings=False)
 
@@ -56,7 +58,7 @@ def configure_rebuild(parser: argparse.ArgumentParser) -> None:
 ##= docs/spec/knowledge.md#store
 ##% The command `rebuild` MUST start over from the files and preserve the kept rows.
 def run_rebuild(options: argparse.Namespace) -> int:
-    """Remove all that comes from the files, and index them again. Runs, votes, reports and the audit stay."""
+    """Delete everything derived from the files and index them again. Runs, votes, reports and the audit log are kept."""
     with _index(options) as index:
         repair = index.start_over()
         if repair is not None:
@@ -71,7 +73,7 @@ def configure_verify(parser: argparse.ArgumentParser) -> None:
 
 
 def run_verify(options: argparse.Namespace) -> int:
-    """Compare the index with the files, row by row. 0 says that they agree, 1 that they do not."""
+    """Compare the index with the files, row by row. Returns 0 if they match, otherwise 1."""
     from contextive.ingest.verification import verify_index
 
     with _index(options) as index, progress_bar() as progress:
@@ -83,11 +85,10 @@ def run_verify(options: argparse.Namespace) -> int:
     else:
         for discrepancy in found:
             print_line(f"{discrepancy.subject}: {discrepancy.what}")
-        agree = "The index and the files agree."
         print_line(
-            f"{len(found)} discrepancies. `contextive-mcp ingest` mends those of files; `rebuild` starts over."
+            f"{len(found)} differences. Run `contextive-mcp ingest` to update the index, or `rebuild` to start over."
             if found
-            else agree
+            else "The index matches the files."
         )
     return 1 if found else 0
 
@@ -99,7 +100,7 @@ def configure_status(parser: argparse.ArgumentParser) -> None:
 
 
 def run_status(options: argparse.Namespace) -> int:
-    """Print the facts of the index and the health of the project. 1 says that the index cannot be read."""
+    """Print the state of the index and the health of the project. Returns 1 if the index cannot be read."""
     from contextive.ops.index_status import health_of, status_of
     from contextive.packs.introspect import HealthCheck
 
@@ -134,17 +135,19 @@ def run_status(options: argparse.Namespace) -> int:
 ##% The command `search` MUST have the flags `--symbol`, `--kind` and `--lang`, each of which may be repeated.
 def configure_search(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser, profile=False)
-    parser.add_argument("query", metavar="WORDS", nargs="+", help="what to look for")
-    parser.add_argument("--limit", type=int, default=10, metavar="N", help="results, 1 to 25 (default: 10)")
+    parser.add_argument("query", metavar="WORDS", nargs="+", help="words or a question")
+    parser.add_argument("--limit", type=int, default=10, metavar="N", help="number of results, 1 to 25 (default: 10)")
     parser.add_argument(
         "--symbol", action="append", default=[], metavar="NAME", help="only chunks that declare this symbol"
     )
-    parser.add_argument("--kind", action="append", default=[], metavar="KIND", help="only symbols of this kind")
+    parser.add_argument(
+        "--kind", action="append", default=[], metavar="KIND", help="only symbols of this kind, such as function"
+    )
     parser.add_argument("--lang", action="append", default=[], metavar="LANGUAGE", help="only symbols of this language")
     parser.add_argument(
         "--type", action="append", default=[], metavar="TYPE", help="only code, doc, test, proto or config"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, as km-search answers")
+    parser.add_argument("--json", action="store_true", help="print JSON, in the format of km-search")
     parser.set_defaults(run=run_search)
 
 
@@ -171,7 +174,7 @@ def configure_eval(parser: argparse.ArgumentParser) -> None:
         "--judgements",
         type=Path,
         metavar="FILE",
-        help="JSONL of query and relevant paths or chunk ids (default: the votes on results)",
+        help="JSONL with queries and their relevant paths or chunk ids (default: use the votes on results)",
     )
     parser.add_argument("--limit", type=int, default=0, metavar="N", help="only the first N queries")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -186,7 +189,7 @@ def run_eval(options: argparse.Namespace) -> int:
     judgements = _judgements(options.judgements) if options.judgements is not None else None
     with _index(options) as index, progress_bar() as progress:
         _ingest_quietly(index, progress)
-        votes = _own_judgements(index) if judgements is None else None
+        votes = _judgements_from_votes(index) if judgements is None else None
         report = evaluate(
             index.search,
             (votes.judgements if votes is not None else judgements or ())[: options.limit or None],
@@ -197,7 +200,7 @@ def run_eval(options: argparse.Namespace) -> int:
         print_data(json.dumps({**vote_counts, **asdict(report)}, indent=2))
         return 0
     if votes is not None:
-        print_line(f"{votes.votes} votes, {votes.without_search} of searches that are no longer known")
+        print_line(f"{votes.votes} votes, {votes.without_search} of them for searches that are no longer recorded")
     _print_evaluation(report)
     return 0
 
@@ -208,22 +211,22 @@ def _judgements(file: Path) -> tuple[Judgement, ...]:
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise UsageError(f"There is no file {file.name}.", hint="Give a JSON Lines file of judgements.") from None
+        raise UsageError(f"{file.name} does not exist.", hint="Name a JSON Lines file of judgements.") from None
     except OSError as failure:
         raise UsageError(f"{file.name} cannot be read: {failure.strerror}.") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{file.name} is no UTF-8 text.") from None
+        raise UsageError(f"{file.name} is not UTF-8 text.") from None
     return parse_judgements(text)
 
 
-def _own_judgements(index: Index) -> VoteJudgements:
+def _judgements_from_votes(index: Index) -> VoteJudgements:
     from contextive.search.feedback import judgements_from_store
 
     votes = judgements_from_store(index.store)
     if not votes.judgements:
         raise NotFound(
-            "Nobody has voted a result up yet, so there is nothing to measure by.",
-            hint="Vote with km-feedback-submit after searches, or give --judgements FILE with lines such as "
+            "There are no positive votes yet, so search quality cannot be measured.",
+            hint="Vote on results with km-feedback-submit, or use --judgements FILE with lines such as "
             '{"query": "…", "relevant": ["path or chunk id"]}.',
         )
     return votes
@@ -247,7 +250,7 @@ def _ingest(index: Index, options: argparse.Namespace, *, full: bool) -> int:
     else:
         _print_outcome(outcome, vectors, time.monotonic() - began)
     if warning:
-        print_line(f"No vectors were made: {warning}", file=sys.stderr)
+        print_line(f"No embeddings were computed: {warning}", file=sys.stderr)
     return 0
 
 
@@ -292,27 +295,24 @@ def _outcome_to_dict(outcome: IngestResult, vectors: int) -> dict[str, Any]:
 def _print_outcome(outcome: IngestResult, vectors: int, seconds: float) -> None:
     run = outcome.run
     would = "would be " if outcome.dry_run else ""
-    print_line(
-        f"{len(outcome.changed)} files {would}indexed, {outcome.unchanged_count} unchanged, {len(outcome.removed)} {would}removed"
-    )
-    print_line(f"{run.chunk_count} chunks, {vectors} vectors, {seconds:.1f} s")
+    changed, removed = len(outcome.changed), len(outcome.removed)
+    print_line(f"{changed} files {would}indexed, {outcome.unchanged_count} unchanged, {removed} {would}removed")
+    print_line(f"{run.chunk_count} chunks, {vectors} new vectors, {seconds:.1f} s")
     if skipped := skipped_text(run.skipped):
-        print_line(f"left out: {skipped}")
+        print_line(f"skipped: {skipped}")
 
 
 def _print_evaluation(report: Evaluation) -> None:
-    print_line(f"{report.queries} queries, mean and 95 % interval")
+    print_line(f"{report.queries} queries, mean and 95 % confidence interval")
     print_line(f"{'':<8}  {'nDCG@10':<22}{'MRR@10':<22}{'recall@10':<22}")
     for mode, summary in report.modes.items():
         print_line(
             f"{mode:<8}  " + "".join(f"{_interval_text(m):<22}" for m in (summary.ndcg, summary.mrr, summary.recall))
         )
+    over_lexical, over_dense = _interval_text(report.gain_over_lexical), _interval_text(report.gain_over_dense)
+    print_line(f"gain of hybrid over lexical {over_lexical}, over dense {over_dense}")
     print_line(
-        f"hybrid over lexical {_interval_text(report.gain_over_lexical)}, over dense {_interval_text(report.gain_over_dense)}"
-    )
-    print_line(
-        "nDCG@10 by weight of vectors: "
-        + "  ".join(f"{weight:g} {value:.3f}" for weight, value in report.sweep.items())
+        "nDCG@10 by vector weight: " + "  ".join(f"{weight:g} {value:.3f}" for weight, value in report.sweep.items())
     )
 
 

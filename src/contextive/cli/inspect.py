@@ -1,4 +1,4 @@
-"""`check`, `describe`, `tools` and `schema`: what the server is, without starting it."""
+"""`check`, `describe`, `tools` and `schema`: show what the server would offer, without starting it."""
 
 from __future__ import annotations
 
@@ -51,22 +51,22 @@ def run_check(options: argparse.Namespace) -> int:
 
 def _print_check(report: dict[str, Any]) -> None:
     rows = [
-        ("configuration", f"{report['config'] or 'embedded defaults'} ({report['source']})"),
+        ("configuration", f"{report['config'] or 'built-in defaults'} ({report['source']})"),
         ("profile", f"{report['profile']}, scope {report['scope']}"),
         *((key, ", ".join(report[key]) or "none") for key in ("packs", "tools", "providers", "overrides")),
     ]
     rows += [
-        ("ignored", f"{item['key']}: {item['reason']} (contextive-mcp trust accepts this file)")
+        ("ignored", f"{item['key']}: {item['reason']} (to allow it, run contextive-mcp trust)")
         for item in report["ignored"]
     ]
-    rows += [("left out", f"plugin {name} {reason}") for name, reason in report["plugins"]["left_out"].items()]
+    rows += [("not loaded", f"plugin {name} {reason}") for name, reason in report["plugins"]["left_out"].items()]
     print_rows(rows)
     print_line("The configuration is valid.")
 
 
 def configure_describe(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON, as it does anyway")
+    parser.add_argument("--json", action="store_true", help="print JSON (the default)")
     parser.set_defaults(run=run_describe)
 
 
@@ -80,8 +80,8 @@ def run_describe(options: argparse.Namespace) -> int:
 
 def configure_tools(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser)
-    parser.add_argument("--all", action="store_true", help="also those that need the maintainer scope")
-    parser.add_argument("--json", action="store_true", help="print JSON, with schemas")
+    parser.add_argument("--all", action="store_true", help="also list tools that need the maintainer scope")
+    parser.add_argument("--json", action="store_true", help="print JSON, with the schemas")
     parser.set_defaults(run=run_tools)
 
 
@@ -100,8 +100,8 @@ def run_tools(options: argparse.Namespace) -> int:
 
 
 def configure_schema(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write to a file")
-    parser.add_argument("--json", action="store_true", help="print JSON, as it does anyway")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write to this file")
+    parser.add_argument("--json", action="store_true", help="print JSON (the default)")
     parser.set_defaults(run=run_schema)
 
 

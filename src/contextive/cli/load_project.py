@@ -1,4 +1,4 @@
-"""From options and environment to a loaded configuration: the only place where commands read either."""
+"""Loads the configuration from command-line options and the environment. No other module of the CLI reads them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def trust_store() -> TrustStore:
 
 
 def token_key_path() -> Path:
-    """The user's own key that seals issued tokens. It stands beside the list of trusted files, outside of every project."""
+    """The path of the user's key that seals issued tokens. It is next to the list of trusted files, outside every project."""
     return default_trust_path(os.environ).with_name("token.key")
 
 
 def config_loader(options: argparse.Namespace) -> Callable[[], LoadedConfig]:
-    """Loads what the options name, now or again later; flags win over file and environment."""
+    """A function that loads the configuration, now or again later. Flags override file and environment."""
     escape_log_lines()
     request = ConfigRequest(
         project=project_dir(options),
@@ -57,7 +57,7 @@ def config_loader(options: argparse.Namespace) -> Callable[[], LoadedConfig]:
 
 
 def open_host(options: argparse.Namespace, mode: Mode = "in-process") -> Host:
-    """The composed server that the options describe."""
+    """The host with the configuration that the options name, without serving it."""
     from contextive.server.host import Host
     from contextive.server.pipes import stdout_to_stderr
 

@@ -1,4 +1,4 @@
-"""`notes import | export`: notes brought in from a vault, and given out as one."""
+"""`notes import | export`: imports notes from a vault, and exports all notes as a zip file."""
 
 from __future__ import annotations
 
@@ -22,19 +22,22 @@ def configure_notes(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser, profile=False)
     parser.add_argument("action", choices=("import", "export"), metavar="ACTION", help="import or export")
     parser.add_argument(
-        "file", type=Path, metavar="PATH", help="a vault: a directory or a zip file; export writes a zip file"
+        "file",
+        type=Path,
+        metavar="PATH",
+        help="import: a vault (folder of notes) or a zip file of one; export: the zip file to write",
     )
-    parser.add_argument("--force", action="store_true", help="with export: replace a file that is there")
+    parser.add_argument("--force", action="store_true", help="with export: replace an existing file")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run_notes)
 
 
 def run_notes(options: argparse.Namespace) -> int:
-    """Do it; 1 where a file of the vault was not taken over."""
+    """Run the import or export. Returns 1 if a file of the vault was not imported."""
     from contextive.ingest.notes_service import NotesService
 
     if options.force and options.action != "export":
-        raise UsageError("--force belongs to notes export.")
+        raise UsageError("--force is only for notes export.")
     host = open_host(options)
     try:
         service = host.services.get(NotesService)
@@ -51,8 +54,8 @@ def _import(service: NotesService, source: Path, *, as_json: bool) -> int:
     report = import_vault(service, source)
     if as_json:
         errors = [{"filename": refused.filename, "error": refused.error} for refused in report.errors]
-        shown = {"imported": list(report.imported), "errors": errors, "skipped": report.skipped}
-        print_data(json.dumps(shown, indent=2, ensure_ascii=False))
+        facts = {"imported": list(report.imported), "errors": errors, "skipped": report.skipped}
+        print_data(json.dumps(facts, indent=2, ensure_ascii=False))
     else:
         print_line(f"{len(report.imported)} notes imported, {report.skipped} other files skipped")
         for refused in report.errors:

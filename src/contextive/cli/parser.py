@@ -1,4 +1,4 @@
-"""What the command line understands."""
+"""The commands of `contextive-mcp` and `duvet`, and their argument parsers."""
 
 from __future__ import annotations
 
@@ -13,52 +13,65 @@ from contextive.errors import UsageError
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "serve": ("contextive.cli.serve", "Serve MCP clients over stdio or HTTP"),
-    "check": ("contextive.cli.inspect", "Validate the configuration; print packs, tools and providers"),
-    "describe": ("contextive.cli.inspect", "Print the server's description as JSON"),
+    "check": ("contextive.cli.inspect", "Validate the configuration; show packs, tools and providers"),
+    "describe": ("contextive.cli.inspect", "Print the server's tools, resources and prompts as JSON"),
     "tools": ("contextive.cli.inspect", "List the tools"),
-    "call": ("contextive.cli.call", "Call one tool in this process"),
-    "recipes": ("contextive.cli.recipes", "List, show, check and run recipes"),
-    "notes": ("contextive.cli.notes", "Bring in a vault of notes, or give the notes out as one"),
-    "token": ("contextive.cli.tokens", "Create, list and revoke tokens for callers over HTTP"),
-    "ingest": ("contextive.cli.index", "Bring the index in step with the files"),
+    "call": ("contextive.cli.call", "Call a tool and print its result"),
+    "recipes": ("contextive.cli.recipes", "List, show, validate and run recipes (chains of tool calls)"),
+    "notes": ("contextive.cli.notes", "Import a folder of notes, or export the notes"),
+    "token": ("contextive.cli.tokens", "Create, list and revoke tokens for HTTP clients"),
+    "ingest": ("contextive.cli.index", "Update the search index from the files"),
     "search": ("contextive.cli.index", "Search documents, code, requirements and notes"),
-    "status": ("contextive.cli.index", "Say what the index holds and how fresh it is"),
-    "verify": ("contextive.cli.index", "Prove that the index is what the files say"),
-    "rebuild": ("contextive.cli.index", "Forget what comes from the files, and index them again"),
-    "backup": ("contextive.cli.backups", "Make, list and check backups of what only the index holds"),
-    "restore": ("contextive.cli.backups", "Bring a backup back"),
-    "eval": ("contextive.cli.index", "Measure how good the search is, by votes or by judgements"),
-    "feedback": ("contextive.cli.feedback", "Give out the votes on results, without names and notes"),
-    "report": ("contextive.cli.duvet", "Report how far the code keeps the project's requirements"),
+    "status": ("contextive.cli.index", "Show what the index contains and how current it is"),
+    "verify": ("contextive.cli.index", "Check that the index matches the files"),
+    "rebuild": ("contextive.cli.index", "Rebuild the index from the files; votes and history are kept"),
+    "backup": ("contextive.cli.backups", "Create, list and check backups of votes, reports and history"),
+    "restore": ("contextive.cli.backups", "Restore a backup"),
+    "eval": ("contextive.cli.index", "Measure search quality with votes or a file of judgements"),
+    "feedback": ("contextive.cli.feedback", "Export the votes on search results, without names and notes"),
+    "report": ("contextive.cli.duvet", "Report which requirements are implemented and tested"),
     "schema": ("contextive.cli.inspect", "Print the JSON Schema of the configuration"),
-    "init": ("contextive.cli.project", "Write a commented configuration and show how to attach clients"),
-    "trust": ("contextive.cli.project", "Trust this project's configuration file, as it is now"),
-    "install": ("contextive.cli.install", "Write this server into the configuration of an MCP client"),
-    "doctor": ("contextive.cli.doctor", "Say what is wrong and how to mend it"),
-    "completion": ("contextive.cli.completion", "Print a script that completes commands and flags in a shell"),
-    "demo": ("contextive.cli.demo", "Play a short MCP session and show what an agent sees"),
+    "init": ("contextive.cli.project", "Write a first configuration, and show how to connect clients"),
+    "trust": ("contextive.cli.project", "Trust this project's configuration file as it is now"),
+    "install": ("contextive.cli.install", "Add this server to the configuration of an MCP client"),
+    "doctor": ("contextive.cli.doctor", "Check the setup and say how to fix problems"),
+    "completion": ("contextive.cli.completion", "Print a completion script for your shell"),
+    "demo": ("contextive.cli.demo", "Run a short example session and show what an agent sees"),
 }
 DUVET_COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("contextive.cli.duvet", "Write a first .duvet/config.toml"),
     "extract": ("contextive.cli.duvet", "Extract the requirements of a specification into files"),
     "report": ("contextive.cli.duvet", "Match citations against specifications and write reports"),
     "merge": ("contextive.cli.duvet", "Merge JSON v2 reports into one"),
-    "query": ("contextive.cli.duvet", "Check quickly what is implemented, tested or cited twice"),
+    "query": ("contextive.cli.duvet", "Check what is implemented, tested or cited twice"),
     "mcp": ("contextive.cli.serve", "Serve this project's requirements to an MCP client over stdio"),
 }
 ALIASES = {"recipe": "recipes"}
 PROFILE_NAMES = ("contextive", "duvet", "spexus", "nexus", "duskmantle")
+_DESCRIPTION = (
+    "An MCP server for coding agents: requirements traceability, code and document search, and Markdown notes."
+)
+_DUVET_DESCRIPTION = (
+    "Trace requirements from specifications to code and tests. This is Contextive's version of duvet by AWS."
+)
+_EPILOG = (
+    "New here? Run `contextive-mcp demo`, then `contextive-mcp init` in your project. "
+    "Without a command, it serves MCP over stdio if standard input is a pipe."
+)
 
 
 class _FixedWidthFormatter(argparse.HelpFormatter):
-    """Looks at each argument as it is added. Nobody sees that, so it does not look for a terminal, which costs start-up."""
+    """Used while arguments are added, where argparse formats each one only to validate it.
+
+    With a fixed width it does not ask for the size of the terminal, which would slow down every start.
+    """
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=80)
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that says one clear sentence and leaves exiting to its caller."""
+    """An argument parser that raises UsageError instead of printing the usage and exiting."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"formatter_class": _FixedWidthFormatter, **options})
@@ -76,20 +89,21 @@ class Parser(argparse.ArgumentParser):
 
 
 def build_parser(program: str = "contextive-mcp", first: str | None = None) -> Parser:
-    """The parser with the name and the one-line help of every command; a command's own flags are added when it is named.
+    """The parser with the name and the summary of every command; `parse` adds the flags of the chosen command.
 
-    Where the command line begins with a command, nobody asks for the others, and only that one is made.
+    If the command line starts with a command, only the parser of that command is created.
     """
     commands = COMMANDS if program == "contextive-mcp" else DUVET_COMMANDS
     first = ALIASES.get(first, first) if first is not None else None
+    is_duvet = program == "duvet"
     parser = Parser(
         prog=program,
-        description="One MCP server for what a project promised, where the code keeps it, and what its people know.",
-        epilog="With no command and a pipe on standard input it serves stdio." if program == "contextive-mcp" else None,
+        description=_DUVET_DESCRIPTION if is_duvet else _DESCRIPTION,
+        epilog=None if is_duvet else _EPILOG,
         allow_abbrev=False,
     )
     parser.add_argument("-v", "--version", action="version", version=f"{program} {__version__}")
-    # With the name given, no usage is put together to find it.
+    # Without `prog`, argparse would format the usage to find the name.
     group = parser.add_subparsers(
         dest="command", metavar="COMMAND", title="commands", parser_class=Parser, prog=program
     )
@@ -100,7 +114,7 @@ def build_parser(program: str = "contextive-mcp", first: str | None = None) -> P
 
 
 def command_parser(program: str, command: str) -> Parser:
-    """The parser of one command with all its flags, for whoever wants to know them."""
+    """The parser of one command with all its flags."""
     parser = build_parser(program)
     commands = COMMANDS if program == "contextive-mcp" else DUVET_COMMANDS
     _configure(parser, commands[command][0], command)
@@ -108,21 +122,21 @@ def command_parser(program: str, command: str) -> Parser:
 
 
 def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
-    """The options of the command that the arguments name, with `run` set to what does it."""
+    """The parsed options; `options.run` is the function that runs the command."""
     commands = COMMANDS if parser.prog == "contextive-mcp" else DUVET_COMMANDS
-    named = next((argument for argument in arguments if not argument.startswith("-")), None)
-    if named in ALIASES and ALIASES[named] in commands:
-        position = arguments.index(named)
-        arguments = [*arguments[:position], ALIASES[named], *arguments[position + 1 :]]
-        named = ALIASES[named]
-    if named is not None and named not in commands:
+    command = next((argument for argument in arguments if not argument.startswith("-")), None)
+    if command in ALIASES and ALIASES[command] in commands:
+        position = arguments.index(command)
+        arguments = [*arguments[:position], ALIASES[command], *arguments[position + 1 :]]
+        command = ALIASES[command]
+    if command is not None and command not in commands:
         from difflib import get_close_matches
 
-        close = get_close_matches(named, commands, n=1)
+        close = get_close_matches(command, commands, n=1)
         hint = f"Did you mean {close[0]}?" if close else f"See {parser.prog} --help."
-        raise UsageError(f"Unknown command {named[:60]!r}.", hint=hint)
-    if named is not None:
-        _configure(parser, commands[named][0], named)
+        raise UsageError(f"Unknown command {command[:60]!r}.", hint=hint)
+    if command is not None:
+        _configure(parser, commands[command][0], command)
     options = parser.parse_args(arguments)
     if getattr(options, "run", None) is None:
         raise UsageError("No command given.", hint=f"See {parser.prog} --help.")
@@ -130,11 +144,14 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def add_project_options(parser: argparse.ArgumentParser, *, profile: bool = True) -> None:
-    """The options that say which project and which configuration a command is about."""
-    parser.add_argument("--project", type=Path, metavar="DIR", help="project directory (default: this one)")
+    """Add --project and --config, and --profile if wanted."""
+    parser.add_argument("--project", type=Path, metavar="DIR", help="project directory (default: current directory)")
     parser.add_argument("--config", type=Path, metavar="FILE", help="configuration file")
     if profile:
-        parser.add_argument("--profile", choices=PROFILE_NAMES, metavar="P", help=f"one of {', '.join(PROFILE_NAMES)}")
+        names = ", ".join(PROFILE_NAMES)
+        parser.add_argument(
+            "--profile", choices=PROFILE_NAMES, metavar="P", help=f"set of tools to offer, one of {names}"
+        )
 
 
 def _configure(parser: Parser, module: str, command: str) -> None:

@@ -1,7 +1,7 @@
-"""Printing: the only place where commands write to standard output and standard error.
+"""The only module in which commands write to standard output and standard error.
 
-Text for people goes through `print_line` and `print_text`, where names of files and texts of a project can do nothing to a
-terminal or to a runner of CI. Formats for programs go through `print_data`, byte for byte.
+Text for people goes through `print_line` and `print_text`, which escape control characters, so that file names and texts
+of a project cannot control a terminal or a CI runner. Data for programs goes through `print_data` unchanged.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ _TRACEBACK = "Traceback (most recent call last):"
 
 
 def print_line(text: str = "", *, file: TextIO | None = None) -> None:
-    """Print one line for people. A line end inside it, as in the name of a file, is spelled out."""
+    """Print one line for people. A line break inside it, such as in a file name, is escaped."""
     print(printable_line(text), file=file)
 
 
 def print_text(text: str, *, file: TextIO | None = None) -> None:
-    """Print a text of several lines for people."""
+    """Print several lines for people."""
     for line in printable_lines(text.removesuffix("\n")):
         print(line, file=file)
 
 
 def print_data(text: str, *, end: str = "\n") -> None:
-    """Print what a program reads, as it is."""
+    """Print data for programs, unchanged."""
     print(text, end=end)
 
 
 def escape_log_lines() -> None:
-    """Have warnings that are logged while a command runs follow the same rule. A server writes JSON instead."""
-    import logging  # a report does without
+    """Escape control characters in log messages of commands too. A server logs JSON instead."""
+    import logging  # imported here because `report` does not need it
 
     class LogLine(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:

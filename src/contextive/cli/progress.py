@@ -1,4 +1,4 @@
-"""Bars for work that takes a while, where somebody watches."""
+"""Progress bars for long commands on a terminal."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from typing import Any
 
 UpdateProgress = Callable[[str, int, int], None]
-"""Takes a phase, what is done of it, and all of it."""
+"""Called with the name of a phase, the number of finished items and the total."""
 
 
 @contextmanager
 def progress_bar() -> Iterator[UpdateProgress]:
-    """A bar on a terminal; silence where standard error is not one."""
+    """Show progress bars if standard error is a terminal, otherwise nothing."""
     if not sys.stderr.isatty():
         yield lambda _phase, _done, _total: None
         return

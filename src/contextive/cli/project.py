@@ -1,4 +1,4 @@
-"""`init` and `trust`: a project's own configuration, and whether its user stands behind it."""
+"""`init` and `trust`: write a project's configuration file, and trust it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def configure_init(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--project", type=Path, metavar="DIR", help="project directory (default: this one)")
+    parser.add_argument("--project", type=Path, metavar="DIR", help="project directory (default: current directory)")
     parser.add_argument("--force", action="store_true", help="replace an existing contextive.config.yaml")
     parser.add_argument("--dry-run", action="store_true", help="show the configuration, and write nothing")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -33,7 +33,7 @@ def configure_init(parser: argparse.ArgumentParser) -> None:
 ##= docs/spec/commands.md#init
 ##% The command `init` MUST NOT replace an existing file unless the user asks for it.
 def run_init(options: argparse.Namespace) -> int:
-    """Look for specifications, notes and sources, and write down what was found."""
+    """Find specifications, notes and sources, and write a configuration for them."""
     from contextive.cli.progress import progress_bar
     from contextive.ops.first_config import config_text
     from contextive.ops.survey import survey
@@ -43,10 +43,11 @@ def run_init(options: argparse.Namespace) -> int:
     target = project / "contextive.config.yaml"
     if present and not options.dry_run and not (options.force and present == [target.name]):
         raise Conflict(
-            f"The project already has {present[0]}.", hint="Edit it, or remove it first; --force replaces YAML."
+            f"The project already has {present[0]}.",
+            hint=f"Edit it, or remove it first. --force replaces {target.name} only.",
         )
     with progress_bar() as progress:
-        found = survey(project, lambda done, total: progress("looking", done, total))
+        found = survey(project, lambda done, total: progress("scan", done, total))
     text = config_text(found)
     ##= docs/spec/commands.md#init
     ##% With `--dry-run` the command `init` MUST write nothing.
@@ -63,30 +64,39 @@ def run_init(options: argparse.Namespace) -> int:
 def _print_found(found: Survey, text: str, name: str, *, written: bool) -> None:
     from contextive.ops.install import terminal_command
 
-    print_line(f"{'Wrote' if written else 'This would be'} {name}.")
+    print_line(f"Wrote {name}." if written else f"Nothing was written. {name} would be:")
     print_line()
     for line in text.splitlines():
         print_line(f"  {line}".rstrip())
     print_line()
-    print_line(f"Of {found.files} files {found.source_files} are code that may cite requirements.")
-    for about, hint in _hints(found):
-        print_line(f"{about} {hint}")
+    print_line(f"Scanned {found.files} files, {found.source_files} of them source code.")
+    for finding, hint in _hints(found):
+        print_line(f"{finding} {hint}")
     command = terminal_command()
-    for line in ("", "Next:", f"  {command} doctor", f"  {command} ingest"):
-        print_line(line)
-    for client in CLIENTS.values():
-        print_line(f"  {command} install {client.key} --write".ljust(len(command) + 36) + f"# {client.title}")
+    steps = [
+        ("doctor", "check the setup"),
+        ("ingest", "build the search index; a server also does this by itself"),
+        ("search WORDS", "search code, documents, requirements and notes"),
+    ]
+    steps += [(f"install {client.key} --write", f"connect {client.title}") for client in CLIENTS.values()]
+    print_line()
+    print_line("Next:")
+    for step, purpose in steps:
+        print_line(f"  {command} {step}".ljust(len(command) + 36) + f"# {purpose}")
 
 
 def _hints(found: Survey) -> Iterator[tuple[str, str]]:
     if found.has_duvet_config:
-        yield "Requirements are traced as .duvet/config.toml says.", "See them with: duvet report"
-    elif any("://" in one.pattern for one in found.specifications):
         yield (
-            "Specifications with a URL are looked for in .duvet/specifications.",
-            f"Copies stand in {found.copies}: mkdir -p .duvet && cp -r {found.copies} .duvet/specifications"
+            "Specifications and sources are configured in .duvet/config.toml.",
+            "Show the requirements with: duvet report",
+        )
+    elif any("://" in match.pattern for match in found.specifications):
+        yield (
+            "Specifications with a URL are read from .duvet/specifications.",
+            f"There are copies in {found.copies}: mkdir -p .duvet && cp -r {found.copies} .duvet/specifications"
             if found.copies
-            else "Get them with: duvet report --fetch",
+            else "Download them with: duvet report --fetch",
         )
     elif not found.specifications:
         yield "No specification was found.", "Search and notes work without one."
@@ -94,8 +104,8 @@ def _hints(found: Survey) -> Iterator[tuple[str, str]]:
 
 def configure_trust(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser, profile=False)
-    parser.add_argument("--revoke", action="store_true", help="trust the file no longer")
-    parser.add_argument("--list", action="store_true", help="show every file that is trusted")
+    parser.add_argument("--revoke", action="store_true", help="stop trusting the file")
+    parser.add_argument("--list", action="store_true", help="list all trusted files")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run_trust)
 
@@ -119,7 +129,7 @@ def run_trust(options: argparse.Namespace) -> int:
         message = f"{file.name} is no longer trusted."
     else:
         store.trust(file)
-        message = f"{file.name} is trusted as it is now. Change it, and it must be trusted again."
+        message = f"{file.name} is now trusted. After a change it must be trusted again."
     if options.json:
         print_data(json.dumps({"file": str(file), "trusted": not options.revoke}))
     else:
@@ -131,5 +141,7 @@ def _project_file(project: Path) -> Path:
     present = [name for name in FILE_NAMES if (project / name).is_file()]
     if len(present) != 1:
         found = " and ".join(present) if present else "no configuration file"
-        raise UsageError(f"The project has {found}.", hint="There must be one contextive.config.* to trust.")
+        raise UsageError(
+            f"The project has {found}.", hint="There must be exactly one contextive.config.* file to trust."
+        )
     return project / present[0]

@@ -1,4 +1,4 @@
-"""`recipes list | show | validate | run`: routine chores from a terminal, with exit codes for scripts."""
+"""`recipes list | show | validate | run`, with exit codes for scripts."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def configure_recipes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=actions, metavar="ACTION", help=f"one of {', '.join(actions)}")
     parser.add_argument("name", nargs="?", metavar="NAME", help="name of a recipe; for validate also a file")
     parser.add_argument(
-        "--var", action="append", default=[], metavar="KEY=VALUE", help="set a variable; may be repeated"
+        "--var", action="append", default=[], metavar="KEY=VALUE", help="with run: set a variable; may be repeated"
     )
-    parser.add_argument("--dry-run", action="store_true", help="with run: check, list the steps, call nothing")
+    parser.add_argument("--dry-run", action="store_true", help="with run: validate and list the steps, call nothing")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run_recipe_command)
 
@@ -40,7 +40,7 @@ def configure_recipes(parser: argparse.ArgumentParser) -> None:
 ##% The command `recipes run` MUST exit with 2 for a recipe that cannot be used, 3 for a failed step and 4 for a
 ##% timeout.
 def run_recipe_command(options: argparse.Namespace) -> int:
-    """Do it, and say how it ended: 0 well, 2 not usable, 3 a step failed, 4 out of time."""
+    """Run the action. Returns 0 on success, 2 for an invalid recipe, 3 for a failed step, 4 on timeout."""
     from contextive.recipes.catalog import RecipeCatalog
 
     if options.action in ("show", "run") and options.name is None:
@@ -48,18 +48,18 @@ def run_recipe_command(options: argparse.Namespace) -> int:
             f"recipes {options.action} needs the name of a recipe.", hint="See contextive-mcp recipes list."
         )
     if options.action != "run" and (options.var or options.dry_run):
-        raise UsageError("--var and --dry-run belong to recipes run.")
-    book = RecipeCatalog(project_dir(options))
+        raise UsageError("--var and --dry-run are only for recipes run.")
+    catalog = RecipeCatalog(project_dir(options))
     try:
         match options.action:
             case "list":
-                return _list(book, as_json=options.json)
+                return _list(catalog, as_json=options.json)
             case "show":
-                return _show(book.entry(options.name), as_json=options.json)
+                return _show(catalog.entry(options.name), as_json=options.json)
             case "validate":
-                return _validate(book, options)
+                return _validate(catalog, options)
             case _:
-                return _run(book, options)
+                return _run(catalog, options)
     except UsageError:
         raise
     except ContextiveError as error:
@@ -79,15 +79,15 @@ def _report(error: ContextiveError, *, as_json: bool) -> int:
             return FAILED
 
 
-def _list(book: RecipeCatalog, *, as_json: bool) -> int:
-    entries = book.entries()
+def _list(catalog: RecipeCatalog, *, as_json: bool) -> int:
+    entries = catalog.entries()
     if as_json:
         print_data(json.dumps([_recipe_to_dict(entry) for entry in entries], indent=2, ensure_ascii=False))
         return OK
     width = max(len(entry.name) for entry in entries)
     for entry in entries:
         recipe = _recipe_or_none(entry)
-        print_line(f"{entry.name:<{width}}  {entry.source:<7}  {recipe.summary if recipe else 'cannot be used'}")
+        print_line(f"{entry.name:<{width}}  {entry.source:<7}  {recipe.summary if recipe else 'invalid'}")
     return OK
 
 
@@ -100,8 +100,8 @@ def _show(entry: RecipeFile, *, as_json: bool) -> int:
     return OK
 
 
-def _validate(book: RecipeCatalog, options: argparse.Namespace) -> int:
-    entries = [_find_recipe(book, options.name)] if options.name else book.entries()
+def _validate(catalog: RecipeCatalog, options: argparse.Namespace) -> int:
+    entries = [_find_recipe(catalog, options.name)] if options.name else catalog.entries()
     host = open_host(options)
     offered = host.widest_surface(host.profile).tools
     report: list[dict[str, Any]] = []
@@ -115,29 +115,29 @@ def _validate(book: RecipeCatalog, options: argparse.Namespace) -> int:
         for line in report:
             print_line(f"{line['name']}: {'valid' if line['valid'] else line['problem']}")
             for tool in line["tools_not_offered"]:
-                print_line(f"  {tool} is not offered here, so a run would fail")
+                print_line(f"  The tool {tool} is not available, so a run would fail.")
     return OK if all(line["valid"] for line in report) else NOT_USABLE
 
 
-def _find_recipe(book: RecipeCatalog, name: str) -> RecipeFile:
-    """A recipe by name, or out of a file that need not stand in the project's folder of recipes."""
+def _find_recipe(catalog: RecipeCatalog, name: str) -> RecipeFile:
+    """A recipe by its name, or from a file anywhere."""
     from contextive.recipes.catalog import read_recipe_file
 
     if name.endswith((".yaml", ".yml")):
         return read_recipe_file(Path(name))
-    return book.entry(name)
+    return catalog.entry(name)
 
 
-def _run(book: RecipeCatalog, options: argparse.Namespace) -> int:
-    recipe = book.entry(options.name).recipe()
+def _run(catalog: RecipeCatalog, options: argparse.Namespace) -> int:
+    recipe = catalog.entry(options.name).recipe()
     variables = parse_variables(recipe, options.var)
-    shown = asyncio.run(_run_in_process(recipe, variables, options))
+    result = asyncio.run(_run_in_process(recipe, variables, options))
     if options.json:
-        print_data(shown.model_dump_json(indent=2, exclude_none=True))
+        print_data(result.model_dump_json(indent=2, exclude_none=True))
         return OK
-    for step in shown.steps:
+    for step in result.steps:
         print_line(f"{step.status:<8} {step.duration_seconds:>8.2f} s  {step.id}  {step.message}")
-    for name, value in shown.outputs.items():
+    for name, value in result.outputs.items():
         print_line(f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
     return OK
 
@@ -156,7 +156,7 @@ async def _run_in_process(recipe: Recipe, variables: dict[str, Any], options: ar
 
 
 def parse_variables(recipe: Recipe, words: list[str]) -> dict[str, Any]:
-    """`key=value` pairs; a value is text where the variable is, and JSON where it is something else."""
+    """Variables from `key=value` pairs. The value is text for a string variable, and JSON for other types."""
     variables: dict[str, Any] = {}
     for word in words:
         name, equals, text = word.partition("=")

@@ -14,14 +14,18 @@ from contextive.cli.parser import add_project_options
 def configure_serve(parser: argparse.ArgumentParser) -> None:
     transport = parser.add_mutually_exclusive_group()
     transport.add_argument(
-        "--stdio", dest="mode", action="store_const", const="stdio", help="serve one client on this pipe"
+        "--stdio",
+        dest="mode",
+        action="store_const",
+        const="stdio",
+        help="serve one client on standard input and output",
     )
     transport.add_argument(
         "--http", dest="mode", action="store_const", const="http", help="serve many clients over HTTP"
     )
     add_project_options(parser)
-    parser.add_argument("--host", metavar="H", help="address to listen on (HTTP)")
-    parser.add_argument("--port", type=_port, metavar="N", help="port to listen on (HTTP); 0 takes a free one")
+    parser.add_argument("--host", metavar="H", help="address to listen on, for HTTP")
+    parser.add_argument("--port", type=_port, metavar="N", help="port to listen on, for HTTP; 0 chooses a free port")
     parser.set_defaults(run=run_serve)
 
 
@@ -35,7 +39,7 @@ def configure_mcp(parser: argparse.ArgumentParser) -> None:
 ##= docs/spec/host.md#commands
 ##% Without a transport flag, the setting `server.mode` MUST decide which transport is served.
 def run_serve(options: argparse.Namespace) -> int:
-    # Imports make hundreds of thousands of objects that all stay: looking for garbage among them is a tenth of the start.
+    # Imports create hundreds of thousands of objects that all stay; collecting among them takes a tenth of the start.
     gc.disable()
     from contextive.server.host import Host
     from contextive.server.pipes import claim_stdio
@@ -45,7 +49,7 @@ def run_serve(options: argparse.Namespace) -> int:
     loaded = reload()
     settings = loaded.config.server
     mode = options.mode or settings.mode
-    pipe = claim_stdio() if mode == "stdio" else None  # before a plugin that is loaded can write to it
+    pipe = claim_stdio() if mode == "stdio" else None  # before any plugin is loaded that could write to it
     serve(
         Host(loaded, mode=mode, token_key=token_key_path()),
         reload=reload,

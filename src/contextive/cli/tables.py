@@ -1,4 +1,4 @@
-"""What a command found, for eyes: tables and colours on a terminal, plain lines in a pipe."""
+"""Output for people: tables and colours on a terminal, plain lines in a pipe."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 SNIPPET_LINES = 3
 _MAX_LINE = 110
-"""So much of a line is shown in a pipe."""
+"""Longer lines of a snippet are cut in a pipe."""
 
 
 def print_rows(rows: Sequence[Sequence[str]]) -> None:
-    """Rows of text, of which the last column is the long one: it wraps below itself on a terminal."""
+    """Print rows of text. The last column may be long; on a terminal it wraps within its column."""
     if not sys.stdout.isatty():
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
         for row in rows:
@@ -32,11 +32,11 @@ def print_rows(rows: Sequence[Sequence[str]]) -> None:
 
 
 def print_diagnoses(findings: Iterable[Diagnosis]) -> None:
-    """What a doctor found: one line each, and what mends it below."""
+    """Print the findings of the doctor, each with its remedy below it."""
     if not sys.stdout.isatty():
         for finding in findings:
             first, *more = finding.detail.split("\n")
-            print_line(f"{'ok   ' if finding.ok else 'WRONG'}  {finding.subject:<14} {first}")
+            print_line(f"{'ok   ' if finding.ok else 'ERROR'}  {finding.subject:<14} {first}")
             for line in more:
                 print_line(f"       {'':<14} {line}")
             if not finding.ok and finding.remedy:
@@ -45,7 +45,7 @@ def print_diagnoses(findings: Iterable[Diagnosis]) -> None:
     rows = []
     for finding in findings:
         remedy = f"\n[yellow]→ {_escaped(finding.remedy)}[/]" if not finding.ok and finding.remedy else ""
-        mark = "[green]ok[/]" if finding.ok else "[bold red]WRONG[/]"
+        mark = "[green]ok[/]" if finding.ok else "[bold red]ERROR[/]"
         rows.append([mark, _escaped(finding.subject), "\n".join(map(_escaped, finding.detail.split("\n"))) + remedy])
     _print_columns(rows)
 
@@ -71,7 +71,7 @@ def _escaped(text: str) -> str:
 
 
 def print_status(status: Mapping[str, Any]) -> None:
-    """The facts of an index. A pipe gets all of them, one a line."""
+    """Print the state of the index: a summary on a terminal, everything in a pipe, one line each."""
     if not sys.stdout.isatty():
         for key, value in status.items():
             print_line(f"{key}: {_plain_text(value)}")
@@ -80,7 +80,7 @@ def print_status(status: Mapping[str, Any]) -> None:
 
 
 def skipped_text(skipped: Mapping[str, int]) -> str:
-    """What an index leaves out and why. Its own state is no loss of anybody's, and not worth a word."""
+    """How many files were skipped for which reason. The state directory is not listed."""
     parts = (f"{reason.replace('_', ' ')} {count}" for reason, count in skipped.items() if reason != "state_directory")
     return ", ".join(parts)
 
@@ -95,14 +95,14 @@ def _status_rows(status: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
         return rows
     store, run = status["store"], status["last_run"]
     vectors = sum(status["vectors"].values())
-    to_make = f", [yellow]{status['vectors_to_make']} to make[/]" if status["vectors_to_make"] else ""
+    missing = f", [yellow]{status['vectors_to_make']} missing[/]" if status["vectors_to_make"] else ""
     size = store.get("database_bytes", 0) / 1_000_000
     rows += [
         ("files", f"{status['files']}  [dim]{_escaped(_plain_text(status['by_type']))}[/]"),
         ("chunks", f"{status['chunks']}"),
-        ("vectors", f"{vectors}{to_make}  [dim]{_escaped(', '.join(status['vectors']))}[/]"),
-        ("left out", f"[dim]{_escaped(skipped_text(status['left_out']) or 'nothing')}[/]"),
-        ("as of", f"{_plain_text(status['indexed_at'])}  [dim]{_ago(status['indexed_at'])}[/]"),
+        ("vectors", f"{vectors}{missing}  [dim]{_escaped(', '.join(status['vectors']))}[/]"),
+        ("skipped", f"[dim]{_escaped(skipped_text(status['left_out']) or 'none')}[/]"),
+        ("indexed", f"{_plain_text(status['indexed_at'])}  [dim]{_ago(status['indexed_at'])}[/]"),
         ("git head", _escaped(str(status["repo_head"] or "none")[:12])),
         ("last run", _run_text(run) if run else "none"),
         ("now", _escaped(str(status["now"]))),
@@ -112,12 +112,12 @@ def _status_rows(status: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
 
 
 def _run_text(run: Mapping[str, Any]) -> str:
-    outcome = "[green]well[/]" if run["success"] else "[red]failed[/]"
+    outcome = "[green]succeeded[/]" if run["success"] else "[red]failed[/]"
     return f"{_escaped(str(run['profile']))}, {_plain_text(run['started_at'])}, {outcome}"
 
 
 def print_results(answer: Mapping[str, Any]) -> None:
-    """What a search found, best first."""
+    """Print the results of a search, best first."""
     if not sys.stdout.isatty():
         _print_plain_results(answer)
         return
@@ -133,14 +133,14 @@ def print_results(answer: Mapping[str, Any]) -> None:
         if chunk.get("title"):
             console.print(f"   [bold]{_escaped(chunk['title'])}[/]")
         for line in _snippet(chunk):
-            shown = Text(f"   {line}", style="dim", no_wrap=True, overflow="ellipsis")
-            shown.highlight_words(words, style="bold not dim", case_sensitive=False)
-            console.print(shown, no_wrap=True, overflow="ellipsis")
+            text = Text(f"   {line}", style="dim", no_wrap=True, overflow="ellipsis")
+            text.highlight_words(words, style="bold not dim", case_sensitive=False)
+            console.print(text, no_wrap=True, overflow="ellipsis")
         console.print()
     for warning in answer["metadata"].get("warnings", []):
         console.print(f"[yellow]note:[/] {_escaped(warning)}")
     if not answer["results"]:
-        console.print("Nothing was found.")
+        console.print("No results.")
 
 
 def _print_plain_results(answer: Mapping[str, Any]) -> None:
@@ -156,7 +156,7 @@ def _print_plain_results(answer: Mapping[str, Any]) -> None:
     for warning in answer["metadata"].get("warnings", []):
         print_line(f"note: {warning}")
     if not answer["results"]:
-        print_line("Nothing was found.")
+        print_line("No results.")
 
 
 def _location(chunk: Mapping[str, Any]) -> str:

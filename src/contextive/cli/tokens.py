@@ -1,4 +1,4 @@
-"""`token create | list | revoke`: who may call over HTTP."""
+"""`token create | list | revoke`: manages the tokens of HTTP clients."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def configure_token(parser: argparse.ArgumentParser) -> None:
     add_project_options(parser, profile=False)
     actions = ("create", "list", "revoke")
     parser.add_argument("action", choices=actions, metavar="ACTION", help=f"one of {', '.join(actions)}")
-    parser.add_argument("name", nargs="?", metavar="NAME", help="name of the token, which logs show")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="name of the token; it appears in logs")
     parser.add_argument(
         "--scope",
         choices=[scope.value for scope in Scope],
@@ -36,7 +36,7 @@ def configure_token(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--expires", metavar="WHEN", help="with create: 12h, 30d, 8w, or a date such as 2031-12-31")
     parser.add_argument(
-        "--tool", action="append", default=[], metavar="TOOL", help="with create: allow this tool only; may be repeated"
+        "--tool", action="append", default=[], metavar="TOOL", help="with create: allow only this tool; may be repeated"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run_token)
@@ -46,7 +46,7 @@ def run_token(options: argparse.Namespace) -> int:
     from contextive.server.tokens import TokenFile
 
     if options.action != "create" and (options.scope or options.expires or options.tool):
-        raise UsageError("--scope, --expires and --tool belong to token create.")
+        raise UsageError("--scope, --expires and --tool are only for token create.")
     if (options.name is None) is (options.action != "list"):
         raise UsageError(
             "token list takes no name." if options.action == "list" else f"token {options.action} needs a name."
@@ -69,7 +69,7 @@ def run_token(options: argparse.Namespace) -> int:
 
 def _create(host: Host, file: TokenFile, options: argparse.Namespace) -> None:
     if not _NAME.match(options.name):
-        raise UsageError("A name has 1 to 64 letters, digits, dots, dashes and underscores.")
+        raise UsageError("A name must have 1 to 64 letters, digits, dots, dashes or underscores.")
     scope = Scope(options.scope or Scope.READER)
     offered = {tool.name: tool for pack in host.assembly.registry.packs.values() for tool in pack.tools}
     for name in options.tool:
@@ -89,11 +89,11 @@ def _create(host: Host, file: TokenFile, options: argparse.Namespace) -> None:
         print_data(json.dumps({**_token_to_dict(issued), "token": token}))
     else:
         print_line(token)
-        print_line("This is shown once. Send it as Authorization: Bearer, over TLS.")
+        print_line("Save it now: it is shown only once. Clients send it as Authorization: Bearer, over TLS.")
 
 
 def parse_expiry(text: str, now: float | None = None) -> float:
-    """The moment that `30d`, `12h` or a date means, in seconds since the epoch; a date ends when it begins in UTC."""
+    """The time of `30d`, `12h` or a date in seconds since the epoch; a date means its first moment in UTC."""
     now = time.time() if now is None else now
     if found := re.fullmatch(r"([0-9]{1,6})([mhdw])", text):
         moment = now + int(found[1]) * _UNITS[found[2]]
@@ -104,7 +104,7 @@ def parse_expiry(text: str, now: float | None = None) -> float:
             raise UsageError("--expires takes 12h, 30d, 8w, or a date such as 2031-12-31.") from None
         moment = (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
     if moment <= now:
-        raise UsageError("--expires must lie in the future.")
+        raise UsageError("--expires must be in the future.")
     return moment
 
 
@@ -121,11 +121,11 @@ def _list(tokens: tuple[IssuedToken, ...], *, as_json: bool) -> None:
             f"{token.name:<{width}}  {token.scope.value:<10}  {state}, since {_date(token.created_at)}{until}{tools}"
         )
     if not tokens:
-        print_line("No tokens were issued.")
+        print_line("There are no tokens.")
 
 
 def _token_to_dict(token: IssuedToken) -> dict[str, Any]:
-    """All but the hash, which nobody needs to see."""
+    """Everything except the hash."""
     return {
         "name": token.name,
         "scope": token.scope.value,

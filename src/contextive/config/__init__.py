@@ -1,7 +1,7 @@
-"""Settings: found, read, checked, and trusted as far as the user says.
+"""The configuration: finds, reads and validates it, and drops settings that only a trusted file may set.
 
-`load_config` is the door. It takes a `ConfigRequest`, which carries the environment, and gives a `LoadedConfig`; no
-other place of the product reads environment variables or configuration files.
+The entry point is `load_config`. It takes a `ConfigRequest`, which has the environment, and returns a `LoadedConfig`. No
+other package reads configuration files or settings from environment variables.
 """
 
 from __future__ import annotations

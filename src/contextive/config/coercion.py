@@ -1,6 +1,6 @@
-"""Strings that came from the environment, as values of the type that a setting wants.
+"""Converts strings from the environment to the type of their setting.
 
-A string that does not fit stays a string, so that validation reports it like any other wrong value.
+A string that cannot be converted stays a string, and validation reports it like any other wrong value.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _BOOLEANS: Final[Mapping[str, bool]] = {
     **dict.fromkeys(("true", "1", "yes", "on"), True),
     **dict.fromkeys(("false", "0", "no", "off"), False),
 }
-# The length bound keeps both conversions away from Python's limit on digits and from infinity.
+# The bounds keep both conversions below Python's limit on digits, and away from infinity.
 _INTEGER: Final = re.compile(r"[-+]?[0-9]{1,100}")
 _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,100}(?:\.[0-9]{0,100})?|\.[0-9]{1,100})(?:[eE][-+]?[0-9]{1,2})?")
 
 
 def coerce_scalar(text: str, path: KeyPath) -> Any:
-    """The text as a number or boolean where the setting is one; empty text is null where the setting may be null."""
+    """The text as a number or boolean if the setting is one. Empty text is null if the setting may be null."""
     if not text and nullable_at(path):
         return None
     match _type_at(path):
@@ -40,7 +40,7 @@ def coerce_scalar(text: str, path: KeyPath) -> Any:
 
 
 def coerce_override(text: str, path: KeyPath) -> Any:
-    """The text as the whole value of the setting: like `coerce_scalar`, and lists and objects besides."""
+    """The text as the value of any setting: like `coerce_scalar`, but also for lists and objects."""
     rule = rule_at(path)
     match _type_at(path):
         case "array":

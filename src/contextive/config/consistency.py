@@ -1,6 +1,6 @@
-"""Rules between settings, and rules that a JSON Schema cannot say.
+"""Rules between settings, and rules that a JSON Schema cannot express.
 
-They stand apart from the model so that model and JSON Schema accept the same documents.
+They are not part of the model, so that the model and the JSON Schema accept the same documents.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PLACEHOLDER: Final = re.compile(
 ##= docs/spec/host.md#tokens
 ##% A token that is short, easy to guess, or used for both scopes MUST be refused at startup.
 def check_consistency(config: Config) -> Iterator[tuple[KeyPath, str]]:
-    """The places where settings that are each allowed cannot stand together, with the reason."""
+    """The settings that break a rule, each with the reason."""
     auth = config.auth
     for key, token in (("readerToken", auth.reader_token), ("adminToken", auth.admin_token)):
         if token is not None and _is_guessable(token):
@@ -44,7 +44,7 @@ def check_consistency(config: Config) -> Iterator[tuple[KeyPath, str]]:
     ##= docs/spec/host.md#sections
     ##% The setting `store.dsn` MUST be refused as long as there is no PostgreSQL store.
     if config.store.dsn is not None:
-        yield ("store", "dsn"), "there is no store for PostgreSQL yet; remove it to use the embedded store"
+        yield ("store", "dsn"), "PostgreSQL is not supported yet; remove this setting to use SQLite"
 
 
 ##= docs/spec/host.md#client-addresses
@@ -58,7 +58,7 @@ def _check_proxies(config: Config) -> Iterator[tuple[KeyPath, str]]:
             yield path, "found (hidden), allowed: an address such as 10.0.0.1, or a network such as 10.0.0.0/8"
         else:
             if network.prefixlen == 0:
-                yield path, "every caller would be trusted; name the addresses of your proxies"
+                yield path, "this would trust every caller; list only the addresses of your proxies"
 
 
 def _check_schedule(config: Config) -> Iterator[tuple[KeyPath, str]]:
@@ -72,5 +72,5 @@ def _check_schedule(config: Config) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _is_guessable(token: str) -> bool:
-    """Whether the token starts like a placeholder of some sample file, or repeats one or two characters."""
+    """Whether the token starts like a placeholder from a sample file, or has at most two different characters."""
     return _PLACEHOLDER.match(token) is not None or len(set(token)) < 3

@@ -1,4 +1,4 @@
-"""Times written as in a crontab: minute, hour, day of month, month, day of week. In UTC, which has no summer."""
+"""Cron expressions: minute, hour, day of month, month, day of week. In UTC, so daylight saving time does not matter."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _SHORTHANDS: Final = {
 _FIELDS: Final = (("minute", 0, 59), ("hour", 0, 23), ("day of month", 1, 31), ("month", 1, 12), ("day of week", 0, 7))
 _PART: Final = re.compile(r"(\*|[A-Za-z0-9]+)(?:-([A-Za-z0-9]+))?(?:/([0-9]{1,4}))?")
 _MAX_DAYS: Final = 366 * 9
-"""A 29th of February comes at the latest after eight years."""
+"""29 February comes after at most eight years."""
 
 
 class CronError(ValueError):
-    """The text is not a time as crontabs write them; the message says what is wrong."""
+    """The text is not a valid cron expression; the message says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """When something is to happen."""
+    """A parsed cron expression."""
 
     minutes: frozenset[int]
     hours: frozenset[int]
@@ -39,14 +39,14 @@ class Cron:
     weekdays: frozenset[int]
     """0 is Sunday."""
     either_day: bool
-    """With both kinds of day given, one of them is enough, as in every cron."""
+    """If both kinds of day are restricted, one of them is enough, as in every cron."""
 
     @classmethod
     def parse(cls, text: str) -> Cron:
-        """Raises `CronError`, also for a date that never comes."""
+        """The parsed expression; raises `CronError`, also for a date that never occurs."""
         words = _SHORTHANDS.get(text.strip().lower(), text).split()
         if len(words) != len(_FIELDS):
-            raise CronError("a time has five fields: minute, hour, day of month, month, day of week")
+            raise CronError("expected five fields: minute, hour, day of month, month, day of week")
         minutes, hours, days, months, weekdays = (
             _values(word, name, low, high) for word, (name, low, high) in zip(words, _FIELDS, strict=True)
         )
@@ -54,13 +54,13 @@ class Cron:
         either = not words[2].startswith("*") and not words[4].startswith("*")
         cron = cls(minutes, hours, days, months, weekdays, either)
         if cron._next(datetime(2024, 1, 1, tzinfo=UTC)) is None:
-            raise CronError("the date never comes")
+            raise CronError("the date never occurs")
         return cron
 
     def next_after(self, moment: datetime) -> datetime:
-        """The first time that lies behind a moment."""
+        """The first scheduled time after this moment."""
         found = self._next(moment.astimezone(UTC))
-        assert found is not None, "what never comes is not parsed"
+        assert found is not None, "parse() refuses dates that never occur"
         return found
 
     def _next(self, moment: datetime) -> datetime | None:
@@ -88,18 +88,18 @@ def _values(word: str, name: str, low: int, high: int) -> frozenset[int]:
     for part in word.split(","):
         match = _PART.fullmatch(part)
         if match is None:
-            raise CronError(f"the {name} cannot be read")
+            raise CronError(f"the {name} is invalid")
         first, last, step_text = match.groups()
         if first == "*":
             if last is not None:
-                raise CronError(f"the {name} cannot be read")
+                raise CronError(f"the {name} is invalid")
             start, end = low, high
         else:
             start = _number(first, name)
             end = _number(last, name) if last is not None else (high if step_text else start)
         step = int(step_text or "1")
         if not (low <= start <= end <= high) or step < 1:
-            raise CronError(f"the {name} must lie from {low} to {high}")
+            raise CronError(f"the {name} must be from {low} to {high}")
         found.update(range(start, end + 1, step))
     return frozenset(found)
 
@@ -109,5 +109,5 @@ def _number(word: str, name: str) -> int:
         return int(word[:4])
     names = {"month": _MONTHS, "day of week": _DAYS}.get(name, ())
     if word.lower() not in names:
-        raise CronError(f"the {name} cannot be read")
+        raise CronError(f"the {name} is invalid")
     return names.index(word.lower()) + (1 if name == "month" else 0)

@@ -1,4 +1,4 @@
-"""Which configuration file counts, and what it holds."""
+"""Finds and reads the configuration file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_BYTES: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class FoundConfigFile:
-    """A configuration file, read once so that what was checked is what is used."""
+    """A configuration file. It is read once, so that the checked content is the content that is used."""
 
     path: Path
     source: ConfigSource
@@ -36,7 +36,7 @@ class FoundConfigFile:
 ##= docs/spec/host.md#configuration-file
 ##% More than one configuration file in the project directory MUST be an error that names them.
 def find_config_file(project: Path, explicit: Path | None, environ: Mapping[str, str]) -> FoundConfigFile | None:
-    """The file that counts: given, named by the environment, or in the project; None when there is none."""
+    """The file given by the user, named by the environment or found in the project; None if there is none."""
     ##= docs/spec/host.md#configuration-file
     ##% A file named with `--config` MUST be used instead of any other.
     if explicit is not None:
@@ -45,7 +45,7 @@ def find_config_file(project: Path, explicit: Path | None, environ: Mapping[str,
     ##% Without `--config`, the file named by the environment variable `CONTEXTIVE_CONFIG` MUST be used.
     if named := environ.get(CONFIG_VARIABLE):
         return _read(Path(named), "environment", f" named by {CONFIG_VARIABLE}")
-    # A dangling link counts as a file: to ignore it in silence would hide a mistake.
+    # A dangling link counts as a file: ignoring it silently would hide a mistake.
     present = [name for name in FILE_NAMES if os.path.lexists(project / name)]
     if len(present) > 1:
         raise ConfigError(
@@ -61,7 +61,7 @@ def find_config_file(project: Path, explicit: Path | None, environ: Mapping[str,
 def _read(path: Path, source: ConfigSource, origin: str) -> FoundConfigFile:
     subject = f'The configuration file "{path.name}"{origin}'
     try:
-        # Without O_NONBLOCK a named pipe would hold up the start for ever.
+        # Without O_NONBLOCK a named pipe would block the start forever.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except (FileNotFoundError, NotADirectoryError):
         raise ConfigError(f"{subject} does not exist.") from None

@@ -1,6 +1,6 @@
-"""A configuration file as values, with the lines that they stand on.
+"""Parses a configuration file into values, with their line numbers.
 
-The readers of YAML and TOML are imported when a file of that format is read, so that a start without one is not slower.
+The YAML and TOML parsers are imported only when a file of that format is read, to keep other starts fast.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FORMATS: Final[Mapping[str, Format]] = {".json": "json", ".yaml": "yaml", ".yml"
 
 @dataclass(frozen=True, slots=True)
 class ConfigDocument:
-    """What one file says; values are plain JSON data."""
+    """A parsed file; the values are plain JSON data."""
 
     name: str
     format: Format
@@ -31,7 +31,7 @@ class ConfigDocument:
     known_lines: LineMap | None = field(default=None, repr=False)
 
     def lines(self) -> LineMap:
-        """The lines of keys; where the parser does not tell them the text is scanned, as only an error needs them."""
+        """The line of each key. JSON and TOML are scanned again for this, because only error messages need it."""
         if self.known_lines is not None:
             return self.known_lines
         if self.format == "json":
@@ -42,7 +42,7 @@ class ConfigDocument:
 
 
 def parse_config(name: str, content: bytes) -> ConfigDocument:
-    """The document that a file of this name and content holds; raises ConfigError."""
+    """The document in a file with this name and content; raises ConfigError."""
     file_format = FORMATS.get(PurePath(name).suffix.lower())
     if file_format is None:
         raise ConfigError(f"{name}: unknown format.", hint="Use a .json, .yaml, .yml or .toml file.")
@@ -55,8 +55,8 @@ def parse_config(name: str, content: bytes) -> ConfigDocument:
         if not isinstance(values, dict):
             raise ParseError("the top level must be an object", 1)
         document = ConfigDocument(name, file_format, text, values, known_lines)
-        if unfit := find_non_json_value(values):
-            path, fault = unfit
+        if invalid := find_non_json_value(values):
+            path, fault = invalid
             prefix = "" if fault == TOO_DEEP or not path else f"{dotted(path)}: "
             raise ParseError(prefix + fault, nearest_line(document.lines(), path))
     except ParseError as problem:

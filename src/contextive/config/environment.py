@@ -1,8 +1,7 @@
-"""Settings that come from environment variables, and so win over the file.
+"""Settings from environment variables, which override the file.
 
-`CONTEXTIVE_SERVER__LOG_LEVEL` sets `server.logLevel`: two underscores part the keys, and a key is matched whatever its
-case and underscores. The KM_* names of the Duskmantle gateway are aliases for single settings; a CONTEXTIVE_* name wins
-over them.
+`CONTEXTIVE_SERVER__LOG_LEVEL` sets `server.logLevel`: two underscores separate the keys, and case and single underscores
+are ignored. The KM_* names of the Duskmantle gateway are aliases for single settings; a CONTEXTIVE_* name overrides them.
 """
 
 from __future__ import annotations
@@ -83,19 +82,19 @@ _ALIASES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 _SCORING: Final = "KM_SEARCH_SCORING_MODE"
-"""What the older gateway had a second mode for, a model trained on votes. Who asks for it must not believe to have it."""
+"""The older gateway had a second mode, a model trained on votes. It is not supported, so asking for it is an error."""
 _TRANSPORT_MODES: Final[Mapping[str, str]] = {"streamable-http": "http"}
 
 
 @dataclass(slots=True)
 class EnvironmentOverrides:
-    """What the environment did to the values: which variable set which place, and which could not be understood."""
+    """Which variable set which setting, and which variables are invalid."""
 
     sources: dict[KeyPath, str] = field(default_factory=dict)
     faults: list[tuple[str, str]] = field(default_factory=list)
 
     def source_of(self, path: KeyPath) -> tuple[KeyPath, str] | None:
-        """The place that a variable set and that holds the path, with the name of the variable."""
+        """The setting at or above this path that a variable set, with the name of the variable."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.sources:
                 return path[:length], self.sources[path[:length]]
@@ -103,7 +102,7 @@ class EnvironmentOverrides:
 
 
 def env_aliases() -> Mapping[str, str]:
-    """The KM_* names that are understood, each with the setting that it stands for."""
+    """The supported KM_* variables, each with its setting."""
     return _ALIASES
 
 
@@ -112,7 +111,7 @@ def env_aliases() -> Mapping[str, str]:
 ##= docs/spec/host.md#environment
 ##% A setting from the environment MUST override the one in the file.
 def apply_environment(values: dict[str, Any], environ: Mapping[str, str]) -> EnvironmentOverrides:
-    """Write the settings of the environment into the values, and say what was done."""
+    """Write the settings from the environment into the values; returns what was set and what is invalid."""
     result = EnvironmentOverrides()
     for name, key in _ALIASES.items():
         if raw := environ.get(name, "").strip():
@@ -120,36 +119,36 @@ def apply_environment(values: dict[str, Any], environ: Mapping[str, str]) -> Env
                 raw = _TRANSPORT_MODES.get(raw, raw)
             _set(values, tuple(key.split(".")), name, raw, result)
     if environ.get(_SCORING, "").strip().lower() not in ("", "heuristic"):
-        result.faults.append((_SCORING, "only heuristic scoring is offered here; leave it out, or set it to heuristic"))
+        result.faults.append((_SCORING, "only heuristic scoring is supported; unset it, or set it to heuristic"))
     for name in sorted(filter(_is_override, environ), key=lambda name: (name.count(_SEPARATOR), name)):
         path = _locate(name.removeprefix(PREFIX).split(_SEPARATOR), values)
         if path is None:
             result.faults.append((name, _unknown(name)))
         elif (rival := result.sources.get(path)) and rival.startswith(PREFIX):
-            result.faults.append((name, f"sets {dotted(path)}, which {rival} sets too"))
+            result.faults.append((name, f"sets {dotted(path)}, which {rival} also sets"))
         else:
             _set(values, path, name, environ[name], result)
     return result
 
 
 def _is_override(name: str) -> bool:
-    # CONTEXTIVE_PUBLIC_* are the user's own, for untrusted files to refer to.
+    # CONTEXTIVE_PUBLIC_* variables are not settings: users define them for untrusted files to refer to.
     return name.startswith(PREFIX) and _SEPARATOR in name and not name.startswith(PUBLIC_PREFIX)
 
 
 def _set(values: dict[str, Any], path: KeyPath, name: str, raw: str, result: EnvironmentOverrides) -> None:
-    here: Any = values
+    parent: Any = values
     for part in path[:-1]:
-        if not isinstance(here, dict):
-            return  # the file holds something else where a section belongs, which validation reports
-        here = here.setdefault(part, {})
-    if isinstance(here, dict):
-        here[path[-1]] = coerce_override(raw, path)
+        if not isinstance(parent, dict):
+            return  # the file has another value in place of a section, which validation reports
+        parent = parent.setdefault(part, {})
+    if isinstance(parent, dict):
+        parent[path[-1]] = coerce_override(raw, path)
         result.sources[path] = name
 
 
 def _locate(parts: list[str], values: Mapping[str, Any]) -> KeyPath | None:
-    """The place that the parts of a variable's name mean; None where there is no such setting."""
+    """The path of the setting that a variable's name means; None if there is no such setting."""
     rule: Mapping[str, Any] = shared_json_schema()
     path: KeyPath = ()
     for part in parts:
@@ -193,11 +192,11 @@ def _keys_at(values: Mapping[str, Any], path: KeyPath) -> list[str]:
 def _unknown(name: str) -> str:
     parts = name.removeprefix(PREFIX)
     close = difflib.get_close_matches(parts, _known_parts(parts), n=1)
-    return "sets no known setting" + (f"; did you mean {PREFIX}{close[0]}?" if close else "")
+    return "is not a known setting" + (f"; did you mean {PREFIX}{close[0]}?" if close else "")
 
 
 def _known_parts(parts: str) -> Iterator[str]:
-    """The names of variables without their prefix, with the name of an entry taken from the variable in question."""
+    """All variable names without their prefix; names of entries are taken from the variable that is checked."""
     entry = parts.split(_SEPARATOR)[1]
     for setting in list_settings():
         if "." in setting.key and "[]" not in setting.key:

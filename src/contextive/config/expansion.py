@@ -1,7 +1,7 @@
-"""References to environment variables in the strings of a document.
+"""Expands references to environment variables in the strings of a document.
 
-`$NAME`, `${NAME}` and `${NAME:-default}` are replaced, `$$` is a literal dollar sign, and a dollar sign before anything
-else stays as it is. What a variable holds is never expanded again.
+`$NAME`, `${NAME}` and `${NAME:-default}` are replaced, `$$` is a literal dollar sign, and any other dollar sign stays
+unchanged. The value of a variable is never expanded again.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from contextive.config.keypath import KeyPath
 _REFERENCE: Final = re.compile(
     r"\$(?:(?P<escape>\$)|(?P<bare>[A-Za-z_][A-Za-z0-9_]*+)|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*+)(?P<end>\}|:-))"
 )
-"""A reference, as far as its default: where that ends is looked for by itself, and only where there is an end."""
+"""A reference up to its default. The end of the default is searched for separately, so that the time stays linear."""
 
 
 @dataclass(slots=True)
 class Expansion:
-    """The expanded values, the places where a variable was read, and the places where one is missing."""
+    """The expanded values, the paths at which a variable was read, and those at which one is not set."""
 
     values: dict[str, Any] = field(repr=False)
     expanded: set[KeyPath] = field(default_factory=set)
@@ -31,7 +31,7 @@ class Expansion:
 
 @dataclass(frozen=True, slots=True)
 class _Reference:
-    """A place in a text where a variable is named; without a name an escaped dollar sign."""
+    """A reference in a text. An empty name means an escaped dollar sign."""
 
     start: int
     end: int
@@ -61,7 +61,7 @@ def _references(text: str) -> Iterator[_Reference]:
 ##= docs/spec/host.md#environment
 ##% A reference to an environment variable in a string value MUST be replaced by the value of the variable.
 def expand(values: Mapping[str, Any], environ: Mapping[str, str]) -> Expansion:
-    """A copy of the values with every reference replaced; keys are left alone."""
+    """A copy of the values with every reference replaced; keys are not changed."""
     expansion = Expansion({})
     expansion.values.update(_expand(values, (), environ, expansion))
     return expansion

@@ -1,4 +1,4 @@
-"""JSON documents: values, syntax errors with their place, and the lines of keys."""
+"""JSON documents: values, syntax errors with line and column, and the lines of keys."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def parse_json(text: str) -> Any:
         raise _duplicate_problem(text) from None
     except _ConstantError:
         line = next((lexeme.line for lexeme in _lexemes(text) if lexeme.text in _CONSTANTS), None)
-        raise ParseError("NaN and Infinity are not numbers of JSON", line) from None
+        raise ParseError("NaN and Infinity are not valid JSON numbers", line) from None
     except RecursionError:
         line = next((lexeme.line for lexeme in _lexemes(text) if len(lexeme.path) > MAX_DEPTH), None)
         raise ParseError(TOO_DEEP, line) from None
-    except ValueError:  # Python refuses to read integers of thousands of digits
+    except ValueError:  # Python refuses integers with thousands of digits
         raise ParseError(NUMBER_TOO_LONG) from None
 
 
@@ -82,7 +82,7 @@ def _duplicate_problem(text: str) -> ParseError:
 
 
 def _lexemes(text: str) -> Iterator[_Lexeme]:
-    """Keys and values with their paths, as far as the text is well formed."""
+    """Keys and values with their paths, up to the first syntax error."""
     stack: list[str | int | None] = []  # one entry per open container: its current key or index
     line, counted = 1, 0
     for match in _LEXEME.finditer(text):

@@ -1,4 +1,4 @@
-"""Where a value stands in a document: the keys and indexes that lead to it."""
+"""The path of a value in a document: the keys and indexes that lead to it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _LONGEST_KEY: Final = 64
 
 
 def quoted(text: str) -> str:
-    """The text in quotes, shortened, and without anything that a terminal would obey."""
-    shown = text if len(text) <= _LONGEST_KEY else text[:_LONGEST_KEY] + "…"
-    return json.dumps(shown, ensure_ascii=not shown.isprintable())
+    """The text in quotes, shortened, with control characters escaped."""
+    short = text if len(text) <= _LONGEST_KEY else text[:_LONGEST_KEY] + "…"
+    return json.dumps(short, ensure_ascii=not short.isprintable())
 
 
 def dotted(path: KeyPath) -> str:
-    """The path as a reader writes it: `workflows.audit.steps[0].tool`."""
+    """The path as text, such as `workflows.audit.steps[0].tool`."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -33,7 +33,7 @@ def dotted(path: KeyPath) -> str:
 
 
 def value_at(values: Any, path: KeyPath) -> Any:
-    """The value at the path; raises LookupError where there is none."""
+    """The value at the path; raises LookupError if there is none."""
     for part in path:
         match values:
             case dict():
@@ -46,7 +46,7 @@ def value_at(values: Any, path: KeyPath) -> Any:
 
 
 def nearest_line(lines: LineMap, path: KeyPath) -> int | None:
-    """The line of the path, or of the closest thing around it."""
+    """The line of the value at the path, or of the nearest value that contains it."""
     for length in range(len(path), -1, -1):
         if path[:length] in lines:
             return lines[path[:length]]

@@ -1,7 +1,7 @@
-"""From a request to a valid configuration: find, parse, withhold, expand, override, validate.
+"""Loads the configuration: find, parse, drop untrusted settings, expand variables, apply the environment, validate.
 
-The order is the point. What an untrusted file may not set is gone before its variables are read; what the environment
-sets comes after that, because the user set it; and nothing leaves here without having been validated.
+The order matters. Settings that an untrusted file may not set are dropped before any variable is expanded. Settings from
+the environment come later, because the user is trusted. Only a validated configuration is returned.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from contextive.config.untrusted_settings import IgnoredSetting, drop_restricted
 
 @dataclass(frozen=True, slots=True)
 class ConfigRequest:
-    """What a start knows: the project, the file that was asked for, the environment and the user's trust."""
+    """The input of `load_config`: the project, the file named by the user, the environment and the trusted files."""
 
     project: Path
     explicit: Path | None = None
@@ -39,7 +39,7 @@ class ConfigRequest:
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfig:
-    """A valid configuration, where it came from, and what of it was ignored or overridden."""
+    """A valid configuration, its source, and which settings were ignored or overridden."""
 
     config: Config
     path: Path | None
@@ -55,7 +55,7 @@ class LoadedConfig:
 ##= docs/spec/host.md#configuration-file
 ##% Without any configuration file, the built-in defaults MUST be used.
 def load_config(request: ConfigRequest) -> LoadedConfig:
-    """The configuration that counts for the request; raises ConfigError that lists every problem."""
+    """The effective configuration; raises a ConfigError that lists all problems."""
     found = find_config_file(request.project, request.explicit, request.environ)
     document = parse_config(found.path.name, found.content) if found else None
     trusted = _is_trusted(found, request.trust)
@@ -100,7 +100,7 @@ def load_config(request: ConfigRequest) -> LoadedConfig:
 ##= docs/spec/host.md#trust
 ##% Files named by the user and settings from the environment MUST be trusted.
 def _is_trusted(found: FoundConfigFile | None, store: TrustStore | None) -> bool:
-    """Whether the user stands behind the file: by having named it, or by having trusted what it holds."""
+    """Whether the user named the file, or trusted its current content."""
     if found is None or found.source != "project":
         return True
     return store is not None and store.is_trusted(found.path, found.content)
@@ -109,7 +109,7 @@ def _is_trusted(found: FoundConfigFile | None, store: TrustStore | None) -> bool
 ##= docs/spec/host.md#validation
 ##% The configuration MUST be validated against the model in the code.
 def _validate(expansion: Expansion, origins: ValueOrigins, problems: list[ConfigProblem]) -> Config | None:
-    """The configuration, or None with what is wrong added to the problems."""
+    """The configuration; if it is invalid, None, and the errors are added to the problems."""
     try:
         config = parse_values(expansion.values)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""What JSON can say, and so what a configuration may hold whatever its format."""
+"""Checks that values are plain JSON data, which is all that a configuration of any format may contain."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ NUMBER_TOO_LONG: Final = "a number has too many digits"
 
 
 def find_non_json_value(values: Any) -> tuple[KeyPath, str] | None:
-    """The place and the fault of a value that is not plain JSON data; None when all are."""
-    # Without recursion, because depth is one of the faults.
+    """The path and the fault of a value that is not plain JSON data; None if there is no such value."""
+    # Not recursive, because too much depth is one of the faults.
     waiting: list[tuple[KeyPath, Any]] = [((), values)]
     while waiting:
         path, value = waiting.pop()

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, in sentences that name the place, what was found and what is allowed."""
+"""Error messages for an invalid configuration: they name the key, what was found and what is allowed."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from contextive.errors import ConfigError
 HIDDEN: Final = "(hidden)"
 _MAX_SHOWN: Final = 10
 _SECRET_KEYS: Final = frozenset({"apiKey", "embeddingKey", "readerToken", "adminToken", "dsn", "sha256"})
-# A secret that stands one level too high must not be shown either.
+# A secret that is one level too high must not be shown either.
 _SECRET_SECTIONS: Final = frozenset({"providers", "auth", "store"})
 _KEY_MARK: Final = "[key]"  # pydantic's last location part for a fault in a key of a map
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigProblem:
-    """One thing that is wrong, at a place in the document or in a variable of the environment."""
+    """One error, in the document or in an environment variable."""
 
     path: KeyPath
     text: str
@@ -38,21 +38,21 @@ class ConfigProblem:
 
 @dataclass(frozen=True, slots=True)
 class ValueOrigins:
-    """What the values came from: enough to name the origin of each, and to know which may not be shown."""
+    """Where the values come from: to name the source in messages, and to know which values must be hidden."""
 
     values: Mapping[str, Any]
     overrides: EnvironmentOverrides
     expanded: frozenset[KeyPath]
 
     def problem(self, path: KeyPath, text: str) -> ConfigProblem:
-        """The problem with the variable that caused it, where one did."""
+        """The problem, with the environment variable that caused it, if there is one."""
         source = self.overrides.source_of(path)
         return ConfigProblem(path, text, source[1] if source else None)
 
     ##= docs/spec/host.md#validation
     ##% A configuration error MUST NOT show a secret or the value of a variable.
     def must_hide(self, path: KeyPath, value: Any, rule: Rule) -> bool:
-        """Whether the value at the path may not be shown."""
+        """Whether the value at the path must not be shown."""
         if self.overrides.source_of(path) or path in self.expanded or _SECRET_KEYS.intersection(map(str, path)):
             return True
         if rule.get("type") in {"object", "array"}:
@@ -61,13 +61,13 @@ class ValueOrigins:
 
 
 def unknown_keys(error: ValidationError) -> list[ConfigProblem]:
-    """The unknown keys among the faults that pydantic found."""
+    """The unknown keys among pydantic's errors."""
     found = (_loc(details) for details in error.errors(include_url=False) if details["type"] == "extra_forbidden")
     return [ConfigProblem(path, _unknown_key(path)) for path in found]
 
 
 def describe_errors(error: ValidationError, origins: ValueOrigins) -> list[ConfigProblem]:
-    """The faults that pydantic found, as problems."""
+    """Pydantic's errors as problems."""
     return [
         _describe_error(details, origins)
         for details in error.errors(include_url=False)
@@ -80,7 +80,7 @@ def describe_errors(error: ValidationError, origins: ValueOrigins) -> list[Confi
 ##= docs/spec/host.md#validation
 ##% All errors in a configuration SHOULD be reported together.
 def as_config_error(problems: Iterable[ConfigProblem], document: ConfigDocument | None) -> ConfigError:
-    """One error for all problems, the first ten of them in order of their lines."""
+    """One error that lists the first ten problems, ordered by line."""
     lines = document.lines() if document else {}
     unique = {(problem.path, problem.variable): problem for problem in reversed(list(problems))}
     ordered = sorted(unique.values(), key=lambda problem: _sort_key(problem, lines))
@@ -102,8 +102,8 @@ def _describe_error(details: ErrorDetails, origins: ValueOrigins) -> ConfigProbl
         case "one_action" | "one_operator":
             return origins.problem(path, details["msg"])
         case _ if details["loc"][-1] == _KEY_MARK:
-            words = PATTERN_DESCRIPTIONS[NAME_PATTERN] if path[0] != "routing" else "non-empty string"
-            return origins.problem(path, f"the key is not allowed here, allowed: {words}")
+            allowed = PATTERN_DESCRIPTIONS[NAME_PATTERN] if path[0] != "routing" else "non-empty string"
+            return origins.problem(path, f"the key is not allowed here, allowed: {allowed}")
         case _:
             rule = rule_at(path) or {}
             return origins.problem(
@@ -112,7 +112,7 @@ def _describe_error(details: ErrorDetails, origins: ValueOrigins) -> ConfigProbl
 
 
 def _follows_from_items(details: ErrorDetails, origins: ValueOrigins) -> bool:
-    # pydantic counts only the valid items, so a list whose one item is wrong is too short besides.
+    # Pydantic counts only valid items, so it also calls a list with one invalid item too short.
     return details["type"] == "too_short" and bool(value_at(origins.values, _loc(details)))
 
 
@@ -125,7 +125,7 @@ def _unknown_key_problem(path: KeyPath, origins: ValueOrigins) -> ConfigProblem:
     source = origins.overrides.source_of(path)
     if source is None:
         return ConfigProblem(path, _unknown_key(path))
-    # The key is a part of the variable's value, so it stays hidden like the rest of it.
+    # The key is part of the variable's value, so it is hidden like the rest of it.
     return ConfigProblem(path, f"unknown key {HIDDEN}", source[1], shown_path=dotted(path[:-1]))
 
 
@@ -175,5 +175,5 @@ def _format_problem(problem: ConfigProblem, document: ConfigDocument | None, lin
         origin = document.name if line is None else f"{document.name}:{line}"
     else:
         origin = "configuration"
-    place = dotted(problem.path) if problem.shown_path is None else problem.shown_path
-    return ": ".join(part for part in (origin, place, problem.text) if part)
+    path = dotted(problem.path) if problem.shown_path is None else problem.shown_path
+    return ": ".join(part for part in (origin, path, problem.text) if part)

@@ -36,29 +36,29 @@ class Config(Section):
         default_factory=dict, description="Services that run models, by a name of your choice."
     )
     tool_packs: Mapping[Name, ToolPack] = Field(
-        default_factory=dict, description="Sets of tools to switch on or off, by the name of the pack."
+        default_factory=dict, description="Packs (sets of tools) to switch on or off, by name."
     )
     workflows: Mapping[Name, Workflow] = Field(
-        default_factory=dict, description="Chains of steps that are offered as one tool each, by name."
+        default_factory=dict, description="Sequences of steps, each offered as one tool, by name."
     )
     routing: Mapping[Text, Route] = Field(
-        default_factory=dict, description="Which model serves which kind of task, by the name of the task."
+        default_factory=dict, description="Models for kinds of tasks, by the name of the task."
     )
     notes: Notes = Field(default_factory=Notes, description="Which files are notes.")
     trace: Trace = Field(default_factory=Trace, description="Specifications, and the sources that cite them.")
     knowledge: Knowledge = Field(default_factory=Knowledge, description="What is indexed, and where uploads go.")
     search: Search = Field(default_factory=Search, description="How search results are ranked.")
-    store: Store = Field(default_factory=Store, description="Where the index is kept.")
+    store: Store = Field(default_factory=Store, description="Where the index is stored.")
     backup: Backup = Field(default_factory=Backup, description="Backups of the index.")
-    auth: Auth = Field(default_factory=Auth, description="Tokens of callers over HTTP.")
-    limits: Limits = Field(default_factory=Limits, description="Bounds on what one caller may ask for.")
+    auth: Auth = Field(default_factory=Auth, description="Tokens of HTTP clients.")
+    limits: Limits = Field(default_factory=Limits, description="Limits for requests and results.")
 
 
 ##= docs/spec/host.md#validation
 ##% The model and the JSON Schema MUST accept the same documents.
 class _SchemaGenerator(GenerateJsonSchema):
     def field_title_should_be_set(self, schema: Any) -> bool:
-        return False  # a title that repeats the key tells an editor nothing
+        return False  # a title that repeats the key is useless in an editor
 
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
         # patternProperties alone would accept every name that does not match.
@@ -71,14 +71,14 @@ class _SchemaGenerator(GenerateJsonSchema):
 
 @cache
 def shared_json_schema() -> dict[str, Any]:
-    """The JSON Schema as one shared value, for readers that do not change it."""
+    """The JSON Schema, as a shared value that must not be changed."""
     return {"$schema": DIALECT, **Config.model_json_schema(schema_generator=_SchemaGenerator)}
 
 
 ##= docs/spec/host.md#validation
 ##% The JSON Schema of the configuration MUST be generated from the model in the code.
 def config_json_schema() -> dict[str, Any]:
-    """The JSON Schema (2020-12) of a configuration document, as a value of the caller's own."""
+    """A copy of the JSON Schema (2020-12) of a configuration document."""
     return deepcopy(shared_json_schema())
 
 

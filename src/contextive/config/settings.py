@@ -1,6 +1,6 @@
-"""Every setting with its type in words, and the way from a path to the rule for it.
+"""All settings with their types as text, and the schema rule for a path.
 
-All of it is read from the generated JSON Schema, so a new field needs no second description here.
+Everything is read from the generated JSON Schema, so a new field needs no change here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Rule: TypeAlias = Mapping[str, Any]
 
 
 class Setting(NamedTuple):
-    """One setting as the documentation shows it; `default` is JSON text, or the word `required`."""
+    """A setting for the documentation; `default` is JSON text, or the word `required`."""
 
     key: str
     type: str
@@ -26,7 +26,7 @@ class Setting(NamedTuple):
 
 
 def rule_at(path: KeyPath) -> Rule | None:
-    """The rule for the value at the path; None where the schema knows no such place, {} where anything goes."""
+    """The rule for the value at the path; None if the schema has no such path, {} if any value is allowed."""
     rule: Rule | None = shared_json_schema()
     for part in path:
         if rule is None:
@@ -36,7 +36,7 @@ def rule_at(path: KeyPath) -> Rule | None:
 
 
 def child_rule(rule: Rule, part: str | int) -> Rule | None:
-    """The rule one step further down, for a key of an object or an index of a list."""
+    """The rule for a key of an object or an index of a list."""
     rule = resolve_rule(rule)
     if isinstance(part, int):
         items: Rule | None = rule.get("items")
@@ -48,9 +48,9 @@ def child_rule(rule: Rule, part: str | int) -> Rule | None:
 
 
 def entry_rule(rule: Rule) -> Rule | None:
-    """The rule for an entry whose key the user chooses; None where keys are fixed."""
+    """The rule for an entry whose key the user chooses; None if the keys are fixed."""
     if not rule:
-        return {}  # below a free object anything goes
+        return {}  # anything is allowed here
     match rule.get("additionalProperties"):
         case True:
             return {}
@@ -61,7 +61,7 @@ def entry_rule(rule: Rule) -> Rule | None:
 
 
 def resolve_rule(rule: Rule) -> Rule:
-    """The rule with references followed and `or null` taken off."""
+    """The rule with references resolved and `or null` removed."""
     if "$ref" in rule:
         name = str(rule["$ref"]).rpartition("/")[2]
         return resolve_rule(shared_json_schema()["$defs"][name])
@@ -71,7 +71,7 @@ def resolve_rule(rule: Rule) -> Rule:
 
 
 def allows_null(rule: Rule) -> bool:
-    """Whether null stands for "not set" here."""
+    """Whether the value may be null, which means "not set"."""
     return any(choice.get("type") == "null" for choice in rule.get("anyOf", ()))
 
 
@@ -83,7 +83,7 @@ def nullable_at(path: KeyPath) -> bool:
 
 
 def describe_rule(rule: Rule) -> str:
-    """What the rule allows, as a reader would say it: `integer from 1 to 65535`."""
+    """What the rule allows, as text: `integer from 1 to 65535`."""
     rule = resolve_rule(rule)
     if "enum" in rule:
         return ", ".join(str(value) for value in rule["enum"])
@@ -106,7 +106,7 @@ def describe_rule(rule: Rule) -> str:
 
 
 def list_settings() -> list[Setting]:
-    """Every setting in the order of the model, with `<name>` for a key that the user chooses."""
+    """All settings in the order of the model, with `<name>` for a key that the user chooses."""
     return list(_settings(shared_json_schema(), ""))
 
 
@@ -144,5 +144,5 @@ def _describe_range(rule: Rule) -> str:
     return "" if low is None else f" of at least {low}"
 
 
-def _plural(words: str) -> str:
-    return f"{words}s" if words in {"non-empty string", "object"} else f"values, each a {words}"
+def _plural(text: str) -> str:
+    return f"{text}s" if text in {"non-empty string", "object"} else f"values, each a {text}"

@@ -7,7 +7,7 @@ from typing import Final
 
 from contextive.config.keypath import KeyPath, LineMap
 
-# No part of these backtracks, so the time grows with the text alone.
+# These expressions never backtrack, so the time is linear in the text.
 _PART: Final = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\]|\\.)*+"|'[^']*+')"""
 _KEY: Final = rf"{_PART}(?:\s*+\.\s*+{_PART})*+"
 _PARTS: Final = re.compile(_PART)
@@ -16,7 +16,7 @@ _ASSIGNMENT: Final = re.compile(rf"\s*({_KEY})\s*=")
 
 
 def toml_lines(text: str) -> LineMap:
-    """The lines of tables and keys of a valid TOML text, as far as a line by line reading shows them."""
+    """The lines of tables and keys of a valid TOML text, as far as a line-by-line scan finds them."""
     lines: dict[KeyPath, int] = {}
     table: KeyPath = ()
     tables_of_array: dict[KeyPath, int] = {}
@@ -46,7 +46,7 @@ def _split(key: str) -> KeyPath:
 
 
 def _inside_arrays(table: KeyPath, tables_of_array: dict[KeyPath, int]) -> KeyPath:
-    """The table's path with the index of each array of tables that it stands in."""
+    """The table's path with the index of each array of tables that contains it."""
     path: KeyPath = ()
     for length, part in enumerate(table, start=1):
         path = (*path, part)

@@ -1,6 +1,6 @@
-"""Which configuration files the user trusts, kept outside of every project.
+"""The list of configuration files that the user trusts, stored outside every project.
 
-Trust is given to a path and to a content: a file that changed is untrusted again until the user looks at it.
+Trust applies to a path and its content: a changed file is untrusted until the user trusts it again.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ class TrustEntry:
 ##= docs/spec/host.md#trust
 ##% The list of trusted files MUST be stored outside every project and be readable only by its user.
 def default_trust_path(environ: Mapping[str, str]) -> Path:
-    """Where the user's list of trusted files is kept: `contextive/trust.json` in the configuration directory."""
+    """The path of the user's list of trusted files: `contextive/trust.json` in the user's configuration directory."""
     configured = Path(environ.get("XDG_CONFIG_HOME", ""))
-    # The XDG specification says that a relative path is to be ignored.
+    # The XDG specification says to ignore a relative path.
     base = configured if configured.is_absolute() else _home(environ) / ".config"
     return base / "contextive" / "trust.json"
 
 
 @dataclass(frozen=True, slots=True)
 class TrustStore:
-    """The list of trusted files at one path; a list that cannot be read counts as empty."""
+    """The list of trusted files; a list that cannot be read counts as empty."""
 
     path: Path
 
     ##= docs/spec/host.md#trust
     ##% Trust MUST be tied to the path and the content of a file, so that a changed file is untrusted again.
     def is_trusted(self, config_file: Path, content: bytes | None = None) -> bool:
-        """Whether the user trusts this file as it is; pass the content where it was read already."""
+        """Whether the user trusts this file with its current content; pass the content if it was already read."""
         try:
             content = config_file.read_bytes() if content is None else content
         except OSError:
@@ -53,7 +53,7 @@ class TrustStore:
         return self._read().get(_identity(config_file)) == _digest(content)
 
     def trust(self, config_file: Path) -> TrustEntry:
-        """Trust the file with the content that it has now."""
+        """Trust the file with its current content."""
         try:
             digest = _digest(config_file.read_bytes())
         except OSError:
@@ -62,7 +62,7 @@ class TrustStore:
         return TrustEntry(Path(_identity(config_file)), digest)
 
     def revoke(self, config_file: Path) -> bool:
-        """Trust the file no longer; says whether it was on the list."""
+        """Stop trusting the file; True if it was trusted."""
         digests = self._read()
         if digests.pop(_identity(config_file), None) is None:
             return False
@@ -70,7 +70,7 @@ class TrustStore:
         return True
 
     def entries(self) -> tuple[TrustEntry, ...]:
-        """The trusted files in order of their paths."""
+        """The trusted files, ordered by path."""
         return tuple(TrustEntry(Path(path), digest) for path, digest in sorted(self._read().items()))
 
     def _read(self) -> dict[str, str]:

@@ -1,8 +1,8 @@
-"""What a configuration file that came with the project may not decide until its user trusts it.
+"""Drops the settings that a project's configuration file may not set unless the user trusts it.
 
-Somebody else may have written that file. It may shape what is indexed and offered inside the project, but not where
-secrets go, who may connect, what is loaded, or what is read outside. What is withheld keeps its default and is
-reported.
+Someone else may have written that file. It may choose what is indexed and offered inside the project, but not where
+secrets are sent, who may connect, which plugins are loaded, or what is read outside the project. A dropped setting keeps
+its default and is reported.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _RESTRICTED_KEYS: Final[Mapping[KeyPath, str]] = {
     ("server", "tracing", "endpoint"): "it names another machine",
     ("server", "publicHosts"): "it decides who may call",
     ("server", "allowedOrigins"): "it decides who may call",
-    ("server", "trustedProxies"): "it decides whose word about addresses is believed",
-    ("limits", "authFailures"): "it decides how often a token may be guessed",
-    ("limits", "rateRequests"): "it decides how often anybody may call",
-    ("limits", "rateWindowSeconds"): "it decides how often anybody may call",
-    ("limits", "writeSeconds"): "it decides how long a connection can be held",
-    ("trace", "fetch"): "it makes the server call addresses of the file's choice",
+    ("server", "trustedProxies"): "it decides which proxies are trusted",
+    ("limits", "authFailures"): "it decides how often a token can be guessed",
+    ("limits", "rateRequests"): "it decides how often anyone may call",
+    ("limits", "rateWindowSeconds"): "it decides how often anyone may call",
+    ("limits", "writeSeconds"): "it decides how long a connection can stay open",
+    ("trace", "fetch"): "it makes the server call URLs from the file",
 }
 _PATH_SETTINGS: Final[tuple[KeyPath, ...]] = (
     ("notes", "paths"),
@@ -53,14 +53,14 @@ _PATH_SETTINGS: Final[tuple[KeyPath, ...]] = (
 _HOST: Final[KeyPath] = ("server", "host")
 _EMBEDDING: Final[KeyPath] = ("knowledge", "embeddingModel")
 _EMBEDDED_MODELS: Final = ("minilm", "dummy", "none")
-# Half an entry can mean more than none: without its `enabled: $X` a pack would be on. So these go as a whole.
+# Part of an entry can allow more than none: without its `enabled: $X` a pack would be on. So whole entries are dropped.
 _ENTRY_SECTIONS: Final = frozenset({"toolPacks", "workflows", "routing"})
 _UNTRUSTED: Final = "the file is not trusted, and "
 
 
 @dataclass(frozen=True, slots=True)
 class IgnoredSetting:
-    """A setting of an untrusted file that was not used, and why."""
+    """A setting of an untrusted file that was ignored, and why."""
 
     key: str
     reason: str
@@ -69,7 +69,7 @@ class IgnoredSetting:
 ##= docs/spec/host.md#trust
 ##% An untrusted file MUST NOT enable a plugin.
 def drop_restricted_keys(values: dict[str, Any], builtin_packs: frozenset[str]) -> Iterator[IgnoredSetting]:
-    """Take out, before anything is expanded, what the file may not set and what reads the environment."""
+    """Drop, before expansion, the settings that the file may not set, and those that read the environment."""
     for path, reason in _RESTRICTED_KEYS.items():
         yield from _drop(values, path, reason)
     packs = values.get("toolPacks")
@@ -85,11 +85,9 @@ def drop_restricted_keys(values: dict[str, Any], builtin_packs: frozenset[str]) 
 ##= docs/spec/host.md#trust
 ##% An untrusted file MUST NOT make the server listen on a non-loopback address.
 def drop_restricted_values(values: dict[str, Any]) -> Iterator[IgnoredSetting]:
-    """Take out, after expansion, the hosts and paths that lead outside."""
+    """Drop, after expansion, addresses that are not loopback, and paths outside the project."""
     yield from _drop(values, _HOST, "the address is not loopback", unless=_is_loopback)
-    yield from _drop(
-        values, _EMBEDDING, "the model is not one that comes with the product", unless=_EMBEDDED_MODELS.__contains__
-    )
+    yield from _drop(values, _EMBEDDING, "the model is not built in", unless=_EMBEDDED_MODELS.__contains__)
     for path in _PATH_SETTINGS:
         yield from _drop(values, path, "a path leads outside the project", unless=_stays_inside)
 
@@ -127,7 +125,7 @@ def _settings_reading_environment(value: Any, path: KeyPath) -> Iterator[KeyPath
 
 def _is_loopback(host: Any) -> bool:
     if not isinstance(host, str) or host.lower() == "localhost":
-        return True  # what is no string is left for validation to report
+        return True  # validation reports a value that is not a string
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -150,6 +148,6 @@ def _leads_outside(path: str) -> bool:
     if re.match(r"https?://", path, re.IGNORECASE):
         return False
     bare = path.lstrip("! ")
-    # Braces and commas part alternatives of a glob, each of which could climb.
+    # Braces and commas separate the alternatives of a glob, each of which could contain `..`.
     steps = re.split(r"[/\\{},]", bare)
     return bare.startswith(("/", "\\", "~")) or bool(re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", bare)) or ".." in steps

@@ -1,7 +1,7 @@
-"""The kinds of value that a setting may hold, and each kind in words.
+"""The types of settings, with their descriptions.
 
-A document is accepted in the sense of JSON: "5" is no integer and 1 is no boolean. The JSON Schema that is generated
-from these types accepts exactly the same documents, which a property test proves.
+Types are strict, as in JSON: "5" is not an integer and 1 is not a boolean. The JSON Schema that is generated from these
+types accepts exactly the same documents, which a property test checks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
-# Only ASCII classes: the dialects of Rust, Python and ECMAScript disagree about the others.
+# Only ASCII classes: the regular expressions of Rust, Python and ECMAScript differ in the others.
 URL_PATTERN: Final = r"^https?://[A-Za-z0-9\[][!-~]*$"
 ORIGIN_PATTERN: Final = r"^[a-z][a-z0-9+.-]*://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][A-Za-z0-9._-]*)(:[0-9]{1,5})?$"
 PUBLIC_HOST_PATTERN: Final = r"^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][A-Za-z0-9._-]*)(:[0-9]{1,5})?$"
@@ -31,15 +31,15 @@ PATTERN_DESCRIPTIONS: Final[Mapping[str, str]] = {
 
 
 def as_integer(value: Any) -> Any:
-    """A whole number that was written with a point as an integer; anything else as it is."""
-    # In JSON Schema 5.0 is an integer; so it is one here.
+    """A float without a fraction as an integer; any other value unchanged."""
+    # In JSON Schema, 5.0 is an integer.
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 Text = Annotated[str, Field(min_length=1)]
-Texts = Annotated[tuple[Text, ...], Strict(False)]  # a parsed list is not a tuple, and strict mode would refuse it
+Texts = Annotated[tuple[Text, ...], Strict(False)]  # strict mode would refuse a list for a tuple
 Integer = Annotated[int, BeforeValidator(as_integer)]
-# A year is the ceiling because clocks and timers overflow far above it.
+# At most a year, because clocks and timers overflow with much larger values.
 Seconds = Annotated[float, Field(gt=0, le=31_536_000)]
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
@@ -55,7 +55,7 @@ Sha256 = Annotated[str, Field(pattern=SHA256_PATTERN), AfterValidator(str.lower)
 ##= docs/spec/host.md#validation
 ##% A value of the wrong type MUST be an error, even if it could be converted.
 class Section(BaseModel):
-    """A frozen group of settings that refuses keys it does not know."""
+    """A frozen group of settings that refuses unknown keys."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -63,11 +63,11 @@ class Section(BaseModel):
         strict=True,
         allow_inf_nan=False,
         alias_generator=to_camel,
-        # Code writes attribute names; documents are validated with `by_name=False`, so a file cannot.
+        # Code uses attribute names; documents are validated with `by_name=False`, so files cannot.
         validate_by_name=True,
         validate_by_alias=True,
-        # Built once, as parts of the whole, when the first document is read.
+        # Built when the first document is read, together with the whole model.
         defer_build=True,
-        # An exception that escapes into a log must not carry a token.
+        # An exception in a log must not contain a token.
         hide_input_in_errors=True,
     )

@@ -1,7 +1,7 @@
-"""YAML documents, read from parser events so that nothing but plain data can come out.
+"""YAML documents, built from parser events, so that the result is always plain data.
 
 Scalars follow the JSON-like rules of YAML 1.2: only `true` and `false` are booleans, so the country code `no` stays a
-string. Anchors, aliases and tags are refused: a configuration needs none of them, and aliases can grow without bound.
+string. Anchors, aliases and tags are refused: a configuration does not need them, and aliases can expand without limit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _INTEGER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _NUMBER: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _LEADING_ZERO: Final = re.compile(r"[-+]?0[0-9]+")
 _CONSTANTS: Final = {"": None, "~": None, "null": None, "true": True, "false": False}
-# The parser is slow enough that a file of the largest size could hold up a start; a real one has hundreds of values.
+# The parser is slow: a file of the maximum size could delay the start. A real file has hundreds of values.
 _MAX_VALUES: Final = 20_000
 _STRING_TAGS: Final = frozenset({"!", "tag:yaml.org,2002:str"})
 
@@ -95,13 +95,13 @@ def parse_yaml(text: str) -> tuple[Any, LineMap]:
         line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
         raise ParseError(error.problem or error.context or "not valid YAML", line, column) from None
     except yaml.YAMLError:
-        raise ParseError("not valid YAML: it holds a character that is not allowed") from None
+        raise ParseError("not valid YAML: it contains a character that is not allowed") from None
     return builder.root, builder.lines
 
 
 def _handle_event(builder: _Builder, event: Any) -> None:
     line = event.start_mark.line + 1
-    if getattr(event, "anchor", None) is not None:  # an alias carries its anchor too
+    if getattr(event, "anchor", None) is not None:  # an alias has an anchor too
         raise ParseError("anchors and aliases are not supported; write the value out", line)
     match event:
         case yaml.DocumentStartEvent():
@@ -135,7 +135,7 @@ def _scalar(event: Any, line: int) -> Any:
     try:
         if _INTEGER.fullmatch(text):
             return int(text)
-        # YAML 1.1 reads 010 as eight and YAML 1.2 as ten, so it stays what it looks like on the page.
+        # YAML 1.1 reads 010 as eight and YAML 1.2 as ten, so it stays a string.
         if _NUMBER.fullmatch(text) and not _LEADING_ZERO.fullmatch(text):
             return float(text)
     except ValueError:

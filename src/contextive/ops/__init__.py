@@ -1,1 +1,1 @@
-"""Care of a project and its server, for people: doctor and demo."""
+"""The logic behind commands for people: init, install, doctor, demo, status and duvet's commands."""

@@ -1,4 +1,4 @@
-"""The MCP clients that are known by name: where each keeps its servers, and how one is written there."""
+"""The MCP clients that `install` supports: where each stores its servers, and the format of an entry."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ _WORKSPACE = "${workspaceFolder}"
 
 @dataclass(frozen=True, slots=True)
 class ClientApp:
-    """One client: its name, its files, and the place of servers in them."""
+    """A client: its name, its files, and where servers are in them."""
 
     key: str
     title: str
     scopes: tuple[InstallScope, ...]
-    """Where it can be told of a server; the first is the usual one."""
+    """The scopes in which a server can be added; the first is the default."""
     servers: str
-    """The key that holds all servers."""
+    """The key that contains all servers."""
     style: Literal["json", "toml"] = "json"
     extra: tuple[tuple[str, str], ...] = ()
-    """What its entries have beside command and arguments."""
+    """Keys of an entry besides command and args."""
     workspace_scopes: tuple[InstallScope, ...] = ()
-    """Where its files may say "the folder that is open"."""
+    """Scopes in which the client replaces ${workspaceFolder} in an entry."""
     explicit_project_scopes: tuple[InstallScope, ...] = ()
-    """Where an entry has to name the project, because the client starts servers somewhere else."""
+    """Scopes in which an entry must name the project, because the client does not start servers in its directory."""
 
     def entry(self, command: str, scope: InstallScope, project: str, first: Sequence[str] = ()) -> dict[str, Any]:
-        """What its file says about the server."""
+        """The entry of the server in the client's file."""
         arguments = [*first, "serve", "--stdio"]
         if scope in self.workspace_scopes:
             arguments += ["--project", _WORKSPACE]
@@ -45,7 +45,7 @@ class ClientApp:
         return {**dict(self.extra), "command": command, "args": arguments}
 
     def snippet(self, name: str, entry: Mapping[str, Any]) -> str:
-        """The same, as somebody would paste it into an empty file."""
+        """The text of a file that has only this entry."""
         if self.style == "toml":
             return table_text((self.servers, name), entry).rstrip("\n")
         return json.dumps({self.servers: {name: entry}}, indent=2, ensure_ascii=False)
@@ -81,15 +81,15 @@ CLIENTS: dict[str, ClientApp] = {
 
 @dataclass(frozen=True, slots=True)
 class UserEnvironment:
-    """What decides where the files of a user are."""
+    """The facts that decide where a user's configuration files are."""
 
     platform: str
-    """As `sys.platform` says it."""
+    """The value of `sys.platform`."""
     home: Path
     environ: Mapping[str, str]
 
     def application_folder(self) -> Path:
-        """Where desktop applications keep their settings."""
+        """The directory in which desktop applications store their settings."""
         if self.platform == "darwin":
             return self.home / "Library" / "Application Support"
         if self.platform == "win32":
@@ -99,7 +99,7 @@ class UserEnvironment:
 
 
 def client_file(client: ClientApp, scope: InstallScope, project: Path, user_env: UserEnvironment) -> Path:
-    """The file in which this client looks for servers."""
+    """The file in which this client stores its servers."""
     match client.key, scope:
         case "claude-code", "project":
             return project / ".mcp.json"
@@ -120,7 +120,7 @@ def client_file(client: ClientApp, scope: InstallScope, project: Path, user_env:
 
 
 def _claude_desktop_folder(user_env: UserEnvironment) -> Path:
-    """On Windows the store's edition has a folder of its own, which counts where it is there."""
+    """On Windows, the folder of the edition from the Microsoft Store is used if it exists."""
     if user_env.platform == "win32":
         local = Path(user_env.environ.get("LOCALAPPDATA") or user_env.home / "AppData" / "Local")
         store_folders = [
@@ -135,7 +135,7 @@ def _claude_desktop_folder(user_env: UserEnvironment) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class ClientSnippet:
-    """What to put where, so that one client finds the server."""
+    """A piece of configuration for one client, and where it belongs."""
 
     client: str
     where: str
@@ -143,8 +143,8 @@ class ClientSnippet:
 
 
 def client_snippets(project: Path | None = None) -> list[ClientSnippet]:
-    """One snippet a client. `project` is named where a client does not start servers in the project's directory."""
-    places = {
+    """One snippet for each client. It names `project` if the client does not start servers in the project's directory."""
+    files = {
         "claude-desktop": "claude_desktop_config.json",
         "cursor": ".cursor/mcp.json",
         "vscode": ".vscode/mcp.json",
@@ -153,7 +153,7 @@ def client_snippets(project: Path | None = None) -> list[ClientSnippet]:
     snippets = [
         ClientSnippet("Claude Code", "run in the project", f"claude mcp add {SERVER_NAME} -- {COMMAND} serve --stdio")
     ]
-    for key, where in places.items():
+    for key, where in files.items():
         client = CLIENTS[key]
         entry = client.entry(COMMAND, client.scopes[0], str(project) if project else _PROJECT)
         snippets.append(ClientSnippet(client.title, where, client.snippet(SERVER_NAME, entry)))

@@ -1,6 +1,6 @@
-"""A short, real session on a copy of the example project: this server in a process of its own, and the SDK's client on the pipe.
+"""A short, real session on a copy of the example project: this server in its own process, and the SDK's client over stdio.
 
-Everything that is shown comes out of the server's answers. Where an answer is not what the example is made for, the demo fails.
+Everything shown comes from the server's answers. The demo fails if an answer is not the expected one.
 """
 
 from __future__ import annotations
@@ -34,26 +34,28 @@ _CONFIG = "server:\n  logLevel: error\n"
 
 
 def example_folder() -> Path:
-    """The example project: packed with an installed package, and below `examples` in a clone."""
+    """The directory of the example project: inside an installed package, or `examples` in a clone."""
     package = Path(str(resources.files("contextive")))
     for folder in (package / "example_project", package.parents[1] / "examples" / EXAMPLE):
         if (folder / "docs" / "spec").is_dir():
             return folder
-    raise NotFound("The example project is not there.", hint="Install contextive-mcp again.")
+    raise NotFound("The example project is missing.", hint="Reinstall contextive-mcp.")
 
 
 ##= docs/spec/commands.md#demo
 ##% The command `demo` MUST show a real session of a real client, and change nothing in the example project.
 def play_demo(console: Console | None = None) -> int:
-    """Show what an agent sees when it attaches. 0 when every step gave what it should."""
+    """Show what a connected agent sees. Returns 0 if every step gave the expected result."""
     console = console or Console(highlight=False, width=None if sys.stdout.isatty() else 110)
     with tempfile.TemporaryDirectory(prefix="contextive-demo-") as folder:
         project = Path(folder) / EXAMPLE
         ignored = shutil.ignore_patterns("__pycache__", ".contextive", ".pytest_cache")
         shutil.copytree(example_folder(), project, ignore=ignored)
         (project / "contextive.config.yaml").write_text(_CONFIG, encoding="utf-8")
-        console.rule("1. A project is indexed")
-        console.print("A copy of the example: a specification, code and tests that cite it, documents and notes.")
+        console.rule("1. Index a project")
+        console.print(
+            "A copy of the example project: a specification, code and tests that cite it, documents and notes."
+        )
         _index(console, project)
         asyncio.run(_session(console, project))
     _print_install_commands(console)
@@ -62,17 +64,17 @@ def play_demo(console: Console | None = None) -> int:
 
 def _index(console: Console, project: Path) -> None:
     _prompt(console, "contextive-mcp ingest")
-    ended = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "contextive", "ingest", "--project", str(project)],
         env=_environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         encoding="utf-8",
         check=False,
-    )  # its progress bar goes to our own standard error
-    if ended.returncode != 0:
-        raise Unavailable("The example could not be indexed.", hint="See contextive-mcp doctor.")
-    console.print(escape(ended.stdout.strip()))
+    )  # the progress bar goes to our standard error
+    if done.returncode != 0:
+        raise Unavailable("The example project could not be indexed.", hint="Run contextive-mcp doctor.")
+    console.print(escape(done.stdout.strip()))
 
 
 async def _session(console: Console, project: Path) -> None:
@@ -87,19 +89,17 @@ async def _session(console: Console, project: Path) -> None:
     async with Client(stdio_client(server)) as client:
         info = client.server_info
         assert info is not None
-        console.rule("2. An agent attaches")
+        console.rule("2. An agent connects")
         tools = (await client.list_tools()).tools
-        console.print(
-            f"{info.name} {info.version} speaks protocol {client.protocol_version} and offers {len(tools)} tools."
-        )
-        await _show_what_is_open(console, client)
+        console.print(f"{info.name} {info.version}, MCP version {client.protocol_version}, {len(tools)} tools.")
+        await _show_uncited_requirements(console, client)
         await _show_a_search(console, client)
         await _show_a_note(console, client)
         await _fix_a_citation(console, client, project)
 
 
-async def _show_what_is_open(console: Console, client: Client) -> None:
-    console.rule("3. What was promised, and is kept by nobody?")
+async def _show_uncited_requirements(console: Console, client: Client) -> None:
+    console.rule("3. Which requirements are not implemented yet?")
     found = await _call(console, client, "list_uncited_requirements")
     table = Table("level", "status", "requirement", box=None, pad_edge=False)
     for requirement in found["result"]:
@@ -110,18 +110,18 @@ async def _show_what_is_open(console: Console, client: Client) -> None:
 
 
 async def _show_a_search(console: Console, client: Client) -> None:
-    console.rule("4. A question, by meaning and by words")
+    console.rule("4. Search code, documents and notes with a question")
     found = await _call(console, client, "km-search", query=_QUESTION, limit=4)
-    table = Table("place", "what", box=None, pad_edge=False)
+    table = Table("location", "title", box=None, pad_edge=False)
     for result in found["results"]:
         chunk = result["chunk"]
-        place = f"{chunk['artifact_path']}:{chunk['line_start']}"
-        table.add_row(escape(place), escape(str(chunk.get("title") or "")))
+        location = f"{chunk['artifact_path']}:{chunk['line_start']}"
+        table.add_row(escape(location), escape(str(chunk.get("title") or "")))
     console.print(table)
 
 
 async def _show_a_note(console: Console, client: Client) -> None:
-    console.rule("5. What hangs together with the first result?")
+    console.rule("5. What is the first result linked with?")
     found = await _call(console, client, "get_connections", slug=_NOTE)
     console.print(f"links to     {escape(', '.join(found['outlinks']))}")
     console.print(f"linked from  {escape(', '.join(found['backlinks']))}")
@@ -131,27 +131,27 @@ async def _show_a_note(console: Console, client: Client) -> None:
 
 
 async def _fix_a_citation(console: Console, client: Client, project: Path) -> None:
-    console.rule("6. A comment quotes a sentence that was changed since")
+    console.rule("6. Which comments quote a sentence that has changed?")
     (broken,) = (await _call(console, client, "list_invalid_citations"))["result"]
     console.print(f"{escape(broken['file_path'])}:{broken['line_number']}: {escape(broken['error'])}")
     quoted = " ".join(line[3:].strip() for line in broken["comment_text"].splitlines()[1:])
-    console.print(f"  the code says  {escape(quoted)}")
-    console.print(f"  the text says  {escape(broken['nearest'])}")
+    console.print(f"  comment        {escape(quoted)}")
+    console.print(f"  specification  {escape(broken['nearest'])}")
     (requirement,) = (await _call(console, client, "search_requirements", query=f'"{broken["nearest"]}"'))["result"]
     console.print(f"The requirement is [bold]{escape(requirement['status'])}[/].")
-    console.rule("7. The agent takes over the suggestion")
+    console.rule("7. The agent applies the suggested comment")
     _replace_comment(project / broken["file_path"], broken)
     for line in broken["suggestion"].splitlines():
         console.print(f"  {line}", style="green", markup=False)
     left = await _call(console, client, "list_invalid_citations")
     after = await _call(console, client, "get_requirement_status", req_identifier=requirement["identifier"][:8])
-    console.print(f"Broken citations: {left['total']}. The requirement is [bold]{escape(after['status'])}[/].")
+    console.print(f"Invalid citations: {left['total']}. The requirement is [bold]{escape(after['status'])}[/].")
     if left["total"] or after["status"] == requirement["status"]:
-        raise Unavailable("The example did not come out as it should.")
+        raise Unavailable("The demo did not end with the expected result.")
 
 
 def _replace_comment(file: Path, broken: dict[str, Any]) -> None:
-    """What an agent would do with its editor: exchange the lines of the comment."""
+    """Replace the comment with the suggestion, as an agent would do with its editor."""
     lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
     start = broken["line_number"] - 1
     old = lines[start]
@@ -162,12 +162,12 @@ def _replace_comment(file: Path, broken: dict[str, Any]) -> None:
 
 
 async def _call(console: Console, client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    shown = "" if not arguments else f" {json.dumps(arguments, ensure_ascii=False)}"
-    _prompt(console, f"{tool}{shown}")
+    arguments_text = "" if not arguments else f" {json.dumps(arguments, ensure_ascii=False)}"
+    _prompt(console, f"{tool}{arguments_text}")
     answer = await client.call_tool(tool, arguments)
     data = answer.structured_content
     if answer.is_error or not isinstance(data, dict):
-        raise Unavailable(f"The demo's call of {tool} failed.", hint="See contextive-mcp doctor.")
+        raise Unavailable(f"The demo's call of {tool} failed.", hint="Run contextive-mcp doctor.")
     return data
 
 
@@ -176,14 +176,17 @@ def _prompt(console: Console, text: str) -> None:
 
 
 def _print_install_commands(console: Console) -> None:
-    console.rule("Attach it, in your own project")
+    console.rule("Use it in your own project")
     command = terminal_command()
     for client in CLIENTS.values():
         console.print(f"{client.title:<15} [cyan]{escape(command)} install {client.key} --write[/]", soft_wrap=True)
-    console.print(f"\n{escape(command)} init finds your specifications, notes and sources first.", soft_wrap=True)
+    console.print(
+        f"\nBefore that, {escape(command)} init writes a configuration with your specifications, notes and sources.",
+        soft_wrap=True,
+    )
 
 
 def _environment() -> dict[str, str]:
-    """Without settings of the user's own projects, and with the modules of this process."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("KM_", "CONTEXTIVE_"))}
-    return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONIOENCODING": "utf-8"}
+    """The environment without Contextive settings, and with the module path of this process."""
+    environ = {key: value for key, value in os.environ.items() if not key.startswith(("KM_", "CONTEXTIVE_"))}
+    return {**environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONIOENCODING": "utf-8"}

@@ -1,4 +1,4 @@
-"""What could be wrong with a project's server, and how to mend it, in plain words."""
+"""Checks Python, the installation, the configuration and the server; `doctor_index` and `doctor_project` check the rest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from contextive.ops.doctor_project import Diagnosis, diagnose_project
 ##= docs/spec/commands.md#doctor
 ##% A broken configuration MUST NOT hide the doctor's other findings.
 def diagnose(load: Callable[[], LoadedConfig], project: Path) -> Iterator[Diagnosis]:
-    """Every check, in the order in which a start would meet the trouble."""
+    """All checks, in the order in which a starting server would run into the problems."""
     yield _python()
     yield _command()
     try:
@@ -30,7 +30,10 @@ def diagnose(load: Callable[[], LoadedConfig], project: Path) -> Iterator[Diagno
     if loaded.ignored:
         keys = ", ".join(item.key for item in loaded.ignored)
         yield Diagnosis(
-            "trust", False, f"Ignored in this project's file: {keys}.", "Read the file, then: contextive-mcp trust"
+            "trust",
+            False,
+            f"Settings ignored because the configuration file is not trusted: {keys}.",
+            "Review the file, then run contextive-mcp trust.",
         )
     yield _state(project, loaded)
     yield from _packs(loaded)
@@ -50,13 +53,15 @@ def _command() -> Diagnosis:
     return Diagnosis(
         "command",
         on_path,
-        "contextive-mcp is on the PATH." if on_path else "Clients will not find contextive-mcp on the PATH.",
-        "Install it with pipx or uv tool, or give clients the full path of the command.",
+        "contextive-mcp is on the PATH."
+        if on_path
+        else "contextive-mcp is not on the PATH, so clients cannot start it.",
+        "Install it with pipx or uv tool, or use the full path of the command in the clients.",
     )
 
 
 def _configuration(loaded: LoadedConfig) -> Diagnosis:
-    name = loaded.path.name if loaded.path else "embedded defaults"
+    name = loaded.path.name if loaded.path else "built-in defaults"
     return Diagnosis("configuration", True, f"Valid: {name} ({loaded.source}), profile {loaded.config.server.profile}.")
 
 
@@ -71,11 +76,11 @@ def _state(project: Path, loaded: LoadedConfig) -> Diagnosis:
         if condition.reason_code in ("read_only", "full", "unreachable"):
             return Diagnosis("state", False, condition.message, condition.hint)
     if error := write_error(nearest):
-        remedy = "Free some space, or set store.statePath to a directory that can be written."
-        return Diagnosis("state", False, f"The state directory cannot be written ({error.strerror}).", remedy)
+        remedy = "Free disk space, or set store.statePath to a writable directory."
+        return Diagnosis("state", False, f"The state directory is not writable ({error.strerror}).", remedy)
     free = shutil.disk_usage(nearest).free
-    shown = f"{free / 1e9:.0f} GB" if free >= 1e10 else f"{free / 1e6:.0f} MB"
-    return Diagnosis("state", True, f"The state directory can be written; {shown} are free.")
+    free_text = f"{free / 1e9:.0f} GB" if free >= 1e10 else f"{free / 1e6:.0f} MB"
+    return Diagnosis("state", True, f"The state directory is writable; {free_text} free.")
 
 
 def _packs(loaded: LoadedConfig) -> Iterator[Diagnosis]:
@@ -88,7 +93,9 @@ def _packs(loaded: LoadedConfig) -> Iterator[Diagnosis]:
         return
     yield Diagnosis("packs", True, f"Loaded: {', '.join(assembly.registry.packs)}.")
     for problem in assembly.problems:
-        yield Diagnosis("plugin", False, f"{problem.name} {problem.reason}.", "Mend or remove the plugin in toolPacks.")
+        yield Diagnosis(
+            "plugin", False, f"{problem.name} {problem.reason}.", "Fix the plugin, or remove it from toolPacks."
+        )
     if "knowledge" in assembly.registry.packs:
         from contextive.ops.doctor_index import diagnose_index
 
@@ -105,7 +112,7 @@ def _port(loaded: LoadedConfig) -> Diagnosis:
         except OSError as failure:
             reason = failure.strerror or os.strerror(failure.errno or 0)
             return Diagnosis(
-                "port", False, f"Cannot listen on port {server.port} ({reason}).", "Set server.port to a free one."
+                "port", False, f"Cannot listen on port {server.port} ({reason}).", "Set server.port to a free port."
             )
     return Diagnosis("port", True, f"Port {server.port} is free.")
 
@@ -114,7 +121,7 @@ def _protocol() -> Diagnosis:
     try:
         found = version("mcp")
     except PackageNotFoundError:
-        return Diagnosis("protocol", False, "The MCP SDK is not installed.", "Install contextive-mcp again.")
+        return Diagnosis("protocol", False, "The MCP SDK is not installed.", "Reinstall contextive-mcp.")
     return Diagnosis(
-        "protocol", found.startswith("2.3."), f"MCP SDK {found}.", "Install contextive-mcp again: it needs mcp 2.3."
+        "protocol", found.startswith("2.3."), f"MCP SDK {found}.", "Reinstall contextive-mcp: it needs mcp 2.3."
     )

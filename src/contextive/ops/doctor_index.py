@@ -1,6 +1,7 @@
-"""What could be wrong with a project's index, and how to mend it, in plain words.
+"""Checks the index of a project.
 
-Nothing is mended here: an index that may be damaged is opened for reading only, before anything else would set it aside.
+Nothing is repaired here: an index that may be damaged is first opened read-only, because opening it for writing would
+move it out of the way.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ if TYPE_CHECKING:
     from contextive.server.host import Host
     from contextive.store.values import Discrepancy
 
-_REBUILD = "Run contextive-mcp rebuild: what comes from files is made again, votes and history stay."
+_REBUILD = "Run contextive-mcp rebuild: it indexes the files again and keeps votes and history."
+_RESTORE = "Or restore a backup with contextive-mcp restore."
 _START_OVER = (
-    "Run contextive-mcp rebuild: it renames the file and builds it again, with the votes, runs and audit that are readable. "
-    "contextive-mcp restore brings a backup back."
+    "Run contextive-mcp rebuild: it renames the damaged file and builds a new index, with the votes, runs and audit log "
+    f"that can still be read. {_RESTORE}"
 )
 _SHARED_CHECKS = frozenset({"repair", "watcher"})
-"""Checks of the server's health that are reported here as they are."""
+"""Health checks of the server that are reported here unchanged."""
 _REPORTED_ELSEWHERE = frozenset({"read_only", "full", "repaired"})
 """Conditions of the store that the findings `state` and `repair` report."""
 _OLD_BACKUP_DAYS = 30
@@ -41,9 +43,9 @@ _DAY_SECONDS = 86_400.0
 ##= docs/spec/commands.md#doctor
 ##% The doctor MUST leave a damaged index unchanged.
 def diagnose_index(loaded: LoadedConfig) -> Iterator[Diagnosis]:
-    """Every check of the index, from whether there is one to how old its backup is."""
+    """All checks of the index, from its existence to the age of its newest backup."""
     if loaded.config.knowledge.gateway_url is not None:
-        yield Diagnosis("index", True, "A gateway answers for the index here.")
+        yield Diagnosis("index", True, "This project uses the index of a gateway.")
         return
     from contextive.store import store_condition
 
@@ -61,14 +63,14 @@ def diagnose_index(loaded: LoadedConfig) -> Iterator[Diagnosis]:
     try:
         faults = list(_row_faults(folder))
     except ContextiveError as error:
-        remedy = f"{error.hint} contextive-mcp restore brings a backup back." if error.hint else _START_OVER
+        remedy = f"{error.hint} {_RESTORE}" if error.hint else _START_OVER
         yield Diagnosis("index", False, error.message, remedy)
         return
     if any(fault.subject == "database" for fault in faults):
         yield Diagnosis("index", False, "The index is damaged.", _START_OVER)
         return
     if faults:
-        yield Diagnosis("index", False, f"Its rows do not hold together: {_describe_faults(faults)}", _REBUILD)
+        yield Diagnosis("index", False, f"The index is inconsistent: {_describe_faults(faults)}", _REBUILD)
     from contextive.server.host import Host
 
     host = Host(loaded, mode="in-process")
@@ -81,7 +83,7 @@ def diagnose_index(loaded: LoadedConfig) -> Iterator[Diagnosis]:
 
 
 def _row_faults(folder: Path) -> Iterator[Discrepancy]:
-    """Whatever is wrong with the database itself. What stands beside it can be made again, and is looked at later."""
+    """Faults in the database itself. Its sidecar files can be rebuilt and are checked later."""
     from contextive.store import open_store
 
     with closing(open_store(folder, read_only=True)) as store:
@@ -103,7 +105,10 @@ def _diagnose_open_index(host: Host) -> Iterator[Diagnosis]:
     faults = [fault for fault in index.store.verify() if fault.subject.endswith("sidecar")]
     if faults:
         yield Diagnosis(
-            "index", False, _describe_faults(faults), "Search once and look again; else run contextive-mcp rebuild."
+            "index",
+            False,
+            _describe_faults(faults),
+            "Run a search, then the doctor again. If the problem is still there, run contextive-mcp rebuild.",
         )
     checks = {check.name: check for check in host.checks() if not check.ok}
     for name in _SHARED_CHECKS & checks.keys():
@@ -119,32 +124,32 @@ def _diagnose_open_index(host: Host) -> Iterator[Diagnosis]:
 def _lease(index: Index, keeper: str | None) -> Diagnosis:
     runs = index.store.lease_holder("ingest")
     if runs is not None:
-        return Diagnosis("lease", True, f"The process {runs} is indexing just now; other runs wait for it.")
+        return Diagnosis("lease", True, f"The process {runs} is indexing now; other runs wait for it.")
     if keeper is not None:
-        return Diagnosis("lease", True, f"The process {keeper} keeps the index in step with the files.")
-    return Diagnosis("lease", True, "No process holds the index.")
+        return Diagnosis("lease", True, f"The process {keeper} keeps the index up to date.")
+    return Diagnosis("lease", True, "No process is using the index.")
 
 
 def _files(host: Host, index: Index, keeper: str | None) -> Diagnosis:
-    """Whether index and disk agree, as a run would see it. Who keeps the index gets a moment for what was just saved."""
+    """Whether the index matches the files. A process that keeps it up to date gets a moment for recent changes."""
     changed, gone = _differences(index)
     deadline = time.monotonic() + _CATCH_UP_SECONDS
     while keeper is not None and changed + gone and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
         changed, gone = _differences(index)
     if not changed + gone:
-        return Diagnosis("files", True, "The index agrees with the files.")
-    detail = f"{changed} files are new or changed since the index was written, {gone} are gone."
+        return Diagnosis("files", True, "The index is up to date with the files.")
+    detail = f"Since the index was written, {changed} files are new or changed and {gone} were removed."
     if keeper is not None:
         return Diagnosis(
             "files",
             False,
-            f"{detail} The process {keeper} should have noticed.",
-            "End that process; another takes over.",
+            f"{detail} The process {keeper} should have updated the index.",
+            "Stop that process; another one takes over.",
         )
     if host.config.knowledge.auto_ingest:
-        return Diagnosis("files", True, f"{detail} The next server brings them in; so does contextive-mcp ingest.")
-    return Diagnosis("files", False, f"The index is stale: {detail}", "Run contextive-mcp ingest.")
+        return Diagnosis("files", True, f"{detail} The next server to start updates it; so does contextive-mcp ingest.")
+    return Diagnosis("files", False, f"The index is stale. {detail}", "Run contextive-mcp ingest.")
 
 
 def _differences(index: Index) -> tuple[int, int]:
@@ -157,17 +162,17 @@ def _differences(index: Index) -> tuple[int, int]:
 def _vectors(index: Index, failing: HealthCheck | None) -> Diagnosis:
     from contextive.search.embedding.factory import open_embedder
 
-    wanted = index.settings.embedding
-    if wanted.model == "none":
-        return Diagnosis("vectors", True, "None are wanted: search is by words alone.")
+    settings = index.settings.embedding
+    if settings.model == "none":
+        return Diagnosis("vectors", True, "Embeddings are switched off: search is lexical only.")
     try:
-        model = open_embedder(wanted.model, url=wanted.url, key=wanted.key).model
+        model = open_embedder(settings.model, url=settings.url, key=settings.key).model
     except ContextiveError as error:
         return Diagnosis(
             "vectors",
             False,
-            f"The model {wanted.model} cannot be used, so search is by words alone: {error.message}",
-            error.hint or "Set knowledge.embeddingModel to another one.",
+            f"The model {settings.model} cannot be used, so search is lexical only: {error.message}",
+            error.hint or "Set knowledge.embeddingModel to another model.",
         )
     counts = index.store.search.vector_counts()
     others = sorted(other.name for other, count in counts.items() if other != model and count)
@@ -175,13 +180,14 @@ def _vectors(index: Index, failing: HealthCheck | None) -> Diagnosis:
         return Diagnosis(
             "vectors",
             False,
-            f"They are of another model ({', '.join(others)}) than the configured {model.name}; until new ones are made search "
-            "is by words alone.",
-            "Run contextive-mcp ingest, which makes them.",
+            f"The embeddings are from another model ({', '.join(others)}) than the configured {model.name}. Until new ones "
+            "are computed, search is lexical only.",
+            "Run contextive-mcp ingest to compute them.",
         )
     if failing is not None:
         return Diagnosis("vectors", False, failing.detail, failing.remedy)
-    return Diagnosis("vectors", True, f"All {index.store.health()['counts']['chunk']} chunks have one of {model.name}.")
+    chunks = index.store.health()["counts"]["chunk"]
+    return Diagnosis("vectors", True, f"All {chunks} chunks have an embedding of {model.name}.")
 
 
 def _backups(host: Host, index: Index) -> Diagnosis:
@@ -191,14 +197,15 @@ def _backups(host: Host, index: Index) -> Diagnosis:
     newest = next(iter(host.services.get(DocumentsAndBackups).backups().existing()), None)
     votes = index.store.records.votes(1)
     if newest is None:
-        held = "votes and history are" if votes else "history is"
-        return Diagnosis("backup", not votes, f"There is none; {held} in the state directory only.", remedy)
+        data = "votes and the history" if votes else "the history"
+        detail = f"There is no backup of {data} yet; contextive-mcp backup makes one."
+        return Diagnosis("backup", not votes, detail, remedy)
     made_at = datetime.fromisoformat(newest.manifest.created_at).timestamp()
     days = (time.time() - made_at) / _DAY_SECONDS
     is_old = days > _OLD_BACKUP_DAYS and bool(votes) and votes[-1].timestamp > made_at
     age = f"{days:.0f} days" if days >= 2 else f"{days * 24:.0f} hours"
-    since = ", and people have voted since" if is_old else ""
-    return Diagnosis("backup", not is_old, f"The newest is {age} old{since}.", remedy)
+    since = ", and there are newer votes" if is_old else ""
+    return Diagnosis("backup", not is_old, f"The newest backup is {age} old{since}.", remedy)
 
 
 def _schedule(host: Host, index: Index) -> Iterator[Diagnosis]:
@@ -207,13 +214,13 @@ def _schedule(host: Host, index: Index) -> Iterator[Diagnosis]:
 
     for job in overdue(plan_of(host.config), index.store, time.time()):
         state = read_state(index.store, job)
-        what = f"failed ({state.detail})" if state.result == "failure" else "is late"
+        outcome = f"failed ({state.detail})" if state.result == "failure" else "is overdue"
         last = _utc_text(state.last_at) if state.last_at else "never"
         yield Diagnosis(
             "schedule",
             False,
-            f"The scheduled {job} {what}; its last turn was {last}.",
-            "See that a server runs, look at its log, and ask km-scheduler-status.",
+            f"The scheduled {job} {outcome}; last run: {last}.",
+            "Make sure that a server is running, read its log, and call km-scheduler-status.",
         )
 
 

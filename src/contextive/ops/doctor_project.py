@@ -1,4 +1,4 @@
-"""Whether what a configuration says of specifications and notes is there."""
+"""Checks that the configured specifications and notes exist."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from contextive.workspace.globs import Glob
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     subject: str
     ok: bool
@@ -23,7 +23,7 @@ class Diagnosis:
 
 
 def diagnose_project(project: Path, loaded: LoadedConfig) -> Iterator[Diagnosis]:
-    """What is found of requirements, then of notes."""
+    """The checks of requirements and notes."""
     yield _requirements(project, loaded)
     yield _notes(project, loaded)
 
@@ -34,16 +34,17 @@ def _requirements(project: Path, loaded: LoadedConfig) -> Diagnosis:
     trace = loaded.config.trace
     by_duvet = (project / ".duvet" / "config.toml").is_file()
     if not by_duvet and (empty := _unmatched_patterns(project, [p for p in trace.specifications if "://" not in p])):
-        detail = f"No file matches {', '.join(empty)} of trace.specifications."
-        return Diagnosis("requirements", False, detail, "Mend the pattern, or run contextive-mcp init --force.")
+        detail = f"No file matches {', '.join(empty)} in trace.specifications."
+        return Diagnosis("requirements", False, detail, "Fix the pattern, or run contextive-mcp init --force.")
     service = TraceService(project, specifications=tuple(trace.specifications), sources=tuple(trace.sources))
     try:
         view = service.view()
     except ContextiveError as error:
-        return Diagnosis("requirements", False, error.message, error.hint or "Mend .duvet/config.toml.")
+        return Diagnosis("requirements", False, error.message, error.hint or "Fix .duvet/config.toml.")
     count, specifications = len(view.catalog.requirements), len(view.catalog.specifications)
     if not specifications:
-        return Diagnosis("requirements", True, "There is no specification yet; search and notes work without one.")
+        detail = "There is no specification yet. To trace requirements, write one such as docs/spec/NAME.md."
+        return Diagnosis("requirements", True, f"{detail} Search and notes work without one.")
     citations = sum(citation.type.value != "spec" for citation in view.state.analysis.citations)
     detail = f"{_count_text(count, 'requirement')} in {_count_text(specifications, 'specification')}"
     detail += f"; {_count_text(citations, 'citation')}."
@@ -53,12 +54,12 @@ def _requirements(project: Path, loaded: LoadedConfig) -> Diagnosis:
         if problem.code == "specification_not_found" and "://" in citation.target_path
     }
     if absent:
-        stored = "is not stored" if len(absent) == 1 else "are not stored"
+        stored = "is not downloaded" if len(absent) == 1 else "are not downloaded"
         detail += f" {_count_text(len(absent), 'specification')} that code cites by URL {stored}."
-        remedy = "Run duvet report --fetch, which downloads those that trace.specifications names."
+        remedy = "Run duvet report --fetch, which downloads the URLs in trace.specifications."
         return Diagnosis("requirements", False, detail, remedy)
     if broken := len(view.state.problems):
-        detail += f" {broken} {'is' if broken == 1 else 'are'} broken: duvet report tells which."
+        detail += f" {broken} {'is' if broken == 1 else 'are'} invalid; duvet report lists them."
     return Diagnosis("requirements", True, detail)
 
 
@@ -70,10 +71,13 @@ def _notes(project: Path, loaded: LoadedConfig) -> Diagnosis:
     paths = list(loaded.config.notes.paths)
     is_set = "paths" in loaded.config.notes.model_fields_set
     if is_set and (empty := _unmatched_patterns(project, paths)):
-        return Diagnosis("notes", False, f"No file matches {', '.join(empty)} of notes.paths.", "Mend the pattern.")
+        return Diagnosis("notes", False, f"No file matches {', '.join(empty)} in notes.paths.", "Fix the pattern.")
     files = ProjectFiles.bounded(project)
     count = len({path for pattern in paths for path in Glob(pattern).walk(str(project), files.allows)})
-    return Diagnosis("notes", True, f"{_count_text(count, 'note')}." if count else "There are no notes yet.")
+    if not count:
+        detail = f"There are no notes yet. To add some, write Markdown files that match {', '.join(paths)}."
+        return Diagnosis("notes", True, detail)
+    return Diagnosis("notes", True, f"{_count_text(count, 'note')}.")
 
 
 ##= docs/spec/commands.md#doctor

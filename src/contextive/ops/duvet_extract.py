@@ -1,4 +1,4 @@
-"""`duvet extract`: the requirements of one specification, written as one file a section."""
+"""`duvet extract`: writes the requirements of a specification to files, one for each section."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from contextive.workspace.files import ProjectFiles, Unreadable
 def extract_to(
     project: DuvetProject,
     target_path: str,
-    format_word: str,
+    format_name: str,
     extension: str,
     out: str,
     download_dir: str,
@@ -26,13 +26,13 @@ def extract_to(
     fetch: bool,
 ) -> None:
     """Write the requirement files of one specification below `out`."""
-    format_ = Format.parse(format_word)
+    format_ = Format.parse(format_name)
     if format_ is None:
-        raise UsageError(f"{format_word[:20]!r} is no format.", hint="Formats: auto, ietf, markdown.")
+        raise UsageError(f"{format_name[:20]!r} is not a known format.", hint="Formats: auto, ietf, markdown.")
     if extension not in ("toml", "rs"):
         raise UsageError(f'unsupported extraction type: "{extension[:20]}".', hint="Types: toml, rs.")
     if Path(out).suffix:
-        raise UsageError(f"single file extraction not supported, got {out}.", hint="Give a directory with --out.")
+        raise UsageError(f"single file extraction not supported, got {out}.", hint="Name a directory with --out.")
     target = Target(normalise_url(target_path) if "://" in target_path else target_path)
     path = cached_path(target.path, download_dir) if target.is_url else target.path
     if fetch and target.is_url and not (project.root / path).exists():
@@ -42,7 +42,7 @@ def extract_to(
     project.progress("Extracting", f"requirements from {target.path}")
     content = ProjectFiles(project.root).read(path)
     if isinstance(content, Unreadable):
-        hint = "Store its text there, or run again with --fetch." if target.is_url else "Check the path."
+        hint = "Store its text there, or use --fetch to download it." if target.is_url else "Check the path."
         raise ConfigError(f"{target.path} cannot be read: {content.reason}.", hint=hint)
     sections = extract_requirements(parse_specification(content.text, format_, path))
     folder = requirements_dir(target, download_dir, out if out != "." else "")

@@ -1,4 +1,4 @@
-"""`duvet init`: a first `.duvet/config.toml`, with the languages that the project shows."""
+"""`duvet init`: writes a first `.duvet/config.toml` for the languages found in the project."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LANGUAGES: dict[str, tuple[str, str | None, tuple[str, ...]]] = {
     "ruby": ("lib/**/*.rb", _HASHES, ("Gemfile",)),
     "rust": ("src/**/*.rs", None, ("Cargo.toml",)),
 }
-"""Each language: where its sources are, how citations look there, and the files that give it away."""
+"""For each language: the pattern of its sources, the comment style, and the files by which it is detected."""
 
 
 ##= docs/spec/trace.md#other-commands
@@ -30,22 +30,22 @@ LANGUAGES: dict[str, tuple[str, str | None, tuple[str, ...]]] = {
 def initialise(
     root: Path, specifications: Sequence[str], languages: Sequence[str], progress: Callable[[str, str], None]
 ) -> None:
-    """Write the two files; what exists is kept."""
+    """Write `config.toml` and `.gitignore` below `.duvet`; existing files are kept."""
     chosen = [name for name in LANGUAGES if name in languages] or [
         name for name, (_, _, markers) in LANGUAGES.items() if any((root / marker).exists() for marker in markers)
     ]
     folder = root / ".duvet"
     folder.mkdir(exist_ok=True)
     for name, text in (("config.toml", config_text(specifications, chosen)), (".gitignore", "reports/\n")):
-        shown = f".duvet/{name}"
-        progress("Writing", shown)
+        path = f".duvet/{name}"
+        progress("Writing", path)
         try:
             with (folder / name).open("x", encoding="utf-8") as file:
                 file.write(text)
         except FileExistsError:
-            progress("Skipping", f"{shown} - already exists ")
+            progress("Skipping", f"{path} - already exists ")
         else:
-            progress("Wrote", f"{shown} ")
+            progress("Wrote", f"{path} ")
 
 
 def config_text(specifications: Sequence[str], languages: Sequence[str]) -> str:

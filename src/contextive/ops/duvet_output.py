@@ -1,4 +1,4 @@
-"""What `duvet report` writes: requirement files, and each report that was asked for."""
+"""The output of `duvet report`: requirement files and the requested reports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WRITE_CHARS = 128 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
-    """What a report is asked for. Paths are relative to the project directory."""
+    """The options of a report. Paths are relative to the project directory."""
 
     config_path: str | None = None
     json: str | None = None
@@ -45,7 +45,7 @@ class ReportOptions:
 
 
 class ReportWriter:
-    """The reports that were asked for, each with the way to make it."""
+    """The requested reports, with the functions that create them."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class ReportWriter:
 
     @cached_property
     def _html(self) -> str:
-        """The HTML report, which may be asked for twice."""
+        """The HTML report; cached, because it may be requested by an option and by the configuration."""
         from contextive.trace.reports.html import write_html
 
         analysis = self.state.analysis
@@ -130,7 +130,7 @@ def all_requirements(state: TraceState) -> list[Requirement]:
 
 
 def write_requirement_files(root: Path, generated: Sequence[GeneratedFile]) -> None:
-    """Write the extracted requirements. The next run writes these files again, so none needs to be written atomically."""
+    """Write the extracted requirements. Not atomically, because the next run writes these files again."""
     for folder in {file.path.rpartition("/")[0] for file in generated}:
         (root / folder).mkdir(parents=True, exist_ok=True)
     for file in generated:
@@ -140,10 +140,10 @@ def write_requirement_files(root: Path, generated: Sequence[GeneratedFile]) -> N
 ##= docs/spec/trace.md#reports
 ##% A report or a downloaded text MUST be written completely or not at all.
 def write_report(path: Path, text: str) -> None:
-    """Write a file whole or not at all. Not durable: the next run writes it again."""
+    """Write a file atomically. Not durably, because the next run writes it again."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with new_file(path.parent, durable=False) as new:
-        # In parts: all bytes of a large report at once would ask the system for as much memory again.
+        # In parts: encoding a large report at once would double its memory.
         for start in range(0, len(text), _WRITE_CHARS):
             new.stream.write(text[start : start + _WRITE_CHARS].encode("utf-8", "surrogatepass"))
         new.publish(path.name)

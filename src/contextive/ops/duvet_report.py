@@ -1,4 +1,4 @@
-"""`duvet report`, step by step: read the settings, extract, parse, match, report. Every error of a step is collected."""
+"""`duvet report`: reads the settings, extracts, parses, matches and reports. All errors of a step are collected."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _VERB_WIDTH = 12
 
 @dataclass(frozen=True, slots=True)
 class DuvetProject:
-    """A project as duvet's commands see it: a directory, its settings, and where progress goes."""
+    """A project for duvet's commands: its directory, its settings, and where to print progress."""
 
     root: Path
     environ: Mapping[str, str]
     print_progress: Callable[[str], None]
-    """Takes progress and diagnostics, a line each."""
+    """Prints a line of progress or diagnostics."""
     print_result: Callable[[str], None]
-    """Takes results that belong on standard output."""
+    """Prints results to standard output."""
     specifications: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
 
@@ -47,7 +47,7 @@ class DuvetProject:
     ##% If there is a `.duvet/config.toml`, it alone MUST decide which specifications are extracted and which sources
     ##% are read.
     def settings(self, options: ReportOptions) -> tuple[TraceSettings, bool]:
-        """The settings that count, and whether they were configured rather than guessed."""
+        """The effective settings, and whether they were configured (otherwise they are defaults)."""
         path = options.config_path or CONFIG_PATH
         legacy = bool(options.source_patterns or options.spec_patterns)
         file = self.root / path
@@ -63,8 +63,8 @@ class DuvetProject:
             return _with_legacy(base, options), True
         from contextive.ingest.trace_defaults import default_trace_settings
 
-        guessed = default_trace_settings(str(self.root), self.specifications, self.sources)
-        return replace(guessed, html=replace(guessed.html, enabled=False)), False
+        defaults = default_trace_settings(str(self.root), self.specifications, self.sources)
+        return replace(defaults, html=replace(defaults.html, enabled=False)), False
 
     def progress(self, verb: str, rest: str) -> None:
         self.print_progress(f"{verb:>{_VERB_WIDTH}} {rest}")
@@ -72,13 +72,13 @@ class DuvetProject:
     # -- the run -------------------------------------------------------------------------------------------------------
 
     def report(self, options: ReportOptions) -> int:
-        """Do all of it. 0, or 1 when anything was found that must not be."""
+        """Run the whole report. Returns 1 if it found an error, otherwise 0."""
         settings, configured = self.settings(options)
         files = ProjectFiles(self.root)
         project = TracedProject(files, settings)
         if not configured:
-            where = "where the configuration says" if self.specifications else "in the usual places"
-            self.progress("Note", f"no {CONFIG_PATH}; looking {where}")
+            where = "the paths in the configuration" if self.specifications else "the default paths"
+            self.progress("Note", f"no {CONFIG_PATH}; using {where}")
         ##= docs/spec/trace.md#network
         ##% A specification MUST NOT be downloaded unless the user asks for it with `--fetch` or with the setting
         ##% `trace.fetch`.
@@ -93,12 +93,12 @@ class DuvetProject:
         self.progress("Sorted", f"{_reference_count(state.analysis)} references ")
         warnings = self._warnings(state, state.generated)
         self._print_problems(files, warnings, "⚠")
-        # A file that an earlier run left behind concerns whoever runs this one, not the readers of a report.
+        # A leftover file of an earlier run concerns the user of the command, not the readers of a report.
         report_warnings = [warning for warning in warnings if warning.code != "stale_requirements"]
         return self._write_reports(ReportWriter(self.root, options, settings, state, report_warnings, files))
 
     def analyse(self, options: ReportOptions) -> TraceState | None:
-        """Extract, parse and match without writing any report; None after errors, which were printed."""
+        """Extract, parse and match without writing a report. Errors are printed; then the result is None."""
         settings, configured = self.settings(options)
         project = TracedProject(ProjectFiles(self.root), settings)
         self._extract(project, write=configured)
@@ -106,14 +106,14 @@ class DuvetProject:
         return state if is_valid else None
 
     def _extract(self, project: TracedProject, *, write: bool) -> None:
-        """Extract the requirements of every specification, and write them to their files. Raises where one cannot be read."""
+        """Extract the requirements of all specifications into files. Raises if a specification cannot be read."""
         specifications = project.settings.specifications
         self.progress("Extracting", "requirements")
         for target, reason in project.missing():
-            hint = " Store its text there, or run again with --fetch." if target.is_url else ""
+            hint = " Store its text there, or use --fetch to download it." if target.is_url else ""
             raise ConfigError(f"{reason}.{hint}")
         if write:
-            # Before the sources are scanned: the files may be among them.
+            # Before the sources are scanned, because these files may be among them.
             write_requirement_files(self.root, project.extract())
         if specifications:
             self.progress("Extracted", f"requirements from {len(specifications)} specifications ")
@@ -121,7 +121,7 @@ class DuvetProject:
             self.progress("Extracted", "no requirements - config does not include any specifications ")
 
     def _scan(self, project: TracedProject) -> tuple[TraceState, bool]:
-        """What the files say, and whether duvet would accept all of it."""
+        """The state of the project, and whether it is valid. Errors are printed."""
         self.progress("Scanning", "sources")
         state = project.read()
         self.progress("Scanned", f"{state.source_count} sources ")
@@ -155,7 +155,7 @@ class DuvetProject:
         suggestions = Suggestions(state)
         explained = [replace(p, help=p.help or suggestions.of(p)) for p in problems[:MAX_SUGGESTIONS]]
         self._print_problems(files, [*explained, *problems[MAX_SUGGESTIONS:]], "×")
-        self.print_progress(f"  × encountered {len(problems)} errors")  # also of one: these are duvet's words
+        self.print_progress(f"  × encountered {len(problems)} errors")  # duvet's text, also for one error
         return True
 
     def _print_problems(self, files: ProjectFiles, problems: Sequence[Problem], mark: str) -> None:
@@ -201,7 +201,7 @@ class DuvetProject:
         )
 
     def _stale_files(self, settings: TraceSettings, generated: Sequence[GeneratedFile]) -> Iterator[str]:
-        """Generated files that this extraction did not write, in directories that it writes to."""
+        """Generated files of earlier runs in the directories of this extraction."""
         written = {file.path for file in generated}
         folders = {path.rpartition("/")[0] for path in written}
         if not folders:
@@ -236,7 +236,7 @@ class DuvetProject:
         warnings: Sequence[Problem],
         files: ProjectFiles,
     ) -> None:
-        """The reports for machines that show problems: written also, and most of all, when there are errors."""
+        """Write the SARIF report and GitHub annotations. They are also written when there are errors."""
         reports = list(state.analysis.reports.values())
         if options.sarif:
             from contextive.trace.reports.findings import location_in_project
@@ -323,18 +323,18 @@ class DuvetProject:
 
 
 def _source_lines(files: ProjectFiles, locations: Iterable[Location]) -> dict[Location, str]:
-    """The line of each location, without those that cannot be read."""
+    """The source line of each location; locations that cannot be read are left out."""
     by_path: dict[str, list[Location]] = {}
     for location in locations:
         by_path.setdefault(location.path, []).append(location)
     found: dict[Location, str] = {}
-    for path, wanted in by_path.items():
+    for path, in_file in by_path.items():
         content = files.read(path) if path else None
         if isinstance(content, FileText):
             lines = content.text.split("\n")
             found |= {
                 location: lines[location.line - 1].rstrip("\r")
-                for location in wanted
+                for location in in_file
                 if 0 < location.line <= len(lines)
             }
     return found
@@ -345,7 +345,7 @@ def _reference_count(analysis: Analysis) -> int:
 
 
 def _with_legacy(settings: TraceSettings, options: ReportOptions) -> TraceSettings:
-    """The flags of older versions, which name sources and requirement files on the command line."""
+    """The settings with the flags of older duvet versions, which name sources and requirement files."""
     sources = []
     for pattern in options.source_patterns:
         style = CommentStyle()
@@ -353,7 +353,7 @@ def _with_legacy(settings: TraceSettings, options: ReportOptions) -> TraceSettin
             inside, closed, pattern = pattern[1:].partition(")")
             meta, comma, content = inside.partition(",")
             if not closed or not comma:
-                raise ConfigError(f"The source pattern ({inside} is not of the form (META,CONTENT)glob.")
+                raise ConfigError(f"The source pattern ({inside} does not have the form (META,CONTENT)glob.")
             style = CommentStyle(meta, content)
         sources.append(SourcePattern(pattern, style))
     download = f"{options.spec_path}/specs" if options.spec_path else settings.download_dir

@@ -1,4 +1,4 @@
-"""What `duvet report` says at its end: how far the project is, and which lines a gate wants."""
+"""The end of the output of `duvet report`: the summary, and the lines that fail the CI check."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextive.trace.requirement import Requirement, Status, StatusSummary
 from contextive.trace.target import cached_path
 
 MAX_LINES = 10
-"""So many lines of one complaint are shown. Who has more of them wants another view."""
+"""At most this many lines are listed for one failure; `duvet query` shows all."""
 _STATUS_TEXTS: Mapping[Status, tuple[str, str]] = {
     Status.NOT_STARTED: ("is not started", "are not started"),
     Status.TODO: ("is a todo", "are todos"),
@@ -25,12 +25,12 @@ def summary_line(requirements: Iterable[Requirement]) -> str:
     """How many requirements are done, and what the others lack."""
     summary = StatusSummary.of(requirements)
     if not summary.total:
-        return "no requirement was found"
+        return "no requirements found"
     done = f"{summary.done} of {summary.total} {_plural(summary.total, 'requirement')} done ({int(summary.percent)} %)"
-    open_ones = [
-        f"{count} {words[count > 1]}" for status, words in _STATUS_TEXTS.items() if (count := summary.by_status[status])
+    not_done = [
+        f"{count} {texts[count > 1]}" for status, texts in _STATUS_TEXTS.items() if (count := summary.by_status[status])
     ]
-    return ": ".join((done, ", ".join(open_ones))) if open_ones else done
+    return ": ".join((done, ", ".join(not_done))) if not_done else done
 
 
 ##= docs/spec/trace.md#ci-rules
@@ -41,7 +41,7 @@ def summary_line(requirements: Iterable[Requirement]) -> str:
 def gate_failures(
     reports: Iterable[TargetReport], require_citations: bool, require_tests: bool, download_dir: str
 ) -> Iterator[str]:
-    """What the specifications lack under duvet's own rule, which looks at whole lines: each complaint, then its places."""
+    """The failures of the CI check by duvet's rule, which works on whole lines: a message, then the lines it is about."""
     uncited: list[tuple[Location, str]] = []
     untested: list[tuple[Location, str]] = []
     for report in reports:
@@ -57,7 +57,7 @@ def gate_failures(
 
 
 def _lines_by_kind(report: TargetReport) -> tuple[set[int], set[int], set[int]]:
-    """The lines that are referenced at all, those that are cited, and those that are tested."""
+    """The numbers of the lines that are referenced, cited and tested."""
     significant: set[int] = set()
     cited: set[int] = set()
     tested: set[int] = set()
@@ -78,13 +78,13 @@ def _lines_by_kind(report: TargetReport) -> tuple[set[int], set[int], set[int]]:
 
 
 def _located_lines(report: TargetReport, numbers: Iterable[int], download_dir: str) -> list[tuple[Location, str]]:
-    wanted = sorted(numbers)
-    if not wanted:
+    ordered = sorted(numbers)
+    if not ordered:
         return []
     target = report.target
     path = cached_path(target.path, download_dir) if target.is_url else target.display_name
     lines = report.specification.source.text.split("\n")
-    return [(Location(path, number), lines[number - 1].strip()) for number in wanted]
+    return [(Location(path, number), lines[number - 1].strip()) for number in ordered]
 
 
 def _format_lines(found: Sequence[tuple[Location, str]], check: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The code around citations, as the HTML report shows it."""
+"""The code around citations, for the HTML report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LINES_AFTER = 4
 
 
 def code_blocks(files: ProjectFiles, citations: Iterable[Citation]) -> dict[Citation, str]:
-    """The code around each citation as HTML. Requirements have none, and neither has a file that cannot be read."""
+    """The code around each citation as HTML, without requirements and files that cannot be read."""
     by_file: dict[str, list[Citation]] = {}
     for citation in citations:
         if citation.type is not CitationType.SPEC:

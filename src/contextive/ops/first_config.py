@@ -1,4 +1,4 @@
-"""A project's first configuration, from what was found in it."""
+"""The configuration that `init` writes, based on the survey of the project."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from collections.abc import Iterable, Iterator
 from contextive.ops.survey import PatternMatch, Survey
 
 _HEAD = """\
-# Contextive configuration. Every key is optional; keys that are commented out show their defaults.
-# All keys: contextive-mcp schema, or docs/configuration.md. Check this file with: contextive-mcp check
+# Contextive configuration. Every key is optional; the commented keys show the defaults.
+# All keys: contextive-mcp schema. Check this file with: contextive-mcp check
 
 server:
-  mode: stdio            # stdio, or http for several clients
-  profile: contextive    # contextive, duvet, spexus, nexus or duskmantle
+  mode: stdio            # stdio for one client, http for several
+  profile: contextive    # set of tools: contextive, duvet, spexus, nexus or duskmantle
   # logLevel: info       # trace, debug, info, warn or error
   # host: 127.0.0.1      # any other address needs tokens
   # port: 8787
 """
 _TAIL = """\
-# Packs of tools. A pack that is not built in is a plugin: install it, name it here, and trust this file.
+# Plugins add tools. Install the plugin, name it here, and trust this file with: contextive-mcp trust
 # toolPacks:
 #   some-plugin:
-#     mode: read-only    # or read-write, to offer the tools that change something
+#     mode: read-only    # or read-write, to offer tools that change something too
 
-# Tokens for HTTP are best set as KM_READER_TOKEN and KM_ADMIN_TOKEN in the environment.
+# Set tokens for HTTP in the environment: KM_READER_TOKEN and KM_ADMIN_TOKEN.
 """
 
 
 def config_text(survey: Survey) -> str:
-    """The file's text: what was found is set, and everything else is left as it is by itself."""
+    """The text of the file. Only what was found is set; everything else keeps its default."""
     return "\n".join([_HEAD, *_trace(survey), *_notes(survey), _TAIL])
 
 
 def _trace(survey: Survey) -> Iterator[str]:
     if survey.has_duvet_config:
-        yield "# Requirements are traced as .duvet/config.toml says.\n"
+        yield "# Specifications and sources are configured in .duvet/config.toml.\n"
         return
     if not survey.specifications:
-        yield "# No specification was found. Write one with MUST and SHOULD sentences, such as docs/spec/NAME.md."
+        yield "# No specification was found. To trace requirements, write one with MUST and SHOULD sentences."
         yield '# trace:\n#   specifications: ["docs/spec/*.md"]\n'
         return
     yield "trace:\n  specifications:"
@@ -59,12 +59,12 @@ def _notes(survey: Survey) -> Iterator[str]:
 
 
 def _pattern_lines(found: Iterable[PatternMatch], what: str) -> Iterator[str]:
-    for one in found:
-        yield f"    - {json.dumps(one.pattern, ensure_ascii=False)}  # {describe_match(one, what)}"
+    for match in found:
+        yield f"    - {json.dumps(match.pattern, ensure_ascii=False)}  # {describe_match(match, what)}"
 
 
 def describe_match(found: PatternMatch, what: str) -> str:
-    """How much a pattern stands for."""
+    """The number of files, requirements or citations of a pattern, as text."""
     if "://" in found.pattern:
         return f"cited {found.count} {'time' if found.count == 1 else 'times'}"
     files = f"{found.files} {'file' if found.files == 1 else 'files'}"

@@ -1,4 +1,4 @@
-"""What an index holds and how fresh it is, for people."""
+"""The data of `contextive-mcp status`: the content of the index and how current it is."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from contextive.search.index import Index
 
 
 def health_of(checks: Sequence[HealthCheck]) -> dict[str, Any]:
-    """The same verdict as `/healthz`, with the reason for each part that does not work."""
+    """The same status as `/healthz`, with the reason for each failing check."""
     reasons = {check.name: check.reason for check in checks if not check.ok}
     return {"status": "degraded" if reasons else "ok", "reasons": reasons}
 
 
 def status_of(index: Index, health: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of an index, the most asked for first."""
+    """The state of the index, with the most important facts first."""
     as_of = index.as_of()
     run = index.last_run()
     totals = index.store.files.totals()

@@ -1,8 +1,8 @@
-"""A client told of this server, in the client's own file: what would change, and the change.
+"""Adds this server to the configuration file of a client, or removes it.
 
-The file belongs to somebody else, so it is treated with care. It is read as it is and changed in one place; a file that cannot
-be understood is left alone. Nothing is written through a link that leads out of the project or the user's home. A copy of the
-old file stays beside the new one, which takes its place in one step and keeps its mode.
+The file belongs to another program, so only our entry is changed, and a file that cannot be parsed stays unchanged. Nothing
+is written through a symbolic link that leads out of the project or the user's home. The new file replaces the old one
+atomically and keeps its permissions; a copy of the old file is saved next to it.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ MAX_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class InstallRequest:
-    """What somebody wants of a client's file."""
+    """The change that the user wants in a client's file."""
 
     client: ClientApp
     scope: InstallScope
     project: Path
     name: str = SERVER_NAME
     file: Path | None = None
-    """Another file than the usual one."""
+    """The file to edit, if it is not the client's usual one."""
     remove: bool = False
     follow_links: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file, as it is and as it would be. `before` is None where there is none yet."""
+    """A file before and after the change. `before` is None if it does not exist yet."""
 
     scope: InstallScope
     file: Path
     display_path: str
-    """The file's name as a person would write it."""
+    """The path for messages: relative to the project or to the home directory."""
     before: str | None
     after: str
     snippet: str
@@ -60,12 +60,12 @@ class FileChange:
         return (self.before or "") != self.after
 
     def diff(self) -> str:
-        """What changes, as `diff -u` shows it."""
+        """The change as a unified diff."""
         return "".join(
             difflib.unified_diff(
                 _lines(self.before or ""),
                 _lines(self.after),
-                fromfile=self.display_path if self.before is not None else "no file yet",
+                fromfile=self.display_path if self.before is not None else "(new file)",
                 tofile=self.display_path,
             )
         )
@@ -74,7 +74,7 @@ class FileChange:
 ##= docs/spec/commands.md#install
 ##% A file that cannot be parsed or edited safely MUST stay unchanged, and the entry to add is shown.
 def cannot_edit(reason: str, snippet: str, hint: str) -> UnsupportedOperation:
-    """A client's file cannot be changed safely. What belongs into it is in the details, for somebody to paste."""
+    """The error for a file that cannot be edited safely. Its details have the entry for the user to paste."""
     error = UnsupportedOperation(reason, hint=hint)
     error.details = {"snippet": snippet}
     return error
@@ -83,10 +83,12 @@ def cannot_edit(reason: str, snippet: str, hint: str) -> UnsupportedOperation:
 ##= docs/spec/commands.md#install
 ##% Installing twice MUST have the same result as installing once.
 def plan_change(request: InstallRequest, user_env: UserEnvironment) -> FileChange:
-    """What has to change in the client's file. Nothing is written."""
+    """The change that the client's file needs. Nothing is written."""
     client = request.client
     if request.scope not in client.scopes:
-        raise UsageError(f"{client.title} has no scope {request.scope}.", hint=f"It has: {', '.join(client.scopes)}.")
+        raise UsageError(
+            f"{client.title} has no scope {request.scope}.", hint=f"Use --scope {' or '.join(client.scopes)}."
+        )
     entry = client.entry(*server_command(request.scope), project=str(request.project))
     snippet = client.snippet(request.name, entry)
     usual = request.file or client_file(client, request.scope, request.project, user_env)
@@ -97,11 +99,11 @@ def plan_change(request: InstallRequest, user_env: UserEnvironment) -> FileChang
         after = _edit_text(client, before or "", request.name, entry, remove=request.remove)
     except NotEditable as error:
         raise cannot_edit(
-            f"{display_path} is left alone: {error}.", snippet, "Mend the file, or change it by hand."
+            f"{display_path} was not changed: {error}.", snippet, "Fix the file, or edit it by hand."
         ) from None
     if before not in (None, after) and not file.stat().st_mode & stat.S_IWUSR:
         raise cannot_edit(
-            f"{display_path} is left alone: it is read-only.", snippet, "Make it writable, or change it by hand."
+            f"{display_path} was not changed: it is read-only.", snippet, "Make it writable, or edit it by hand."
         )
     return FileChange(request.scope, file, display_path, before, after, snippet)
 
@@ -112,7 +114,7 @@ def plan_change(request: InstallRequest, user_env: UserEnvironment) -> FileChang
 ##= docs/spec/commands.md#install
 ##% A file that changed after it was read MUST NOT be overwritten.
 def write_change(change: FileChange) -> Path | None:
-    """Put the new file in place of the old one; the copy of the old one, where there was one."""
+    """Replace the file; returns the path of the copy of the old file, if there was one."""
     file = change.file
     file.parent.mkdir(parents=True, exist_ok=True)
     backup = None
@@ -125,32 +127,32 @@ def write_change(change: FileChange) -> Path | None:
         new.stream.write(change.after.encode())
         new.finish()
         if _read_text(file, change.display_path, change.snippet) != change.before:
-            raise Conflict(f"{change.display_path} changed in the meantime.", hint="Run the command again.")
+            raise Conflict(f"{change.display_path} was changed by another program.", hint="Run the command again.")
         new.publish(file.name)
     return backup
 
 
 def server_command(scope: InstallScope) -> tuple[str, InstallScope]:
-    """The command that starts this server, as a client of that scope can run it.
+    """The command with which a client of that scope starts this server.
 
-    A file of the project is for everybody, so it names the command alone, where that can be found. A user's own file names the
-    full path: applications that are started from a desktop often know less of the PATH than a terminal.
+    A file in the project is shared, so it has only the name of the command if that is on the PATH. A user's own file has
+    the full path, because desktop applications often have a shorter PATH than a terminal.
     """
     found = shutil.which(COMMAND)
     if scope == "project" and found is not None:
         return COMMAND, scope
-    beside = Path(sys.executable).with_name(COMMAND + (".exe" if sys.platform == "win32" else ""))
-    if found is None and beside.is_file():
-        found = str(beside)
+    next_to_python = Path(sys.executable).with_name(COMMAND + (".exe" if sys.platform == "win32" else ""))
+    if found is None and next_to_python.is_file():
+        found = str(next_to_python)
     return (str(Path(found).absolute()) if found else COMMAND), scope
 
 
 def terminal_command() -> str:
-    """How somebody who reads this in a terminal can start this program again."""
+    """The command with which the user can start this program in a terminal."""
     if shutil.which(COMMAND):
         return COMMAND
-    beside = Path(sys.executable).with_name(COMMAND)
-    return str(beside) if beside.is_file() else f"{sys.executable} -m contextive"
+    next_to_python = Path(sys.executable).with_name(COMMAND)
+    return str(next_to_python) if next_to_python.is_file() else f"{sys.executable} -m contextive"
 
 
 def _edit_text(client: ClientApp, text: str, name: str, entry: Mapping[str, Any], *, remove: bool) -> str:
@@ -159,13 +161,13 @@ def _edit_text(client: ClientApp, text: str, name: str, entry: Mapping[str, Any]
         return without_table(text, path) if remove else with_values(text, path, entry)
     if remove:
         return json_edit.without_value(text, (client.servers, name))
-    there = json_edit.parse(text)
-    servers = there.get(client.servers) if isinstance(there, dict) else None
-    known = servers.get(name) if isinstance(servers, dict) else None
-    if not isinstance(known, dict):
+    data = json_edit.parse(text)
+    servers = data.get(client.servers) if isinstance(data, dict) else None
+    existing = servers.get(name) if isinstance(servers, dict) else None
+    if not isinstance(existing, dict):
         return json_edit.with_value(text, (client.servers, name), dict(entry))
     for key, value in entry.items():
-        if known.get(key) != value:  # what else the user wrote into the entry stays
+        if existing.get(key) != value:  # other keys that the user added to the entry are kept
             text = json_edit.with_value(text, (client.servers, name, key), value)
     return text
 
@@ -173,21 +175,22 @@ def _edit_text(client: ClientApp, text: str, name: str, entry: Mapping[str, Any]
 def _read_text(file: Path, display_path: str, snippet: str) -> str | None:
     try:
         if file.stat().st_size > MAX_BYTES:
-            raise cannot_edit(f"{display_path} is left alone: it is too large.", snippet, "Change it by hand.")
+            raise cannot_edit(f"{display_path} was not changed: it is too large.", snippet, "Edit it by hand.")
         return file.read_bytes().decode("utf-8")
     except FileNotFoundError:
         return None
     except UnicodeDecodeError:
-        raise cannot_edit(f"{display_path} is left alone: it is not UTF-8.", snippet, "Change it by hand.") from None
+        raise cannot_edit(f"{display_path} was not changed: it is not UTF-8.", snippet, "Edit it by hand.") from None
 
 
 ##= docs/spec/commands.md#install
 ##% A symbolic link that leads out of the project, or out of the user's home directory, MUST NOT be followed unless
 ##% the user asks for it.
 def _real_file(request: InstallRequest, file: Path, display_path: str, snippet: str, home: Path) -> Path:
-    """The file behind links. A link must not lead out of the project, or out of the user's home, unless it is asked for.
+    """The file with symbolic links resolved. A link must not lead out of the project or the user's home.
 
-    A repository may bring a link in place of a client's file, and what is written there could be anything of the user's.
+    A cloned repository may contain a link in place of a client's file, and writing through it could change any file of
+    the user. `follow_links` allows it.
     """
     own = request.project if request.scope == "project" else home
     real = Path(os.path.realpath(file))
@@ -196,7 +199,9 @@ def _real_file(request: InstallRequest, file: Path, display_path: str, snippet: 
         return real
     boundary = "the project" if request.scope == "project" else "your home"
     raise cannot_edit(
-        f"{display_path} is left alone: a link leads out of {boundary}.", snippet, "Use --follow-links to write there."
+        f"{display_path} was not changed: a symbolic link leads out of {boundary}.",
+        snippet,
+        "Use --follow-links to write there.",
     )
 
 

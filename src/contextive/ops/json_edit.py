@@ -1,8 +1,8 @@
-"""One value of a JSON text set or removed, and every other byte left as it was.
+"""Sets or removes one value of a JSON text and preserves every other byte.
 
-People keep comments, trailing commas and their own indentation in the files of their editors. To write the whole document
-anew would lose them, so the text is read with the places of its parts and changed only there. What comes out is read again
-and compared with what was meant: a text that this module does not understand is refused and never damaged.
+Configuration files of editors have comments, trailing commas and their own indentation, which rewriting the whole document
+would lose. So the text is parsed with the positions of its parts and edited only there. The result is parsed again and
+compared with the expected data: a text that this module does not understand is refused and never damaged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_DEPTH = 200
 _BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _SCALAR = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
-_MARK = "\ufeff"
+_BOM = "\ufeff"
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class _Member:
     start: int
     value: _Value
     comma: int | None = None
-    """Where the comma behind it stands."""
+    """The position of the comma after it."""
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class _Value:
 
 
 def parse(text: str) -> Any:
-    """The data of a JSON text, which may have comments and trailing commas. Nothing at all is an empty object."""
+    """The data of a JSON text, which may have comments and trailing commas. An empty text is an empty object."""
     return _read(text).data
 
 
@@ -49,17 +49,17 @@ def parse(text: str) -> Any:
 ##% A change to a client's file MUST preserve everything else in it, including comments, and keep a copy of the old
 ##% file.
 def with_value(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with this value at this path; objects on the way are made where they are missing."""
-    mark, body = (_MARK, text[1:]) if text.startswith(_MARK) else ("", text)
+    """The text with this value at this path; missing objects on the path are created."""
+    bom, body = (_BOM, text[1:]) if text.startswith(_BOM) else ("", text)
     expected = _with(parse(body), path, value)
     if not body.strip():
-        return mark + json.dumps(expected, indent=2, ensure_ascii=False) + "\n"
-    return mark + _checked(_set(body, _read(body), list(path), value), expected)
+        return bom + json.dumps(expected, indent=2, ensure_ascii=False) + "\n"
+    return bom + _verify(_set(body, _read(body), list(path), value), expected)
 
 
 def without_value(text: str, path: Sequence[str]) -> str:
-    """The text without the value at this path, or as it was where there is none."""
-    mark, body = (_MARK, text[1:]) if text.startswith(_MARK) else ("", text)
+    """The text without the value at this path; unchanged if there is no such value."""
+    bom, body = (_BOM, text[1:]) if text.startswith(_BOM) else ("", text)
     root = _read(body)
     parent: _Value = root
     for key in path[:-1]:
@@ -70,15 +70,15 @@ def without_value(text: str, path: Sequence[str]) -> str:
     member = _member(parent, path[-1])
     if member is None:
         return text
-    return mark + _checked(_removed(body, parent, member), _without(root.data, path))
+    return bom + _verify(_remove(body, parent, member), _without(root.data, path))
 
 
-def _checked(text: str, expected: Any) -> str:
+def _verify(text: str, expected: Any) -> str:
     try:
-        is_right = parse(text) == expected
+        is_as_expected = parse(text) == expected
     except NotEditable:
-        is_right = False
-    if not is_right:
+        is_as_expected = False
+    if not is_as_expected:
         raise NotEditable("the text cannot be changed without touching other parts of it")
     return text
 
@@ -100,46 +100,46 @@ def _without(data: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
 # -- changing ----------------------------------------------------------------------------------------------------------
 
 
-def _set(text: str, value: _Value, path: list[str], wanted: Any) -> str:
+def _set(text: str, value: _Value, path: list[str], new: Any) -> str:
     depth = 0
     while True:
         member = _member(value, path[0])
         depth += 1
         if member is None:
             for key in reversed(path[1:]):
-                wanted = {key: wanted}
-            return _inserted(text, value, depth, path[0], wanted)
+                new = {key: new}
+            return _insert(text, value, depth, path[0], new)
         value, path = member.value, path[1:]
         if not path:
             indent = _indent_before(text, member.start)
-            return text[: value.start] + _dumped(text, wanted, indent) + text[value.end :]
+            return text[: value.start] + _dump(text, new, indent) + text[value.end :]
 
 
-def _inserted(text: str, value: _Value, depth: int, key: str, wanted: Any) -> str:
+def _insert(text: str, value: _Value, depth: int, key: str, new: Any) -> str:
     """The text with one more member at the end of an object."""
     assert value.members is not None
     newline, close = _newline(text), value.end - 1
     if not value.members:
         outer = _line_indent(text, value.start)
         indent = outer + _unit(text)
-        entry = f"{json.dumps(key)}: {_dumped(text, wanted, indent)}"
-        inner = text[value.start + 1 : close].strip()  # comments, where there are any
+        entry = f"{json.dumps(key)}: {_dump(text, new, indent)}"
+        inner = text[value.start + 1 : close].strip()  # comments, if there are any
         kept = f"{newline}{indent}{inner}" if inner else ""
         return f"{text[: value.start + 1]}{kept}{newline}{indent}{entry}{newline}{outer}{text[close:]}"
     last = value.members[-1]
     end = len(text[:close].rstrip())
     indent_or_none = _indent_before(text, last.start)
     if indent_or_none is None and "\n" not in text[end:close]:
-        entry = f" {json.dumps(key)}: {json.dumps(wanted, ensure_ascii=False)}"
+        entry = f" {json.dumps(key)}: {json.dumps(new, ensure_ascii=False)}"
     else:
         indent = indent_or_none if indent_or_none is not None else _unit(text) * depth
-        entry = f"{newline}{indent}{json.dumps(key)}: {_dumped(text, wanted, indent)}"
+        entry = f"{newline}{indent}{json.dumps(key)}: {_dump(text, new, indent)}"
     if last.comma is not None:
         return f"{text[:end]}{entry}{text[end:]}"
     return f"{text[: last.value.end]},{text[last.value.end : end]}{entry}{text[end:]}"
 
 
-def _removed(text: str, parent: _Value, member: _Member) -> str:
+def _remove(text: str, parent: _Value, member: _Member) -> str:
     assert parent.members is not None
     position = parent.members.index(member)
     start, end = member.start, (member.value.end if member.comma is None else member.comma + 1)
@@ -165,11 +165,11 @@ def _removed(text: str, parent: _Value, member: _Member) -> str:
     return before + after
 
 
-def _dumped(text: str, value: Any, indent: str | None) -> str:
+def _dump(text: str, value: Any, indent: str | None) -> str:
     if indent is None:
         return json.dumps(value, ensure_ascii=False)
-    shown = json.dumps(value, indent=_unit(text), ensure_ascii=False)
-    return shown.replace("\n", _newline(text) + indent)
+    dumped = json.dumps(value, indent=_unit(text), ensure_ascii=False)
+    return dumped.replace("\n", _newline(text) + indent)
 
 
 def _newline(text: str) -> str:
@@ -177,20 +177,20 @@ def _newline(text: str) -> str:
 
 
 def _unit(text: str) -> str:
-    """How far this text indents: as its first indented line does."""
+    """The indentation of the first indented line."""
     found = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
     return found[1] if found else "  "
 
 
-def _line_indent(text: str, place: int) -> str:
-    line = text[text.rfind("\n", 0, place) + 1 :]
+def _line_indent(text: str, position: int) -> str:
+    line = text[text.rfind("\n", 0, position) + 1 :]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _indent_before(text: str, place: int) -> str | None:
-    """The white space between the beginning of the line and this place; None where something else stands there."""
-    before = text[text.rfind("\n", 0, place) + 1 : place]
-    return None if before.strip(" \t") or "\n" not in text[:place] else before
+def _indent_before(text: str, position: int) -> str | None:
+    """The white space between the start of the line and this position; None if there is anything else."""
+    before = text[text.rfind("\n", 0, position) + 1 : position]
+    return None if before.strip(" \t") or "\n" not in text[:position] else before
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def _member(value: _Value, key: str) -> _Member | None:
         raise NotEditable(f"there is no object where {key!r} belongs")
     found = [member for member in value.members if member.key == key]
     if len(found) > 1:
-        raise NotEditable(f"the key {key!r} stands there twice")
+        raise NotEditable(f"the key {key!r} occurs twice")
     return found[0] if found else None
 
 
@@ -214,47 +214,47 @@ def _read(text: str) -> _Value:
     return value
 
 
-def _skip(text: str, place: int) -> int:
-    found = _BLANK.match(text, place)
-    return found.end() if found else place
+def _skip(text: str, position: int) -> int:
+    found = _BLANK.match(text, position)
+    return found.end() if found else position
 
 
-def _where(text: str, place: int) -> str:
-    return f"it is not JSON at line {text.count(chr(10), 0, place) + 1}"
+def _where(text: str, position: int) -> str:
+    return f"it is not JSON at line {text.count(chr(10), 0, position) + 1}"
 
 
-def _value(text: str, place: int, depth: int) -> _Value:
+def _value(text: str, position: int, depth: int) -> _Value:
     if depth > MAX_DEPTH:
         raise NotEditable("it is nested too deeply")
-    match text[place : place + 1]:
+    match text[position : position + 1]:
         case "{":
-            return _object(text, place, depth)
+            return _object(text, position, depth)
         case "[":
-            return _array(text, place, depth)
+            return _array(text, position, depth)
         case '"':
-            data, end = _string(text, place)
-            return _Value(place, end, data)
+            data, end = _string(text, position)
+            return _Value(position, end, data)
         case _:
-            found = _SCALAR.match(text, place)
+            found = _SCALAR.match(text, position)
             if found is None:
-                raise NotEditable(_where(text, place))
+                raise NotEditable(_where(text, position))
             try:
-                return _Value(place, found.end(), json.loads(found[0]))
-            except ValueError:  # Python refuses to read integers of thousands of digits
-                raise NotEditable(_where(text, place)) from None
+                return _Value(position, found.end(), json.loads(found[0]))
+            except ValueError:  # Python refuses integers with thousands of digits
+                raise NotEditable(_where(text, position)) from None
 
 
-def _string(text: str, place: int) -> tuple[str, int]:
-    found = _STRING.match(text, place)
+def _string(text: str, position: int) -> tuple[str, int]:
+    found = _STRING.match(text, position)
     try:
-        return str(json.loads(found[0] if found else "")), found.end() if found else place
+        return str(json.loads(found[0] if found else "")), found.end() if found else position
     except ValueError:
-        raise NotEditable(_where(text, place)) from None
+        raise NotEditable(_where(text, position)) from None
 
 
-def _object(text: str, place: int, depth: int) -> _Value:
+def _object(text: str, position: int, depth: int) -> _Value:
     members: list[_Member] = []
-    at = _skip(text, place + 1)
+    at = _skip(text, position + 1)
     while text[at : at + 1] != "}":
         if text[at : at + 1] != '"' or (members and members[-1].comma is None):
             raise NotEditable(_where(text, at))
@@ -268,12 +268,12 @@ def _object(text: str, place: int, depth: int) -> _Value:
         if text[at : at + 1] == ",":
             member.comma = at
             at = _skip(text, at + 1)
-    return _Value(place, at + 1, {member.key: member.value.data for member in members}, members)
+    return _Value(position, at + 1, {member.key: member.value.data for member in members}, members)
 
 
-def _array(text: str, place: int, depth: int) -> _Value:
+def _array(text: str, position: int, depth: int) -> _Value:
     items: list[Any] = []
-    at, open_ = _skip(text, place + 1), True
+    at, open_ = _skip(text, position + 1), True
     while text[at : at + 1] != "]":
         if not open_:
             raise NotEditable(_where(text, at))
@@ -283,4 +283,4 @@ def _array(text: str, place: int, depth: int) -> _Value:
         open_ = text[at : at + 1] == ","
         if open_:
             at = _skip(text, at + 1)
-    return _Value(place, at + 1, items)
+    return _Value(position, at + 1, items)

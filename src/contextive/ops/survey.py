@@ -1,7 +1,7 @@
-"""What a project has that this product could use: specifications, notes, and sources that may cite.
+"""Finds the specifications, notes and source files of a project, for `init`.
 
-Nobody is asked. A file is a specification when it says MUST and SHOULD often enough, or when code cites it; a folder holds
-notes when its files link to each other as notes do; what is code is told by its ending. Files that git ignores are not looked at.
+A file is a specification if it has enough MUST and SHOULD sentences, or if code cites it. A folder has notes if its files
+contain wiki links. Source files are recognised by their extension. Files that git ignores are skipped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from contextive.workspace.discovery import discover
 from contextive.workspace.ignore import IgnoreRules, rules_from_patterns
 
 MIN_REQUIREMENTS = 3
-"""A document that says MUST once is a document; one that says it three times means it."""
+"""A document with fewer requirements is not taken for a specification: many documents have a MUST or two."""
 MAX_PATTERNS = 12
 MAX_URLS = 20
 _MAX_BYTES = 1024 * 1024
@@ -38,7 +38,7 @@ _NOT_CITING = frozenset({"yml", "yaml"})
 
 @dataclass(frozen=True, slots=True)
 class PatternMatch:
-    """A pattern, how many files it stands for, and how many requirements or citations they hold."""
+    """A pattern, the number of files that match it, and the number of requirements or citations in them."""
 
     pattern: str
     files: int
@@ -52,21 +52,21 @@ class Survey:
     files: int
     specifications: tuple[PatternMatch, ...]
     sources: tuple[PatternMatch, ...]
-    """Empty where the code stands in too many places to list them; then all code counts, as it does without a setting."""
+    """Empty if there would be too many patterns; then the default applies, which is all code."""
     source_files: int
     notes: tuple[PatternMatch, ...]
     has_duvet_config: bool
     copies: str = ""
-    """The folder with copies of specifications that code cites by URL, where it is not the one that is looked into."""
+    """A folder, other than `.duvet/specifications`, with copies of specifications that code cites by URL."""
 
 
 ##= docs/spec/commands.md#init
 ##% The scan of the project MUST NOT include files that git ignores.
 def survey(project: Path, progress: Callable[[int, int], None] | None = None) -> Survey:
-    """Look through the files of a project."""
+    """Scan the files of a project."""
     found = [file.path for file in discover(project, max_bytes=_MAX_BYTES).files]
     prose = [path for path in found if path.endswith((".md", ".txt"))]
-    code = [path for path in found if _ending(path) in STYLES_BY_ENDING and _ending(path) not in _NOT_CITING]
+    code = [path for path in found if _extension(path) in STYLES_BY_ENDING and _extension(path) not in _NOT_CITING]
     usual = rules_from_patterns(SPECIFICATION_PATTERNS)
     requirements: dict[str, int] = {}
     linked: Counter[str] = Counter()
@@ -82,14 +82,14 @@ def survey(project: Path, progress: Callable[[int, int], None] | None = None) ->
                 requirements[path] = count
             if _is_note(path, text):
                 linked[path] += 1
-        if _ending(path) in STYLES_BY_ENDING:
+        if _extension(path) in STYLES_BY_ENDING:
             cited.update(_CITED.findall(text))
     specifications = {path: count for path, count in requirements.items() if path not in linked}
     specifications |= {path: requirements.get(path, 0) for path in cited if path in prose}
     urls = [PatternMatch(url, 1, count) for url, count in cited.most_common() if "://" in url][:MAX_URLS]
     copies = _copies([found.pattern for found in urls], prose)
     for path in copies:
-        specifications.pop(path, None)  # cited by its URL, so that is its name
+        specifications.pop(path, None)  # it is listed by its URL
     sources = _by_folder(code)
     return Survey(
         files=len(found),
@@ -117,12 +117,12 @@ def _is_note(path: str, text: str) -> bool:
 
 
 def _copies(urls: Iterable[str], paths: Sequence[str]) -> dict[str, str]:
-    """Files that are copies of what a URL names, as their own path tells, and the folder in which each of them stands."""
+    """Files whose path shows that they are copies of one of the URLs, each with the folder of the copies."""
     found: dict[str, str] = {}
     for url in urls:
-        place = re.sub(r"^[a-z]+://|(?<!/)/++$|\.(?:txt|html)$", "", url)
+        address = re.sub(r"^[a-z]+://|(?<!/)/++$|\.(?:txt|html)$", "", url)
         for path in paths:
-            before, _, rest = path.partition(f"{place}.")
+            before, _, rest = path.partition(f"{address}.")
             if rest == "txt" and before:
                 found[path] = before.rstrip("/")
     return found
@@ -141,15 +141,17 @@ def _requirements(path: str, text: str, usual: IgnoreRules | None) -> int:
 
 
 def _patterns(chosen: dict[str, int], others: Sequence[str]) -> list[PatternMatch]:
-    """As few patterns as say it: a folder whose documents are nearly all chosen counts as a whole."""
+    """As few patterns as possible: a folder in which at least half of the documents are chosen becomes one pattern."""
     patterns: list[PatternMatch] = []
     left = set(chosen)
-    for folder, ending in sorted({(_folder(path), _ending(path)) for path in chosen}):
-        inside = [path for path in others if _folder(path) == folder and _ending(path) == ending]
+    for folder, extension in sorted({(_folder(path), _extension(path)) for path in chosen}):
+        inside = [path for path in others if _folder(path) == folder and _extension(path) == extension]
         mine = [path for path in inside if path in left]
         if folder and len(mine) > 1 and len(mine) * 2 >= len(inside):
             patterns.append(
-                PatternMatch(f"{_escape_pattern(folder)}/*.{ending}", len(inside), sum(chosen[path] for path in mine))
+                PatternMatch(
+                    f"{_escape_pattern(folder)}/*.{extension}", len(inside), sum(chosen[path] for path in mine)
+                )
             )
             left -= set(mine)
     patterns += [PatternMatch(_escape_pattern(path), 1, chosen[path]) for path in left]
@@ -157,31 +159,31 @@ def _patterns(chosen: dict[str, int], others: Sequence[str]) -> list[PatternMatc
 
 
 def _merge_patterns(patterns: list[PatternMatch]) -> list[PatternMatch]:
-    """Where many folders below one folder are chosen, that folder stands for all of them."""
+    """Replace the patterns below a top-level folder with one, if there are too many patterns."""
     if len(patterns) <= MAX_PATTERNS:
         return patterns
     joined: dict[str, PatternMatch] = {}
     for found in patterns:
         top = found.pattern.split("/")[0]
-        name = f"{top}/**/*.{_ending(found.pattern)}" if "/" in found.pattern else found.pattern
+        name = f"{top}/**/*.{_extension(found.pattern)}" if "/" in found.pattern else found.pattern
         before = joined.get(name, PatternMatch(name, 0))
         joined[name] = PatternMatch(name, before.files + found.files, before.count + found.count)
     return list(joined.values())
 
 
 def _by_folder(paths: Iterable[str]) -> tuple[PatternMatch, ...]:
-    """One pattern for each folder at the top and each ending, the largest first."""
+    """One pattern for each top-level folder and extension, ordered by the number of files."""
     counted: Counter[str] = Counter()
     for path in paths:
         top, slash, _ = path.partition("/")
-        counted[f"{_escape_pattern(top)}/**/*.{_ending(path)}" if slash else f"*.{_ending(path)}"] += 1
+        counted[f"{_escape_pattern(top)}/**/*.{_extension(path)}" if slash else f"*.{_extension(path)}"] += 1
     return tuple(
         PatternMatch(pattern, files) for pattern, files in sorted(counted.items(), key=lambda item: (-item[1], item[0]))
     )
 
 
 def _is_vault(project: Path, linked: Counter[str], prose: Sequence[str], code: Sequence[str]) -> bool:
-    """Whether all of it is notes: Obsidian keeps its settings there, or notes stand all over and outweigh the code."""
+    """Whether the whole project is notes: it has Obsidian's settings, or notes in several folders outnumber the code."""
     if len(linked) > 1 and (project / ".obsidian").is_dir():
         return True
     tops = {path.partition("/")[0] for path in linked}
@@ -189,7 +191,7 @@ def _is_vault(project: Path, linked: Counter[str], prose: Sequence[str], code: S
 
 
 def _notes(linked: Counter[str], prose: Sequence[str], *, is_vault: bool) -> tuple[PatternMatch, ...]:
-    """Folders in which at least two files link as notes do, and the usual folder where there is one. All, in a vault."""
+    """Folders in which at least two files have wiki links, and `notes` if it exists; everything in a vault."""
     if is_vault:
         return (PatternMatch("**/*.md", sum(path.endswith(".md") for path in prose)),)
     tops = Counter(path.split("/")[0] for path in linked if "/" in path)
@@ -202,11 +204,11 @@ def _notes(linked: Counter[str], prose: Sequence[str], *, is_vault: bool) -> tup
 
 
 def _escape_pattern(path: str) -> str:
-    """A pattern that means this path and nothing else."""
+    """A pattern that matches only this path."""
     return re.sub(r"([*?\[{])", r"[\1]", path)
 
 
-def _ending(path: str) -> str:
+def _extension(path: str) -> str:
     return PurePosixPath(path).suffix.removeprefix(".")
 
 

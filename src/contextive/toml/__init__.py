@@ -1,1 +1,1 @@
-"""TOML: one reader (`tomllib` within limits) and one editor (`tomlkit`), used by configuration, notes, traces and `install`."""
+"""TOML: a reader (`tomllib` with limits) and an editor (`tomlkit`), for configuration, notes, traces and `install`."""

@@ -1,7 +1,7 @@
-"""Values of one table of a TOML text set, or a table removed; comments and the order of everything else stay.
+"""Sets values of a table in a TOML text, or removes a table. Comments and the order of everything else are preserved.
 
-Every result is read again with `tomllib` and compared with what was meant, so a text that cannot be edited is refused and
-never damaged. `tomlkit` takes up to 20 µs a character, in proportion to the length, so longer texts are refused.
+Every result is parsed with `tomllib` and compared with the expected data, so a text that cannot be edited is refused and
+never damaged. `tomlkit` takes up to 20 µs per character, so texts over a limit are refused.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ MAX_CHARACTERS: Final = 262_144
 
 
 class NotEditable(Exception):
-    """A text, TOML or JSON, in which a change cannot be made; the message says why."""
+    """A TOML or JSON text cannot be edited safely; the message says why."""
 
 
 def table_text(path: Sequence[str], values: TableValues) -> str:
-    """A table as it is written into a file."""
-    import tomlkit  # few starts edit TOML
+    """The text of a table, with its header."""
+    import tomlkit  # imported here because few commands edit TOML
 
     table = tomlkit.table()
     for key, value in _with_lists(values).items():
@@ -40,9 +40,9 @@ def table_text(path: Sequence[str], values: TableValues) -> str:
 
 
 def with_values(text: str, path: Sequence[str], values: TableValues) -> str:
-    """The text with these values in the table at this path; an empty path is the document itself.
+    """The text with these values set in the table at this path; an empty path is the document itself.
 
-    Other values of the table stay. A table that is not there is added at the end.
+    Other values of the table are kept. A missing table is added at the end.
     """
     data = _read(text)
     table = _find(data, path)
@@ -63,7 +63,7 @@ def with_values(text: str, path: Sequence[str], values: TableValues) -> str:
 
 
 def without_table(text: str, path: Sequence[str]) -> str:
-    """The text without the table at this path and those below it, or as it was where there is none."""
+    """The text without the table at this path and its subtables; unchanged if there is no such table."""
     data = _read(text)
     if _find(data, path) is None:
         return text
@@ -71,16 +71,16 @@ def without_table(text: str, path: Sequence[str]) -> str:
     _remove(document, path)
     changed = document.as_string()
     if changed.endswith("\n\n") and not text.endswith(("\n\n", "\n\r\n")):
-        changed = changed.rstrip("\n") + "\n"  # the blank line above a table at the end goes with it
+        changed = changed.rstrip("\n") + "\n"  # also remove the blank line above a table at the end
     changed = _with_newlines_of(text, changed.lstrip("\n"))
     return _verify(changed, _without(data, path), _without(data, path, keep_empty=True))
 
 
 def _remove(container: Container, path: Sequence[str], *, has_header: bool = True) -> list[tuple[Key | None, Item]]:
-    """Take a table out of the body of its container, which may name it in several places.
+    """Remove a table from the body of its container, in which it may occur several times.
 
-    The comments at its end are above the next table and belong to that one. They stay in the nearest container with a header
-    of its own; the rest is returned.
+    Comments at its end are above the next table and belong to that one. They are moved to the nearest container that has
+    a header; comments that could not be moved are returned.
     """
     from tomlkit.items import Table
 
@@ -89,7 +89,7 @@ def _remove(container: Container, path: Sequence[str], *, has_header: bool = Tru
         if key is None or key.key != path[0]:
             continue
         if not isinstance(item, Table) or key.is_dotted():
-            raise NotEditable(f"{path[0]!r} is not written as a table of its own")
+            raise NotEditable(f"{path[0]!r} is not a table with its own header")
         if len(path) == 1:
             comments = _comments_at_end(item)
             del container.body[index]
@@ -135,8 +135,8 @@ def _parse(text: str) -> TOMLDocument:
 
     try:
         return tomlkit.parse(text.replace("\r\n", "\n") if _has_only_crlf(text) else text)
-    except (TOMLKitError, RecursionError, ValueError):  # it reads a little less than tomllib
-        raise NotEditable("it has a form that cannot be edited") from None
+    except (TOMLKitError, RecursionError, ValueError):  # tomlkit accepts a little less than tomllib
+        raise NotEditable("it uses TOML syntax that cannot be edited") from None
 
 
 def _has_only_crlf(text: str) -> bool:
@@ -169,7 +169,7 @@ def _with(data: dict[str, Any], path: Sequence[str], value: dict[str, Any]) -> d
 
 
 def _without(data: dict[str, Any], path: Sequence[str], *, keep_empty: bool = False) -> dict[str, Any]:
-    """Without the table; one around it that only its header made goes, one that has a header of its own stays."""
+    """The data without the table. A parent table without its own header is removed too if it would be empty."""
     if len(path) > 1:
         rest = _without(data[path[0]], path[1:], keep_empty=keep_empty)
         if rest or keep_empty:
@@ -179,9 +179,9 @@ def _without(data: dict[str, Any], path: Sequence[str], *, keep_empty: bool = Fa
 
 def _verify(text: str, *expected: dict[str, Any]) -> str:
     try:
-        is_right = read_toml(text) in expected
+        is_as_expected = read_toml(text) in expected
     except ParseError:
-        is_right = False
-    if not is_right:
+        is_as_expected = False
+    if not is_as_expected:
         raise NotEditable("the text cannot be changed without touching other parts of it")
     return text

@@ -1,4 +1,4 @@
-"""The values of a TOML text, read within limits, with one error for everything that cannot be read."""
+"""Reads TOML with limits. Everything that cannot be read raises the same error."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from contextive.errors import ParseError
 _MAX_KEY_PARTS: Final = 64
 _TOO_DEEP: Final = f"nested more than {_MAX_KEY_PARTS} levels deep"
 _PART: Final = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
-# tomllib needs time in the square of the number of parts, so such a key is refused before it is parsed.
-# The search never backtracks, so its time grows with the text alone.
+# tomllib takes quadratic time in the number of key parts, so such a key is refused before it is parsed.
+# The expression never backtracks, so its time is linear in the text.
 _LONG_KEY: Final = re.compile(
     rf"(?:^|[{{,])[ \t]*+\[{{0,2}}+[ \t]*+(?:{_PART}[ \t]*+\.[ \t]*+){{{_MAX_KEY_PARTS}}}+", re.MULTILINE
 )
-_PLACE: Final = re.compile(
+_POSITION: Final = re.compile(
     r"^(?P<text>.*?)(?: \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\))?$"
 )
 
@@ -29,13 +29,13 @@ def read_toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        # Before Python 3.14 the place is in the message alone.
-        place = _PLACE.match(str(error).splitlines()[0])
-        assert place is not None
-        if place["line"] is None:
-            raise ParseError(place["text"], text.count("\n") + 1) from None
-        raise ParseError(place["text"], int(place["line"]), int(place["column"])) from None
+        # Before Python 3.14 the position is only in the message.
+        position = _POSITION.match(str(error).splitlines()[0])
+        assert position is not None
+        if position["line"] is None:
+            raise ParseError(position["text"], text.count("\n") + 1) from None
+        raise ParseError(position["text"], int(position["line"]), int(position["column"])) from None
     except RecursionError:
         raise ParseError(_TOO_DEEP) from None
-    except ValueError:  # Python refuses to read integers of thousands of digits
+    except ValueError:  # Python refuses integers with thousands of digits
         raise ParseError("a number has too many digits") from None

@@ -59,7 +59,7 @@ def test_writers_and_readers_do_not_disturb_each_other(repository: Path, open_ho
     for thread in threads:
         thread.join()
     assert failures == []
-    assert run("verify") == "The index and the files agree.\n"
+    assert run("verify") == "The index matches the files.\n"
     index = open_host(repository).services.get(Index)
     kept = rows_of(index.store)
     index.start_over()

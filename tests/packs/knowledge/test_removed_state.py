@@ -145,7 +145,7 @@ def test_an_index_of_a_project_that_is_gone_is_not_emptied(repository: Path, ope
     before = set(index.store.files.ledger())
     away = repository.with_name("away")
     repository.rename(away)
-    with pytest.raises(Unavailable, match="does not exist any more"):
+    with pytest.raises(Unavailable, match="no longer exists"):
         index.ingest(IngestRequest(profile="second"))
     assert index.condition().reason_code == "project_missing"
     away.rename(repository)
