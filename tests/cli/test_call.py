@@ -141,7 +141,7 @@ def test_a_handler_that_fails_is_exit_code_1_without_its_insides_on_standard_out
         timeout=30,
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.splitlines()[-1].startswith("contextive-mcp: The tool odd_raise failed inside.")
+    assert done.stderr.splitlines()[-1].startswith("contextive-mcp: The tool odd_raise failed with an internal error.")
 
 
 def test_what_a_handler_prints_does_not_mix_with_the_answer(cli_process_with_odd_pack: CliProcess) -> None:

@@ -59,8 +59,8 @@ def test_fewer_digits_are_not_enough_and_that_is_said(length: int, duvet_host: D
 def test_a_shortened_identifier_that_fits_two_is_refused_and_one_digit_more_is_not(twins: DuvetHost) -> None:
     first, second = (twins.identifier(text) for text in TWINS)
     assert first[:8] == second[:8]
-    assert "2 identifiers begin so" in twins.call("get_requirement_status", req_identifier=first[:8])["error"]
-    assert "2 identifiers begin so" in twins.call("explain_requirement", req_identifier=first[:8])["error"]
+    assert "2 identifiers start with this" in twins.call("get_requirement_status", req_identifier=first[:8])["error"]
+    assert "2 identifiers start with this" in twins.call("explain_requirement", req_identifier=first[:8])["error"]
     assert twins.first_text("search_requirements", query=first[:8]) == []
     common = next(length for length in range(8, 64) if first[:length] != second[:length])
     assert twins.call("explain_requirement", req_identifier=first[:common])["text"] == TWINS[0]

@@ -454,5 +454,5 @@ def test_the_next_requirement_is_the_first_that_is_open(duvet_host: DuvetHost) -
     )
     data = duvet_host.call("next_requirement")
     assert (data["text"], data["full_path"]) == (BOIL, first_open["full_path"])
-    assert "lacks only a test" in data["why_next"]
+    assert "implemented but not tested" in data["why_next"]
     assert json.dumps(data["missing"])

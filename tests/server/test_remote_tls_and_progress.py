@@ -286,7 +286,7 @@ def test_while_a_silent_gateway_works_the_client_hears_that_it_does(monkeypatch:
         gateway.close()
     assert reply.data == {"status": "ok"}
     assert len(client.heard) >= 2
-    assert {message for _, _, message in client.heard} == {"The gateway is at work."}
+    assert {message for _, _, message in client.heard} == {"The gateway is working."}
     assert [number for number, _, _ in client.heard] == sorted({number for number, _, _ in client.heard})
 
 
@@ -304,7 +304,7 @@ def test_a_stream_that_breaks_off_is_an_upstream_error() -> None:
         thread.start()
         gateway = GatewayClient(GatewaySettings(f"http://127.0.0.1:{breaking.getsockname()[1]}", READER, ADMIN))
         heard: list[ProgressEvent] = []
-        with pytest.raises(UpstreamError, match="connection to the gateway broke"):
+        with pytest.raises(UpstreamError, match="connection to the gateway was lost"):
             gateway.call(TOOLS["km-ingest-trigger"], {}, "r", heard.append)
         thread.join(10)
         gateway.close()
