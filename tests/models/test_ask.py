@@ -79,7 +79,7 @@ def test_an_answer_without_citations_lists_all_that_it_was_given(service: Servic
     service.text = "I think so."
     answer = asyncio.run(asking(service, TIDES, SALT).answer("q"))
     assert len(answer.sources) == 2
-    assert answer.warnings == ("The answer cites no source; all that it was given are listed.",)
+    assert answer.warnings == ("The answer cites no sources; all sources it was given are listed.",)
 
 
 ##= docs/spec/notes.md#ask
@@ -154,14 +154,14 @@ def test_a_backup_that_answers_leaves_its_warning_in_the_result(service: Service
     service.script = [refusal(404), completion("Yes [1].")]
     ask = AskService(router_to(service, backup="spare"), FakeRetriever([TIDES]))
     assert asyncio.run(ask.answer("q")).as_dict()["warnings"] == [
-        "The model here/small failed (upstream_error); here/spare answered in its place."
+        "The model here/small failed (upstream_error); here/spare answered instead."
     ]
 
 
 def test_an_answer_that_was_cut_off_says_so(service: Service) -> None:
     service.script = [completion("Yes [1", finish="length")]
     answer = asyncio.run(asking(service, TIDES).answer("q"))
-    assert "The answer was cut off at its longest length." in answer.warnings
+    assert "The answer was cut off at the token limit." in answer.warnings
 
 
 def test_the_clients_own_model_can_write_the_answer() -> None:

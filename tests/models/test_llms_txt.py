@@ -56,7 +56,7 @@ def test_the_list_below_models_is_read_and_nothing_else() -> None:
         ModelInfo("big", "here", None, 1_500_000, 3.0, 15.0),
         ModelInfo("local/tiny:1b", "here"),
     )
-    assert found.warnings == ("line 16 names no model",)
+    assert found.warnings == ("line 16 does not name a model",)
 
 
 ##= docs/spec/models-and-recipes.md#model-lists

@@ -300,6 +300,6 @@ def test_providers_that_cannot_be_used_are_left_out_with_a_reason() -> None:
     )
     assert found.providers == {}
     assert found.problems == (
-        "provider mystery: it needs baseUrl, because its name does not say where it is",
+        "provider mystery: it needs baseUrl, because its name has no default URL",
         "provider openai: it needs apiKey",
     )

@@ -74,7 +74,7 @@ def test_a_name_may_say_its_provider() -> None:
 def test_a_name_nobody_knows_is_left_to_the_only_provider() -> None:
     only: dict[str, Provider] = {"one": Scripted("one")}
     assert picked(ModelRequest("q", model="new"), providers=only) == ModelInfo("new", "one")
-    with pytest.raises(NoModel, match="new is not known"):
+    with pytest.raises(NoModel, match="new is unknown"):
         router().pick(ModelRequest("q", model="new"))
 
 
@@ -155,7 +155,7 @@ def test_what_is_picked_always_fits(
 def test_a_missing_model_is_replaced_by_its_backup_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     resolved = router(routing={"ask": TaskRoute("gone", "small")}).pick(ModelRequest("q", task="ask"))
     assert resolved.info == SMALL
-    assert resolved.warnings == ("The model gone is not known; one/small was used in its place.",)
+    assert resolved.warnings == ("The model gone is unknown; one/small was used instead.",)
     assert resolved.warnings[0] in caplog.text
 
 
@@ -184,7 +184,7 @@ def test_nothing_configured_is_an_error_that_says_what_to_do() -> None:
     assert caught.value.as_dict() == {
         "code": "no_model",
         "message": "No model provider is configured.",
-        "hint": "Add one under providers in the configuration; one in a project's own file counts once it is trusted, with "
+        "hint": "Add one under providers in the configuration. Providers in the configuration file of a project need "
         "contextive-mcp trust.",
     }
 
@@ -226,7 +226,7 @@ def test_a_model_that_fails_is_replaced_by_its_backup_and_the_answer_says_so(
         response = asyncio.run(asked.answer(ModelRequest("q", task="ask")))
     assert [seen.body["model"] for seen in service.seen] == ["gone", "small"]
     assert response.model == "small"
-    assert response.warnings == ("The model here/gone failed (upstream_error); here/small answered in its place.",)
+    assert response.warnings == ("The model here/gone failed (upstream_error); here/small answered instead.",)
     assert response.warnings[0] in caplog.text
     assert [(use.model, use.error, use.usage) for use in uses] == [
         ("gone", "upstream_error", Usage()),

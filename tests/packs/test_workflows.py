@@ -136,7 +136,7 @@ def test_a_fallback_of_a_workflow_answers_in_its_place(project: Path, service: S
 ##% A workflow MUST NOT run workflows or recipes.
 def test_a_workflow_cannot_run_workflows(project: Path, service: Service) -> None:
     host = loaded_host(project, configured(service))
-    with pytest.raises(ToolFailed, match="runs recipes itself"):
+    with pytest.raises(ToolFailed, match="runs recipes and cannot be a step"):
         call(host, "workflow.circle")
 
 
@@ -161,10 +161,10 @@ def test_a_workflow_with_a_tool_for_maintainers_is_offered_to_maintainers(projec
     [
         (
             {"tool": "t", "params": {"x": "${steps.later.y}"}},
-            "workflows.w.steps[0].params: ${steps.later.y} names no step",
+            "workflows.w.steps[0].params: ${steps.later.y} is not an earlier step",
         ),
         ({"tool": "t", "params": {"x": "${file:x}"}}, "workflows.w: 'file:x' is not a path"),
-        ({"model": "m", "prompt": "${captures.c}"}, "names no value captured before it"),
+        ({"model": "m", "prompt": "${captures.c}"}, "is not an earlier capture"),
     ],
 )
 def test_a_workflow_that_names_what_is_not_there_stops_the_start(
@@ -305,7 +305,7 @@ def test_a_workflow_over_stdio_tells_progress_and_answers_with_structure(project
 
 
 def test_assertions_are_errors_of_their_own(kitchen: Host) -> None:
-    with pytest.raises(AssertFailed, match="wants status to be 'sad'; it is 'healthy'"):
+    with pytest.raises(AssertFailed, match="expects status to be 'sad'; it is 'healthy'"):
         call(kitchen, "km-recipe-run", OWNER_AS_MAINTAINER, recipe="wrong")
 
 
@@ -344,7 +344,7 @@ def test_a_workflow_can_wait_expect_assert_capture_and_name_its_outputs(project:
     data = call(host, "workflow.look", word="so").data
     assert data["outputs"] == {"health": "healthy", "first": "introspect", "said": "it is so"}
     flow["steps"][1]["expect"] = {"name": "another"}  # type: ignore[index]
-    with pytest.raises(AssertFailed, match="wants name to be 'another'"):
+    with pytest.raises(AssertFailed, match="expects name to be 'another'"):
         call(loaded_host(project, {"workflows": {"look": flow}}), "workflow.look", word="so")
 
 

@@ -116,8 +116,8 @@ def test_a_recipe_is_no_side_door() -> None:
     [
         ("say", {}, InvalidRequest, "say needs the argument 'word'"),
         ("refuse", {"word": "x"}, ToolFailed, "I would rather not"),
-        ("curious", {"word": "x"}, ToolFailed, "has to ask its caller"),
-        ("again", {"word": "x"}, InvalidRequest, "runs recipes itself"),
+        ("curious", {"word": "x"}, ToolFailed, "needs input from the client"),
+        ("again", {"word": "x"}, InvalidRequest, "runs recipes and cannot be a step"),
     ],
 )
 def test_what_a_tool_refuses_is_an_error(
@@ -162,6 +162,6 @@ def test_secrets_in_a_prompt_do_not_leave() -> None:
         asyncio.run(asker(service).ask("small", f"One.\n{token}\nTwo."))
         assert token not in service.prompts[0]
         assert service.prompts[0].startswith("One.\n[withheld")
-        with pytest.raises(InvalidRequest, match="does not leave"):
+        with pytest.raises(InvalidRequest, match="is not sent"):
             asyncio.run(asker(service).ask("small", key))
         assert len(service.seen) == 1

@@ -22,7 +22,7 @@ from contextive.errors import (
 )
 from contextive.recipes.engine import RecipeEngine
 from contextive.recipes.recipe import Recipe
-from contextive.recipes.run import LARGEST_SHOWN_RESULT, RunRecord
+from contextive.recipes.run import MAX_RESULT_BYTES, RunRecord
 from contextive.recipes.schema import parse_recipe
 
 
@@ -130,7 +130,7 @@ def test_a_dry_run_calls_nothing_and_skips_every_step() -> None:
     assert [(step.status, step.message) for step in record.steps] == [
         ("skipped", "call search"),
         ("skipped", "call get"),
-        ("skipped", "ask small"),
+        ("skipped", "call small"),
     ]
 
 
@@ -192,7 +192,7 @@ def test_a_condition_says_what_must_be_true(condition: str, result: Any, passes:
     else:
         error = bench.failure(checked)
         assert isinstance(error, AssertFailed)
-        assert error.message.startswith("The step s wants ")
+        assert error.message.startswith("The step s expects ")
         assert statuses(error) == [("s", "error")]
 
 
@@ -200,7 +200,7 @@ def test_expect_compares_values_at_paths() -> None:
     checked = recipe("{id: s, tool: t, expect: {result.status: ok, total: 2}}")
     assert EngineHarness({"t": [{"status": "ok", "total": 2}]}).run(checked).success
     error = EngineHarness({"t": [{"status": "ok", "total": 3}]}).failure(checked)
-    assert (error.code, error.message) == ("assert_failed", "The step s wants total to be 2; it is 3.")
+    assert (error.code, error.message) == ("assert_failed", "The step s expects total to be 2; it is 3.")
 
 
 @pytest.mark.parametrize(
@@ -347,11 +347,11 @@ def test_a_run_that_is_cancelled_leaves_an_audit_record_too() -> None:
 
 
 def test_a_long_result_is_left_out_of_the_transcript_and_its_size_said() -> None:
-    bench = EngineHarness({"t": [{"text": "x" * LARGEST_SHOWN_RESULT}]})
+    bench = EngineHarness({"t": [{"text": "x" * MAX_RESULT_BYTES}]})
     shown = bench.run(recipe("{id: a, tool: t}", rest="outputs: {t: '${steps.a.text}'}\n")).as_dict()
     assert "result" not in shown["steps"][0]
-    assert shown["steps"][0]["result_bytes"] > LARGEST_SHOWN_RESULT
-    assert len(shown["outputs"]["t"]) == LARGEST_SHOWN_RESULT
+    assert shown["steps"][0]["result_bytes"] > MAX_RESULT_BYTES
+    assert len(shown["outputs"]["t"]) == MAX_RESULT_BYTES
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=6))

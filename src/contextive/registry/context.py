@@ -120,7 +120,7 @@ class Services:
                 if service is None:
                     service = self._services[name] = self._factories[name]()
         if service is None:
-            raise Unavailable(f"{kind.__name__} is not service of this server.")
+            raise Unavailable(f"{kind.__name__} is not available on this server.")
         assert isinstance(service, kind)
         return service
 
