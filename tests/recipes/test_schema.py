@@ -1,4 +1,4 @@
-"""How recipes are written: what is accepted, and that each refusal names the line and the reason."""
+"""The recipe format: what is accepted, and that every error names the line and the reason."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def with_steps(*steps: str, **rest: Any) -> str:
     )
 
 
-def test_everything_that_a_recipe_can_say_is_read() -> None:
+def test_every_feature_of_the_recipe_format_is_parsed() -> None:
     recipe = parse_recipe(FULL, "full")
     first, second, third = recipe.steps
     assert recipe.summary == "All that a recipe can say."
@@ -153,13 +153,13 @@ def test_everything_that_a_recipe_can_say_is_read() -> None:
         ("\x00", "not valid YAML"),
     ],
 )
-def test_a_mistake_is_named_with_its_place(text: str, complaint: str) -> None:
+def test_an_error_is_reported_with_its_location(text: str, complaint: str) -> None:
     message = refused(text)
     assert complaint in message
     assert len(message) < 1500
 
 
-def test_a_fallback_may_name_what_came_before_it_and_later_steps_may_name_the_fallback() -> None:
+def test_fallbacks_can_refer_to_earlier_steps_and_later_steps_to_fallbacks() -> None:
     text = with_steps(
         "{id: a, tool: t, capture: [{name: c}]}",
         '{id: b, tool: t, fallback: [{id: f, tool: t, params: {x: "${captures.c}"}}, {tool: t, params: {x: "${steps.f}"}}]}',
@@ -169,6 +169,6 @@ def test_a_fallback_may_name_what_came_before_it_and_later_steps_may_name_the_fa
 
 
 @given(st.text(alphabet="versionstep: 1\n-[]{}\"'&*!|>$#\tid,ol", max_size=200))
-def test_no_text_raises_anything_but_a_refusal(text: str) -> None:
+def test_no_text_raises_an_unexpected_error(text: str) -> None:
     with contextlib.suppress(SchemaInvalid):
         assert isinstance(parse_recipe(text, "r"), Recipe)
