@@ -202,8 +202,8 @@ WORDS = st.lists(
 
 
 @given(WORDS, st.integers(0, 4))
-def test_after_cleaning_every_citation_is_valid(words: list[str], count: int) -> None:
-    once = keep_known_citations("".join(words), count, {"a"})
+def test_after_cleaning_every_citation_is_valid(parts: list[str], count: int) -> None:
+    once = keep_known_citations("".join(parts), count, {"a"})
     assert all(1 <= number <= count for number in once.numbers)
     again = keep_known_citations(once.text, count, {"a"})
     assert (again.text, again.numbers) == (once.text, once.numbers)

@@ -52,7 +52,7 @@ def picked(request: ModelRequest, **changes: object) -> ModelInfo:
     return router(**changes).pick(request).info
 
 
-def words(tokens: int) -> str:
+def text_of_tokens(tokens: int) -> str:
     return "x" * (3 * tokens)
 
 
@@ -68,7 +68,7 @@ def test_a_model_name_may_include_its_provider() -> None:
     catalog = ModelCatalog([SMALL, twin])
     assert picked(ModelRequest("q", model="two/small"), catalog=catalog) == twin
     assert picked(ModelRequest("q", model="small"), catalog=catalog) == SMALL
-    assert picked(ModelRequest("q", model="two/not-told-of"), catalog=catalog) == ModelInfo("not-told-of", "two")
+    assert picked(ModelRequest("q", model="two/not-listed"), catalog=catalog) == ModelInfo("not-listed", "two")
 
 
 def test_an_unknown_model_name_is_sent_to_the_only_provider() -> None:
@@ -96,12 +96,12 @@ def test_without_criteria_the_first_configured_model_is_used() -> None:
 ##= docs/spec/models-and-recipes.md#model-selection
 ##% A model whose context window is known to be too small MUST NOT be picked.
 def test_a_request_too_long_for_one_model_goes_to_the_next_that_fits() -> None:
-    assert picked(ModelRequest(words(50_000))) == LARGE
+    assert picked(ModelRequest(text_of_tokens(50_000))) == LARGE
 
 
 def test_models_with_a_known_window_come_before_unknown_ones() -> None:
-    assert picked(ModelRequest(words(150_000), family="claude")) == LARGE
-    assert picked(ModelRequest(words(500_000))) == UNKNOWN
+    assert picked(ModelRequest(text_of_tokens(150_000), family="claude")) == LARGE
+    assert picked(ModelRequest(text_of_tokens(500_000))) == UNKNOWN
 
 
 def test_the_cheapest_model_of_the_preferred_family_is_chosen() -> None:
@@ -141,7 +141,7 @@ def test_a_price_limit_excludes_expensive_models_and_unknown_prices() -> None:
 def test_the_chosen_model_always_fits(
     models: list[ModelInfo], tokens: int, family: str | None, max_cost: float | None
 ) -> None:
-    request = ModelRequest(words(tokens), family=family, max_cost=max_cost, max_output_tokens=100)
+    request = ModelRequest(text_of_tokens(tokens), family=family, max_cost=max_cost, max_output_tokens=100)
     catalog = ModelCatalog(models)
     able = [model for model in catalog if fits(model, request)]
     assert sorted(catalog.fitting(request), key=str) == sorted(able, key=str)
@@ -160,14 +160,16 @@ def test_a_missing_model_is_replaced_by_its_backup_with_a_warning(caplog: pytest
 
 
 def test_a_model_that_is_too_small_is_replaced_by_its_backup() -> None:
-    resolved = router(routing={"ask": TaskRoute("small", "large")}).pick(ModelRequest(words(20_000), task="ask"))
+    resolved = router(routing={"ask": TaskRoute("small", "large")}).pick(
+        ModelRequest(text_of_tokens(20_000), task="ask")
+    )
     assert resolved.info == LARGE
     assert "too small" in resolved.warnings[0]
 
 
 def test_a_backup_that_is_too_small_is_not_used() -> None:
     with pytest.raises(NoModel, match="too small"):
-        router(routing={"ask": TaskRoute("small", "small")}).pick(ModelRequest(words(20_000), task="ask"))
+        router(routing={"ask": TaskRoute("small", "small")}).pick(ModelRequest(text_of_tokens(20_000), task="ask"))
 
 
 def test_an_explicit_name_has_the_backup_of_a_route_to_it() -> None:
@@ -205,7 +207,7 @@ def test_models_are_discovered_only_if_no_known_model_fits() -> None:
     assert asyncio.run(asked.resolve(ModelRequest("q", model="found", max_output_tokens=10))).info.provider == "two"
     with pytest.raises(NoModel):
         asyncio.run(asked.resolve(ModelRequest("q", model="never")))
-    assert looks == [2], "a second look within the hour asks nobody"
+    assert looks == [2], "a second discovery within the hour sends no request"
 
 
 def live(service: Service, routing: dict[str, TaskRoute]) -> ModelRouter:

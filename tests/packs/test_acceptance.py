@@ -36,7 +36,7 @@ def duvet_host(tmp_path: Path) -> DuvetHost:
 
 
 @pytest.mark.parametrize(
-    ("citation", "words"),
+    ("citation", "error"),
     [
         ("//= specs/none.md#brewing", "Specification not found"),
         ("//= specs/coffee.md#none", "Section not found"),
@@ -48,10 +48,10 @@ def duvet_host(tmp_path: Path) -> DuvetHost:
         ("//= invalid", "missing section anchor"),
     ],
 )
-def test_errors_have_the_text_of_the_original_server(citation: str, words: str, duvet_host: DuvetHost) -> None:
+def test_errors_have_the_text_of_the_original_server(citation: str, error: str, duvet_host: DuvetHost) -> None:
     data = duvet_host.call("validate_citation", citation=citation)
     assert data["valid"] is False
-    assert words in data["error"]
+    assert error in data["error"]
 
 
 def test_a_section_reference_is_valid(duvet_host: DuvetHost) -> None:

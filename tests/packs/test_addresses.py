@@ -108,11 +108,11 @@ ODD_NAMES = [
 def test_a_citation_in_a_file_of_any_name_can_be_read_by_its_path(name: str, duvet_host: DuvetHost) -> None:
     duvet_host.project.write(name, "\n" + cite("specs/coffee.md#serving", MILK))
     (entry,) = [e for e in duvet_host.read("/citations") if "serving" in e["full_path"]]
-    shown = name.replace("\udcff", "\N{REPLACEMENT CHARACTER}")
-    assert entry["id"] == f"{shown}:2"
+    printable_name = name.replace("\udcff", "\N{REPLACEMENT CHARACTER}")
+    assert entry["id"] == f"{printable_name}:2"
     assert entry["full_path"].isascii()
     for address in (entry["full_path"], f"duvet://{entry['full_path']}"):
-        assert duvet_host.read(address)["file_path"] == shown
+        assert duvet_host.read(address)["file_path"] == printable_name
     context = duvet_host.call("get_citation_context", citation_id=entry["id"], context_lines=0)
     assert context["context"] == ["//= specs/coffee.md#serving"]
 

@@ -301,7 +301,7 @@ def test_connections_are_outlinks_backlinks_and_the_local_graph(web: HttpClient)
 ##= docs/spec/notes.md#failures
 ##% A missing parameter MUST be answered with 400 and a message that names it.
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "error"),
     [
         (b"{nonsense", "Invalid JSON body"),
         (b"", "Invalid JSON body"),
@@ -320,9 +320,9 @@ def test_connections_are_outlinks_backlinks_and_the_local_graph(web: HttpClient)
     ],
     ids=lambda value: str(value)[:50],
 )
-def test_a_wrong_request_is_a_400_with_its_reason(web: HttpClient, body: bytes, said: str) -> None:
+def test_a_wrong_request_is_a_400_with_its_reason(web: HttpClient, body: bytes, error: str) -> None:
     answer = web.post("/api/mcp", body)
-    assert (answer.status, answer.json) == (400, {"error": said})
+    assert (answer.status, answer.json) == (400, {"error": error})
     assert answer.headers["content-type"] == "application/json"
 
 
@@ -371,13 +371,13 @@ def writable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
 def test_a_maintainer_can_write_pages_over_nexus(writable: WebServer) -> None:
     web = writable.web.as_bearer(ADMIN)
     assert len(web.get("/api/mcp").json["tools"]) == 9
-    made = call(web, "create_page", title="First Page", content="Hello [[second]]").json["result"]
-    assert (made["slug"], made["title"]) == ("first-page", "First Page")
+    created = call(web, "create_page", title="First Page", content="Hello [[second]]").json["result"]
+    assert (created["slug"], created["title"]) == ("first-page", "First Page")
     read = call(web, "get_page", slug="first-page").json["result"]
-    assert (read["content"], read["version"]) == ("Hello [[second]]\n", made["version"])
+    assert (read["content"], read["version"]) == ("Hello [[second]]\n", created["version"])
     assert call(web, "create_page", title="First Page").status == 409
-    changed = call(web, "update_page", slug="first-page", version=made["version"], content="Hello").json["result"]
-    stale = call(web, "update_page", slug="first-page", version=made["version"], content="again")
+    changed = call(web, "update_page", slug="first-page", version=created["version"], content="Hello").json["result"]
+    stale = call(web, "update_page", slug="first-page", version=created["version"], content="again")
     assert (stale.status, stale.json) == (409, {"error": "Page 'first-page' changed since it was read."})
     call(web, "create_page", title="Second", content="see [[First Page|it]]")
     renamed = call(web, "rename_page", slug="first-page", new_title="Last Page", version=changed["version"]).json[
@@ -391,7 +391,7 @@ def test_a_maintainer_can_write_pages_over_nexus(writable: WebServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("headers", "status", "said"),
+    ("headers", "status", "error"),
     [
         ({}, 401, "Missing credentials. Send Authorization: Bearer with a token of this server."),
         (
@@ -405,11 +405,11 @@ def test_a_maintainer_can_write_pages_over_nexus(writable: WebServer) -> None:
     ids=["no token", "wrong token", "origin", "type"],
 )
 def test_refused_requests_get_errors_in_the_nexus_format(
-    writable: WebServer, headers: dict[str, str], status: int, said: str
+    writable: WebServer, headers: dict[str, str], status: int, error: str
 ) -> None:
     sent = {"Content-Type": "application/json", **headers}
     answer = writable.web.request("POST", "/api/mcp", b'{"tool": "list_pages"}', sent)
-    assert (answer.status, answer.json) == (status, {"error": said})
+    assert (answer.status, answer.json) == (status, {"error": error})
 
 
 ##= docs/spec/notes.md#writing-rules

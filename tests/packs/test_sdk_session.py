@@ -206,9 +206,9 @@ def test_a_broken_configuration_removes_only_its_own_resources_from_the_list(pro
             [error] = rest.meta["contextive/missing"]
             assert ".duvet/config.toml" in error["message"]
             project.write(".duvet/config.toml", text)
-            mended = await client.list_resources(cache_mode="bypass")
-            assert mended.resources == whole.resources
-            assert "contextive/missing" not in (mended.meta or {})
+            fixed = await client.list_resources(cache_mode="bypass")
+            assert fixed.resources == whole.resources
+            assert "contextive/missing" not in (fixed.meta or {})
 
     asyncio.run(run())
 
@@ -218,9 +218,9 @@ def test_a_stateless_subscriber_is_notified_of_a_new_status(project: Project) ->
         async with session(project, "auto") as client:
             paths = {entry["text"]: entry["full_path"] for entry in await read(client, "/requirements")}
             uri = f"duvet://{paths[WARM]}"
-            async with client.listen(resource_subscriptions=[uri]) as heard:
+            async with client.listen(resource_subscriptions=[uri]) as events:
                 project.write("src/warm.rs", cite(BREWING, WARM))
-                async for event in heard:
+                async for event in events:
                     assert getattr(event, "uri", None) == uri
                     break
 

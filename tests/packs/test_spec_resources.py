@@ -117,8 +117,8 @@ def test_the_requirements_of_a_section_are_listed(duvet_host: DuvetHost) -> None
 ##% The resource `requirements/{req_identifier}` below a section MUST return one requirement with `identifier`, `text`
 ##% and `status`.
 def test_a_requirement_has_its_status(duvet_host: DuvetHost) -> None:
-    shown = duvet_host.read(f"duvet://{SECTION}/requirements/{duvet_host.identifier(BREW)}")
-    assert (shown["identifier"], shown["text"], shown["status"]) == (duvet_host.identifier(BREW), BREW, "done")
+    data = duvet_host.read(f"duvet://{SECTION}/requirements/{duvet_host.identifier(BREW)}")
+    assert (data["identifier"], data["text"], data["status"]) == (duvet_host.identifier(BREW), BREW, "done")
 
 
 ##= docs/spec/trace.md#requirement-resources
@@ -132,19 +132,19 @@ def test_the_citations_of_a_requirement_are_listed(duvet_host: DuvetHost) -> Non
 ##% The resource `citations/{citation_id}` below a requirement MUST return `file_path`, `line_number`, `comment_text`
 ##% and `context_lines`.
 def test_a_citation_has_the_code_around_it(duvet_host: DuvetHost) -> None:
-    shown = duvet_host.read(f"duvet://{duvet_host.path(BREW)}/citations/src/coffee.rs:1")
+    data = duvet_host.read(f"duvet://{duvet_host.path(BREW)}/citations/src/coffee.rs:1")
     comment = ["//= specs/coffee.md#brewing", f"//# {BREW}"]
-    assert (shown["file_path"], shown["line_number"]) == ("src/coffee.rs", 1)
-    assert shown["comment_text"] == "\n".join(comment)
-    assert shown["context_lines"][:3] == [*comment, "fn brew() {}"]
+    assert (data["file_path"], data["line_number"]) == ("src/coffee.rs", 1)
+    assert data["comment_text"] == "\n".join(comment)
+    assert data["context_lines"][:3] == [*comment, "fn brew() {}"]
 
 
 ##= docs/spec/trace.md#requirement-resources
 ##% A citation that covers no part of a requirement MUST be available at `citations/{citation_id}` below its section.
 def test_a_citation_without_a_requirement_is_below_its_section(duvet_host: DuvetHost) -> None:
     duvet_host.project.write("src/bare.rs", cite(BREWING))
-    shown = duvet_host.read(f"duvet://{SECTION}/citations/src/bare.rs:1")
-    assert (shown["file_path"], shown["comment_text"]) == ("src/bare.rs", "//= specs/coffee.md#brewing")
+    data = duvet_host.read(f"duvet://{SECTION}/citations/src/bare.rs:1")
+    assert (data["file_path"], data["comment_text"]) == ("src/bare.rs", "//= specs/coffee.md#brewing")
 
 
 # -- the whole project -------------------------------------------------------------------------------------------------

@@ -194,7 +194,7 @@ def test_a_search_returns_matching_requirements(duvet_host: DuvetHost) -> None:
 
 
 ##= docs/spec/trace.md#search-requirements
-##% A search MUST find requirements by words regardless of case, by quoted phrases, and by identifier.
+##% A search MUST find requirements by expected regardless of case, by quoted phrases, and by identifier.
 def test_a_search_accepts_words_phrases_and_identifiers(duvet_host: DuvetHost) -> None:
     assert texts(duvet_host.call("search_requirements", query="COFFEE Brew")) == [BREW]
     assert texts(duvet_host.call("search_requirements", query='"keep it WARM"')) == [WARM]
@@ -205,7 +205,7 @@ def test_a_search_accepts_words_phrases_and_identifiers(duvet_host: DuvetHost) -
 ##= docs/spec/trace.md#search-requirements
 ##% A search MUST ignore accents on letters.
 ##= docs/spec/trace.md#search-requirements
-##% If no requirement contains any word of a search, similar words SHOULD match.
+##% If no requirement contains any word of a search, similar expected SHOULD match.
 def test_a_search_tolerates_missing_accents_and_typing_errors(duvet_host: DuvetHost) -> None:
     creme = "A Crème brûlée SHOULD wait."
     duvet_host.project.write("specs/tea.md", f"# Tea\n\n## Steeping\n\n{BOIL} {creme}\n")
@@ -223,8 +223,8 @@ def test_a_search_tolerates_missing_accents_and_typing_errors(duvet_host: DuvetH
 ##% or not started.
 def test_a_status_has_one_of_four_values(duvet_host: DuvetHost) -> None:
     duvet_host.project.write("tests/milk.rs", cite("specs/coffee.md#serving", MILK))
-    words = {BREW: "done", BOIL: "needs tests", MILK: "in progress", WARM: "not started"}
-    for text, word in words.items():
+    expected = {BREW: "done", BOIL: "needs tests", MILK: "in progress", WARM: "not started"}
+    for text, word in expected.items():
         assert duvet_host.call("get_requirement_status", req_identifier=duvet_host.identifier(text))["status"] == word
 
 
@@ -374,7 +374,7 @@ def test_all_spellings_of_a_specification_have_one_id(
 ORDER = """\
 # Order
 
-A done MUST. A begun MUST. A new MUST. A promised MUST. A twice promised MUST.
+A done MUST. A begun MUST. A new MUST. A planned MUST. A twice planned MUST.
 A done SHOULD. A new SHOULD. A begun MAY. No word at all.
 """
 
@@ -383,8 +383,8 @@ def _ordered(duvet_host: DuvetHost) -> list[dict[str, Any]]:
     target = "specs/tea.md#order"
     code = [cite(target, "A done MUST."), cite(target, "A done SHOULD."), cite(target, "A begun MUST.")]
     code += [cite(target, "A done MUST.", "type=test"), cite(target, "A done SHOULD.", "type=test")]
-    code += [cite(target, "A begun MAY."), cite(target, "A promised MUST.", "type=todo")]
-    code += [cite(target, "A twice promised MUST.", "type=todo") * 2]
+    code += [cite(target, "A begun MAY."), cite(target, "A planned MUST.", "type=todo")]
+    code += [cite(target, "A twice planned MUST.", "type=todo") * 2]
     code += [cite(target, "No word at all.", "type=spec")]
     duvet_host.project.write("specs/tea.md", ORDER)
     duvet_host.project.write("src/tea.rs", "\n".join(code))
@@ -428,8 +428,8 @@ def test_within_a_level_started_requirements_come_first(duvet_host: DuvetHost) -
 def test_within_a_status_more_todos_come_first(duvet_host: DuvetHost) -> None:
     entries = [e for e in _ordered(duvet_host) if (e["level"], e["status"]) == ("MUST", "not_started")]
     assert [(e["text"], e["todo_count"]) for e in entries] == [
-        ("A twice promised MUST.", 2),
-        ("A promised MUST.", 1),
+        ("A twice planned MUST.", 2),
+        ("A planned MUST.", 1),
         ("A new MUST.", 0),
     ]
 

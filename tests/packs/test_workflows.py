@@ -120,9 +120,9 @@ def test_the_error_of_a_failed_step_contains_the_steps(project: Path, service: S
     host = loaded_host(project, configured(service))
     with pytest.raises(ToolFailed) as caught:
         call(host, "workflow.project_audit", level="MUST")
-    shown = caught.value.as_dict()
-    assert shown["code"] == "tool_failed"
-    assert [(s["id"], s["status"]) for s in shown["details"]["steps"]] == [("open", "success"), ("step2", "error")]
+    error = caught.value.as_dict()
+    assert error["code"] == "tool_failed"
+    assert [(s["id"], s["status"]) for s in error["details"]["steps"]] == [("open", "success"), ("step2", "error")]
 
 
 def test_a_fallback_replaces_a_failed_step_of_a_workflow(project: Path, service: Service) -> None:
@@ -294,8 +294,8 @@ def test_a_workflow_over_stdio_reports_progress_and_returns_structured_content(p
         }
         result = pipe.result("tools/call", params)
         assert result["structuredContent"]["outputs"]["result"]["model"] == "here/small"
-        told = [n["params"] for n in pipe.notifications if n["method"] == "notifications/progress"]
-        assert [(t["progress"], t["total"]) for t in told] == [(0, 2), (1, 2), (2, 2)]
+        progress = [n["params"] for n in pipe.notifications if n["method"] == "notifications/progress"]
+        assert [(t["progress"], t["total"]) for t in progress] == [(0, 2), (1, 2), (2, 2)]
         service.script = [refusal(403)]
         failed = pipe.result("tools/call", params)
         error = json.loads(failed["content"][0]["text"])["error"]

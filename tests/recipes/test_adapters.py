@@ -89,7 +89,7 @@ class Talkative:
         return True
 
     async def ask(self, questions: Any, *, state: str | None = None) -> Any:
-        raise AssertionError("a step asks nobody")
+        raise AssertionError("a step does not ask the client")
 
 
 def call(tool: str, caller: Caller = OWNER_AS_READER, **params: Any) -> Any:

@@ -34,7 +34,7 @@ class EngineHarness:
     calls: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
     prompts: list[tuple[str, str]] = field(default_factory=list)
     audits: list[RunRecord] = field(default_factory=list)
-    told: list[tuple[float, float | None, str | None]] = field(default_factory=list)
+    progress_calls: list[tuple[float, float | None, str | None]] = field(default_factory=list)
     pauses: list[float] = field(default_factory=list)
     time: float = 0.0
     hanging: asyncio.Event = field(default_factory=asyncio.Event)
@@ -57,7 +57,7 @@ class EngineHarness:
         return {"text": f"{model} says", "warnings": []}
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        self.told.append((done, total, message))
+        self.progress_calls.append((done, total, message))
 
     async def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
@@ -104,7 +104,7 @@ def test_steps_run_in_order_and_pass_on_their_results() -> None:
         ("read", "success"),
         ("sum", "success"),
     ]
-    assert [told[:2] for told in bench.told] == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    assert [progress[:2] for progress in bench.progress_calls] == [(0, 3), (1, 3), (2, 3), (3, 3)]
 
 
 ##= docs/spec/models-and-recipes.md#km-recipe-run
@@ -112,9 +112,9 @@ def test_steps_run_in_order_and_pass_on_their_results() -> None:
 ##% ended.
 def test_a_run_has_the_specified_fields() -> None:
     bench = EngineHarness({"search": [{"hits": [{"id": 1}]}], "get": [{"body": "b"}]})
-    shown = bench.run(CHAIN, {"topic": "t"}).as_dict()
-    assert {"recipe", "started_at", "finished_at", "duration_seconds", "success", "steps", "outputs"} <= shown.keys()
-    assert {"id", "status", "duration_seconds", "message", "result"} == shown["steps"][0].keys()
+    data = bench.run(CHAIN, {"topic": "t"}).as_dict()
+    assert {"recipe", "started_at", "finished_at", "duration_seconds", "success", "steps", "outputs"} <= data.keys()
+    assert {"id", "status", "duration_seconds", "message", "result"} == data["steps"][0].keys()
 
 
 ##= docs/spec/models-and-recipes.md#step-execution
@@ -348,10 +348,10 @@ def test_a_cancelled_run_is_audited_too() -> None:
 
 def test_a_long_result_is_replaced_by_its_size() -> None:
     bench = EngineHarness({"t": [{"text": "x" * MAX_RESULT_BYTES}]})
-    shown = bench.run(recipe("{id: a, tool: t}", rest="outputs: {t: '${steps.a.text}'}\n")).as_dict()
-    assert "result" not in shown["steps"][0]
-    assert shown["steps"][0]["result_bytes"] > MAX_RESULT_BYTES
-    assert len(shown["outputs"]["t"]) == MAX_RESULT_BYTES
+    data = bench.run(recipe("{id: a, tool: t}", rest="outputs: {t: '${steps.a.text}'}\n")).as_dict()
+    assert "result" not in data["steps"][0]
+    assert data["steps"][0]["result_bytes"] > MAX_RESULT_BYTES
+    assert len(data["outputs"]["t"]) == MAX_RESULT_BYTES
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=6))

@@ -35,9 +35,9 @@ def make_project(root: Path) -> Path:
 def host(tmp_path: Path) -> Iterator[Host]:
     root = make_project(tmp_path)
     request = ConfigRequest(project=root, builtin_packs=frozenset(BUILTIN), environ=SETTINGS)
-    made = Host(load_config(request), mode="in-process")
-    yield made
-    made.close()
+    host = Host(load_config(request), mode="in-process")
+    yield host
+    host.close()
 
 
 def run(host: Host, recipe: str, caller: Caller = OWNER_AS_MAINTAINER, **variables: Any) -> Any:
@@ -114,8 +114,8 @@ def test_recipes_over_real_mcp_report_progress_and_the_specified_codes(tmp_path:
         params = {"name": "km-recipe-run", "arguments": {"recipe": "release-prep"}, "_meta": {"progressToken": "p"}}
         result = pipe.result("tools/call", params)["structuredContent"]
         assert (result["status"], len(result["steps"])) == ("success", 6)
-        told = [n["params"] for n in pipe.notifications if n["method"] == "notifications/progress"]
-        assert (told[-1]["progress"], told[-1]["total"]) == (6, 6)
+        progress = [n["params"] for n in pipe.notifications if n["method"] == "notifications/progress"]
+        assert (progress[-1]["progress"], progress[-1]["total"]) == (6, 6)
         dry = {**params, "arguments": {"recipe": "release-prep", "dry_run": True}}
         planned = pipe.result("tools/call", dry)["structuredContent"]
         assert {step["status"] for step in planned["steps"]} == {"skipped"}

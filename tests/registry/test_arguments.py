@@ -132,10 +132,10 @@ JSON = st.recursive(
 @property_test
 @given(st.dictionaries(st.sampled_from(["name", "limit", "kind", "inner", "tags", "x", "\n", "\ud800"]), JSON))
 def test_any_arguments_are_parsed_or_refused_with_a_printable_message(arguments: dict[str, Any]) -> None:
-    said = ""
+    message = ""
     try:
         parse_arguments(FIND, arguments)
     except InvalidRequest as refusal:
-        said = refusal.message
-    assert said.isprintable()
-    assert len(said) < 1500
+        message = refusal.message
+    assert message.isprintable()
+    assert len(message) < 1500

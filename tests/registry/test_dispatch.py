@@ -52,11 +52,11 @@ def listing_pack(sizes: list[int | None]) -> Pack:
         return entries
 
     for index, size in enumerate(sizes):
-        words: dict[str, Any] = {"name": str(index), "title": "T", "description": "D"}
+        fields: dict[str, Any] = {"name": str(index), "title": "T", "description": "D"}
         if size is None:
-            pack.resource(f"l:///{index}", **words)(read)
+            pack.resource(f"l:///{index}", **fields)(read)
         else:
-            pack.resource(f"l:///{index}/{{n}}", list_entries=members(index, size), **words)(read)
+            pack.resource(f"l:///{index}/{{n}}", list_entries=members(index, size), **fields)(read)
     pack.resource("l:///unlisted/{x}", name="unlisted", title="T", description="D")(read)
     return pack
 

@@ -159,11 +159,11 @@ def test_two_packs_cannot_declare_the_same_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [("plain", "'plain'"), ("a\nb", r"'a\u000ab'"), ("\u202e", r"'\u202e'"), ("\ud800", r"'\ud800'")],
 )
-def test_a_callers_text_is_escaped_in_messages(text: str, said: str) -> None:
-    assert safe_repr(text) == said
+def test_a_callers_text_is_escaped_in_messages(text: str, expected: str) -> None:
+    assert safe_repr(text) == expected
     assert len(safe_repr("x" * 10_000)) < 130
 
 

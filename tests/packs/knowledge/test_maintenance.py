@@ -43,10 +43,10 @@ def test_without_a_run_the_status_is_not_found(maintain: Call) -> None:
 ##= docs/spec/gateway.md#km-ingest-status
 ##% A returned run MUST include its id, profile, start, duration, success, files by type, chunks and git HEAD.
 def test_a_run_is_recorded_and_reported(maintain: Call) -> None:
-    made = maintain("km-ingest-trigger", profile="nightly")
-    assert (made["status"], made["success"], made["profile"]) == ("success", True, "nightly")
-    assert made["run"]["artifacts"]
-    assert sum(made["artifact_counts"].values()) == made["artifact_count"]
+    run = maintain("km-ingest-trigger", profile="nightly")
+    assert (run["status"], run["success"], run["profile"]) == ("success", True, "nightly")
+    assert run["run"]["artifacts"]
+    assert sum(run["artifact_counts"].values()) == run["artifact_count"]
     status = maintain("km-ingest-status")
     assert status["status"] == "ok"
     for key in (
@@ -59,8 +59,8 @@ def test_a_run_is_recorded_and_reported(maintain: Call) -> None:
         "duration_seconds",
         "repo_head",
     ):
-        assert status[key] == made[key] == status["run"][key]
-    assert maintain("km-ingest-status", profile="nightly")["run_id"] == made["run_id"]
+        assert status[key] == run[key] == status["run"][key]
+    assert maintain("km-ingest-status", profile="nightly")["run_id"] == run["run_id"]
     assert maintain("km-ingest-status", profile="other")["status"] == "not_found"
 
 
@@ -72,8 +72,8 @@ def test_a_run_without_changes_creates_no_chunks(maintain: Call, repository: Pat
     assert (first["chunk_count"] > 0, again["chunk_count"]) == (True, 0)
     assert first["profile"] == "manual"
     (repository / "docs/gauge.md").unlink()
-    gone = maintain("km-ingest-trigger")["run"]["removed_artifacts"]
-    assert [(row["path"], row["status"]) for row in gone] == [("docs/gauge.md", "deleted")]
+    removed = maintain("km-ingest-trigger")["run"]["removed_artifacts"]
+    assert [(row["path"], row["status"]) for row in removed] == [("docs/gauge.md", "deleted")]
 
 
 ##= docs/spec/gateway.md#km-ingest-trigger
@@ -214,7 +214,7 @@ def test_a_run_reports_progress_to_the_client(repository: Path) -> None:
         asked = envelope({"name": "km-ingest-trigger", "arguments": {}}, meta={"progressToken": "run"})
         answer = pipe.ask("tools/call", asked, 60.0)
     assert answer["result"]["structuredContent"]["status"] == "success"
-    told = [note["params"] for note in pipe.notifications if note["method"] == "notifications/progress"]
-    assert told
-    steps = [note["progress"] for note in told]
+    progress = [note["params"] for note in pipe.notifications if note["method"] == "notifications/progress"]
+    assert progress
+    steps = [note["progress"] for note in progress]
     assert steps == sorted(set(steps))

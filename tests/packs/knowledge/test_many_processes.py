@@ -31,13 +31,13 @@ WRITERS, READERS, ROUNDS = 4, 2, 2
 def test_concurrent_writers_and_readers_all_succeed(repository: Path, open_host: OpenHost) -> None:
     failures: list[str] = []
 
-    def run(*words: str, allowed: tuple[int, ...] = (0,)) -> str:
+    def run(*arguments: str, allowed: tuple[int, ...] = (0,)) -> str:
         done = subprocess.run(
-            [*PROGRAM, *words],
+            [*PROGRAM, *arguments],
             cwd=repository, env=clean_environment(ENVIRONMENT), capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
         if done.returncode not in allowed or "locked" in done.stderr or "Traceback" in done.stderr:
-            failures.append(f"{words}: {done.returncode} {done.stdout[-300:]} {done.stderr[-1500:]}")
+            failures.append(f"{arguments}: {done.returncode} {done.stdout[-300:]} {done.stderr[-1500:]}")
         return done.stdout
 
     def write(number: int) -> None:

@@ -83,7 +83,7 @@ def test_files_of_a_removed_and_recreated_project_are_watched(server: Server, re
     repository.rename(away)  # in one step: the server recreates the state directory as long as the project exists
     shutil.rmtree(away)
     kept.rename(repository)
-    wait_until(lambda: bool(server.found("calibrate_sensor")), "the project that was made again", PATIENCE_SECONDS)
+    wait_until(lambda: bool(server.found("calibrate_sensor")), "the recreated project", PATIENCE_SECONDS)
     (repository / "docs" / "airship.md").write_text("# Zeppelin\n\nOver the harbour.\n", encoding="utf-8")
     wait_until(lambda: "docs/airship.md" in server.found("zeppelin"), "a file saved after that", PATIENCE_SECONDS)
 

@@ -52,9 +52,9 @@ def test_verify_reports_whether_index_and_files_agree(command: Command, reposito
     assert command("ingest", "--no-vectors").returncode == 0
     assert command("verify").returncode == 0
     (repository / "docs/gauge.md").write_text("# The gauge\n\nSomething else.\n", encoding="utf-8")
-    told = command("verify")
-    assert told.returncode == 1
-    assert "docs/gauge.md" in told.stdout + told.stderr
+    finished = command("verify")
+    assert finished.returncode == 1
+    assert "docs/gauge.md" in finished.stdout + finished.stderr
 
 
 ##= docs/spec/knowledge.md#store

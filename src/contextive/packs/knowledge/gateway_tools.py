@@ -26,7 +26,9 @@ class WeightsAnswer(ToolOutput):
     status: Literal["success"] = "success"
     profile: str
     weights: dict[str, float]
-    slow_graph_warn_ms: int = Field(description="Time after which graph context is left out, with a warning")
+    slow_graph_warn_ms: int = Field(
+        description="Time limit of graph context; beyond it, results have none and a warning"
+    )
 
 
 @gateway_pack.tool("gateway-search-weights", title="Weights", description="The search weights.", scope=Scope.MAINTAINER)

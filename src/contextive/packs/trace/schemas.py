@@ -1,4 +1,4 @@
-"""What the trace tools take and give. Names and meanings are those of the Duvet MCP specification."""
+"""Inputs and outputs of the trace tools, with the names of the Duvet MCP specification."""
 
 from __future__ import annotations
 

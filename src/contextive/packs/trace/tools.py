@@ -50,8 +50,8 @@ from contextive.trace.requirement import Requirement, Status
 
 _CITATION_ID = re.compile(r"(.+):([1-9][0-9]{0,8})\Z", re.DOTALL)
 _CODE_LINES = 6
-_MAX_SHOWN_CITATIONS = 20
-_MAX_SHOWN_NOTES = 20
+_MAX_CITATIONS = 20
+_MAX_NOTES = 20
 _MAX_COMMENT_LINES = 100
 _LABELS = ("requirements",)
 
@@ -377,7 +377,7 @@ def explain_requirement(given: IdentifierInput, ctx: Context) -> Reply:
     if not found:
         return data_reply(Explanation(error=_not_found(view, given.req_identifier)))
     linking = ctx.service(NotesService).view().catalog.about_requirement(found[0].identifier)
-    notes = [NoteItem(slug=note.slug, title=note.title, path=note.path) for note in linking[:_MAX_SHOWN_NOTES]]
+    notes = [NoteItem(slug=note.slug, title=note.title, path=note.path) for note in linking[:_MAX_NOTES]]
     explained = _explain(least_finished(found), view, ctx.service(TraceService))
     occurrences = status_items(found, view.catalog) if len(found) > 1 else None
     return data_reply(explained.model_copy(update={"notes": notes or None, "requirements": occurrences}))
@@ -417,7 +417,7 @@ def _explain(requirement: Requirement, view: TraceView, service: TraceService, w
     similar = similar_requirements(requirement, [r for r in view.catalog.requirements if r.related])
     near_code = [c for other in similar for c in other.citations_of(CitationType.CITATION) if c.base is None]
     style = service.style_for(view, next(iter([*own_code, *near_code]), None))
-    shown = requirement.related[:_MAX_SHOWN_CITATIONS]
+    returned = requirement.related[:_MAX_CITATIONS]
     return Explanation(
         identifier=requirement.identifier,
         full_path=view.catalog.full_path(requirement),
@@ -435,11 +435,11 @@ def _explain(requirement: Requirement, view: TraceView, service: TraceService, w
                 code=code_around(service, citation, _CODE_LINES),
                 reason=citation.comment or None,
             )
-            for citation in shown
+            for citation in returned
         ],
         missing=[MissingCitation(what=m.what, citation=m.citation) for m in missing_citations(requirement, style)],
         similar=[citation.id for citation in near_code[:5]] or None,
-        more_citations=len(requirement.related) - len(shown) or None,
+        more_citations=len(requirement.related) - len(returned) or None,
     )
 
 
