@@ -253,7 +253,7 @@ def test_f7_two_identifiers_with_the_same_beginning_are_told_apart(tmp_path: Pat
         short = next(iter(twins))[:8]
         for era in ERAS:
             refused = target.fire("get_requirement_status", {"req_identifier": short}, era=era)
-            assert "2 identifiers begin so" in refused.text
+            assert "2 identifiers start with this" in refused.text
             for identifier, text in twins.items():
                 assert (
                     target.fire("explain_requirement", {"req_identifier": identifier}, era=era).result["text"] == text

@@ -141,7 +141,7 @@ def test_a_failing_handler_gives_exit_code_1_and_no_details_on_standard_output(
         timeout=30,
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.splitlines()[-1].startswith("contextive-mcp: The tool odd_raise failed inside.")
+    assert done.stderr.splitlines()[-1].startswith("contextive-mcp: The tool odd_raise failed with an internal error.")
 
 
 def test_output_of_a_handler_goes_to_standard_error(cli_process_with_odd_pack: CliProcess) -> None:

@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that speaks the wires of model providers, faults included."""
+"""A real HTTP server on loopback with the APIs of model providers, including their errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEY = "key-that-must-not-be-shown-anywhere"
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer of the service: a status and a body, after a pause, or a connection that just ends."""
+    """One response of the service: a status and a body after a pause, or a closed connection."""
 
     body: Any = None
     status: int = 200
@@ -27,7 +27,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Seen:
-    """One request as it arrived."""
+    """One received request."""
 
     method: str
     path: str
@@ -37,7 +37,7 @@ class Seen:
 
 @dataclass
 class Service:
-    """What the service will answer, in order, and what it was asked. With nothing scripted it answers as a model would."""
+    """The scripted responses, in order, and the received requests. Without a script it answers like a model."""
 
     port: int
     script: list[Reply] = field(default_factory=list)
@@ -83,7 +83,7 @@ def completion(text: Any, *, finish: str = "stop", tokens: tuple[int, int] = (11
 
 
 def message(text: str, *, stop: str = "end_turn") -> Reply:
-    """A message of Anthropic's wire."""
+    """A response of the Anthropic Messages API."""
     return Reply(
         {
             "id": "m1",
@@ -97,7 +97,7 @@ def message(text: str, *, stop: str = "end_turn") -> Reply:
 
 
 def refusal(status: int, text: str = "no", *, param: str | None = None, **headers: str) -> Reply:
-    """An error as both wires write it."""
+    """An error in the format of both APIs."""
     error = {"message": text, "type": "invalid_request_error", "param": param}
     return Reply({"error": error}, status, {name.replace("_", "-"): value for name, value in headers.items()})
 

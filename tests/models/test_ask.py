@@ -1,4 +1,4 @@
-"""Answers with sources: retrieved, packed, cited, and nothing secret in what leaves."""
+"""Answers with sources: retrieval, context size, citations, and that secrets are not sent."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TOKEN = "ghp_" + "a" * 36
 
 @dataclass
 class FakeRetriever:
-    """A retriever that gives what it was given."""
+    """A retriever that returns fixed sources."""
 
     sources: Sequence[Source]
     questions: list[str] = field(default_factory=list)
@@ -52,7 +52,7 @@ def asking(service: Service, *sources: Source, model: ModelInfo | None = None) -
 
 ##= docs/spec/notes.md#ask
 ##% Each source MUST have its number, title, path and lines, and also the slug if it is a note.
-def test_an_answer_cites_its_sources_by_number_and_says_where_they_stand(service: Service) -> None:
+def test_an_answer_cites_numbered_sources_with_their_location(service: Service) -> None:
     service.text = "The moon pulls the sea [1]."
     answer = asyncio.run(asking(service, TIDES, SALT).answer("Why tides?"))
     assert answer.as_dict() == {
@@ -68,30 +68,30 @@ def test_an_answer_cites_its_sources_by_number_and_says_where_they_stand(service
 
 ##= docs/spec/notes.md#ask
 ##% An answer MUST NOT cite sources that the model was not given.
-def test_a_citation_of_what_was_not_retrieved_is_removed(service: Service) -> None:
+def test_a_citation_of_an_unknown_source_is_removed(service: Service) -> None:
     service.text = "True [2]. Invented [7]. Both [1, 9]. See [[ghost|a ghost]] and [[salt]]."
     answer = asyncio.run(asking(service, TIDES, SALT).answer("q"))
     assert answer.answer == "True [2]. Invented. Both [1]. See a ghost and [[salt]]."
     assert [number for number, _ in answer.sources] == [1, 2]
 
 
-def test_an_answer_without_citations_lists_all_that_it_was_given(service: Service) -> None:
+def test_an_answer_without_citations_lists_all_sources(service: Service) -> None:
     service.text = "I think so."
     answer = asyncio.run(asking(service, TIDES, SALT).answer("q"))
     assert len(answer.sources) == 2
-    assert answer.warnings == ("The answer cites no source; all that it was given are listed.",)
+    assert answer.warnings == ("The answer cites no sources; all sources it was given are listed.",)
 
 
 ##= docs/spec/notes.md#ask
 ##% If nothing relevant is found, the answer MUST be `No relevant information found in the knowledge base.`, and no
 ##% model is called.
-def test_nothing_relevant_is_said_without_asking_a_model(service: Service) -> None:
+def test_without_relevant_sources_no_model_is_called(service: Service) -> None:
     answer = asyncio.run(asking(service).answer("q"))
     assert answer.as_dict() == {"answer": "No relevant information found in the knowledge base.", "sources": []}
     assert service.seen == []
 
 
-def test_without_a_provider_the_search_is_not_even_asked() -> None:
+def test_without_a_provider_nothing_is_retrieved() -> None:
     shelf = FakeRetriever([TIDES])
     with pytest.raises(Unavailable) as caught:
         asyncio.run(AskService(ModelRouter(), shelf).answer("q"))
@@ -116,7 +116,7 @@ def test_a_failing_provider_is_a_general_error_with_details_in_the_log(
 
 ##= docs/spec/notes.md#data-sent-to-models
 ##% A line that contains a secret in a known format MUST NOT be sent to a model.
-def test_lines_that_hold_a_secret_do_not_leave(service: Service) -> None:
+def test_lines_with_a_secret_are_not_sent(service: Service) -> None:
     leaky = Source("leaky", "Deploy", "notes/deploy.md", 1, 3, f"Use the token\n{TOKEN}\nwith care.")
     asyncio.run(asking(service, leaky, TIDES).answer(f"what does {TOKEN} do?\nand why"))
     (prompt,) = service.prompts
@@ -125,7 +125,7 @@ def test_lines_that_hold_a_secret_do_not_leave(service: Service) -> None:
     assert prompt.endswith(f"Question: {WITHHELD}\nand why")
 
 
-def test_a_source_whose_secret_spans_lines_stays_at_home(service: Service) -> None:
+def test_a_source_with_a_secret_over_several_lines_is_not_sent(service: Service) -> None:
     begin, end = "-----BEGIN RSA PRIVATE" + " KEY-----", "-----END RSA PRIVATE" + " KEY-----"
     key = Source("key", "Key", "notes/key.md", 1, 3, f"{begin}\nMIIEow{'A' * 40}\n{end}")
     answer = asyncio.run(asking(service, key).answer("q"))
@@ -133,7 +133,7 @@ def test_a_source_whose_secret_spans_lines_stays_at_home(service: Service) -> No
     assert service.seen == []
 
 
-def test_sources_are_packed_into_the_models_window(service: Service) -> None:
+def test_sources_are_cut_to_the_models_window(service: Service) -> None:
     long = Source("long", "Long", "notes/long.md", 1, 4000, "\n".join(f"line {n} of many" for n in range(4000)))
     tight = ModelInfo("small", "here", context_window=2_500)
     asyncio.run(asking(service, long, TIDES, model=tight).answer("q"))
@@ -143,28 +143,28 @@ def test_sources_are_packed_into_the_models_window(service: Service) -> None:
     assert "### [2] Tides" in seen.body["messages"][-1]["content"]
 
 
-def test_a_window_too_small_for_any_source_is_no_model(service: Service) -> None:
+def test_a_model_with_too_small_a_window_is_not_available(service: Service) -> None:
     tiny = ModelInfo("small", "here", context_window=1_300)
     with pytest.raises(Unavailable, match="AI search is not available"):
         asyncio.run(asking(service, TIDES, model=tiny).answer("q"))
     assert service.seen == []
 
 
-def test_a_backup_that_answers_leaves_its_warning_in_the_result(service: Service) -> None:
+def test_the_answer_of_a_backup_has_a_warning(service: Service) -> None:
     service.script = [refusal(404), completion("Yes [1].")]
     ask = AskService(router_to(service, backup="spare"), FakeRetriever([TIDES]))
     assert asyncio.run(ask.answer("q")).as_dict()["warnings"] == [
-        "The model here/small failed (upstream_error); here/spare answered in its place."
+        "The model here/small failed (upstream_error); here/spare answered instead."
     ]
 
 
-def test_an_answer_that_was_cut_off_says_so(service: Service) -> None:
+def test_a_cut_off_answer_has_a_warning(service: Service) -> None:
     service.script = [completion("Yes [1", finish="length")]
     answer = asyncio.run(asking(service, TIDES).answer("q"))
-    assert "The answer was cut off at its longest length." in answer.warnings
+    assert "The answer was cut off at the token limit." in answer.warnings
 
 
-def test_the_clients_own_model_can_write_the_answer() -> None:
+def test_the_clients_model_can_write_the_answer() -> None:
     prompts: list[str] = []
 
     class Client:
@@ -182,7 +182,7 @@ PIECES = st.lists(st.text(alphabet="ab\n ", max_size=600), max_size=6)
 
 
 @given(PIECES, st.integers(0, 1500))
-def test_packed_sources_never_pass_the_budget_and_keep_their_order(texts: list[str], budget: int) -> None:
+def test_packed_sources_never_exceed_the_budget_and_keep_their_order(texts: list[str], budget: int) -> None:
     sources = [Source(f"s{n}", f"T{n}", f"notes/{n}.md", 1, 1 + text.count("\n"), text) for n, text in enumerate(texts)]
     packed = pack_sources(sources, budget)
     assert len(write_context(packed)) <= max(0, budget)
@@ -202,10 +202,8 @@ WORDS = st.lists(
 
 
 @given(WORDS, st.integers(0, 4))
-def test_after_cleaning_every_citation_names_a_source_and_nothing_is_left_to_remove(
-    words: list[str], count: int
-) -> None:
-    once = keep_known_citations("".join(words), count, {"a"})
+def test_after_cleaning_every_citation_is_valid(parts: list[str], count: int) -> None:
+    once = keep_known_citations("".join(parts), count, {"a"})
     assert all(1 <= number <= count for number in once.numbers)
     again = keep_known_citations(once.text, count, {"a"})
     assert (again.text, again.numbers) == (once.text, once.numbers)
@@ -226,5 +224,5 @@ def test_after_cleaning_every_citation_names_a_source_and_nothing_is_left_to_rem
         ("`x[9]` and ```\ny[8]\n```", "`x[9]` and ```\ny[8]\n```"),
     ],
 )
-def test_citations_come_out_in_one_form(text: str, clean: str) -> None:
+def test_citations_are_normalised(text: str, clean: str) -> None:
     assert keep_known_citations(text, 2, ()).text == clean

@@ -1,4 +1,4 @@
-"""Models out of an llms.txt: what is read, and that nothing in it can do harm."""
+"""Models from an llms.txt: what is read, and that hostile content does no harm."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ Some prose with a model: nothing.
 
 ##= docs/spec/models-and-recipes.md#model-lists
 ##% In an `llms.txt`, only the list below the heading `Models` MUST be read.
-def test_the_list_below_models_is_read_and_nothing_else() -> None:
+def test_only_the_list_below_models_is_read() -> None:
     found = parse_llms_txt(TEXT, "here")
     assert found.models == (
         ModelInfo("small", "here", "gpt-5", 400_000, 0.25, None),
         ModelInfo("big", "here", None, 1_500_000, 3.0, 15.0),
         ModelInfo("local/tiny:1b", "here"),
     )
-    assert found.warnings == ("line 16 names no model",)
+    assert found.warnings == ("line 16 does not name a model",)
 
 
 ##= docs/spec/models-and-recipes.md#model-lists
@@ -72,14 +72,14 @@ def test_the_list_below_models_is_read_and_nothing_else() -> None:
         ),
     ],
 )
-def test_a_file_that_cannot_be_used_is_a_warning(text: str, warning: str) -> None:
+def test_an_unusable_file_is_a_warning(text: str, warning: str) -> None:
     found = parse_llms_txt(text, "here")
     assert warning in found.warnings
     assert len(found.models) <= MAX_MODELS
 
 
 @given(st.text(alphabet="#-*[]():, \n\tmodelsMkx$=0123.`;_", max_size=400))
-def test_no_text_makes_it_raise_or_gives_a_model_with_an_odd_name(text: str) -> None:
+def test_no_text_raises_or_produces_an_invalid_model_name(text: str) -> None:
     for model in parse_llms_txt("## Models\n" + text, "here").models:
         assert model.name.isprintable()
         assert " " not in model.name
@@ -92,7 +92,7 @@ def test_no_text_makes_it_raise_or_gives_a_model_with_an_odd_name(text: str) -> 
     st.integers(1, 2_000_000),
     st.integers(0, 10_000).map(lambda cents: cents / 100),
 )
-def test_what_is_written_down_is_read_back(name: str, context: int, price: float) -> None:
+def test_written_models_are_read_back(name: str, context: int, price: float) -> None:
     text = f"## Models\n\n- [{name}](https://example.org/x): context: {context}, input: ${price}, output: ${price}\n"
     assert parse_llms_txt(text, "p").models == (ModelInfo(name, "p", None, context, price, price),)
 
@@ -103,7 +103,7 @@ def find(discovery: ModelDiscovery, service: Service) -> list[str]:
     return [model.label for model in asyncio.run(discovery.find(list(providers.values())))]
 
 
-def test_a_file_of_the_project_and_the_providers_own_list_are_found(tmp_path: Path, service: Service) -> None:
+def test_models_come_from_a_project_file_and_from_the_provider(tmp_path: Path, service: Service) -> None:
     (tmp_path / "llms.txt").write_text("## Models\n- hinted\n", encoding="utf-8")
     service.models = [{"id": "listed"}]
     found = find(ModelDiscovery(tmp_path, tmp_path / "cache", {"here": "llms.txt", "gone": "llms.txt"}), service)
@@ -126,7 +126,7 @@ def test_a_file_outside_the_project_is_not_read(
         assert str(tmp_path) not in caplog.text
 
 
-def test_a_url_is_fetched_once_a_day_and_an_old_copy_serves_when_it_is_gone(tmp_path: Path, service: Service) -> None:
+def test_a_url_is_fetched_once_a_day_and_an_old_copy_is_used_if_that_fails(tmp_path: Path, service: Service) -> None:
     policy = FetchPolicy(allow_http=True, allow_private=True, ports=None, timeout_seconds=5)
     later = 0.0
     with serving({"/llms.txt": response(b"## Models\n- remote\n")}) as site:
@@ -144,9 +144,7 @@ def test_a_url_is_fetched_once_a_day_and_an_old_copy_serves_when_it_is_gone(tmp_
         assert len(site.requests) == 2
 
 
-def test_addresses_of_the_own_machine_are_not_called(
-    tmp_path: Path, service: Service, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_private_addresses_are_not_fetched(tmp_path: Path, service: Service, caplog: pytest.LogCaptureFixture) -> None:
     with serving({"/llms.txt": response(b"## Models\n- remote\n")}) as site:
         assert find(ModelDiscovery(tmp_path, tmp_path / "cache", {"here": site.url("/llms.txt")}), service) == []
         assert site.requests == []

@@ -1,4 +1,4 @@
-"""Providers over real HTTP: both wires, their faults, and silence about keys."""
+"""Providers over real HTTP: both APIs, their errors, and that keys are never shown."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def without_pauses(provider: Provider, pauses: list[float] | None = None) -> Pro
     return replace(provider, endpoint=replace(provider.endpoint, sleep=noting(pauses if pauses is not None else [])))
 
 
-def test_the_chat_completions_wire_carries_prompt_system_length_and_key(service: Service) -> None:
+def test_a_chat_completions_request_has_prompt_system_length_and_key(service: Service) -> None:
     response = asyncio.run(connected(service).invoke("small", REQUEST))
     (seen,) = service.seen
     assert (seen.method, seen.path) == ("POST", "/v1/chat/completions")
@@ -62,13 +62,13 @@ def test_the_chat_completions_wire_carries_prompt_system_length_and_key(service:
     assert not response.cut_off
 
 
-def test_openai_itself_is_told_the_length_by_its_own_name(service: Service) -> None:
+def test_openai_gets_max_completion_tokens(service: Service) -> None:
     asyncio.run(connected(service, "openai").invoke("gpt", REQUEST))
     assert "max_tokens" not in service.seen[0].body
     assert service.seen[0].body["max_completion_tokens"] == 50
 
 
-def test_the_messages_wire_carries_prompt_system_length_version_and_key(service: Service) -> None:
+def test_a_messages_request_has_prompt_system_length_version_and_key(service: Service) -> None:
     response = asyncio.run(connected(service, "anthropic").invoke("claude", REQUEST))
     (seen,) = service.seen
     assert (seen.method, seen.path) == ("POST", "/v1/messages")
@@ -89,7 +89,7 @@ def test_the_messages_wire_carries_prompt_system_length_version_and_key(service:
     ("kind", "reply"),
     [("openai-compatible", completion("Half a", finish="length")), ("anthropic", message("Half a", stop="max_tokens"))],
 )
-def test_an_answer_that_ran_out_of_length_says_so(service: Service, kind: str, reply: Reply) -> None:
+def test_an_answer_at_the_token_limit_is_marked_as_cut_off(service: Service, kind: str, reply: Reply) -> None:
     service.script = [reply]
     assert asyncio.run(connected(service, kind).invoke("m", REQUEST)).cut_off
 
@@ -102,20 +102,22 @@ def test_an_answer_that_ran_out_of_length_says_so(service: Service, kind: str, r
     ],
 )
 @pytest.mark.parametrize("kind", ["openai-compatible", "anthropic"])
-def test_a_model_that_takes_no_temperature_is_asked_without_one(service: Service, kind: str, refused: Reply) -> None:
+def test_a_model_that_refuses_temperature_is_called_again_without_it(
+    service: Service, kind: str, refused: Reply
+) -> None:
     service.script = [refused]
     assert asyncio.run(connected(service, kind).invoke("m", REQUEST)).text == service.text
     assert "temperature" not in service.seen[1].body
 
 
-def test_a_model_that_calls_the_length_otherwise_is_asked_again(service: Service) -> None:
+def test_a_model_with_another_name_for_the_length_is_called_again(service: Service) -> None:
     service.script = [refusal(400, "Use max_completion_tokens", param="max_tokens")]
     asyncio.run(connected(service).invoke("m", REQUEST))
     assert service.seen[1].body["max_completion_tokens"] == 50
     assert "max_tokens" not in service.seen[1].body
 
 
-def test_a_refusal_for_another_reason_is_not_tried_again(service: Service) -> None:
+def test_a_refusal_for_another_reason_is_not_retried(service: Service) -> None:
     service.script = [refusal(400, "bad", param="messages")]
     with pytest.raises(UpstreamError, match="status 400"):
         asyncio.run(connected(service).invoke("m", REQUEST))
@@ -125,7 +127,7 @@ def test_a_refusal_for_another_reason_is_not_tried_again(service: Service) -> No
 ##= docs/spec/models-and-recipes.md#provider-requests
 ##% A request SHOULD be retried after a temporary error, with at most four attempts.
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 529])
-def test_a_fault_that_may_pass_is_tried_again(service: Service, status: int) -> None:
+def test_a_temporary_error_is_retried(service: Service, status: int) -> None:
     service.script = [refusal(status), refusal(status)]
     response = asyncio.run(without_pauses(connected(service)).invoke("m", REQUEST))
     assert response.text == service.text
@@ -141,14 +143,14 @@ def test_attempts_are_bounded_and_pauses_grow(service: Service) -> None:
     assert [0.25 * 2**n <= pause <= 0.5 * 2**n for n, pause in enumerate(pauses)] == [True] * 3
 
 
-def test_a_pause_that_the_provider_names_is_kept(service: Service) -> None:
+def test_retry_after_in_seconds_is_respected(service: Service) -> None:
     service.script = [refusal(429, Retry_After="2"), refusal(429, Retry_After="3")]
     pauses: list[float] = []
     asyncio.run(without_pauses(connected(service, timeout=60), pauses).invoke("m", REQUEST))
     assert pauses == [2.0, 3.0]
 
 
-def test_a_pause_named_as_a_date_is_kept(service: Service) -> None:
+def test_retry_after_as_a_date_is_respected(service: Service) -> None:
     at = format_datetime(datetime.now(UTC) + timedelta(seconds=20), usegmt=True)
     service.script = [refusal(429, Retry_After=at)]
     pauses: list[float] = []
@@ -164,7 +166,7 @@ def test_a_pause_beyond_the_time_limit_ends_the_attempts(service: Service) -> No
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
-def test_a_fault_of_ours_is_not_tried_again(service: Service, status: int) -> None:
+def test_a_client_error_is_not_retried(service: Service, status: int) -> None:
     service.script = [refusal(status)]
     with pytest.raises(UpstreamError, match=f"status {status}"):
         asyncio.run(connected(service).invoke("m", REQUEST))
@@ -173,18 +175,18 @@ def test_a_fault_of_ours_is_not_tried_again(service: Service, status: int) -> No
 
 ##= docs/spec/models-and-recipes.md#provider-requests
 ##% A request, including all its attempts, MUST end within `timeoutSeconds`.
-def test_a_provider_that_does_not_answer_costs_its_time_limit_only(service: Service) -> None:
+def test_a_silent_provider_ends_at_its_time_limit(service: Service) -> None:
     service.script = [Reply(after_seconds=10)]
     with pytest.raises(TimedOut, match=r"within 0\.3 seconds"):
         asyncio.run(connected(service, timeout=0.3).invoke("m", REQUEST))
 
 
-def test_a_connection_that_ends_is_tried_again(service: Service) -> None:
+def test_a_closed_connection_is_retried(service: Service) -> None:
     service.script = [Reply(hang_up=True)]
     assert asyncio.run(without_pauses(connected(service)).invoke("m", REQUEST)).text == service.text
 
 
-def test_a_provider_that_is_not_there_is_named_by_its_entry() -> None:
+def test_an_unreachable_provider_is_named_in_the_error() -> None:
     with model_service() as gone:
         provider = without_pauses(connected(gone))
     with pytest.raises(UpstreamError, match="provider here cannot be reached"):
@@ -213,7 +215,7 @@ def test_a_redirect_is_not_followed(service: Service) -> None:
     ],
 )
 @pytest.mark.parametrize("kind", ["openai-compatible", "anthropic"])
-def test_an_answer_in_another_form_is_an_error_without_its_text(service: Service, kind: str, body: bytes) -> None:
+def test_an_unreadable_answer_is_an_error_without_its_text(service: Service, kind: str, body: bytes) -> None:
     service.script = [Reply(body)]
     with pytest.raises(UpstreamError, match="cannot be read"):
         asyncio.run(connected(service, kind).invoke("m", REQUEST))
@@ -227,7 +229,7 @@ def test_an_answer_that_is_too_large_is_refused(service: Service) -> None:
 
 ##= docs/spec/models-and-recipes.md#provider-requests
 ##% A key MUST NOT appear in an error or in a log.
-def test_neither_errors_nor_logs_hold_the_key(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+def test_neither_errors_nor_logs_contain_the_key(service: Service, caplog: pytest.LogCaptureFixture) -> None:
     service.script = [refusal(401, f"Incorrect API key provided: {KEY}. And your prompt was long\x1b[31m")]
     with caplog.at_level(logging.DEBUG), pytest.raises(ContextiveError) as caught:
         asyncio.run(connected(service).invoke("m", REQUEST))
@@ -239,7 +241,7 @@ def test_neither_errors_nor_logs_hold_the_key(service: Service, caplog: pytest.L
     assert "apiKey" in str(caught.value.hint)
 
 
-def test_models_are_listed_with_what_the_service_tells(service: Service) -> None:
+def test_models_are_listed_with_the_facts_of_the_service(service: Service) -> None:
     service.models = [
         {"id": "plain"},
         {"id": "models/gem"},
@@ -277,7 +279,7 @@ def test_models_are_listed_with_what_the_service_tells(service: Service) -> None
         ),
     ],
 )
-def test_a_name_says_the_wire_and_the_address_where_the_entry_does_not(
+def test_the_name_of_a_provider_sets_the_default_api_and_url(
     name: str, entry: ProviderSettings, wire: type, url: str
 ) -> None:
     provider = connect_providers({name: entry}).providers[name]
@@ -300,6 +302,6 @@ def test_providers_that_cannot_be_used_are_left_out_with_a_reason() -> None:
     )
     assert found.providers == {}
     assert found.problems == (
-        "provider mystery: it needs baseUrl, because its name does not say where it is",
+        "provider mystery: it needs baseUrl, because its name has no default URL",
         "provider openai: it needs apiKey",
     )

@@ -1,4 +1,4 @@
-"""The router by itself: picking needs no network, and asking says when another model served."""
+"""The router: choosing a model needs no network, and answers say if another model was used."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNKNOWN = ModelInfo("secretive", "two")
 
 @dataclass
 class Scripted:
-    """A provider in memory: what picking is tested with, because picking asks nobody."""
+    """A provider in memory, for tests that choose a model without a request."""
 
     id: str
     models: Sequence[ModelInfo] = ()
@@ -52,7 +52,7 @@ def picked(request: ModelRequest, **changes: object) -> ModelInfo:
     return router(**changes).pick(request).info
 
 
-def words(tokens: int) -> str:
+def text_of_tokens(tokens: int) -> str:
     return "x" * (3 * tokens)
 
 
@@ -63,24 +63,24 @@ def test_an_explicit_name_wins_over_everything() -> None:
     assert picked(request, routing={"ask": TaskRoute("small")}) == LARGE
 
 
-def test_a_name_may_say_its_provider() -> None:
+def test_a_model_name_may_include_its_provider() -> None:
     twin = ModelInfo("small", "two")
     catalog = ModelCatalog([SMALL, twin])
     assert picked(ModelRequest("q", model="two/small"), catalog=catalog) == twin
     assert picked(ModelRequest("q", model="small"), catalog=catalog) == SMALL
-    assert picked(ModelRequest("q", model="two/not-told-of"), catalog=catalog) == ModelInfo("not-told-of", "two")
+    assert picked(ModelRequest("q", model="two/not-listed"), catalog=catalog) == ModelInfo("not-listed", "two")
 
 
-def test_a_name_nobody_knows_is_left_to_the_only_provider() -> None:
+def test_an_unknown_model_name_is_sent_to_the_only_provider() -> None:
     only: dict[str, Provider] = {"one": Scripted("one")}
     assert picked(ModelRequest("q", model="new"), providers=only) == ModelInfo("new", "one")
-    with pytest.raises(NoModel, match="new is not known"):
+    with pytest.raises(NoModel, match="new is unknown"):
         router().pick(ModelRequest("q", model="new"))
 
 
 ##= docs/spec/models-and-recipes.md#model-router
 ##% The router MUST support static mappings from a task to a model in the configuration.
-def test_a_task_is_served_by_its_route_and_others_by_the_default_route() -> None:
+def test_a_task_uses_its_route_and_other_tasks_the_default_route() -> None:
     routing = {"ask": TaskRoute("claude-x"), "default": TaskRoute("large")}
     assert picked(ModelRequest("q", task="ask"), routing=routing) == CLAUDE
     assert picked(ModelRequest("q", task="summary"), routing=routing) == LARGE
@@ -89,22 +89,22 @@ def test_a_task_is_served_by_its_route_and_others_by_the_default_route() -> None
 
 ##= docs/spec/models-and-recipes.md#model-router
 ##% The server MUST have a model router that picks a model for a request and invokes it.
-def test_without_a_wish_the_first_model_of_the_configuration_serves() -> None:
+def test_without_criteria_the_first_configured_model_is_used() -> None:
     assert picked(ModelRequest("q")) == SMALL
 
 
 ##= docs/spec/models-and-recipes.md#model-selection
 ##% A model whose context window is known to be too small MUST NOT be picked.
-def test_a_request_that_is_too_long_for_one_model_goes_to_the_next_that_holds_it() -> None:
-    assert picked(ModelRequest(words(50_000))) == LARGE
+def test_a_request_too_long_for_one_model_goes_to_the_next_that_fits() -> None:
+    assert picked(ModelRequest(text_of_tokens(50_000))) == LARGE
 
 
-def test_a_window_that_is_not_known_serves_only_after_one_that_is() -> None:
-    assert picked(ModelRequest(words(150_000), family="claude")) == LARGE
-    assert picked(ModelRequest(words(500_000))) == UNKNOWN
+def test_models_with_a_known_window_come_before_unknown_ones() -> None:
+    assert picked(ModelRequest(text_of_tokens(150_000), family="claude")) == LARGE
+    assert picked(ModelRequest(text_of_tokens(500_000))) == UNKNOWN
 
 
-def test_a_family_is_preferred_and_the_cheaper_member_of_it() -> None:
+def test_the_cheapest_model_of_the_preferred_family_is_chosen() -> None:
     assert picked(ModelRequest("q", family="claude")) == CLAUDE
     assert picked(ModelRequest("q", family="GPT")) == SMALL
     assert picked(ModelRequest("q", family="llama")) == SMALL
@@ -112,7 +112,7 @@ def test_a_family_is_preferred_and_the_cheaper_member_of_it() -> None:
 
 ##= docs/spec/models-and-recipes.md#model-selection
 ##% With a price limit, a model with a higher or unknown price MUST NOT be picked.
-def test_a_price_limit_leaves_out_what_is_dearer_or_has_no_price() -> None:
+def test_a_price_limit_excludes_expensive_models_and_unknown_prices() -> None:
     assert picked(ModelRequest("q", max_cost=0.001)) == SMALL
     with pytest.raises(NoModel):
         router().pick(ModelRequest("q", max_cost=0.0000001))
@@ -138,10 +138,10 @@ def test_a_price_limit_leaves_out_what_is_dearer_or_has_no_price() -> None:
     st.sampled_from([None, "gpt", "claude"]),
     st.none() | st.floats(0, 0.1),
 )
-def test_what_is_picked_always_fits(
+def test_the_chosen_model_always_fits(
     models: list[ModelInfo], tokens: int, family: str | None, max_cost: float | None
 ) -> None:
-    request = ModelRequest(words(tokens), family=family, max_cost=max_cost, max_output_tokens=100)
+    request = ModelRequest(text_of_tokens(tokens), family=family, max_cost=max_cost, max_output_tokens=100)
     catalog = ModelCatalog(models)
     able = [model for model in catalog if fits(model, request)]
     assert sorted(catalog.fitting(request), key=str) == sorted(able, key=str)
@@ -155,19 +155,21 @@ def test_what_is_picked_always_fits(
 def test_a_missing_model_is_replaced_by_its_backup_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     resolved = router(routing={"ask": TaskRoute("gone", "small")}).pick(ModelRequest("q", task="ask"))
     assert resolved.info == SMALL
-    assert resolved.warnings == ("The model gone is not known; one/small was used in its place.",)
+    assert resolved.warnings == ("The model gone is unknown; one/small was used instead.",)
     assert resolved.warnings[0] in caplog.text
 
 
 def test_a_model_that_is_too_small_is_replaced_by_its_backup() -> None:
-    resolved = router(routing={"ask": TaskRoute("small", "large")}).pick(ModelRequest(words(20_000), task="ask"))
+    resolved = router(routing={"ask": TaskRoute("small", "large")}).pick(
+        ModelRequest(text_of_tokens(20_000), task="ask")
+    )
     assert resolved.info == LARGE
     assert "too small" in resolved.warnings[0]
 
 
-def test_a_backup_that_is_too_small_itself_is_none() -> None:
+def test_a_backup_that_is_too_small_is_not_used() -> None:
     with pytest.raises(NoModel, match="too small"):
-        router(routing={"ask": TaskRoute("small", "small")}).pick(ModelRequest(words(20_000), task="ask"))
+        router(routing={"ask": TaskRoute("small", "small")}).pick(ModelRequest(text_of_tokens(20_000), task="ask"))
 
 
 def test_an_explicit_name_has_the_backup_of_a_route_to_it() -> None:
@@ -178,20 +180,20 @@ def test_an_explicit_name_has_the_backup_of_a_route_to_it() -> None:
 
 ##= docs/spec/models-and-recipes.md#model-selection
 ##% When no model fits, the error MUST be `no_model` and say what to configure.
-def test_nothing_configured_is_an_error_that_says_what_to_do() -> None:
+def test_without_a_provider_the_error_says_what_to_do() -> None:
     with pytest.raises(NoModel) as caught:
         ModelRouter().pick(ModelRequest("q"))
     assert caught.value.as_dict() == {
         "code": "no_model",
         "message": "No model provider is configured.",
-        "hint": "Add one under providers in the configuration; one in a project's own file counts once it is trusted, with "
+        "hint": "Add one under providers in the configuration. Providers in the configuration file of a project need "
         "contextive-mcp trust.",
     }
 
 
 ##= docs/spec/models-and-recipes.md#model-router
 ##% The router MUST look for models in a configured `llms.txt` file when no known model fits.
-def test_models_are_looked_for_only_when_nothing_known_fits() -> None:
+def test_models_are_discovered_only_if_no_known_model_fits() -> None:
     looks = []
 
     class Finder:
@@ -205,7 +207,7 @@ def test_models_are_looked_for_only_when_nothing_known_fits() -> None:
     assert asyncio.run(asked.resolve(ModelRequest("q", model="found", max_output_tokens=10))).info.provider == "two"
     with pytest.raises(NoModel):
         asyncio.run(asked.resolve(ModelRequest("q", model="never")))
-    assert looks == [2], "a second look within the hour asks nobody"
+    assert looks == [2], "a second discovery within the hour sends no request"
 
 
 def live(service: Service, routing: dict[str, TaskRoute]) -> ModelRouter:
@@ -226,7 +228,7 @@ def test_a_model_that_fails_is_replaced_by_its_backup_and_the_answer_says_so(
         response = asyncio.run(asked.answer(ModelRequest("q", task="ask")))
     assert [seen.body["model"] for seen in service.seen] == ["gone", "small"]
     assert response.model == "small"
-    assert response.warnings == ("The model here/gone failed (upstream_error); here/small answered in its place.",)
+    assert response.warnings == ("The model here/gone failed (upstream_error); here/small answered instead.",)
     assert response.warnings[0] in caplog.text
     assert [(use.model, use.error, use.usage) for use in uses] == [
         ("gone", "upstream_error", Usage()),

@@ -1,4 +1,4 @@
-"""A traced project behind a host of its own, asked as a client asks it and without a wire."""
+"""A test project with a host in this process, called like a client would, but without a transport."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BREWING = "specs/coffee.md#brewing"
 
 
 class DuvetHost:
-    """The profile `duvet` over one project."""
+    """The profile `duvet` on one project."""
 
     def __init__(self, root: Path) -> None:
         self.project = configured(root)

@@ -1,4 +1,4 @@
-"""What users of the original server rely on, and the keys of every shape."""
+"""Behaviour that users of the original server rely on, and the keys of every answer."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def duvet_host(tmp_path: Path) -> DuvetHost:
 
 
 @pytest.mark.parametrize(
-    ("citation", "words"),
+    ("citation", "error"),
     [
         ("//= specs/none.md#brewing", "Specification not found"),
         ("//= specs/coffee.md#none", "Section not found"),
@@ -48,10 +48,10 @@ def duvet_host(tmp_path: Path) -> DuvetHost:
         ("//= invalid", "missing section anchor"),
     ],
 )
-def test_what_is_wrong_is_said_in_the_words_of_the_original(citation: str, words: str, duvet_host: DuvetHost) -> None:
+def test_errors_have_the_text_of_the_original_server(citation: str, error: str, duvet_host: DuvetHost) -> None:
     data = duvet_host.call("validate_citation", citation=citation)
     assert data["valid"] is False
-    assert words in data["error"]
+    assert error in data["error"]
 
 
 def test_a_section_reference_is_valid(duvet_host: DuvetHost) -> None:
@@ -88,11 +88,11 @@ def test_a_search_ignores_case_and_finds_by_identifier(duvet_host: DuvetHost) ->
         "\N{FULLWIDTH LATIN CAPITAL LETTER B}rew",
     ],
 )
-def test_a_strange_search_is_a_search(query: str, duvet_host: DuvetHost) -> None:
+def test_unusual_queries_are_accepted(query: str, duvet_host: DuvetHost) -> None:
     assert isinstance(duvet_host.first_text("search_requirements", query=query), list)
 
 
-def test_every_status_is_one_of_the_four_words(duvet_host: DuvetHost) -> None:
+def test_every_status_is_one_of_the_four_values(duvet_host: DuvetHost) -> None:
     found = {
         text: duvet_host.call("get_requirement_status", req_identifier=duvet_host.identifier(text))["status"]
         for text in (BREW, WARM, MILK, BOIL)
@@ -101,7 +101,7 @@ def test_every_status_is_one_of_the_four_words(duvet_host: DuvetHost) -> None:
 
 
 @pytest.mark.parametrize("lines", [0, 1, 3, 5])
-def test_the_context_has_as_many_lines_as_were_asked_for(lines: int, duvet_host: DuvetHost) -> None:
+def test_the_context_has_the_requested_number_of_lines(lines: int, duvet_host: DuvetHost) -> None:
     text = "".join(f"fn f{number}() {{}}\n" for number in range(10))
     duvet_host.project.write("src/context.rs", text + cite("specs/coffee.md#serving", MILK) + text)
     data = duvet_host.call("get_citation_context", citation_id="src/context.rs:11", context_lines=lines)
@@ -110,7 +110,7 @@ def test_the_context_has_as_many_lines_as_were_asked_for(lines: int, duvet_host:
     assert (data["file_path"], data["line_number"]) == ("src/context.rs", 11)
 
 
-def test_a_citation_that_is_not_there_is_said_to_be(duvet_host: DuvetHost) -> None:
+def test_a_missing_citation_is_reported(duvet_host: DuvetHost) -> None:
     assert "not found" in duvet_host.call("get_citation_context", citation_id="nonexistent.rs:42")["error"]
 
 
@@ -136,7 +136,7 @@ def test_a_citation_that_is_not_there_is_said_to_be(duvet_host: DuvetHost) -> No
         "x" * 4000 + ":1",
     ],
 )
-def test_no_citation_id_leads_anywhere_else(citation_id: str, duvet_host: DuvetHost) -> None:
+def test_no_citation_id_reads_other_files(citation_id: str, duvet_host: DuvetHost) -> None:
     """A11."""
     data = duvet_host.call("get_citation_context", citation_id=citation_id)
     assert list(data) == ["error"]
@@ -164,7 +164,7 @@ def test_unknown_and_missing_arguments_are_refused(tool: str, duvet_host: DuvetH
 
 
 @pytest.mark.parametrize("spelling", ["specs/coffee.md", "./specs/coffee.md", "file://specs/coffee.md", "specs-coffee"])
-def test_spellings_resolve_alike_and_again(spelling: str, duvet_host: DuvetHost) -> None:
+def test_all_spellings_resolve_to_the_same_id(spelling: str, duvet_host: DuvetHost) -> None:
     answers = [duvet_host.call("resolve_spec_id", url=spelling) for _ in range(2)]
     assert answers == [{"spec_id": "specs-coffee"}] * 2
 
@@ -181,13 +181,13 @@ def test_priorities_are_sorted_by_level_then_status_then_todos(duvet_host: Duvet
     assert len(items) == 4
 
 
-def test_ten_listings_at_once_are_equal(duvet_host: DuvetHost) -> None:
+def test_ten_concurrent_listings_are_equal(duvet_host: DuvetHost) -> None:
     with ThreadPoolExecutor(10) as pool:
         listings = list(pool.map(lambda _: duvet_host.listed(), range(10)))
     assert listings == [listings[0]] * 10
 
 
-def test_a_project_without_any_configuration_answers(tmp_path: Path) -> None:
+def test_a_project_without_configuration_works(tmp_path: Path) -> None:
     duvet_host = DuvetHost(tmp_path)
     for path in sorted(tmp_path.rglob("*"), reverse=True):
         path.unlink() if path.is_file() else path.rmdir()
@@ -197,7 +197,7 @@ def test_a_project_without_any_configuration_answers(tmp_path: Path) -> None:
     assert duvet_host.call("next_requirement")["error"] == "No open requirement"
 
 
-# -- shapes: the promised keys, and only those that the schema names besides ----------------------------------------
+# -- answers have the specified keys, and otherwise only keys of the schema ------------------------------------------
 
 ITEM = {"identifier", "full_path", "text"}
 
@@ -207,7 +207,7 @@ def _keys(entries: Any) -> set[frozenset[str]]:
     return {frozenset(entry) for entry in entries}
 
 
-def test_the_lists_of_tools_have_the_keys_of_the_seed(duvet_host: DuvetHost) -> None:
+def test_lists_of_tools_have_the_specified_keys(duvet_host: DuvetHost) -> None:
     duvet_host.project.write("src/bad.rs", cite(BREWING, "The cat sat on the mat."))
     more = {"level", "status"}
     assert _keys(duvet_host.first_text("search_requirements", query="pot")) == {frozenset(ITEM | more)}
@@ -217,7 +217,7 @@ def test_the_lists_of_tools_have_the_keys_of_the_seed(duvet_host: DuvetHost) -> 
     assert _keys(duvet_host.first_text("list_invalid_citations")) == {frozenset(invalid | {"part"})}
 
 
-def test_the_objects_of_tools_have_the_keys_of_the_seed(duvet_host: DuvetHost) -> None:
+def test_objects_of_tools_have_the_specified_keys(duvet_host: DuvetHost) -> None:
     assert set(duvet_host.call("validate_citation", citation=cite(BREWING, BREW))) == {"valid", "requirements", "match"}
     assert set(duvet_host.call("validate_citation", citation="x")) == {"valid", "error", "part"}
     status = duvet_host.call("get_requirement_status", req_identifier=duvet_host.identifier(BREW))
@@ -228,7 +228,7 @@ def test_the_objects_of_tools_have_the_keys_of_the_seed(duvet_host: DuvetHost) -
     assert set(duvet_host.call("resolve_spec_id", url="x")) == {"error", "known"}
 
 
-def test_every_resource_has_the_keys_of_the_seed(duvet_host: DuvetHost) -> None:
+def test_every_resource_has_the_specified_keys(duvet_host: DuvetHost) -> None:
     requirement = duvet_host.path(BREW)
     section = requirement.partition("/requirements/")[0]
     specification = section.partition("/sections/")[0]
@@ -261,7 +261,7 @@ def rendered(duvet_host: DuvetHost, name: str, **arguments: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["implement_requirement", "cite_requirement"])
-def test_a_prompt_about_a_requirement_quotes_it_and_gives_valid_citations(name: str, duvet_host: DuvetHost) -> None:
+def test_a_prompt_about_a_requirement_quotes_it_and_contains_valid_citations(name: str, duvet_host: DuvetHost) -> None:
     text = rendered(duvet_host, name, req_identifier=duvet_host.identifier(WARM)[:8])
     assert f"> {WARM}" in text
     comments = [part for part in text.split("\n\n") if "//=" in part]
@@ -270,13 +270,13 @@ def test_a_prompt_about_a_requirement_quotes_it_and_gives_valid_citations(name: 
         assert duvet_host.call("validate_citation", citation=comment.partition("\n")[2])["valid"] is True
 
 
-def test_the_prompt_to_cite_may_name_a_file(duvet_host: DuvetHost) -> None:
+def test_the_cite_prompt_can_name_a_file(duvet_host: DuvetHost) -> None:
     assert "src/coffee.rs" in rendered(
         duvet_host, "cite_requirement", req_identifier=duvet_host.identifier(WARM), file="src/coffee.rs"
     )
 
 
-def test_the_prompt_to_review_counts_and_can_be_narrowed(duvet_host: DuvetHost) -> None:
+def test_the_review_prompt_counts_requirements_and_can_be_limited_to_a_specification(duvet_host: DuvetHost) -> None:
     assert "4 in all" in rendered(duvet_host, "review_coverage")
     assert "1 in all" in rendered(duvet_host, "review_coverage", spec="specs/tea.md")
 

@@ -1,4 +1,4 @@
-"""Identifiers, URIs, cursors and completion: how a client names what it means."""
+"""Identifiers, URIs, cursors, completion and filters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from contextive.trace.target import Target
 from tests.ingest.projects import BOIL, BREW, MILK, TEA, WARM, cite
 from tests.packs.duvet_host import BREWING, PROFILE, DuvetHost
 
-# Found by search: the identifiers of these two begin with the same eight digits.
+# Found by brute force: the identifiers of these two start with the same eight digits.
 TWINS = ("Cup 73669 MUST be clean.", "Cup 95203 MUST be clean.")
 
 
@@ -51,16 +51,16 @@ def test_an_identifier_may_be_shortened_to_eight_digits(length: int, duvet_host:
 
 
 @pytest.mark.parametrize("length", [1, 7])
-def test_fewer_digits_are_not_enough_and_that_is_said(length: int, duvet_host: DuvetHost) -> None:
+def test_fewer_digits_are_refused_with_a_message(length: int, duvet_host: DuvetHost) -> None:
     answer = duvet_host.call("get_requirement_status", req_identifier=duvet_host.identifier(BREW)[:length])
     assert "give more digits" in answer["error"]
 
 
-def test_a_shortened_identifier_that_fits_two_is_refused_and_one_digit_more_is_not(twins: DuvetHost) -> None:
+def test_an_ambiguous_short_identifier_is_refused_until_it_is_unique(twins: DuvetHost) -> None:
     first, second = (twins.identifier(text) for text in TWINS)
     assert first[:8] == second[:8]
-    assert "2 identifiers begin so" in twins.call("get_requirement_status", req_identifier=first[:8])["error"]
-    assert "2 identifiers begin so" in twins.call("explain_requirement", req_identifier=first[:8])["error"]
+    assert "2 identifiers start with this" in twins.call("get_requirement_status", req_identifier=first[:8])["error"]
+    assert "2 identifiers start with this" in twins.call("explain_requirement", req_identifier=first[:8])["error"]
     assert twins.first_text("search_requirements", query=first[:8]) == []
     common = next(length for length in range(8, 64) if first[:length] != second[:length])
     assert twins.call("explain_requirement", req_identifier=first[:common])["text"] == TWINS[0]
@@ -70,7 +70,7 @@ def test_a_shortened_identifier_that_fits_two_is_refused_and_one_digit_more_is_n
 
 
 @pytest.mark.parametrize("identifier", ["x", "zzzzzzzzzz", "-1", "../../etc", "\0", "g" * 64, "0" * 200])
-def test_what_is_no_identifier_is_not_found(identifier: str, duvet_host: DuvetHost) -> None:
+def test_invalid_identifiers_are_not_found(identifier: str, duvet_host: DuvetHost) -> None:
     for tool in ("get_requirement_status", "explain_requirement"):
         assert duvet_host.call(tool, req_identifier=identifier) == {"error": "Requirement not found"}
 
@@ -108,11 +108,11 @@ ODD_NAMES = [
 def test_a_citation_in_a_file_of_any_name_can_be_read_by_its_path(name: str, duvet_host: DuvetHost) -> None:
     duvet_host.project.write(name, "\n" + cite("specs/coffee.md#serving", MILK))
     (entry,) = [e for e in duvet_host.read("/citations") if "serving" in e["full_path"]]
-    shown = name.replace("\udcff", "\N{REPLACEMENT CHARACTER}")
-    assert entry["id"] == f"{shown}:2"
+    printable_name = name.replace("\udcff", "\N{REPLACEMENT CHARACTER}")
+    assert entry["id"] == f"{printable_name}:2"
     assert entry["full_path"].isascii()
     for address in (entry["full_path"], f"duvet://{entry['full_path']}"):
-        assert duvet_host.read(address)["file_path"] == shown
+        assert duvet_host.read(address)["file_path"] == printable_name
     context = duvet_host.call("get_citation_context", citation_id=entry["id"], context_lines=0)
     assert context["context"] == ["//= specs/coffee.md#serving"]
 
@@ -154,14 +154,14 @@ def test_a_section_of_any_title_can_be_read(title: str, duvet_host: DuvetHost) -
         "x" * 10_000,
     ],
 )
-def test_what_is_not_there_is_not_found_and_shows_nothing(uri: str, duvet_host: DuvetHost) -> None:
+def test_a_missing_resource_is_not_found_and_reveals_nothing(uri: str, duvet_host: DuvetHost) -> None:
     with pytest.raises(ResourceNotFound) as caught:
         duvet_host.read(uri)
     assert str(duvet_host.project.root) not in caught.value.full_message()
     assert len(caught.value.full_message()) < 1000
 
 
-def test_every_listed_resource_can_be_read_and_is_listed_once(duvet_host: DuvetHost) -> None:
+def test_every_listed_resource_is_readable_and_listed_once(duvet_host: DuvetHost) -> None:
     uris = duvet_host.listed()
     assert len(uris) == len(set(uris)) > 20
     for uri in uris:
@@ -180,7 +180,7 @@ def test_every_listed_resource_can_be_read_and_is_listed_once(duvet_host: DuvetH
         ("a=b", 0, None),
     ],
 )
-def test_a_query_chooses_a_part(query: str, first: int, last: int | None, duvet_host: DuvetHost) -> None:
+def test_query_parameters_select_a_part(query: str, first: int, last: int | None, duvet_host: DuvetHost) -> None:
     assert duvet_host.read(f"/requirements?{query}") == duvet_host.read("/requirements")[first:last]
 
 
@@ -203,14 +203,14 @@ _addresses = st.one_of(
 
 
 @given(st.lists(st.builds(Target, _addresses, st.sampled_from(Format)), max_size=12, unique=True))
-def test_every_specification_has_an_id_of_its_own(targets: Sequence[Target]) -> None:
+def test_every_specification_has_a_unique_id(targets: Sequence[Target]) -> None:
     ids = assign_ids(targets)
     assert set(ids) == set(targets)
     assert len(set(ids.values())) == len(targets)
     assert all(ids.values())
 
 
-def test_names_that_clash_get_ids_that_stay_whatever_else_comes() -> None:
+def test_conflicting_names_get_stable_ids() -> None:
     clashing = [Target("a!.md"), Target("a?.md")]
     before = assign_ids(clashing)
     poisoned = assign_ids([*clashing, Target("a-md-1.md"), Target("a-md-2.md"), Target("a.md")])
@@ -220,7 +220,7 @@ def test_names_that_clash_get_ids_that_stay_whatever_else_comes() -> None:
 # -- cursors -----------------------------------------------------------------------------------------------------------
 
 
-def test_pages_of_any_size_hold_every_entry_once(duvet_host: DuvetHost) -> None:
+def test_pages_of_any_size_contain_every_entry_once(duvet_host: DuvetHost) -> None:
     whole = duvet_host.call("get_prioritized_requirements", limit=1000)["result"]
     for limit in (1, 2, 3, 4, 5):
         found: list[Any] = []
@@ -235,7 +235,7 @@ def test_pages_of_any_size_hold_every_entry_once(duvet_host: DuvetHost) -> None:
         assert found == whole
 
 
-def test_a_cursor_of_another_list_or_of_nobody_is_refused(duvet_host: DuvetHost) -> None:
+def test_a_cursor_of_another_list_or_an_invented_one_is_refused(duvet_host: DuvetHost) -> None:
     given_out = duvet_host.call("get_prioritized_requirements", limit=1)["next_cursor"]
     with pytest.raises(InvalidCursor):
         duvet_host.call("list_uncited_requirements", cursor=given_out)
@@ -244,7 +244,7 @@ def test_a_cursor_of_another_list_or_of_nobody_is_refused(duvet_host: DuvetHost)
             duvet_host.call("get_prioritized_requirements", cursor=forged)
 
 
-def test_a_cursor_outlives_an_edit(duvet_host: DuvetHost) -> None:
+def test_a_cursor_remains_valid_after_an_edit(duvet_host: DuvetHost) -> None:
     cursor = duvet_host.call("get_prioritized_requirements", limit=3)["next_cursor"]
     duvet_host.project.write("specs/tea.md", "# Tea\n")
     duvet_host.project.write("specs/coffee.md", "# Coffee\n")
@@ -263,7 +263,7 @@ def completed(duvet_host: DuvetHost, name: str, prefix: str, **others: str) -> l
     return list(found)
 
 
-def test_every_blank_of_every_template_can_be_completed(duvet_host: DuvetHost) -> None:
+def test_every_variable_of_every_template_can_be_completed(duvet_host: DuvetHost) -> None:
     templates = [resource for resource in duvet_host.surface.resources if resource.is_template]
     assert len(templates) >= 7
     for template in templates:
@@ -287,7 +287,7 @@ def test_every_blank_of_every_template_can_be_completed(duvet_host: DuvetHost) -
     assert completed(duvet_host, "citation_id", "nothing") == []
 
 
-def test_completed_values_fill_a_template_that_can_be_read(duvet_host: DuvetHost) -> None:
+def test_completed_values_give_a_readable_uri(duvet_host: DuvetHost) -> None:
     values: dict[str, str] = {}
     template = next(r for r in duvet_host.surface.resources if r.name == "citation")
     for name in UriTemplate(template.uri).names:
@@ -297,7 +297,7 @@ def test_completed_values_fill_a_template_that_can_be_read(duvet_host: DuvetHost
     assert duvet_host.read(UriTemplate(template.uri).fill(values))["line_number"] == 1
 
 
-def test_blanks_that_are_filled_with_nonsense_complete_to_nothing(duvet_host: DuvetHost) -> None:
+def test_invalid_variable_values_have_no_completions(duvet_host: DuvetHost) -> None:
     assert completed(duvet_host, "req_identifier", "", spec_id="none") == []
     assert completed(duvet_host, "citation_id", "", req_identifier="none") == []
 
@@ -306,7 +306,7 @@ def test_blanks_that_are_filled_with_nonsense_complete_to_nothing(duvet_host: Du
 
 
 @pytest.mark.parametrize("spec", ["specs-coffee", "specs/coffee.md", "./specs/coffee.md", "file://specs/coffee.md"])
-def test_a_filter_takes_a_specification_in_any_spelling(spec: str, duvet_host: DuvetHost) -> None:
+def test_a_filter_accepts_a_specification_in_any_spelling(spec: str, duvet_host: DuvetHost) -> None:
     page = duvet_host.call("get_prioritized_requirements", spec=spec)
     assert [item["text"] for item in page["result"]] == [BREW, WARM, MILK]
 
@@ -314,12 +314,12 @@ def test_a_filter_takes_a_specification_in_any_spelling(spec: str, duvet_host: D
 @pytest.mark.parametrize(
     "given_filter", [{"spec": "none"}, {"section": "none"}, {"spec": "specs-tea", "section": "brewing"}]
 )
-def test_a_filter_that_names_nothing_is_an_error(given_filter: dict[str, str], duvet_host: DuvetHost) -> None:
+def test_a_filter_with_an_unknown_value_is_an_error(given_filter: dict[str, str], duvet_host: DuvetHost) -> None:
     with pytest.raises(InvalidRequest):
         duvet_host.call("get_prioritized_requirements", **given_filter)
 
 
-def test_answers_hold_no_path_of_this_machine(duvet_host: DuvetHost) -> None:
+def test_answers_contain_no_path_of_this_machine(duvet_host: DuvetHost) -> None:
     duvet_host.project.write("src/bad.rs", cite("specs/none.md#x", "Y.") + cite(BREWING, "Nothing."))
     answers = [
         duvet_host.read("/citations"),
@@ -333,7 +333,7 @@ def test_answers_hold_no_path_of_this_machine(duvet_host: DuvetHost) -> None:
     assert str(duvet_host.project.root.parent) not in json.dumps(answers)
 
 
-def test_a_specification_above_the_project_is_named_from_the_project(tmp_path: Path) -> None:
+def test_a_specification_above_the_project_has_a_relative_path(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "package").mkdir()
     duvet_host = DuvetHost(tmp_path / "package")

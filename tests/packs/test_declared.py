@@ -1,4 +1,4 @@
-"""What the built-in packs declare is written down, so that a server can start and list without importing them."""
+"""`declared.json` repeats the declarations of the built-in packs, so a server can list tools without importing them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from contextive.packs import BUILTIN, DECLARED, declared_text, import_builtin, load_builtin
 from tests.processes import clean_environment
 
-_ROOMS_OF_HANDLERS = ("workspace", "trace", "notes", "knowledge", "store", "ingest", "search", "models", "recipes")
+_HANDLER_PACKAGES = ("workspace", "trace", "notes", "knowledge", "store", "ingest", "search", "models", "recipes")
 _START = """
 import json, sys
 from pathlib import Path
@@ -30,28 +30,28 @@ print(json.dumps([len(listed), [name for name in sys.modules if name.startswith(
 """
 
 
-def test_what_is_written_down_is_what_the_modules_declare() -> None:
-    assert DECLARED.read_text(encoding="utf-8") == declared_text(), "run `make schema`, and read the difference"
+def test_the_declared_json_matches_the_modules() -> None:
+    assert DECLARED.read_text(encoding="utf-8") == declared_text(), "run `make schema`, and read the diff"
 
 
 @pytest.mark.parametrize("name", BUILTIN)
-def test_nothing_that_is_declared_is_lost_on_the_way_there_and_back(name: str) -> None:
+def test_declarations_survive_the_round_trip(name: str) -> None:
     read, real = load_builtin(name), import_builtin(name)
     for kind in ("tools", "resources", "prompts"):
-        for one, other in zip(getattr(read, kind), getattr(real, kind), strict=True):
-            words = [field.name for field in fields(other) if field.name not in ("load", "schemas")]
-            assert [getattr(one, word) for word in words] == [getattr(other, word) for word in words]
+        for loaded, imported in zip(getattr(read, kind), getattr(real, kind), strict=True):
+            names = [field.name for field in fields(imported) if field.name not in ("load", "schemas")]
+            assert [getattr(loaded, name) for name in names] == [getattr(imported, name) for name in names]
 
 
 @pytest.mark.parametrize("name", BUILTIN)
-def test_the_code_behind_every_declaration_is_that_of_the_module(name: str) -> None:
+def test_every_declaration_loads_the_code_of_its_module(name: str) -> None:
     read, real = load_builtin(name), import_builtin(name)
     assert [tool.code for tool in read.tools] == [tool.code for tool in real.tools]
     assert [resource.code for resource in read.resources] == [resource.code for resource in real.resources]
     assert [prompt.code for prompt in read.prompts] == [prompt.code for prompt in real.prompts]
 
 
-def test_a_server_starts_and_lists_its_tools_without_the_rooms_behind_their_handlers(tmp_path: Path) -> None:
+def test_a_server_lists_its_tools_without_importing_the_handlers(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _START, str(tmp_path)],
         env=clean_environment(),
@@ -63,6 +63,6 @@ def test_a_server_starts_and_lists_its_tools_without_the_rooms_behind_their_hand
     tools, modules = json.loads(done.stdout)
     assert tools > 20
     heavy = [
-        name for name in modules if name.split(".")[1] in _ROOMS_OF_HANDLERS or name.startswith("contextive.packs.")
+        name for name in modules if name.split(".")[1] in _HANDLER_PACKAGES or name.startswith("contextive.packs.")
     ]
     assert heavy == []

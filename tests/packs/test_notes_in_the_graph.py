@@ -1,4 +1,4 @@
-"""Notes are in the index and in the graph: over real MCP, a requirement knows which notes link to it."""
+"""Notes are in the index and in the graph, tested over real MCP."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def test_backlinks_of_a_requirement_a_file_and_a_symbol_include_notes(tmp_path: 
         ]
         call("km-ingest-trigger")
         for node in (f"Requirement:{identifier}", "SourceFile:src/pump.py", "Symbol:src/pump.py::stop"):
-            shown = call("km-graph-node", node_id=node, relationships="incoming")
+            node_answer = call("km-graph-node", node_id=node, relationships="incoming")
             assert ("LINKS_TO", "Note:why-it-stops") in {
-                (edge["type"], edge["target"]["id"]) for edge in shown["relationships"]
+                (edge["type"], edge["target"]["id"]) for edge in node_answer["relationships"]
             }
         found = call("km-search", query="why it stops")["results"]
         assert "notes/why-it-stops.md" in [result["chunk"]["artifact_path"] for result in found]

@@ -1,4 +1,4 @@
-"""The NEXUS endpoint over real HTTP: every example of its requirements, with the statuses and words that they ask for."""
+"""The NEXUS endpoint over real HTTP: every example of its requirements, with the specified statuses and texts."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_pages_are_listed_newest_first_with_slug_and_title(web: HttpClient) -> N
 
 ##= docs/spec/notes.md#list-pages
 ##% Without notes, `list_pages` MUST return an empty array.
-def test_a_base_without_notes_lists_an_empty_array(tmp_path: Path) -> None:
+def test_a_project_without_notes_lists_an_empty_array(tmp_path: Path) -> None:
     with serving_http(cwd=tmp_path) as running:
         assert call(running.web, "list_pages").json == {"result": {"pages": []}}
         assert call(running.web, "search", query="x").json == {"result": {"results": []}}
@@ -129,7 +129,7 @@ def test_a_page_has_its_content_its_outlinks_and_its_backlinks(web: HttpClient) 
     )
 
 
-def test_a_title_finds_its_page_too(web: HttpClient) -> None:
+def test_a_page_is_also_found_by_title(web: HttpClient) -> None:
     assert call(web, "get_page", slug="Getting Started").json["result"]["slug"] == "getting-started"
 
 
@@ -153,7 +153,7 @@ def test_a_page_that_does_not_exist_is_a_404_that_names_it(web: HttpClient, tool
 ##= docs/spec/notes.md#search
 ##% The tool `search` MUST take `query` and list the matching pages with `slug`, `title` and `excerpt` in the array
 ##% `results`.
-def test_search_looks_in_titles_and_contents_and_gives_excerpts(web: HttpClient) -> None:
+def test_search_covers_titles_and_contents_and_returns_excerpts(web: HttpClient) -> None:
     assert call(web, "search", query="SKY blue").json == {
         "result": {
             "results": [
@@ -169,14 +169,14 @@ def test_search_looks_in_titles_and_contents_and_gives_excerpts(web: HttpClient)
 
 ##= docs/spec/notes.md#search
 ##% A search without matches MUST return an empty array.
-def test_a_search_without_matches_gives_an_empty_array(web: HttpClient) -> None:
+def test_a_search_without_matches_returns_an_empty_array(web: HttpClient) -> None:
     for query in ("zebra", "   ", "%_*", '"; DROP TABLE', "(a+)+$"):
         assert call(web, "search", query=query).json == {"result": {"results": []}}
 
 
 ##= docs/spec/notes.md#search
 ##% A search MUST return at most 20 pages.
-def test_a_search_gives_at_most_twenty_results(tmp_path: Path) -> None:
+def test_a_search_returns_at_most_twenty_results(tmp_path: Path) -> None:
     for number in range(25):
         write(tmp_path, f"notes/n{number}.md", "needle")
     with serving_http(cwd=tmp_path) as running:
@@ -192,7 +192,7 @@ def test_a_search_gives_at_most_twenty_results(tmp_path: Path) -> None:
 ##% The model of the connected client MUST NOT write answers unless `notes.askClientModel` is true.
 ##= docs/spec/notes.md#failures
 ##% A question MUST be answered with 503 if there is no model.
-def test_without_a_model_there_are_no_answers(web: HttpClient) -> None:
+def test_ask_is_refused_without_a_model(web: HttpClient) -> None:
     answer = call(web, "ask", question="Why is the sky blue?")
     assert (answer.status, answer.json) == (503, {"error": "AI search is not available"})
 
@@ -230,7 +230,7 @@ serve(host, reload=load, bind_host="127.0.0.1", port=0)
 
 @pytest.fixture(scope="module")
 def asking(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpClient]:
-    """A server with something that answers in the place of a model."""
+    """A server with a stand-in for a model."""
     script = tmp_path_factory.mktemp("script") / "asking_server.py"
     script.write_text(ASKING_SERVER, encoding="utf-8")
     command = (sys.executable, str(script))
@@ -243,7 +243,7 @@ def asking(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[H
         process.stop()
 
 
-def test_an_answer_names_the_notes_that_it_rests_on(asking: HttpClient) -> None:
+def test_an_answer_lists_its_source_notes(asking: HttpClient) -> None:
     answer = call(asking, "ask", question="Why scattering?")
     assert answer.status == 200
     assert answer.json["result"]["answer"] == "It scatters [1]."
@@ -252,7 +252,7 @@ def test_an_answer_names_the_notes_that_it_rests_on(asking: HttpClient) -> None:
     ]
 
 
-def test_a_question_about_nothing_in_the_base_is_told_so(asking: HttpClient) -> None:
+def test_a_question_without_relevant_pages_says_so(asking: HttpClient) -> None:
     assert call(asking, "ask", question="Where do zebras sleep?").json == {
         "result": {"answer": "No relevant information found in the knowledge base.", "sources": []}
     }
@@ -260,7 +260,7 @@ def test_a_question_about_nothing_in_the_base_is_told_so(asking: HttpClient) -> 
 
 ##= docs/spec/notes.md#failures
 ##% An internal error MUST be answered with 500 and `Internal server error`, without any details.
-def test_a_provider_that_fails_is_a_500_that_shows_nothing(asking: HttpClient) -> None:
+def test_a_failing_provider_is_a_500_without_details(asking: HttpClient) -> None:
     answer = call(asking, "ask", question="Is scattering broken?")
     assert (answer.status, answer.json) == (500, {"error": "Internal server error"})
 
@@ -301,7 +301,7 @@ def test_connections_are_outlinks_backlinks_and_the_local_graph(web: HttpClient)
 ##= docs/spec/notes.md#failures
 ##% A missing parameter MUST be answered with 400 and a message that names it.
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "error"),
     [
         (b"{nonsense", "Invalid JSON body"),
         (b"", "Invalid JSON body"),
@@ -320,9 +320,9 @@ def test_connections_are_outlinks_backlinks_and_the_local_graph(web: HttpClient)
     ],
     ids=lambda value: str(value)[:50],
 )
-def test_a_wrong_request_is_a_400_with_its_reason(web: HttpClient, body: bytes, said: str) -> None:
+def test_a_wrong_request_is_a_400_with_its_reason(web: HttpClient, body: bytes, error: str) -> None:
     answer = web.post("/api/mcp", body)
-    assert (answer.status, answer.json) == (400, {"error": said})
+    assert (answer.status, answer.json) == (400, {"error": error})
     assert answer.headers["content-type"] == "application/json"
 
 
@@ -343,7 +343,7 @@ def test_a_body_with_jsonrpc_on_the_same_path_is_mcp(web: HttpClient) -> None:
 
 ##= docs/spec/notes.md#failures
 ##% Web pages of another origin MUST NOT get an answer unless `server.allowedOrigins` names that origin.
-def test_browsers_of_other_origins_get_in_only_where_configured(web: HttpClient, folder: Path, tmp_path: Path) -> None:
+def test_browsers_of_other_origins_are_refused_unless_configured(web: HttpClient, folder: Path, tmp_path: Path) -> None:
     origin = {"Origin": "https://app.example", "Access-Control-Request-Method": "POST"}
     refused = web.request("OPTIONS", "/api/mcp", headers=origin)
     assert refused.status == 403
@@ -368,16 +368,16 @@ def writable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
         yield running
 
 
-def test_a_maintainer_writes_pages_through_the_dialect(writable: WebServer) -> None:
+def test_a_maintainer_can_write_pages_over_nexus(writable: WebServer) -> None:
     web = writable.web.as_bearer(ADMIN)
     assert len(web.get("/api/mcp").json["tools"]) == 9
-    made = call(web, "create_page", title="First Page", content="Hello [[second]]").json["result"]
-    assert (made["slug"], made["title"]) == ("first-page", "First Page")
+    created = call(web, "create_page", title="First Page", content="Hello [[second]]").json["result"]
+    assert (created["slug"], created["title"]) == ("first-page", "First Page")
     read = call(web, "get_page", slug="first-page").json["result"]
-    assert (read["content"], read["version"]) == ("Hello [[second]]\n", made["version"])
+    assert (read["content"], read["version"]) == ("Hello [[second]]\n", created["version"])
     assert call(web, "create_page", title="First Page").status == 409
-    changed = call(web, "update_page", slug="first-page", version=made["version"], content="Hello").json["result"]
-    stale = call(web, "update_page", slug="first-page", version=made["version"], content="again")
+    changed = call(web, "update_page", slug="first-page", version=created["version"], content="Hello").json["result"]
+    stale = call(web, "update_page", slug="first-page", version=created["version"], content="again")
     assert (stale.status, stale.json) == (409, {"error": "Page 'first-page' changed since it was read."})
     call(web, "create_page", title="Second", content="see [[First Page|it]]")
     renamed = call(web, "rename_page", slug="first-page", new_title="Last Page", version=changed["version"]).json[
@@ -391,7 +391,7 @@ def test_a_maintainer_writes_pages_through_the_dialect(writable: WebServer) -> N
 
 
 @pytest.mark.parametrize(
-    ("headers", "status", "said"),
+    ("headers", "status", "error"),
     [
         ({}, 401, "Missing credentials. Send Authorization: Bearer with a token of this server."),
         (
@@ -404,18 +404,18 @@ def test_a_maintainer_writes_pages_through_the_dialect(writable: WebServer) -> N
     ],
     ids=["no token", "wrong token", "origin", "type"],
 )
-def test_who_is_turned_away_at_the_door_reads_why_in_the_dialect(
-    writable: WebServer, headers: dict[str, str], status: int, said: str
+def test_refused_requests_get_errors_in_the_nexus_format(
+    writable: WebServer, headers: dict[str, str], status: int, error: str
 ) -> None:
     sent = {"Content-Type": "application/json", **headers}
     answer = writable.web.request("POST", "/api/mcp", b'{"tool": "list_pages"}', sent)
-    assert (answer.status, answer.json) == (status, {"error": said})
+    assert (answer.status, answer.json) == (status, {"error": error})
 
 
 ##= docs/spec/notes.md#writing-rules
 ##% The tools `create_page`, `update_page`, `rename_page` and `delete_page` MUST require the maintainer scope.
 @pytest.mark.parametrize("tool", ["create_page", "update_page", "rename_page", "delete_page"])
-def test_a_reader_has_no_tool_that_writes(writable: WebServer, tool: str) -> None:
+def test_a_reader_has_no_write_tools(writable: WebServer, tool: str) -> None:
     answer = call(writable.web.as_bearer(READER), tool, slug="x", title="x", version="x")
     assert (answer.status, answer.json) == (400, {"error": f"Unknown tool: {tool}"})
 
@@ -423,7 +423,7 @@ def test_a_reader_has_no_tool_that_writes(writable: WebServer, tool: str) -> Non
 ##= docs/spec/notes.md#get-page
 ##% A maintainer MUST also get the `version` of a page, and a reader gets only the other five fields unless links are
 ##% left out.
-def test_a_reader_sees_exactly_the_fields_of_the_contract(writable: WebServer) -> None:
+def test_a_reader_gets_exactly_the_specified_fields(writable: WebServer) -> None:
     call(writable.web.as_bearer(ADMIN), "create_page", title="For Readers")
     page = call(writable.web.as_bearer(READER), "get_page", slug="for-readers").json["result"]
     assert set(page) == {"slug", "title", "content", "outlinks", "backlinks"}
@@ -432,7 +432,7 @@ def test_a_reader_sees_exactly_the_fields_of_the_contract(writable: WebServer) -
 ##= docs/spec/notes.md#get-page
 ##% If a page has more than 10,000 outlinks or backlinks, the first 10,000 MUST be returned, and `omitted` says how
 ##% many are left out.
-def test_a_page_with_more_links_than_fit_is_read_and_says_how_many_are_left_out(
+def test_a_page_with_too_many_links_reports_how_many_are_omitted(
     writable: WebServer,
 ) -> None:
     web = writable.web.as_bearer(ADMIN)

@@ -1,4 +1,4 @@
-"""The notes pack through MCP and the command line, and answers that the client's own model writes."""
+"""The notes pack over MCP and the command line, and answers written by the model of the client."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def call(pipe: StdioClient, tool: str, **arguments: Any) -> Any:
 
 def test_pages_are_written_and_read_over_mcp(pipe: StdioClient, folder: Path) -> None:
     pipe.initialize()
-    made = call(pipe, "create_page", title="New Page", content="[[tokens]]")["structuredContent"]
+    created = call(pipe, "create_page", title="New Page", content="[[tokens]]")["structuredContent"]
     page = call(pipe, "get_page", slug="Tokens")["structuredContent"]
     assert page["backlinks"] == ["new-page"]
     assert (folder / "notes/new-page.md").is_file()
@@ -56,13 +56,13 @@ def test_pages_are_written_and_read_over_mcp(pipe: StdioClient, folder: Path) ->
     assert conflict["isError"] is True
     assert "conflict" in conflict["content"][0]["text"]
     assert call(pipe, "update_page", slug="new-page", version="", content="x")["isError"] is True
-    call(pipe, "update_page", slug="new-page", version=made["version"], content="changed by mcp")
+    call(pipe, "update_page", slug="new-page", version=created["version"], content="changed by mcp")
     assert "changed by mcp" in (folder / "notes/new-page.md").read_text(encoding="utf-8")
 
 
 ##= docs/spec/notes.md#list-pages
 ##% Problems with the files of notes MUST be reported in `problems`.
-def test_two_notes_with_one_slug_are_told_of(pipe: StdioClient, folder: Path) -> None:
+def test_two_notes_with_the_same_slug_are_reported(pipe: StdioClient, folder: Path) -> None:
     write(folder, "notes/z/tokens.md", "another")
     pipe.initialize()
     listed = call(pipe, "list_pages")["structuredContent"]
@@ -72,7 +72,7 @@ def test_two_notes_with_one_slug_are_told_of(pipe: StdioClient, folder: Path) ->
     assert {page["slug"] for page in listed["pages"]} == {"tokens", "plans", "notes-z-tokens"}
 
 
-def _answered(request: dict[str, Any], text: str) -> dict[str, Any]:
+def _sampling_reply(request: dict[str, Any], text: str) -> dict[str, Any]:
     content = {
         "role": "assistant",
         "content": {"type": "text", "text": text},
@@ -82,15 +82,15 @@ def _answered(request: dict[str, Any], text: str) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": request["id"], "result": content}
 
 
-def test_the_clients_model_answers_in_the_middle_of_a_call(pipe: StdioClient) -> None:
+def test_the_clients_model_answers_during_a_call(pipe: StdioClient) -> None:
     pipe.initialize(capabilities=SAMPLING)
     pipe.send(rpc("tools/call", {"name": "ask", "arguments": {"question": "When do tokens expire?"}}, 7))
     question = pipe.receive()
     assert question["method"] == "sampling/createMessage"
     prompt = json.dumps(question["params"])
     assert "Tokens expire daily." in prompt
-    assert "of mine" not in prompt, "what git ignores does not leave"
-    pipe.send(_answered(question, "Daily [1], or never [2] [[plans]]."))
+    assert "of mine" not in prompt, "ignored files are not sent"
+    pipe.send(_sampling_reply(question, "Daily [1], or never [2] [[plans]]."))
     answer = pipe.reply_to(7)["result"]["structuredContent"]
     assert answer["answer"] == "Daily [1], or never plans."
     assert answer["sources"] == [
@@ -99,7 +99,7 @@ def test_the_clients_model_answers_in_the_middle_of_a_call(pipe: StdioClient) ->
     assert answer["model"] == "theirs"
 
 
-def test_a_stateless_client_gets_the_question_as_the_answer(pipe: StdioClient) -> None:
+def test_a_stateless_client_gets_the_question_as_the_result(pipe: StdioClient) -> None:
     arguments = {"name": "ask", "arguments": {"question": "When do tokens expire?"}}
     first = pipe.ask("tools/call", envelope(arguments, capabilities=SAMPLING))["result"]
     assert first["resultType"] == "input_required"
@@ -111,14 +111,14 @@ def test_a_stateless_client_gets_the_question_as_the_answer(pipe: StdioClient) -
     assert second["structuredContent"]["answer"] == "Daily [1]."
 
 
-def test_a_client_without_a_model_is_told_that_there_is_none(pipe: StdioClient) -> None:
+def test_ask_without_any_model_is_an_error(pipe: StdioClient) -> None:
     pipe.initialize()
     answer = call(pipe, "ask", question="When do tokens expire?")
     assert answer["isError"] is True
     assert "AI search is not available" in answer["content"][0]["text"]
 
 
-def test_nothing_relevant_means_no_question_to_the_model(pipe: StdioClient) -> None:
+def test_the_model_is_not_called_without_relevant_notes(pipe: StdioClient) -> None:
     pipe.initialize(capabilities=SAMPLING)
     answer = call(pipe, "ask", question="Where do zebras sleep?")["structuredContent"]
     assert answer == {"answer": "No relevant information found in the knowledge base.", "sources": []}
@@ -138,7 +138,7 @@ def test_the_command_line_calls_the_same_tools(folder: Path) -> None:
 
 ##= docs/spec/notes.md#list-pages
 ##% More than 10,000 pages MUST be returned in parts, with a cursor for the next part.
-def test_a_long_list_comes_in_pages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_list_is_paged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "_MAX_PAGES", 2)
     write(folder, "notes/third.md", "x")
     ctx = Context(OWNER_AS_READER, Services(NotesService(folder)), "1", "test")
@@ -152,7 +152,7 @@ def test_a_long_list_comes_in_pages(folder: Path, monkeypatch: pytest.MonkeyPatc
 
 ##= docs/spec/notes.md#data-sent-to-models
 ##% A note that git or `.contextiveignore` ignores MUST NOT be sent to a model.
-def test_what_is_ignored_or_named_like_a_secret_stays_here(tmp_path: Path) -> None:
+def test_ignored_files_and_files_named_like_secrets_are_not_sent(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     root = tmp_path / "inner"
     write(tmp_path, ".gitignore", "inner/notes/a.md\n")

@@ -1,4 +1,4 @@
-"""`validate_citation` takes what a person would paste, and agrees with the project about what is wrong."""
+"""`validate_citation` accepts pasted citations, and finds the same errors as the project."""
 
 from __future__ import annotations
 
@@ -85,18 +85,18 @@ MENDED = {
 
 
 @pytest.mark.parametrize(("citation", "suggestion"), MENDED.values(), ids=MENDED)
-def test_what_cannot_be_parsed_is_mended_where_that_is_possible(
+def test_unparsable_citations_are_corrected_if_possible(
     citation: str, suggestion: str | None, duvet_host: DuvetHost
 ) -> None:
     data = validity(duvet_host, citation)
     assert (data["valid"], data["part"], data.get("suggestion")) == (False, "format", suggestion)
     duvet_host.project.write("src/bad.rs", citation + "\n")
     listed = [item for item in duvet_host.call("list_invalid_citations")["result"] if item["file_path"] == "src/bad.rs"]
-    # Quoted lines alone are no citation in a file, and nothing is wrong with them there.
+    # In a file, quoted lines alone are not a citation and not an error.
     assert [item.get("suggestion") for item in listed] == ([suggestion] if citation.startswith("//=") else [])
 
 
-def test_another_rfc_is_proposed_only_where_the_quote_stands_in_it(duvet_host: DuvetHost) -> None:
+def test_another_rfc_is_suggested_only_if_it_contains_the_quote(duvet_host: DuvetHost) -> None:
     duvet_host.project.write(
         ".duvet/specifications/www.rfc-editor.org/rfc/rfc2324.txt", "1. Pots\n\n   Pots MUST pour.\n"
     )
@@ -114,7 +114,7 @@ def test_another_rfc_is_proposed_only_where_the_quote_stands_in_it(duvet_host: D
     assert entry["line_number"] == (CONFIG + source.format(4)).count("\n") + 2
 
 
-def test_an_entry_of_a_requirement_file_is_mended_as_one(duvet_host: DuvetHost) -> None:
+def test_an_entry_of_a_requirement_file_is_corrected_as_toml(duvet_host: DuvetHost) -> None:
     wrong = f'[[todo]]\ntarget = "{BREWING}"\nquote = "The pot MUST brew good coffee."\ntracking-issue = "7"\n'
     duvet_host.project.write(".duvet/todos/a.toml", wrong)
     (entry,) = duvet_host.call("list_invalid_citations")["result"]
@@ -127,16 +127,16 @@ def test_an_entry_of_a_requirement_file_is_mended_as_one(duvet_host: DuvetHost) 
     ("citation", "match"),
     [(BREW, "exact"), ("The  pot MUST brew coffee.", "normalised"), ("The pot MUST brew cofee.", "fuzzy")],
 )
-def test_how_well_a_quote_fits_is_said(citation: str, match: str, duvet_host: DuvetHost) -> None:
+def test_the_kind_of_match_is_reported(citation: str, match: str, duvet_host: DuvetHost) -> None:
     assert validity(duvet_host, cite(BREWING, citation))["match"] == match
 
 
-def test_a_quote_over_two_requirements_names_both(duvet_host: DuvetHost) -> None:
+def test_a_quote_of_two_requirements_lists_both(duvet_host: DuvetHost) -> None:
     data = validity(duvet_host, cite(BREWING, f"{BREW} {WARM}"))
     assert data["requirements"] == [duvet_host.identifier(BREW), duvet_host.identifier(WARM)]
 
 
-def test_a_style_of_the_projects_own_is_understood(duvet_host: DuvetHost) -> None:
+def test_a_comment_style_of_the_project_is_understood(duvet_host: DuvetHost) -> None:
     style = 'comment-style = { meta = "# //=", content = "# //#" }'
     duvet_host.project.write(".duvet/config.toml", CONFIG + f'[[source]]\npattern = "*.yaml"\n{style}\n')
     assert validity(duvet_host, cite(BREWING, BREW, style=("# //=", "# //#")))["valid"] is True
@@ -171,7 +171,7 @@ def test_a_backslash_in_a_quote_is_a_backslash(duvet_host: DuvetHost) -> None:
         "//= \N{RIGHT-TO-LEFT OVERRIDE}#x",
     ],
 )
-def test_what_is_no_citation_of_this_project_is_refused_in_words(citation: str, duvet_host: DuvetHost) -> None:
+def test_invalid_citations_are_refused_with_a_message(citation: str, duvet_host: DuvetHost) -> None:
     data = validity(duvet_host, citation)
     assert data["valid"] is False
     assert data["error"]
@@ -179,20 +179,20 @@ def test_what_is_no_citation_of_this_project_is_refused_in_words(citation: str, 
 
 
 @pytest.mark.parametrize("citation", ["", "x" * 20_001])
-def test_nothing_and_far_too_much_are_refused(citation: str, duvet_host: DuvetHost) -> None:
+def test_empty_and_oversized_citations_are_refused(citation: str, duvet_host: DuvetHost) -> None:
     with pytest.raises(InvalidRequest):
         validity(duvet_host, citation)
 
 
-def test_a_long_wrong_quote_takes_no_long_time(duvet_host: DuvetHost) -> None:
+def test_a_long_wrong_quote_is_checked_quickly(duvet_host: DuvetHost) -> None:
     duvet_host.project.write("specs/tea.md", "# Tea\n\n" + "the pot brews tea " * 20_000 + "\n")
     started = time.process_time()
     assert validity(duvet_host, f"//= specs/tea.md#tea\n//# {'the pot brews tee ' * 1000}")["valid"] is False
     assert time.process_time() - started < 10
 
 
-def test_asking_leaves_nothing_behind(duvet_host: DuvetHost) -> None:
-    """A client that validates all day must not fill the memory."""
+def test_validation_does_not_leak_memory(duvet_host: DuvetHost) -> None:
+    """Many validations must not fill the memory."""
     from contextive.ingest.trace_service import TraceService
 
     validity(duvet_host, cite(BREWING, "Wrong."))
@@ -251,7 +251,7 @@ def invalid_items(duvet_host: DuvetHost) -> Iterator[dict[str, Any]]:
             return
 
 
-def test_every_invalid_citation_is_listed_at_its_place(broken: DuvetHost) -> None:
+def test_every_invalid_citation_is_listed_with_its_line(broken: DuvetHost) -> None:
     items = list(invalid_items(broken))
     files = {item["file_path"] for item in items}
     assert files == {f"src/bad{number}.rs" for number in range(len(INVALID))} | {
@@ -266,20 +266,20 @@ def test_every_invalid_citation_is_listed_at_its_place(broken: DuvetHost) -> Non
             assert lines[item["line_number"] - 1] in item["comment_text"]
 
 
-def test_every_item_of_the_invalid_ones_fails_validation(broken: DuvetHost) -> None:
+def test_every_listed_invalid_citation_fails_validation(broken: DuvetHost) -> None:
     for item in invalid_items(broken):
         if item["comment_text"]:
             assert validity(broken, item["comment_text"])["valid"] is False, item
 
 
-def test_suggestions_are_themselves_valid(broken: DuvetHost) -> None:
+def test_suggestions_are_valid_citations(broken: DuvetHost) -> None:
     suggested = [item for item in invalid_items(broken) if "suggestion" in item]
     assert len(suggested) >= 7
     for item in suggested:
         assert validity(broken, item["suggestion"])["valid"] is True, item
 
 
-def test_a_suggestion_mends_everything_at_once(duvet_host: DuvetHost) -> None:
+def test_a_suggestion_corrects_everything_at_once(duvet_host: DuvetHost) -> None:
     data = validity(duvet_host, "##= specs/cofee.md#brewin\n##= type=test\n##% The pots MUST brew the coffee.")
     assert data["error"] == "Specification not found"
     assert data["suggestion"] == f"##= {BREWING}\n##= type=test\n##% {BREW}"
@@ -288,7 +288,7 @@ def test_a_suggestion_mends_everything_at_once(duvet_host: DuvetHost) -> None:
 @pytest.mark.parametrize(
     "citation", ["//= zzz#x", "//= specs/coffee.md", f"//= {BREWING}\n//# Something entirely different"]
 )
-def test_where_nothing_comes_near_nothing_is_suggested(citation: str, duvet_host: DuvetHost) -> None:
+def test_nothing_is_suggested_if_nothing_is_similar(citation: str, duvet_host: DuvetHost) -> None:
     assert "suggestion" not in validity(duvet_host, citation)
 
 
@@ -314,7 +314,7 @@ _fields = st.lists(
 
 @given(st.lists(st.tuples(_targets, _quotes, _fields), min_size=1, max_size=4))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_validation_and_project_agree_about_any_citation(parts: list[tuple[str, str, list[str]]]) -> None:
+def test_validation_and_project_agree_on_any_citation(parts: list[tuple[str, str, list[str]]]) -> None:
     folder = Path(tempfile.mkdtemp(prefix="agree-"))
     try:
         duvet_host = DuvetHost(folder)

@@ -1,4 +1,4 @@
-"""`ask` finds its sources with the project's own search: over real HTTP, on a real index, with the model that ships."""
+"""`ask` finds its sources with the index: over real HTTP, with a real index and the built-in embedding model."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / ".git").mkdir()
     for path, text in FILES.items():
         write(root, path, text)
-    host = opened(root)
+    host = open_host(root)
     index = host.services.get(Index)
     index.ingest(IngestRequest())
     index.embed()
@@ -53,7 +53,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def opened(root: Path) -> Host:
+def open_host(root: Path) -> Host:
     return Host(
         load_config(ConfigRequest(project=root, builtin_packs=frozenset(BUILTIN), environ={})), mode="in-process"
     )
@@ -69,7 +69,7 @@ def web(project: Path, service: Service) -> Iterator[HttpClient]:
 
 
 @pytest.fixture
-def asked(web: HttpClient, service: Service) -> Any:
+def ask(web: HttpClient, service: Service) -> Any:
     service.script, service.text = [], "So it is [1]."
     service.seen.clear()
     return lambda question: web.post("/api/mcp", {"tool": "ask", "input": {"question": question}})
@@ -77,8 +77,8 @@ def asked(web: HttpClient, service: Service) -> Any:
 
 ##= docs/spec/notes.md#ask
 ##% Sources MUST be found by words and by meaning, with notes first.
-def test_a_question_in_other_words_finds_its_note(asked: Any, service: Service) -> None:
-    answer: HttpResponse = asked("Why does the ocean rise and fall?")
+def test_a_question_in_different_words_finds_the_note(ask: Any, service: Service) -> None:
+    answer: HttpResponse = ask("Why does the ocean rise and fall?")
     assert answer.status == 200
     assert answer.json["result"]["sources"] == [
         {"number": 1, "slug": "tides", "title": "Tides", "path": "notes/tides.md", "lines": [4, 4]}
@@ -92,17 +92,15 @@ def test_a_question_in_other_words_finds_its_note(asked: Any, service: Service) 
 @pytest.mark.parametrize(
     "question", ["Where do zebras sleep?", "Who won the 1954 world cup?", "How do I knit a sweater?"]
 )
-def test_what_the_project_does_not_speak_of_is_said_without_a_model(
-    asked: Any, service: Service, question: str
-) -> None:
-    assert asked(question).json == {"result": NOTHING}
+def test_unrelated_questions_are_answered_without_a_model(ask: Any, service: Service, question: str) -> None:
+    assert ask(question).json == {"result": NOTHING}
     assert service.seen == []
 
 
 ##= docs/spec/notes.md#ask
 ##% Each source MUST have its number, title, path and lines, and also the slug if it is a note.
-def test_other_documents_are_sources_too_behind_the_notes_and_without_a_slug(asked: Any) -> None:
-    (source,) = asked("What is the rate limit of the gateway?").json["result"]["sources"]
+def test_other_documents_are_sources_after_the_notes_and_without_a_slug(ask: Any) -> None:
+    (source,) = ask("What is the rate limit of the gateway?").json["result"]["sources"]
     assert source["path"] == "docs/gateway.md"
     assert "slug" not in source
 
@@ -111,9 +109,9 @@ def test_other_documents_are_sources_too_behind_the_notes_and_without_a_slug(ask
 ##% A note that git or `.contextiveignore` ignores MUST NOT be sent to a model.
 ##= docs/spec/notes.md#data-sent-to-models
 ##% A line that contains a secret in a known format MUST NOT be sent to a model.
-def test_what_is_ignored_and_what_is_secret_does_not_leave(asked: Any, service: Service) -> None:
+def test_ignored_files_and_secrets_are_not_sent(ask: Any, service: Service) -> None:
     service.text = "Daily [1][2][3][4][5]."
-    answer = asked("When do tokens expire?").json["result"]
+    answer = ask("When do tokens expire?").json["result"]
     assert {"tokens", "token-keys"} <= {source.get("slug") for source in answer["sources"]}
     prompt = service.prompts[0]
     assert "Tokens expire when revoked." in prompt
@@ -123,29 +121,29 @@ def test_what_is_ignored_and_what_is_secret_does_not_leave(asked: Any, service: 
 
 ##= docs/spec/notes.md#ask
 ##% A note saved before the question MUST be found with its current content.
-def test_a_note_that_was_saved_before_the_question_is_a_source(asked: Any, project: Path, service: Service) -> None:
+def test_a_note_saved_before_the_question_is_a_source(ask: Any, project: Path, service: Service) -> None:
     write(project, "notes/otters.md", "Otters hold hands while they float.\n")
-    assert asked("Do otters hold hands?").json["result"]["sources"][0]["slug"] == "otters"
+    assert ask("Do otters hold hands?").json["result"]["sources"][0]["slug"] == "otters"
     write(project, "notes/otters.md", "Otters hold paws while they float.\n")
-    asked("Do otters hold paws?")
+    ask("Do otters hold paws?")
     assert "hold paws" in service.prompts[-1]
     assert "hold hands" not in service.prompts[-1]
 
 
 ##= docs/spec/notes.md#ask
 ##% A model failure MUST be reported as an internal error without any text from the model.
-def test_a_provider_that_fails_is_a_500_without_details(asked: Any, service: Service) -> None:
+def test_a_provider_that_fails_is_a_500_without_details(ask: Any, service: Service) -> None:
     service.script = [refusal(401, f"bad key {KEY}")]
-    answer = asked("When do tokens expire?")
+    answer = ask("When do tokens expire?")
     assert (answer.status, answer.json) == (500, {"error": "Internal server error"})
 
 
 ##= docs/spec/notes.md#ask
 ##% Until an index exists, sources MUST be found by the keywords of the question.
-def test_before_there_is_an_index_keywords_find_notes(tmp_path: Path) -> None:
+def test_without_an_index_notes_are_found_by_keywords(tmp_path: Path) -> None:
     write(tmp_path, "notes/tides.md", FILES["notes/tides.md"])
-    host = opened(tmp_path)
+    host = open_host(tmp_path)
     retriever = IndexRetriever(lambda: host.services.get(Index), host.services.get(NotesService))
     assert [source.slug for source in retriever._retrieve("Who pulls the moon?", 5)] == ["tides"]
-    assert not (tmp_path / ".contextive").exists(), "a question makes no index"
+    assert not (tmp_path / ".contextive").exists(), "a question does not create an index"
     host.close()

@@ -1,4 +1,4 @@
-"""A whole session of the SDK's own client with a real server process of the profile duvet, in both eras."""
+"""Sessions of the SDK client with a real server process of the profile duvet, in both eras."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def read(client: Client, uri: str) -> Any:
 ##= type=implication
 ##% The project MUST have a test of a whole session over stdio.
 @ERAS
-def test_a_session_goes_from_the_specification_to_the_code(mode: str, project: Project) -> None:
+def test_a_session_leads_from_the_specification_to_the_code(mode: str, project: Project) -> None:
     async def run() -> None:
         async with session(project, mode) as client:
             assert [tool.name for tool in (await client.list_tools()).tools][:8] == NAMES
@@ -85,8 +85,8 @@ def test_a_session_goes_from_the_specification_to_the_code(mode: str, project: P
 ##= docs/spec/host.md#tool-calls
 ##% A successful result MUST contain its data as structured content and the same data as text.
 @ERAS
-def test_every_tool_answers_what_its_schema_says(mode: str, project: Project) -> None:
-    """The SDK's client checks structured results against the published schemas by itself."""
+def test_every_result_matches_its_output_schema(mode: str, project: Project) -> None:
+    """The SDK client validates structured results against the published schemas."""
     project.write("src/bad.rs", cite("specs/none.md#x", "Y."))
 
     async def run() -> None:
@@ -113,7 +113,7 @@ def test_every_tool_answers_what_its_schema_says(mode: str, project: Project) ->
 
 
 @ERAS
-def test_not_found_is_data_and_nonsense_is_an_error(mode: str, project: Project) -> None:
+def test_not_found_is_data_and_invalid_arguments_are_an_error(mode: str, project: Project) -> None:
     async def run() -> None:
         async with session(project, mode) as client:
             unknown = await client.call_tool("get_requirement_status", {"req_identifier": "0" * 64})
@@ -161,7 +161,7 @@ def test_templates_complete_and_prompts_render(mode: str, project: Project) -> N
 
 
 @ERAS
-def test_ten_calls_at_once_are_answered_alike(mode: str, project: Project) -> None:
+def test_ten_concurrent_calls_get_the_same_answer(mode: str, project: Project) -> None:
     async def run() -> None:
         async with session(project, mode) as client:
             listings = await asyncio.gather(*(client.list_resources(cache_mode="bypass") for _ in range(10)))
@@ -172,7 +172,7 @@ def test_ten_calls_at_once_are_answered_alike(mode: str, project: Project) -> No
     asyncio.run(run())
 
 
-def test_a_broken_configuration_is_an_error_of_the_call_and_mending_it_helps(project: Project) -> None:
+def test_a_broken_configuration_fails_the_call_until_it_is_fixed(project: Project) -> None:
     async def run() -> None:
         async with session(project, "auto") as client:
             text = (project.root / ".duvet/config.toml").read_text(encoding="utf-8")
@@ -191,7 +191,7 @@ def test_a_broken_configuration_is_an_error_of_the_call_and_mending_it_helps(pro
 ##= type=test
 ##% Resources that cannot be listed MUST NOT prevent the others from being listed; the result reports what is
 ##% missing and why.
-def test_a_broken_configuration_costs_the_list_of_resources_what_comes_from_it_alone(project: Project) -> None:
+def test_a_broken_configuration_removes_only_its_own_resources_from_the_list(project: Project) -> None:
     async def run() -> None:
         async with session(project, "auto") as client:
             whole = await client.list_resources(cache_mode="bypass")
@@ -206,21 +206,21 @@ def test_a_broken_configuration_costs_the_list_of_resources_what_comes_from_it_a
             [error] = rest.meta["contextive/missing"]
             assert ".duvet/config.toml" in error["message"]
             project.write(".duvet/config.toml", text)
-            mended = await client.list_resources(cache_mode="bypass")
-            assert mended.resources == whole.resources
-            assert "contextive/missing" not in (mended.meta or {})
+            fixed = await client.list_resources(cache_mode="bypass")
+            assert fixed.resources == whole.resources
+            assert "contextive/missing" not in (fixed.meta or {})
 
     asyncio.run(run())
 
 
-def test_a_subscriber_of_the_newer_era_hears_of_a_new_status(project: Project) -> None:
+def test_a_stateless_subscriber_is_notified_of_a_new_status(project: Project) -> None:
     async def run() -> None:
         async with session(project, "auto") as client:
             paths = {entry["text"]: entry["full_path"] for entry in await read(client, "/requirements")}
             uri = f"duvet://{paths[WARM]}"
-            async with client.listen(resource_subscriptions=[uri]) as heard:
+            async with client.listen(resource_subscriptions=[uri]) as events:
                 project.write("src/warm.rs", cite(BREWING, WARM))
-                async for event in heard:
+                async for event in events:
                     assert getattr(event, "uri", None) == uri
                     break
 

@@ -1,4 +1,4 @@
-"""`ask` through the composed server: a configured provider answers from the project's notes."""
+"""`ask` through the host: a configured provider answers from the notes of the project."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def service() -> Iterator[Service]:
         yield running
 
 
-def hosted(folder: Path, settings: Mapping[str, Any]) -> Host:
+def open_host(folder: Path, settings: Mapping[str, Any]) -> Host:
     (folder / "notes").mkdir(exist_ok=True)
     (folder / "notes" / "tides.md").write_text(NOTE, encoding="utf-8")
     file = folder / "given.json"
@@ -42,7 +42,7 @@ def hosted(folder: Path, settings: Mapping[str, Any]) -> Host:
 
 
 def asked(folder: Path, question: str, **settings: Any) -> Mapping[str, Any]:
-    return ask(hosted(folder, settings), question)
+    return ask(open_host(folder, settings), question)
 
 
 def ask(host: Host, question: str) -> Mapping[str, Any]:
@@ -74,7 +74,7 @@ def test_a_configured_provider_answers_from_the_notes(tmp_path: Path, service: S
 
 ##= docs/spec/models-and-recipes.md#model-router
 ##% The router MUST support static mappings from a task to a model in the configuration.
-def test_the_route_for_asking_is_taken(tmp_path: Path, service: Service) -> None:
+def test_ask_uses_its_route(tmp_path: Path, service: Service) -> None:
     routing = {"ask": {"model": "here/large", "backup": "here/small"}}
     asked(tmp_path, "Why does the moon pull?", providers={"here": provider(service)}, routing=routing)
     assert service.seen[0].body["model"] == "large"
@@ -82,7 +82,7 @@ def test_the_route_for_asking_is_taken(tmp_path: Path, service: Service) -> None
 
 ##= docs/spec/notes.md#ask
 ##% Without a model, `ask` MUST be refused with `AI search is not available`.
-def test_without_a_provider_the_sentence_of_the_contract_is_said(tmp_path: Path) -> None:
+def test_without_a_provider_ask_fails_with_the_specified_message(tmp_path: Path) -> None:
     with pytest.raises(Unavailable) as caught:
         asked(tmp_path, "Why does the moon pull?")
     assert caught.value.message == "AI search is not available"
@@ -101,7 +101,7 @@ def test_a_provider_that_fails_is_an_internal_error(tmp_path: Path, service: Ser
 ##% Logs and metrics of a request MUST contain provider, model, tokens, duration and outcome, but no text of prompts
 ##% or answers.
 def test_every_request_to_a_model_is_counted_with_its_tokens(tmp_path: Path, service: Service) -> None:
-    host = hosted(tmp_path, {"providers": {"here": provider(service)}})
+    host = open_host(tmp_path, {"providers": {"here": provider(service)}})
     metrics = host.enable_metrics()
     ask(host, "Why does the moon pull?")
     text = metrics.render().decode()

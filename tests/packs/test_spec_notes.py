@@ -1,4 +1,4 @@
-"""What the notes pack promises and no other test shows alone."""
+"""Requirements of the notes pack that no other test covers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.raw_clients import StdioClient
 
 ##= docs/spec/notes.md#data-sent-to-models
 ##% The model of the connected client MUST NOT write answers unless `notes.askClientModel` is true.
-def test_the_clients_model_is_not_asked_unless_the_setting_says_so(tmp_path: Path) -> None:
+def test_the_clients_model_is_used_only_if_configured(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "tokens.md").write_text("Tokens expire daily.\n", encoding="utf-8")
     with StdioClient("serve", "--stdio", cwd=tmp_path) as pipe:

@@ -1,4 +1,4 @@
-"""What docs/spec/trace.md promises about resources and about serving them, one promise at a time."""
+"""The requirements of docs/spec/trace.md about resources, one test each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def duvet_host(tmp_path: Path) -> DuvetHost:
 
 ##= docs/spec/trace.md#uris
 ##% Every resource of the pack MUST have a URI that begins with `duvet:///`, and be readable by its path alone.
-def test_every_resource_has_a_duvet_uri_and_is_read_by_its_path(duvet_host: DuvetHost) -> None:
+def test_every_resource_has_a_duvet_uri_and_is_readable_by_path(duvet_host: DuvetHost) -> None:
     assert duvet_host.surface.resources
     assert all(resource.uri.startswith("duvet:///") for resource in duvet_host.surface.resources)
     for uri in duvet_host.listed():
@@ -36,7 +36,7 @@ def test_every_resource_has_a_duvet_uri_and_is_read_by_its_path(duvet_host: Duve
 
 ##= docs/spec/trace.md#uris
 ##% The list of resources MUST contain each specification, each section, each requirement and each valid citation.
-def test_the_list_holds_specifications_sections_requirements_and_citations(duvet_host: DuvetHost) -> None:
+def test_the_list_contains_specifications_sections_requirements_and_citations(duvet_host: DuvetHost) -> None:
     duvet_host.project.write("src/bare.rs", cite(BREWING))
     found = set(duvet_host.listed())
     assert {f"duvet:///specifications/specs-{name}" for name in ("coffee", "tea")} <= found
@@ -64,7 +64,7 @@ def test_the_list_holds_specifications_sections_requirements_and_citations(duvet
         f"{SECTION}/citations/src/coffee.rs:99",
     ],
 )
-def test_a_resource_that_is_not_there_is_refused(uri: str, duvet_host: DuvetHost) -> None:
+def test_an_unknown_resource_is_refused(uri: str, duvet_host: DuvetHost) -> None:
     with pytest.raises(ResourceNotFound) as caught:
         duvet_host.read(f"duvet://{uri}")
     assert caught.value.code == "resource_not_found"
@@ -76,7 +76,7 @@ def test_a_resource_that_is_not_there_is_refused(uri: str, duvet_host: DuvetHost
 ##= docs/spec/trace.md#specification-resources
 ##% The resources `/specifications` for all and `/specifications/{spec_id}` for one MUST return `id`, `name`, `url`
 ##% and `description`.
-def test_a_specification_is_shown_in_the_list_and_alone(duvet_host: DuvetHost) -> None:
+def test_a_specification_is_listed_and_readable(duvet_host: DuvetHost) -> None:
     coffee, tea = duvet_host.read("duvet:///specifications")
     assert coffee == {
         "id": "specs-coffee",
@@ -102,7 +102,7 @@ def test_the_sections_of_a_specification_are_listed(duvet_host: DuvetHost) -> No
 ##= docs/spec/trace.md#specification-resources
 ##% The resource `/specifications/{spec_id}/sections/{section_id}` MUST return one section with `id`, `title` and
 ##% `content`.
-def test_a_section_is_shown_with_its_text(duvet_host: DuvetHost) -> None:
+def test_a_section_has_its_text(duvet_host: DuvetHost) -> None:
     assert duvet_host.read(f"duvet://{SECTION}") == {"id": "brewing", "title": "Brewing", "content": f"{BREW} {WARM}"}
 
 
@@ -116,9 +116,9 @@ def test_the_requirements_of_a_section_are_listed(duvet_host: DuvetHost) -> None
 ##= docs/spec/trace.md#requirement-resources
 ##% The resource `requirements/{req_identifier}` below a section MUST return one requirement with `identifier`, `text`
 ##% and `status`.
-def test_a_requirement_is_shown_with_its_status(duvet_host: DuvetHost) -> None:
-    shown = duvet_host.read(f"duvet://{SECTION}/requirements/{duvet_host.identifier(BREW)}")
-    assert (shown["identifier"], shown["text"], shown["status"]) == (duvet_host.identifier(BREW), BREW, "done")
+def test_a_requirement_has_its_status(duvet_host: DuvetHost) -> None:
+    data = duvet_host.read(f"duvet://{SECTION}/requirements/{duvet_host.identifier(BREW)}")
+    assert (data["identifier"], data["text"], data["status"]) == (duvet_host.identifier(BREW), BREW, "done")
 
 
 ##= docs/spec/trace.md#requirement-resources
@@ -131,20 +131,20 @@ def test_the_citations_of_a_requirement_are_listed(duvet_host: DuvetHost) -> Non
 ##= docs/spec/trace.md#requirement-resources
 ##% The resource `citations/{citation_id}` below a requirement MUST return `file_path`, `line_number`, `comment_text`
 ##% and `context_lines`.
-def test_a_citation_is_shown_with_the_code_around_it(duvet_host: DuvetHost) -> None:
-    shown = duvet_host.read(f"duvet://{duvet_host.path(BREW)}/citations/src/coffee.rs:1")
+def test_a_citation_has_the_code_around_it(duvet_host: DuvetHost) -> None:
+    data = duvet_host.read(f"duvet://{duvet_host.path(BREW)}/citations/src/coffee.rs:1")
     comment = ["//= specs/coffee.md#brewing", f"//# {BREW}"]
-    assert (shown["file_path"], shown["line_number"]) == ("src/coffee.rs", 1)
-    assert shown["comment_text"] == "\n".join(comment)
-    assert shown["context_lines"][:3] == [*comment, "fn brew() {}"]
+    assert (data["file_path"], data["line_number"]) == ("src/coffee.rs", 1)
+    assert data["comment_text"] == "\n".join(comment)
+    assert data["context_lines"][:3] == [*comment, "fn brew() {}"]
 
 
 ##= docs/spec/trace.md#requirement-resources
 ##% A citation that covers no part of a requirement MUST be available at `citations/{citation_id}` below its section.
-def test_a_citation_beside_the_requirements_stands_below_its_section(duvet_host: DuvetHost) -> None:
+def test_a_citation_without_a_requirement_is_below_its_section(duvet_host: DuvetHost) -> None:
     duvet_host.project.write("src/bare.rs", cite(BREWING))
-    shown = duvet_host.read(f"duvet://{SECTION}/citations/src/bare.rs:1")
-    assert (shown["file_path"], shown["comment_text"]) == ("src/bare.rs", "//= specs/coffee.md#brewing")
+    data = duvet_host.read(f"duvet://{SECTION}/citations/src/bare.rs:1")
+    assert (data["file_path"], data["comment_text"]) == ("src/bare.rs", "//= specs/coffee.md#brewing")
 
 
 # -- the whole project -------------------------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ def test_every_full_path_can_be_read(duvet_host: DuvetHost) -> None:
 ##% The query parameters `offset` and `limit` MUST select a part of the two project lists; a value that is not a whole
 ##% number is an error.
 @pytest.mark.parametrize("name", ["requirements", "citations"])
-def test_a_part_of_a_long_list_can_be_chosen(name: str, duvet_host: DuvetHost) -> None:
+def test_a_part_of_a_long_list_can_be_selected(name: str, duvet_host: DuvetHost) -> None:
     whole = duvet_host.read(f"duvet:///{name}")
     assert len(whole) == 4
     assert duvet_host.read(f"duvet:///{name}?offset=1&limit=2") == whole[1:3]
@@ -225,7 +225,7 @@ def test_each_level_can_be_listed_by_its_path(duvet_host: DuvetHost) -> None:
 ##= docs/spec/trace.md#instructions
 ##% The instructions of the profile `duvet` MUST say what it is for, name each tool and each resource, and explain how
 ##% to access them.
-def test_the_instructions_say_what_there_is_and_how_to_reach_it(duvet_host: DuvetHost) -> None:
+def test_the_instructions_list_the_resources_and_their_uris(duvet_host: DuvetHost) -> None:
     text = write_instructions(PROFILE, duvet_host.surface)
     assert text.startswith(PROFILE.purpose)
     assert len(duvet_host.surface.tools) >= 10
@@ -239,7 +239,7 @@ def test_the_instructions_say_what_there_is_and_how_to_reach_it(duvet_host: Duve
 
 ##= docs/spec/trace.md#freshness
 ##% A client that has subscribed to a requirement MUST be notified when its status changes.
-def test_a_subscriber_of_a_requirement_hears_of_its_new_status(duvet_host: DuvetHost) -> None:
+def test_a_subscriber_is_notified_of_the_new_status_of_a_requirement(duvet_host: DuvetHost) -> None:
     uri = f"duvet://{duvet_host.path(WARM)}"
     with StdioClient("serve", "--stdio", "--profile", "duvet", cwd=duvet_host.project.root) as pipe:
         pipe.initialize()

@@ -1,4 +1,4 @@
-"""What docs/spec/trace.md promises about the tools of the pack, one promise at a time."""
+"""The requirements of docs/spec/trace.md about tools, one test each."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_first_text_of_a_list_is_its_entries(tool: str, arguments: dict[str,
         ("resolve_spec_id", {"url": "https://example.org/none"}, {"spec_id"}),
     ],
 )
-def test_what_is_not_known_is_an_error_in_the_answer(
+def test_unknown_names_are_an_error_in_the_answer(
     tool: str, arguments: dict[str, Any], fields: set[str], duvet_host: DuvetHost
 ) -> None:
     data = duvet_host.call(tool, **arguments)
@@ -68,7 +68,7 @@ def test_what_is_not_known_is_an_error_in_the_answer(
 
 ##= docs/spec/trace.md#answers
 ##% The structured data of a list answer MUST contain `result`, `total` and, if there are more entries, `next_cursor`.
-def test_pages_lead_to_one_another_and_say_how_many_there_are(duvet_host: DuvetHost) -> None:
+def test_pages_have_a_cursor_and_the_total(duvet_host: DuvetHost) -> None:
     first = duvet_host.call("get_prioritized_requirements", limit=3)
     assert (len(first["result"]), first["total"]) == (3, 4)
     second = duvet_host.call("get_prioritized_requirements", limit=3, cursor=first["next_cursor"])
@@ -99,7 +99,7 @@ def test_lists_of_requirements_are_filtered(tool: str, duvet_host: DuvetHost) ->
 ##= docs/spec/trace.md#answers
 ##% In a project without a specification, an answer that lists requirements MUST say that there is no specification.
 @pytest.mark.parametrize("tool", ["search_requirements", "list_uncited_requirements", "get_prioritized_requirements"])
-def test_a_project_without_specifications_is_not_taken_for_a_finished_one(tool: str, duvet_host: DuvetHost) -> None:
+def test_a_project_without_specifications_is_reported(tool: str, duvet_host: DuvetHost) -> None:
     query = {"query": "x"} if tool == "search_requirements" else {}
     none = "No specification was found in this project"
     assert none not in str(duvet_host.answer(tool, **query).content)
@@ -169,7 +169,7 @@ def test_the_part_that_fails_is_named(citation: str, part: str | None, duvet_hos
         (cite(BREWING, "The pots MUST brew the coffee."), BREW),
     ],
 )
-def test_an_invalid_citation_comes_with_what_was_meant(citation: str, nearest: str, duvet_host: DuvetHost) -> None:
+def test_an_invalid_citation_has_the_nearest_match(citation: str, nearest: str, duvet_host: DuvetHost) -> None:
     data = duvet_host.call("validate_citation", citation=citation)
     assert (data["valid"], data["nearest"]) == (False, nearest)
     assert data["suggestion"] + "\n" == cite(BREWING, BREW)
@@ -184,7 +184,7 @@ def test_an_invalid_citation_comes_with_what_was_meant(citation: str, nearest: s
 ##= docs/spec/host.md#tests-of-the-project
 ##= type=implication
 ##% The project MUST have tests of at least one pack.
-def test_a_search_lists_what_it_found(duvet_host: DuvetHost) -> None:
+def test_a_search_returns_matching_requirements(duvet_host: DuvetHost) -> None:
     (found,) = duvet_host.call("search_requirements", query="milk")["result"]
     assert (found["identifier"], found["full_path"], found["text"]) == (
         duvet_host.identifier(MILK),
@@ -194,8 +194,8 @@ def test_a_search_lists_what_it_found(duvet_host: DuvetHost) -> None:
 
 
 ##= docs/spec/trace.md#search-requirements
-##% A search MUST find requirements by words regardless of case, by quoted phrases, and by identifier.
-def test_a_search_is_by_words_phrases_and_identifiers(duvet_host: DuvetHost) -> None:
+##% A search MUST find requirements by expected regardless of case, by quoted phrases, and by identifier.
+def test_a_search_accepts_words_phrases_and_identifiers(duvet_host: DuvetHost) -> None:
     assert texts(duvet_host.call("search_requirements", query="COFFEE Brew")) == [BREW]
     assert texts(duvet_host.call("search_requirements", query='"keep it WARM"')) == [WARM]
     assert texts(duvet_host.call("search_requirements", query='"warm it keep"')) == []
@@ -205,8 +205,8 @@ def test_a_search_is_by_words_phrases_and_identifiers(duvet_host: DuvetHost) -> 
 ##= docs/spec/trace.md#search-requirements
 ##% A search MUST ignore accents on letters.
 ##= docs/spec/trace.md#search-requirements
-##% If no requirement contains any word of a search, similar words SHOULD match.
-def test_a_search_forgives_accents_and_slips(duvet_host: DuvetHost) -> None:
+##% If no requirement contains any word of a search, similar expected SHOULD match.
+def test_a_search_tolerates_missing_accents_and_typing_errors(duvet_host: DuvetHost) -> None:
     creme = "A Crème brûlée SHOULD wait."
     duvet_host.project.write("specs/tea.md", f"# Tea\n\n## Steeping\n\n{BOIL} {creme}\n")
     assert texts(duvet_host.call("search_requirements", query="creme BRULEE")) == [creme]
@@ -221,16 +221,16 @@ def test_a_search_forgives_accents_and_slips(duvet_host: DuvetHost) -> None:
 ##= docs/spec/trace.md#get-requirement-status
 ##% The tool `get_requirement_status` MUST take `req_identifier` and return `status`: done, needs tests, in progress
 ##% or not started.
-def test_a_status_is_one_of_four_words(duvet_host: DuvetHost) -> None:
+def test_a_status_has_one_of_four_values(duvet_host: DuvetHost) -> None:
     duvet_host.project.write("tests/milk.rs", cite("specs/coffee.md#serving", MILK))
-    words = {BREW: "done", BOIL: "needs tests", MILK: "in progress", WARM: "not started"}
-    for text, word in words.items():
+    expected = {BREW: "done", BOIL: "needs tests", MILK: "in progress", WARM: "not started"}
+    for text, word in expected.items():
         assert duvet_host.call("get_requirement_status", req_identifier=duvet_host.identifier(text))["status"] == word
 
 
 ##= docs/spec/trace.md#get-requirement-status
 ##% The status of a text that occurs in several sections MUST be its least finished one.
-def test_the_least_finished_place_of_a_text_is_its_status(duvet_host: DuvetHost) -> None:
+def test_the_status_of_a_repeated_text_is_the_least_finished_one(duvet_host: DuvetHost) -> None:
     duvet_host.project.write("specs/tea.md", f"# Tea\n\n## Steeping\n\n{BOIL} {BREW}\n")
     data = duvet_host.call("get_requirement_status", req_identifier=duvet_host.identifier(BREW))
     assert data["status"] == "not started"
@@ -239,7 +239,7 @@ def test_the_least_finished_place_of_a_text_is_its_status(duvet_host: DuvetHost)
 
 ##= docs/spec/trace.md#identifiers
 ##% A `full_path` MUST be accepted in place of an identifier and refer only to the requirement of that section.
-def test_a_full_path_means_the_place_that_it_names(duvet_host: DuvetHost) -> None:
+def test_a_full_path_selects_one_occurrence(duvet_host: DuvetHost) -> None:
     duvet_host.project.write("specs/tea.md", f"# Tea\n\n## Steeping\n\n{BOIL} {BREW}\n")
     first, second = (e["full_path"] for e in duvet_host.call("search_requirements", query=BREW)["result"])
     assert duvet_host.call("get_requirement_status", req_identifier=first)["status"] == "done"
@@ -250,7 +250,7 @@ def test_a_full_path_means_the_place_that_it_names(duvet_host: DuvetHost) -> Non
 ##= docs/spec/trace.md#next-steps
 ##% For a text that occurs in several sections, `explain_requirement` MUST explain the least finished occurrence and
 ##% list all of them.
-def test_the_least_finished_place_of_a_text_is_explained(duvet_host: DuvetHost) -> None:
+def test_the_least_finished_occurrence_of_a_text_is_explained(duvet_host: DuvetHost) -> None:
     duvet_host.project.write("specs/tea.md", f"# Tea\n\n## Steeping\n\n{BOIL} {BREW}\n")
     data = duvet_host.call("explain_requirement", req_identifier=duvet_host.identifier(BREW))
     assert (data["status"], data["section_title"]) == ("not started", "Steeping")
@@ -258,7 +258,7 @@ def test_the_least_finished_place_of_a_text_is_explained(duvet_host: DuvetHost) 
     assert "requirements" not in duvet_host.call("explain_requirement", req_identifier=duvet_host.identifier(BOIL))
 
 
-# -- lists of what is wrong or missing ---------------------------------------------------------------------------------
+# -- uncited requirements and invalid citations ------------------------------------------------------------------------
 
 
 ##= docs/spec/trace.md#list-uncited-requirements
@@ -267,7 +267,7 @@ def test_the_least_finished_place_of_a_text_is_explained(duvet_host: DuvetHost) 
 ##= docs/spec/trace.md#list-uncited-requirements
 ##% A requirement MUST count as uncited until an implementation, implication or exception covers part of it,
 ##% regardless of tests and todos.
-def test_only_what_counts_as_implementation_makes_a_requirement_cited(duvet_host: DuvetHost) -> None:
+def test_tests_and_todos_alone_leave_a_requirement_uncited(duvet_host: DuvetHost) -> None:
     entries = duvet_host.call("list_uncited_requirements")["result"]
     assert [(e["identifier"], e["full_path"], e["text"]) for e in entries] == [
         (duvet_host.identifier(text), duvet_host.path(text), text) for text in (WARM, MILK)
@@ -281,7 +281,7 @@ def test_only_what_counts_as_implementation_makes_a_requirement_cited(duvet_host
 ##= docs/spec/trace.md#list-invalid-citations
 ##% The tool `list_invalid_citations` MUST list everything that cannot be parsed or matched, with `file_path`,
 ##% `line_number`, `comment_text` and `error`.
-def test_what_cannot_be_parsed_or_matched_is_listed(duvet_host: DuvetHost) -> None:
+def test_citations_that_cannot_be_parsed_or_matched_are_listed(duvet_host: DuvetHost) -> None:
     unparsed = cite(BREWING, BREW, "type=wish")
     duvet_host.project.write("src/bad.rs", f"{unparsed}\n" + cite(BREWING, "Nothing like it."))
     first, second = duvet_host.call("list_invalid_citations")["result"]
@@ -313,7 +313,7 @@ def test_a_configured_specification_that_cannot_be_read_is_listed(name: str, duv
 ##= docs/spec/trace.md#get-citation-context
 ##% The context MUST contain the citation's first line and the requested number of lines before and after it, as far
 ##% as they exist.
-def test_the_code_around_a_citation_is_shown(duvet_host: DuvetHost) -> None:
+def test_the_code_around_a_citation_is_returned(duvet_host: DuvetHost) -> None:
     lines = (duvet_host.project.root / "src/warm.rs").read_text(encoding="utf-8").split("\n")
     data = duvet_host.call("get_citation_context", citation_id="src/warm.rs:3", context_lines=1)
     assert (data["file_path"], data["line_number"]) == ("src/warm.rs", 3)
@@ -358,7 +358,7 @@ def test_the_code_around_a_citation_is_shown(duvet_host: DuvetHost) -> None:
         ("https://[bad", None),
     ],
 )
-def test_every_spelling_of_a_specification_has_one_id(
+def test_all_spellings_of_a_specification_have_one_id(
     spelling: str, expected: str | None, duvet_host: DuvetHost
 ) -> None:
     source = '[[specification]]\nsource = "https://www.rfc-editor.org/rfc/rfc2324"\n'
@@ -369,12 +369,12 @@ def test_every_spelling_of_a_specification_has_one_id(
     assert ("error" in data) == (expected is None)
 
 
-# -- the order of work -------------------------------------------------------------------------------------------------
+# -- priorities --------------------------------------------------------------------------------------------------------
 
 ORDER = """\
 # Order
 
-A done MUST. A begun MUST. A new MUST. A promised MUST. A twice promised MUST.
+A done MUST. A begun MUST. A new MUST. A planned MUST. A twice planned MUST.
 A done SHOULD. A new SHOULD. A begun MAY. No word at all.
 """
 
@@ -383,8 +383,8 @@ def _ordered(duvet_host: DuvetHost) -> list[dict[str, Any]]:
     target = "specs/tea.md#order"
     code = [cite(target, "A done MUST."), cite(target, "A done SHOULD."), cite(target, "A begun MUST.")]
     code += [cite(target, "A done MUST.", "type=test"), cite(target, "A done SHOULD.", "type=test")]
-    code += [cite(target, "A begun MAY."), cite(target, "A promised MUST.", "type=todo")]
-    code += [cite(target, "A twice promised MUST.", "type=todo") * 2]
+    code += [cite(target, "A begun MAY."), cite(target, "A planned MUST.", "type=todo")]
+    code += [cite(target, "A twice planned MUST.", "type=todo") * 2]
     code += [cite(target, "No word at all.", "type=spec")]
     duvet_host.project.write("specs/tea.md", ORDER)
     duvet_host.project.write("src/tea.rs", "\n".join(code))
@@ -397,7 +397,7 @@ def _ordered(duvet_host: DuvetHost) -> list[dict[str, Any]]:
 ##= docs/spec/trace.md#get-prioritized-requirements
 ##% The tool `get_prioritized_requirements` MUST list all requirements with `full_path`, `level`, `status` and
 ##% `todo_count`.
-def test_the_order_of_work_lists_every_requirement(duvet_host: DuvetHost) -> None:
+def test_the_prioritized_list_contains_every_requirement(duvet_host: DuvetHost) -> None:
     entries = duvet_host.call("get_prioritized_requirements")["result"]
     found = {e["full_path"]: (e["level"], e["status"], e["todo_count"]) for e in entries}
     assert found == {
@@ -410,7 +410,7 @@ def test_the_order_of_work_lists_every_requirement(duvet_host: DuvetHost) -> Non
 
 ##= docs/spec/trace.md#get-prioritized-requirements
 ##% Prioritized requirements MUST be sorted by level first: "MUST", "SHOULD", "MAY", unspecified.
-def test_the_level_comes_first_in_the_order_of_work(duvet_host: DuvetHost) -> None:
+def test_requirements_are_prioritized_by_level_first(duvet_host: DuvetHost) -> None:
     levels = [entry["level"] for entry in _ordered(duvet_host)]
     assert levels == ["MUST"] * 5 + ["SHOULD"] * 2 + ["MAY", "unspecified"]
 
@@ -418,7 +418,7 @@ def test_the_level_comes_first_in_the_order_of_work(duvet_host: DuvetHost) -> No
 ##= docs/spec/trace.md#get-prioritized-requirements
 ##% Within a level, prioritized requirements MUST be sorted by status: partially_implemented, not_started,
 ##% fully_implemented.
-def test_within_a_level_what_was_begun_comes_first(duvet_host: DuvetHost) -> None:
+def test_within_a_level_started_requirements_come_first(duvet_host: DuvetHost) -> None:
     statuses = [entry["status"] for entry in _ordered(duvet_host) if entry["level"] == "MUST"]
     assert statuses == ["partially_implemented", "not_started", "not_started", "not_started", "fully_implemented"]
 
@@ -428,8 +428,8 @@ def test_within_a_level_what_was_begun_comes_first(duvet_host: DuvetHost) -> Non
 def test_within_a_status_more_todos_come_first(duvet_host: DuvetHost) -> None:
     entries = [e for e in _ordered(duvet_host) if (e["level"], e["status"]) == ("MUST", "not_started")]
     assert [(e["text"], e["todo_count"]) for e in entries] == [
-        ("A twice promised MUST.", 2),
-        ("A promised MUST.", 1),
+        ("A twice planned MUST.", 2),
+        ("A planned MUST.", 1),
         ("A new MUST.", 0),
     ]
 
@@ -448,11 +448,11 @@ def test_a_requirement_is_explained_with_its_code_and_what_is_missing(duvet_host
 
 ##= docs/spec/trace.md#next-steps
 ##% The tool `next_requirement` MUST return the open requirement with the highest priority, and say why.
-def test_the_next_requirement_is_the_first_that_is_open(duvet_host: DuvetHost) -> None:
+def test_the_next_requirement_is_the_open_one_with_the_highest_priority(duvet_host: DuvetHost) -> None:
     first_open = next(
         e for e in duvet_host.call("get_prioritized_requirements")["result"] if e["status"] != "fully_implemented"
     )
     data = duvet_host.call("next_requirement")
     assert (data["text"], data["full_path"]) == (BOIL, first_open["full_path"])
-    assert "lacks only a test" in data["why_next"]
+    assert "implemented but not tested" in data["why_next"]
     assert json.dumps(data["missing"])

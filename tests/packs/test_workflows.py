@@ -1,4 +1,4 @@
-"""Workflows of the configuration as tools, and `km-recipe-run`: in one process through the host, and over real MCP."""
+"""Configured workflows as tools, and `km-recipe-run`: in one process through the host, and over real MCP."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.models.service import Service, model_service, refusal
 from tests.raw_clients import StdioClient
 
 WITHOUT_KNOWLEDGE = {"knowledge": {"enabled": False}}
-"""That pack has `km-recipe-run` too; here it is declared in a pack of the test's own."""
+"""The knowledge pack also has `km-recipe-run`; these tests declare it in a test pack."""
 WORKFLOWS: dict[str, Any] = {
     "project_audit": {
         "description": "Say what to do first",
@@ -102,7 +102,7 @@ def test_a_workflow_is_a_tool_with_typed_arguments(project: Path, service: Servi
 
 ##= docs/spec/models-and-recipes.md#workflow-tools
 ##% The steps of a workflow MUST run in order.
-def test_a_workflow_runs_its_steps_and_gives_what_the_last_one_gave(project: Path, service: Service) -> None:
+def test_a_workflow_returns_the_result_of_its_last_step(project: Path, service: Service) -> None:
     service.text = "The pump."
     host = loaded_host(project, configured(service))
     data = call(host, "workflow.project_audit", level="MUST").data
@@ -110,20 +110,22 @@ def test_a_workflow_runs_its_steps_and_gives_what_the_last_one_gave(project: Pat
     assert data["outputs"]["result"]["text"] == "The pump."
     assert [step["id"] for step in data["steps"]] == ["open", "step2"]
     assert service.prompts[0].startswith("Which of these comes first?\n\n{")
-    assert "The pump MUST stop." in service.prompts[0], "a prompt that names nothing is about the step before it"
+    assert "The pump MUST stop." in service.prompts[0], (
+        "a prompt without templates gets the result of the previous step"
+    )
 
 
-def test_a_step_that_fails_is_an_error_with_the_steps_in_it(project: Path, service: Service) -> None:
+def test_the_error_of_a_failed_step_contains_the_steps(project: Path, service: Service) -> None:
     service.script = [refusal(400)]
     host = loaded_host(project, configured(service))
     with pytest.raises(ToolFailed) as caught:
         call(host, "workflow.project_audit", level="MUST")
-    shown = caught.value.as_dict()
-    assert shown["code"] == "tool_failed"
-    assert [(s["id"], s["status"]) for s in shown["details"]["steps"]] == [("open", "success"), ("step2", "error")]
+    error = caught.value.as_dict()
+    assert error["code"] == "tool_failed"
+    assert [(s["id"], s["status"]) for s in error["details"]["steps"]] == [("open", "success"), ("step2", "error")]
 
 
-def test_a_fallback_of_a_workflow_answers_in_its_place(project: Path, service: Service) -> None:
+def test_a_fallback_replaces_a_failed_step_of_a_workflow(project: Path, service: Service) -> None:
     host = loaded_host(
         project, {**configured(service), "toolPacks": {"trace": {"blockedTools": ["explain_requirement"]}}}
     )
@@ -136,13 +138,13 @@ def test_a_fallback_of_a_workflow_answers_in_its_place(project: Path, service: S
 ##% A workflow MUST NOT run workflows or recipes.
 def test_a_workflow_cannot_run_workflows(project: Path, service: Service) -> None:
     host = loaded_host(project, configured(service))
-    with pytest.raises(ToolFailed, match="runs recipes itself"):
+    with pytest.raises(ToolFailed, match="runs recipes and cannot be a step"):
         call(host, "workflow.circle")
 
 
 ##= docs/spec/models-and-recipes.md#workflow-tools
 ##% A workflow MUST NOT do anything that its caller's scope does not allow.
-def test_a_workflow_with_a_tool_for_maintainers_is_offered_to_maintainers(project: Path) -> None:
+def test_a_workflow_with_a_maintainer_tool_needs_the_maintainer_scope(project: Path) -> None:
     keys = Pack("keys", title="K", description="K")
     declare(keys)
     flows = {"chores": {"steps": [{"tool": "km-recipe-run", "params": {"recipe": "spec-audit"}}]}}
@@ -161,13 +163,13 @@ def test_a_workflow_with_a_tool_for_maintainers_is_offered_to_maintainers(projec
     [
         (
             {"tool": "t", "params": {"x": "${steps.later.y}"}},
-            "workflows.w.steps[0].params: ${steps.later.y} names no step",
+            "workflows.w.steps[0].params: ${steps.later.y} is not an earlier step",
         ),
         ({"tool": "t", "params": {"x": "${file:x}"}}, "workflows.w: 'file:x' is not a path"),
-        ({"model": "m", "prompt": "${captures.c}"}, "names no value captured before it"),
+        ({"model": "m", "prompt": "${captures.c}"}, "is not an earlier capture"),
     ],
 )
-def test_a_workflow_that_names_what_is_not_there_stops_the_start(
+def test_a_workflow_with_an_unknown_reference_prevents_the_start(
     project: Path, step: dict[str, Any], complaint: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -175,7 +177,7 @@ def test_a_workflow_that_names_what_is_not_there_stops_the_start(
     assert complaint in caught.value.message
 
 
-def test_without_workflows_there_is_no_pack_of_them(project: Path) -> None:
+def test_without_workflows_there_is_no_workflows_pack(project: Path) -> None:
     host = loaded_host(project, {})
     assert "workflows" not in host.pack_names(host.profile)
 
@@ -216,7 +218,7 @@ def kitchen(project: Path) -> Host:
 ##= docs/spec/models-and-recipes.md#km-recipe-run
 ##% The result of a run MUST have `status`, `outputs` and `steps`, with one entry for each step that says how the step
 ##% ended.
-def test_a_recipe_runs_and_answers_as_the_seed_says(kitchen: Host) -> None:
+def test_a_recipe_run_returns_the_specified_fields(kitchen: Host) -> None:
     data = call(kitchen, "km-recipe-run", OWNER_AS_MAINTAINER, recipe="spec-audit", vars={"limit": 5}).data
     assert data["status"] == "success"
     assert data["outputs"]["uncited"]["total"] == 1
@@ -227,7 +229,7 @@ def test_a_recipe_runs_and_answers_as_the_seed_says(kitchen: Host) -> None:
 
 ##= docs/spec/models-and-recipes.md#km-recipe-run
 ##% The tool `km-recipe-run` MUST require the maintainer scope.
-def test_a_recipe_is_for_maintainers(kitchen: Host) -> None:
+def test_km_recipe_run_needs_the_maintainer_scope(kitchen: Host) -> None:
     assert "km-recipe-run" not in kitchen.surface(kitchen.profile, Scope.READER).tools
 
 
@@ -253,7 +255,7 @@ def test_a_dry_run_lists_the_steps(kitchen: Host) -> None:
         ("late", "timeout", 504),
     ],
 )
-def test_every_way_to_fail_has_its_code(kitchen: Host, recipe: str, code: str, status: int) -> None:
+def test_every_kind_of_failure_has_its_code(kitchen: Host, recipe: str, code: str, status: int) -> None:
     with pytest.raises(ContextiveError) as caught:
         call(kitchen, "km-recipe-run", OWNER_AS_MAINTAINER, recipe=recipe)
     assert (caught.value.code, caught.value.http_status) == (code, status)
@@ -262,7 +264,7 @@ def test_every_way_to_fail_has_its_code(kitchen: Host, recipe: str, code: str, s
         assert caught.value.details["steps"][0]["status"] == "error"
 
 
-def test_a_recipe_may_take_longer_than_one_tool(kitchen: Host) -> None:
+def test_a_recipe_may_take_longer_than_a_single_tool(kitchen: Host) -> None:
     from contextive.registry import Limits
 
     (kitchen.loaded.project / "recipes" / "slow.yaml").write_text(
@@ -277,7 +279,7 @@ def test_a_recipe_may_take_longer_than_one_tool(kitchen: Host) -> None:
 # -- over a real wire --------------------------------------------------------------------------------------------------
 
 
-def test_a_workflow_over_stdio_tells_progress_and_answers_with_structure(project: Path, service: Service) -> None:
+def test_a_workflow_over_stdio_reports_progress_and_returns_structured_content(project: Path, service: Service) -> None:
     service.text = "The pump."
     file = project / "given.json"
     file.write_text(json.dumps(configured(service)), encoding="utf-8")
@@ -292,8 +294,8 @@ def test_a_workflow_over_stdio_tells_progress_and_answers_with_structure(project
         }
         result = pipe.result("tools/call", params)
         assert result["structuredContent"]["outputs"]["result"]["model"] == "here/small"
-        told = [n["params"] for n in pipe.notifications if n["method"] == "notifications/progress"]
-        assert [(t["progress"], t["total"]) for t in told] == [(0, 2), (1, 2), (2, 2)]
+        progress = [n["params"] for n in pipe.notifications if n["method"] == "notifications/progress"]
+        assert [(t["progress"], t["total"]) for t in progress] == [(0, 2), (1, 2), (2, 2)]
         service.script = [refusal(403)]
         failed = pipe.result("tools/call", params)
         error = json.loads(failed["content"][0]["text"])["error"]
@@ -304,8 +306,8 @@ def test_a_workflow_over_stdio_tells_progress_and_answers_with_structure(project
         assert modern["result"]["structuredContent"]["status"] == "success"
 
 
-def test_assertions_are_errors_of_their_own(kitchen: Host) -> None:
-    with pytest.raises(AssertFailed, match="wants status to be 'sad'; it is 'healthy'"):
+def test_a_failed_assertion_has_its_own_error_code(kitchen: Host) -> None:
+    with pytest.raises(AssertFailed, match="expects status to be 'sad'; it is 'healthy'"):
         call(kitchen, "km-recipe-run", OWNER_AS_MAINTAINER, recipe="wrong")
 
 
@@ -344,7 +346,7 @@ def test_a_workflow_can_wait_expect_assert_capture_and_name_its_outputs(project:
     data = call(host, "workflow.look", word="so").data
     assert data["outputs"] == {"health": "healthy", "first": "introspect", "said": "it is so"}
     flow["steps"][1]["expect"] = {"name": "another"}  # type: ignore[index]
-    with pytest.raises(AssertFailed, match="wants name to be 'another'"):
+    with pytest.raises(AssertFailed, match="expects name to be 'another'"):
         call(loaded_host(project, {"workflows": {"look": flow}}), "workflow.look", word="so")
 
 

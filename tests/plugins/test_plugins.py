@@ -38,8 +38,8 @@ FAULTY: dict[str, tuple[str, str]] = {
     "prints": ("print('hello')\n" + good("prints"), "prints while it loads"),
     "exits": ("import sys; sys.exit(0)", "tries to end the process while it loads"),
     "takes-tool": (good("takes-tool", "contextive_health"), "already in use: tool contextive_health"),
-    "no-pack": ("pack = {'tools': []}", "does not give a Pack but dict"),
-    "misnamed": (good("another"), "calls its pack 'another'"),
+    "no-pack": ("pack = {'tools': []}", "is not a Pack but dict"),
+    "misnamed": (good("another"), "names its pack 'another'"),
     "bad-tool": (good("bad-tool", "not a name!"), "fails to load (ValueError)"),
     "no-attribute": ("x = 1", "fails to load (AttributeError)"),
 }

@@ -77,7 +77,7 @@ def test_the_reader_tools_of_the_default_profile_work_and_no_link_leads_out(proj
                 continue
             answer = call(server, name, arguments.get(name, {}))
             text = str(answer)
-            assert "failed inside" not in text, (name, text[:500])
+            assert "failed with an internal error" not in text, (name, text[:500])
             assert "Nobody may read this" not in text, name
             if name in arguments:
                 assert not answer.get("isError"), (name, text[:500])

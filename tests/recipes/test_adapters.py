@@ -1,4 +1,4 @@
-"""Recipes reach tools and models as their caller: the same surface, the same scope, and nothing secret leaves."""
+"""Recipes call tools with the surface and scope of their caller, and never send secrets to models."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def dispatcher() -> Dispatcher:
 
 
 class Talkative:
-    """A client that offers everything."""
+    """A client with all capabilities."""
 
     answers: dict[str, Any] = {}  # noqa: RUF012 - a constant of this sample
     state = None
@@ -89,7 +89,7 @@ class Talkative:
         return True
 
     async def ask(self, questions: Any, *, state: str | None = None) -> Any:
-        raise AssertionError("a step asks nobody")
+        raise AssertionError("a step does not ask the client")
 
 
 def call(tool: str, caller: Caller = OWNER_AS_READER, **params: Any) -> Any:
@@ -99,13 +99,13 @@ def call(tool: str, caller: Caller = OWNER_AS_READER, **params: Any) -> Any:
     return asyncio.run(SurfaceCaller(own, surface, ctx).call(tool, params))
 
 
-def test_a_step_calls_a_tool_as_the_caller_and_without_a_client_to_ask() -> None:
+def test_a_step_calls_tools_as_the_caller_but_without_a_client() -> None:
     assert call("say", word="hi") == {"word": "hi", "caller": "owner", "can_sample": False}
 
 
 ##= docs/spec/models-and-recipes.md#step-execution
 ##% A recipe MUST NOT do anything that its caller may not do.
-def test_a_recipe_is_no_side_door() -> None:
+def test_a_recipe_cannot_bypass_the_surface_of_the_caller() -> None:
     with pytest.raises(Forbidden):
         call("rule", word="hi")
     assert call("rule", OWNER_AS_MAINTAINER, word="hi")["word"] == "hi"
@@ -116,18 +116,18 @@ def test_a_recipe_is_no_side_door() -> None:
     [
         ("say", {}, InvalidRequest, "say needs the argument 'word'"),
         ("refuse", {"word": "x"}, ToolFailed, "I would rather not"),
-        ("curious", {"word": "x"}, ToolFailed, "has to ask its caller"),
-        ("again", {"word": "x"}, InvalidRequest, "runs recipes itself"),
+        ("curious", {"word": "x"}, ToolFailed, "needs input from the client"),
+        ("again", {"word": "x"}, InvalidRequest, "runs recipes and cannot be a step"),
     ],
 )
-def test_what_a_tool_refuses_is_an_error(
+def test_a_tool_that_returns_an_error_fails_the_step(
     tool: str, params: dict[str, Any], kind: type[ContextiveError], message: str
 ) -> None:
     with pytest.raises(kind, match=message):
         call(tool, **params)
 
 
-def test_a_tool_with_text_alone_gives_its_text() -> None:
+def test_a_tool_without_data_returns_its_text() -> None:
     assert call("plain", word="x") == {"text": "only\ntext"}
 
 
@@ -155,13 +155,13 @@ def test_a_model_step_names_a_model_or_a_task() -> None:
 
 ##= docs/spec/models-and-recipes.md#step-execution
 ##% A line of a prompt that contains a secret MUST NOT leave the machine.
-def test_secrets_in_a_prompt_do_not_leave() -> None:
+def test_secrets_in_a_prompt_are_not_sent() -> None:
     token = "ghp_" + "b" * 36
     key = "-----BEGIN PRIVATE" + " KEY-----\nMIIE" + "x" * 40
     with model_service() as service:
         asyncio.run(asker(service).ask("small", f"One.\n{token}\nTwo."))
         assert token not in service.prompts[0]
         assert service.prompts[0].startswith("One.\n[withheld")
-        with pytest.raises(InvalidRequest, match="does not leave"):
+        with pytest.raises(InvalidRequest, match="is not sent"):
             asyncio.run(asker(service).ask("small", key))
         assert len(service.seen) == 1

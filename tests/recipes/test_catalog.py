@@ -1,4 +1,4 @@
-"""The recipes of a project: its own win over those that ship, and a broken one harms no other."""
+"""The recipes of a project: they replace built-in ones, and an invalid one does not affect the others."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def book(folder: Path, **files: str) -> RecipeCatalog:
 ##= docs/spec/models-and-recipes.md#recipe-sources
 ##% The recipes `daily-health`, `release-prep`, `stale-audit`, `subsystem-freshness`, `post-restore-verify`,
 ##% `authoring-loop`, `feedback-triage` and `spec-audit` MUST ship.
-def test_these_recipes_ship(tmp_path: Path) -> None:
+def test_these_recipes_are_built_in(tmp_path: Path) -> None:
     assert [(entry.name, entry.source) for entry in RecipeCatalog(tmp_path).entries()] == [
         (n, "shipped") for n in SHIPPED
     ]
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_a_shipped_recipe_is_valid_and_names_only_tools_that_exist(name: str, tmp_path: Path) -> None:
+def test_a_built_in_recipe_is_valid_and_calls_only_existing_tools(name: str, tmp_path: Path) -> None:
     recipe = RecipeCatalog(tmp_path).entry(name).recipe()
     trace = {tool.name for tool in load_builtin("trace").tools}
     assert set(recipe.tools) <= SEED_CATALOGUE | trace
@@ -68,7 +68,7 @@ def test_the_arguments_of_shipped_recipes_are_arguments_of_their_tools(name: str
 
 ##= docs/spec/models-and-recipes.md#recipe-sources
 ##% A recipe of the project MUST take precedence over a shipped recipe of the same name.
-def test_a_recipe_of_the_project_wins_by_name(tmp_path: Path) -> None:
+def test_a_project_recipe_replaces_the_built_in_one(tmp_path: Path) -> None:
     found = book(tmp_path, daily_health__yaml=GOOD, own__yml=GOOD)
     entry = found.entry("daily-health")
     assert (entry.source, entry.file, entry.recipe().summary) == ("project", "recipes/daily-health.yaml", "Mine.")
@@ -78,21 +78,21 @@ def test_a_recipe_of_the_project_wins_by_name(tmp_path: Path) -> None:
 
 ##= docs/spec/models-and-recipes.md#recipe-sources
 ##% A call MUST run the recipe as it was last saved before the call.
-def test_a_recipe_that_was_saved_before_a_call_is_what_the_call_runs(tmp_path: Path) -> None:
+def test_a_call_runs_the_recipe_as_last_saved(tmp_path: Path) -> None:
     found = book(tmp_path, own__yaml=GOOD)
     assert found.entry("own").recipe().summary == "Mine."
     book(tmp_path, own__yaml=GOOD.replace("Mine", "Newer"))
     assert found.entry("own").recipe().summary == "Newer."
 
 
-def test_a_broken_recipe_is_listed_with_its_fault_and_harms_no_other(tmp_path: Path) -> None:
+def test_an_invalid_recipe_is_listed_with_its_error_and_the_others_work(tmp_path: Path) -> None:
     found = book(tmp_path, bad__yaml="version: 1\nsteps: oops\n", good__yaml=GOOD)
     with pytest.raises(SchemaInvalid, match=r"recipes/bad\.yaml:2: steps: "):
         found.entry("bad").recipe()
     assert found.entry("good").recipe()
 
 
-def test_a_broken_recipe_of_the_project_does_not_fall_back_to_the_shipped_one(tmp_path: Path) -> None:
+def test_an_invalid_project_recipe_does_not_fall_back_to_the_built_in_one(tmp_path: Path) -> None:
     with pytest.raises(SchemaInvalid):
         book(tmp_path, daily_health__yaml="nonsense").entry("daily-health").recipe()
 
@@ -100,14 +100,14 @@ def test_a_broken_recipe_of_the_project_does_not_fall_back_to_the_shipped_one(tm
 ##= docs/spec/models-and-recipes.md#km-recipe-run
 ##% An unknown recipe MUST be refused with `recipe_not_found`.
 @pytest.mark.parametrize("name", ["nope", "", "../recipes/good", "good.yaml", "/etc/passwd", "\x1b[31m"])
-def test_a_name_that_is_none_is_not_found_and_the_others_are_named(name: str, tmp_path: Path) -> None:
+def test_an_unknown_name_is_not_found_and_the_known_ones_are_listed(name: str, tmp_path: Path) -> None:
     with pytest.raises(RecipeNotFound) as caught:
         book(tmp_path, good__yaml=GOOD).entry(name)
     assert "good" in str(caught.value.hint)
     assert caught.value.message.isprintable()
 
 
-def test_links_out_of_the_project_and_what_is_no_file_are_not_read(tmp_path: Path) -> None:
+def test_links_out_of_the_project_and_special_files_are_not_read(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
     (tmp_path / "outside.yaml").write_text(GOOD, encoding="utf-8")
@@ -124,7 +124,7 @@ def test_links_out_of_the_project_and_what_is_no_file_are_not_read(tmp_path: Pat
 
 ##= docs/spec/models-and-recipes.md#step-execution
 ##% Each run MUST add one line to the recipe audit log.
-def test_the_audit_log_is_one_line_of_json_a_run(tmp_path: Path) -> None:
+def test_the_audit_log_has_one_line_of_json_per_run(tmp_path: Path) -> None:
     audit = RecipeAudit(tmp_path / "state")
     audit.append({"recipe": "a", "outputs": {"x": "ü\n"}})
     audit.append({"recipe": "b", "outputs": {"x": "y" * 100_000}, "captures": {}})
@@ -136,7 +136,7 @@ def test_the_audit_log_is_one_line_of_json_a_run(tmp_path: Path) -> None:
     assert (tmp_path / "state" / ".gitignore").read_text(encoding="utf-8") == "*\n"
 
 
-def test_an_audit_log_that_cannot_be_written_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unwritable_audit_log_does_not_stop_a_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "state").write_text("a file", encoding="utf-8")
     RecipeAudit(tmp_path / "state").append({"recipe": "a"})
     assert "cannot be written" in caplog.text

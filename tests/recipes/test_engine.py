@@ -1,4 +1,4 @@
-"""The engine's laws: a dry run calls nothing, a failure stops, outputs come only with success."""
+"""The engine: a dry run calls nothing, a failure stops the run, and only successful runs have outputs."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from contextive.errors import (
 )
 from contextive.recipes.engine import RecipeEngine
 from contextive.recipes.recipe import Recipe
-from contextive.recipes.run import LARGEST_SHOWN_RESULT, RunRecord
+from contextive.recipes.run import MAX_RESULT_BYTES, RunRecord
 from contextive.recipes.schema import parse_recipe
 
 
 @dataclass
 class EngineHarness:
-    """Tools and models that answer from lists; a last answer is given again and again."""
+    """Tools and models that answer from lists and repeat the last answer."""
 
     answers: dict[str, list[Any]] = field(default_factory=dict)
     calls: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
     prompts: list[tuple[str, str]] = field(default_factory=list)
     audits: list[RunRecord] = field(default_factory=list)
-    told: list[tuple[float, float | None, str | None]] = field(default_factory=list)
+    progress_calls: list[tuple[float, float | None, str | None]] = field(default_factory=list)
     pauses: list[float] = field(default_factory=list)
     time: float = 0.0
     hanging: asyncio.Event = field(default_factory=asyncio.Event)
@@ -57,7 +57,7 @@ class EngineHarness:
         return {"text": f"{model} says", "warnings": []}
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        self.told.append((done, total, message))
+        self.progress_calls.append((done, total, message))
 
     async def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
@@ -92,7 +92,7 @@ CHAIN = recipe(
 
 ##= docs/spec/models-and-recipes.md#step-execution
 ##% Steps MUST run in order, and the first step that fails ends the run.
-def test_steps_run_in_order_and_hand_on_what_they_found() -> None:
+def test_steps_run_in_order_and_pass_on_their_results() -> None:
     bench = EngineHarness({"search": [{"hits": [{"id": 42}]}], "get": [{"body": "a body"}]})
     record = bench.run(CHAIN, {"topic": "tides"})
     assert bench.calls == [("search", {"query": "tides"}), ("get", {"id": 42, "n": 5})]
@@ -104,17 +104,17 @@ def test_steps_run_in_order_and_hand_on_what_they_found() -> None:
         ("read", "success"),
         ("sum", "success"),
     ]
-    assert [told[:2] for told in bench.told] == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    assert [progress[:2] for progress in bench.progress_calls] == [(0, 3), (1, 3), (2, 3), (3, 3)]
 
 
 ##= docs/spec/models-and-recipes.md#km-recipe-run
 ##% The result of a run MUST have `status`, `outputs` and `steps`, with one entry for each step that says how the step
 ##% ended.
-def test_a_run_is_told_in_the_words_of_the_contract() -> None:
+def test_a_run_has_the_specified_fields() -> None:
     bench = EngineHarness({"search": [{"hits": [{"id": 1}]}], "get": [{"body": "b"}]})
-    shown = bench.run(CHAIN, {"topic": "t"}).as_dict()
-    assert {"recipe", "started_at", "finished_at", "duration_seconds", "success", "steps", "outputs"} <= shown.keys()
-    assert {"id", "status", "duration_seconds", "message", "result"} == shown["steps"][0].keys()
+    data = bench.run(CHAIN, {"topic": "t"}).as_dict()
+    assert {"recipe", "started_at", "finished_at", "duration_seconds", "success", "steps", "outputs"} <= data.keys()
+    assert {"id", "status", "duration_seconds", "message", "result"} == data["steps"][0].keys()
 
 
 ##= docs/spec/models-and-recipes.md#step-execution
@@ -130,7 +130,7 @@ def test_a_dry_run_calls_nothing_and_skips_every_step() -> None:
     assert [(step.status, step.message) for step in record.steps] == [
         ("skipped", "call search"),
         ("skipped", "call get"),
-        ("skipped", "ask small"),
+        ("skipped", "call small"),
     ]
 
 
@@ -184,7 +184,7 @@ def test_a_failing_model_is_a_failed_step() -> None:
         ('{path: a, equals: "${want}"}', {"a": 7}, True),
     ],
 )
-def test_a_condition_says_what_must_be_true(condition: str, result: Any, passes: bool) -> None:
+def test_conditions_compare_values_as_specified(condition: str, result: Any, passes: bool) -> None:
     checked = recipe(f"{{id: s, tool: t, assert: [{condition}]}}", rest="variables: {want: 7}\n")
     bench = EngineHarness({"t": [result]})
     if passes:
@@ -192,7 +192,7 @@ def test_a_condition_says_what_must_be_true(condition: str, result: Any, passes:
     else:
         error = bench.failure(checked)
         assert isinstance(error, AssertFailed)
-        assert error.message.startswith("The step s wants ")
+        assert error.message.startswith("The step s expects ")
         assert statuses(error) == [("s", "error")]
 
 
@@ -200,7 +200,7 @@ def test_expect_compares_values_at_paths() -> None:
     checked = recipe("{id: s, tool: t, expect: {result.status: ok, total: 2}}")
     assert EngineHarness({"t": [{"status": "ok", "total": 2}]}).run(checked).success
     error = EngineHarness({"t": [{"status": "ok", "total": 3}]}).failure(checked)
-    assert (error.code, error.message) == ("assert_failed", "The step s wants total to be 2; it is 3.")
+    assert (error.code, error.message) == ("assert_failed", "The step s expects total to be 2; it is 3.")
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_expect_compares_values_at_paths() -> None:
         recipe("{id: a, tool: t}", "{id: b, tool: t}", rest="outputs: {o: '${steps.a.nope}'}\n"),
     ],
 )
-def test_a_result_that_lacks_what_the_recipe_relies_on_is_a_failed_assertion(broken: Recipe) -> None:
+def test_a_result_without_a_required_value_is_a_failed_assertion(broken: Recipe) -> None:
     error = EngineHarness().failure(broken)
     assert isinstance(error, AssertFailed)
     assert "nope" in error.message
@@ -220,7 +220,7 @@ def test_a_result_that_lacks_what_the_recipe_relies_on_is_a_failed_assertion(bro
 
 ##= docs/spec/models-and-recipes.md#step-execution
 ##% A wait MUST call its tool until the condition is true or its time limit is reached.
-def test_a_wait_asks_until_its_condition_holds() -> None:
+def test_a_wait_polls_until_its_condition_is_true() -> None:
     waiting = recipe(
         "{id: w, capture: [{name: n, path: n}], "
         "wait: {tool: status, until: {path: result.state, equals: done}, interval_seconds: 2}}",
@@ -232,7 +232,7 @@ def test_a_wait_asks_until_its_condition_holds() -> None:
     assert len(bench.calls) == 3
 
 
-def test_a_wait_ends_with_its_time() -> None:
+def test_a_wait_ends_at_its_time_limit() -> None:
     waiting = recipe(
         "{id: w, wait: {tool: status, until: {path: state, equals: done}, interval_seconds: 4, timeout_seconds: 10}}"
     )
@@ -253,7 +253,7 @@ def test_a_tool_that_fails_ends_its_wait() -> None:
 
 ##= docs/spec/models-and-recipes.md#km-recipe-run
 ##% A step, a wait or a run that takes too long MUST end the run with `timeout`.
-def test_a_step_has_a_time_limit_and_so_has_the_recipe() -> None:
+def test_steps_and_recipes_have_time_limits() -> None:
     slow = EngineHarness({"t": ["hang"]})
     one = recipe("{id: a, tool: t, timeout_seconds: 1}", "{id: b, tool: u}")
     error = slow.failure(one)
@@ -266,7 +266,7 @@ def test_a_step_has_a_time_limit_and_so_has_the_recipe() -> None:
     assert len(slow.audits) == 2
 
 
-def test_a_tool_that_runs_out_of_its_own_time_is_a_timeout() -> None:
+def test_a_tool_that_times_out_is_a_timeout_of_the_step() -> None:
     error = EngineHarness({"t": [TimedOut("The tool t took longer than 60 seconds.")]}).failure(
         recipe("{id: a, tool: t}")
     )
@@ -275,7 +275,7 @@ def test_a_tool_that_runs_out_of_its_own_time_is_a_timeout() -> None:
 
 ##= docs/spec/models-and-recipes.md#step-execution
 ##% A step that fails MUST be replaced by its fallback if it has one.
-def test_a_fallback_stands_in_for_a_step_that_failed() -> None:
+def test_a_fallback_replaces_a_failed_step() -> None:
     guarded = recipe(
         "{id: a, tool: broken, fallback: [{id: spare, tool: other}, {tool: last, params: {x: '${steps.spare.v}'}}]}",
         "{id: b, tool: t, params: {x: '${steps.a.v}'}}",
@@ -292,7 +292,7 @@ def test_a_fallback_stands_in_for_a_step_that_failed() -> None:
     assert bench.calls[-2:] == [("last", {"x": 1}), ("t", {"x": 2})]
 
 
-def test_a_fallback_is_not_run_without_need_and_may_fail_itself() -> None:
+def test_a_fallback_runs_only_after_a_failure_and_may_fail_too() -> None:
     guarded = recipe("{id: a, tool: t, expect: {status: ok}, fallback: [{id: f, tool: other}]}")
     fine = EngineHarness()
     fine.run(guarded)
@@ -321,7 +321,7 @@ def test_variables_are_checked_before_anything_runs(values: dict[str, Any], comp
     assert bench.audits == []
 
 
-def test_each_run_leaves_one_audit_record_without_results_but_with_captures() -> None:
+def test_each_run_writes_one_audit_record_without_results_but_with_captures() -> None:
     bench = EngineHarness({"search": [{"hits": [{"id": 42}]}], "get": [NotFound("no")]})
     bench.failure(CHAIN, {"topic": "t"})
     (record,) = bench.audits
@@ -331,7 +331,7 @@ def test_each_run_leaves_one_audit_record_without_results_but_with_captures() ->
     assert line["steps"][0].keys() == {"id", "status", "duration_seconds"}
 
 
-def test_a_run_that_is_cancelled_leaves_an_audit_record_too() -> None:
+def test_a_cancelled_run_is_audited_too() -> None:
     bench = EngineHarness({"t": ["hang"]})
     engine = RecipeEngine(bench, bench, audit=bench.audits.append)
 
@@ -346,12 +346,12 @@ def test_a_run_that_is_cancelled_leaves_an_audit_record_too() -> None:
     assert [record.success for record in bench.audits] == [False]
 
 
-def test_a_long_result_is_left_out_of_the_transcript_and_its_size_said() -> None:
-    bench = EngineHarness({"t": [{"text": "x" * LARGEST_SHOWN_RESULT}]})
-    shown = bench.run(recipe("{id: a, tool: t}", rest="outputs: {t: '${steps.a.text}'}\n")).as_dict()
-    assert "result" not in shown["steps"][0]
-    assert shown["steps"][0]["result_bytes"] > LARGEST_SHOWN_RESULT
-    assert len(shown["outputs"]["t"]) == LARGEST_SHOWN_RESULT
+def test_a_long_result_is_replaced_by_its_size() -> None:
+    bench = EngineHarness({"t": [{"text": "x" * MAX_RESULT_BYTES}]})
+    data = bench.run(recipe("{id: a, tool: t}", rest="outputs: {t: '${steps.a.text}'}\n")).as_dict()
+    assert "result" not in data["steps"][0]
+    assert data["steps"][0]["result_bytes"] > MAX_RESULT_BYTES
+    assert len(data["outputs"]["t"]) == MAX_RESULT_BYTES
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=6))

@@ -1,4 +1,4 @@
-"""How recipes are written: what is accepted, and that each refusal names the line and the reason."""
+"""The recipe format: what is accepted, and that every error names the line and the reason."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def with_steps(*steps: str, **rest: Any) -> str:
     )
 
 
-def test_everything_that_a_recipe_can_say_is_read() -> None:
+def test_every_feature_of_the_recipe_format_is_parsed() -> None:
     recipe = parse_recipe(FULL, "full")
     first, second, third = recipe.steps
     assert recipe.summary == "All that a recipe can say."
@@ -110,19 +110,19 @@ def test_everything_that_a_recipe_can_say_is_read() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", "r.yaml:1: a recipe is an object"),
-        ("- a", "r.yaml:1: a recipe is an object"),
+        ("", "r.yaml:1: a recipe must be an object"),
+        ("- a", "r.yaml:1: a recipe must be an object"),
         ("version: 1\nsteps: []", "r.yaml:2: steps: "),
         ("steps: [{id: a, tool: t}]", "version: required key is missing"),
         ("version: 2\nsteps: [{id: a, tool: t}]", "r.yaml:1: version: "),
-        ("version: 1\nname: other\nsteps: [{id: a, tool: t}]", "r.yaml:2: name: the file is called r"),
+        ("version: 1\nname: other\nsteps: [{id: a, tool: t}]", "r.yaml:2: name: must be r"),
         (with_steps("{id: a}"), "r.yaml:3: steps[0]: exactly one of tool, model and wait"),
         (with_steps("{id: a, tool: t, model: m, prompt: p}"), "exactly one of tool, model and wait"),
         (with_steps("{id: a, model: m}"), "a step with a model needs a prompt"),
         (with_steps("{tool: t}"), "steps[0].id: required key is missing"),
         (with_steps("{id: a b, tool: t}"), "steps[0].id: "),
         (with_steps("{id: a, tool: t, tols: x}"), "steps[0].tols: unknown key"),
-        (with_steps("{id: a, tool: t}", "{id: a, tool: t}"), "r.yaml:4: steps[1].id: the id a is taken"),
+        (with_steps("{id: a, tool: t}", "{id: a, tool: t}"), "r.yaml:4: steps[1].id: the id a is already used"),
         (with_steps("{id: a, tool: t, assert: [{path: x}]}"), "exactly one of equals, not_equals and exists"),
         (with_steps("{id: a, tool: t, assert: [{path: x, equals: 1, exists: true}]}"), "exactly one of"),
         (with_steps("{id: a, tool: t, assert: [{path: x, exists: null}]}"), "exists must be true or false"),
@@ -132,17 +132,17 @@ def test_everything_that_a_recipe_can_say_is_read() -> None:
             with_steps("{id: a, wait: {tool: t, until: {path: x, equals: 1}, interval_seconds: 0.1}}"),
             "interval_seconds: ",
         ),
-        (with_steps('{id: a, tool: t, params: {x: "${nope}"}}'), "steps[0].params: ${nope} names no variable"),
-        (with_steps('{id: a, tool: t, params: {x: "${steps.a.x}"}}'), "names no step that ran before it"),
-        (with_steps('{id: a, tool: t, params: {x: "${captures.c}"}}'), "names no value captured before it"),
+        (with_steps('{id: a, tool: t, params: {x: "${nope}"}}'), "steps[0].params: ${nope} is not a variable"),
+        (with_steps('{id: a, tool: t, params: {x: "${steps.a.x}"}}'), "is not an earlier step"),
+        (with_steps('{id: a, tool: t, params: {x: "${captures.c}"}}'), "is not an earlier capture"),
         (with_steps('{id: a, tool: t, params: {x: "${env:HOME}"}}'), "is not a path"),
-        (with_steps('{id: a, tool: t, params: {x: "${result.x}"}}'), "names no value"),
-        (with_steps("{id: a, tool: t, capture: [{name: c, path: steps.b.x}]}"), "names no step"),
-        (with_steps("{id: a, tool: t}", outputs={"o": "${steps.b}"}), "outputs.o: ${steps.b} names no step"),
-        (with_steps("{id: a, tool: t}", variables={"steps": 1}), "the name has a meaning of its own"),
+        (with_steps('{id: a, tool: t, params: {x: "${result.x}"}}'), "is not a value"),
+        (with_steps("{id: a, tool: t, capture: [{name: c, path: steps.b.x}]}"), "is not an earlier step"),
+        (with_steps("{id: a, tool: t}", outputs={"o": "${steps.b}"}), "outputs.o: ${steps.b} is not an earlier step"),
+        (with_steps("{id: a, tool: t}", variables={"steps": 1}), "the name is reserved"),
         (
             with_steps("{id: a, tool: t}", variables={"n": {"type": "integer", "default": "x"}}),
-            "the default is no integer",
+            "the default is not of type integer",
         ),
         (with_steps("{id: a, tool: t}", variables={"n": {"kind": "x"}}), "variables.n.kind: unknown key"),
         ("version: 1\nversion: 1", "duplicate key"),
@@ -153,13 +153,13 @@ def test_everything_that_a_recipe_can_say_is_read() -> None:
         ("\x00", "not valid YAML"),
     ],
 )
-def test_a_mistake_is_named_with_its_place(text: str, complaint: str) -> None:
+def test_an_error_is_reported_with_its_location(text: str, complaint: str) -> None:
     message = refused(text)
     assert complaint in message
     assert len(message) < 1500
 
 
-def test_a_fallback_may_name_what_came_before_it_and_later_steps_may_name_the_fallback() -> None:
+def test_fallbacks_can_refer_to_earlier_steps_and_later_steps_to_fallbacks() -> None:
     text = with_steps(
         "{id: a, tool: t, capture: [{name: c}]}",
         '{id: b, tool: t, fallback: [{id: f, tool: t, params: {x: "${captures.c}"}}, {tool: t, params: {x: "${steps.f}"}}]}',
@@ -169,6 +169,6 @@ def test_a_fallback_may_name_what_came_before_it_and_later_steps_may_name_the_fa
 
 
 @given(st.text(alphabet="versionstep: 1\n-[]{}\"'&*!|>$#\tid,ol", max_size=200))
-def test_no_text_raises_anything_but_a_refusal(text: str) -> None:
+def test_no_text_raises_an_unexpected_error(text: str) -> None:
     with contextlib.suppress(SchemaInvalid):
         assert isinstance(parse_recipe(text, "r"), Recipe)

@@ -1,4 +1,4 @@
-"""The recipes that ship, run by `km-recipe-run` with the real tools on a real index."""
+"""The built-in recipes, run by `km-recipe-run` with the real tools on a real index."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def make_project(root: Path) -> Path:
 def host(tmp_path: Path) -> Iterator[Host]:
     root = make_project(tmp_path)
     request = ConfigRequest(project=root, builtin_packs=frozenset(BUILTIN), environ=SETTINGS)
-    made = Host(load_config(request), mode="in-process")
-    yield made
-    made.close()
+    host = Host(load_config(request), mode="in-process")
+    yield host
+    host.close()
 
 
 def run(host: Host, recipe: str, caller: Caller = OWNER_AS_MAINTAINER, **variables: Any) -> Any:
@@ -50,7 +50,7 @@ def call(host: Host, tool: str, caller: Caller = OWNER_AS_MAINTAINER, **argument
     return asyncio.run(host.dispatcher.call(surface, tool, arguments, ctx)).data
 
 
-def test_before_a_release_the_index_is_made_looked_at_and_kept(host: Host) -> None:
+def test_release_prep_indexes_checks_and_backs_up(host: Host) -> None:
     outputs = run(host, "release-prep", smoke_query="pump station")["outputs"]
     assert outputs["run_id"]
     assert outputs["coverage"]["artifact_total"] >= 4
@@ -62,7 +62,7 @@ def test_before_a_release_the_index_is_made_looked_at_and_kept(host: Host) -> No
 ##= docs/spec/models-and-recipes.md#recipe-sources
 ##% The recipes `daily-health`, `release-prep`, `stale-audit`, `subsystem-freshness`, `post-restore-verify`,
 ##% `authoring-loop`, `feedback-triage` and `spec-audit` MUST ship.
-def test_the_other_recipes_run_on_a_made_index(host: Host) -> None:
+def test_the_other_recipes_run_on_an_existing_index(host: Host) -> None:
     call(host, "km-ingest-trigger", profile="scheduled")
     health = run(host, "daily-health")["outputs"]
     assert health["run_id"]
@@ -89,7 +89,7 @@ def test_a_project_that_was_never_indexed_is_not_healthy(host: Host) -> None:
 
 ##= docs/spec/models-and-recipes.md#step-execution
 ##% Each run MUST add one line to the recipe audit log.
-def test_each_run_leaves_one_line_in_the_audit(host: Host) -> None:
+def test_each_run_writes_one_audit_line(host: Host) -> None:
     run(host, "spec-audit")
     with pytest.raises(RecipeNotFound):
         run(host, "nope")
@@ -102,20 +102,20 @@ def test_each_run_leaves_one_line_in_the_audit(host: Host) -> None:
 
 ##= docs/spec/models-and-recipes.md#km-recipe-run
 ##% The tool `km-recipe-run` MUST require the maintainer scope.
-def test_a_reader_gets_no_recipe_and_no_tool_through_one(host: Host) -> None:
+def test_a_reader_cannot_run_recipes_or_their_tools(host: Host) -> None:
     with pytest.raises((NotFound, Forbidden)):
         run(host, "release-prep", OWNER_AS_READER)
 
 
-def test_recipes_over_real_mcp_tell_progress_and_give_the_seeds_codes(tmp_path: Path) -> None:
+def test_recipes_over_real_mcp_report_progress_and_the_specified_codes(tmp_path: Path) -> None:
     root = make_project(tmp_path)
     with StdioClient("serve", "--stdio", cwd=root, env=SETTINGS) as pipe:
         pipe.initialize()
         params = {"name": "km-recipe-run", "arguments": {"recipe": "release-prep"}, "_meta": {"progressToken": "p"}}
         result = pipe.result("tools/call", params)["structuredContent"]
         assert (result["status"], len(result["steps"])) == ("success", 6)
-        told = [n["params"] for n in pipe.notifications if n["method"] == "notifications/progress"]
-        assert (told[-1]["progress"], told[-1]["total"]) == (6, 6)
+        progress = [n["params"] for n in pipe.notifications if n["method"] == "notifications/progress"]
+        assert (progress[-1]["progress"], progress[-1]["total"]) == (6, 6)
         dry = {**params, "arguments": {"recipe": "release-prep", "dry_run": True}}
         planned = pipe.result("tools/call", dry)["structuredContent"]
         assert {step["status"] for step in planned["steps"]} == {"skipped"}
@@ -129,7 +129,7 @@ def test_recipes_over_real_mcp_tell_progress_and_give_the_seeds_codes(tmp_path: 
 ##% A recipe MUST NOT do anything that its caller may not do.
 ##= docs/spec/models-and-recipes.md#workflow-tools
 ##% A workflow MUST NOT do anything that its caller's scope does not allow.
-def test_a_reader_over_http_cannot_run_a_maintainers_tool_by_a_workflow_or_a_recipe(tmp_path: Path) -> None:
+def test_a_reader_over_http_cannot_run_maintainer_tools_through_a_workflow_or_recipe(tmp_path: Path) -> None:
     root = make_project(tmp_path)
     config = root / "given.json"
     workflows = {"chores": {"steps": [{"tool": "km-ingest-trigger"}]}}

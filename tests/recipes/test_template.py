@@ -1,4 +1,4 @@
-"""Templates: types are kept, text is text, nothing is looked at twice, and there is nothing else to name."""
+"""Templates: types are kept, inserted text is not rendered again, and only known names can be used."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RESERVED = ("vars", "steps", "captures", "result")
 ##= docs/spec/models-and-recipes.md#step-execution
 ##% A string that consists of one template MUST keep the type of the template's value.
 @given(JSON)
-def test_a_string_that_is_one_template_keeps_the_type_of_its_value(value: Any) -> None:
+def test_a_string_with_only_a_template_keeps_the_type_of_its_value(value: Any) -> None:
     names = TemplateValues({"x": value}, {"s": {"deep": [value]}}, {"c": value})
     for template in ("${x}", "${ x }", "${vars.x}", "${captures.c}", "${steps.s.deep[0]}", "${steps.s.result.deep[0]}"):
         assert render(template, names) == value
@@ -48,7 +48,7 @@ def test_a_template_inside_a_text_becomes_text(before: str, value: Any, after: s
 
 
 @given(JSON)
-def test_a_value_without_templates_stays_what_it_is(value: Any) -> None:
+def test_a_value_without_templates_is_unchanged(value: Any) -> None:
     if not list(paths_in_safely(value)) and "$${" not in json.dumps(value):
         assert render(value, TemplateValues()) == value
 
@@ -63,26 +63,26 @@ def paths_in_safely(value: Any) -> list[object]:
 ##= docs/spec/models-and-recipes.md#step-execution
 ##% Text that a template inserted MUST NOT be expanded again, and a template cannot refer to the environment.
 @given(st.text(max_size=30))
-def test_what_was_inserted_is_not_looked_at_again(text: str) -> None:
+def test_inserted_text_is_not_rendered_again(text: str) -> None:
     hostile = "${secret}" + text
     assert render("${x}", TemplateValues({"x": hostile, "secret": 1})) == hostile
     assert render("a ${x}", TemplateValues({"x": hostile, "secret": 1})) == f"a {hostile}"
 
 
 @given(st.lists(KEYS | st.integers(0, 99) | st.text(alphabet="ab .", min_size=1, max_size=4), max_size=4), KEYS)
-def test_a_path_is_read_back_as_it_was_written(rest: list[str | int], first: str) -> None:
+def test_a_formatted_path_parses_to_the_same_path(rest: list[str | int], first: str) -> None:
     path = (first, *rest)
     assert parse_path(format_path(path)) == path
 
 
 @given(KEYS.filter(lambda key: key not in RESERVED), JSON)
-def test_lists_and_objects_are_rendered_through_and_their_keys_are_left_alone(name: str, value: Any) -> None:
+def test_lists_and_objects_are_rendered_except_for_keys(name: str, value: Any) -> None:
     given_ = {"${" + name + "}": ["${" + name + "}", {"deep": "${vars." + name + "}"}], "n": 1}
     rendered = render(given_, TemplateValues({name: value}))
     assert rendered == {"${" + name + "}": [value, {"deep": value}], "n": 1}
 
 
-def test_two_dollars_stand_for_one() -> None:
+def test_two_dollar_signs_are_an_escaped_one() -> None:
     assert render("$${x} costs ${x}", TemplateValues({"x": 5})) == "${x} costs 5"
     assert render("$${x}", TemplateValues()) == "${x}"
     assert render("$5 and $x", TemplateValues()) == "$5 and $x"
@@ -92,7 +92,7 @@ def test_two_dollars_stand_for_one() -> None:
     "text",
     ["${}", "${env:HOME}", "${file('/etc/passwd')}", "${x..y}", "${x[}", "${x[-1]}", "${1x}", "${x|y}", "${x y}"],
 )
-def test_what_is_no_path_is_refused(text: str) -> None:
+def test_invalid_paths_are_refused(text: str) -> None:
     with pytest.raises(TemplateError):
         list(paths_in({"a": [text]}))
 
@@ -100,25 +100,25 @@ def test_what_is_no_path_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "path", ["HOME", "vars.nope", "steps.nope", "captures.nope", "result.x", "steps.s.a.b", "l[9]"]
 )
-def test_what_is_not_there_is_missing_by_its_name(path: str) -> None:
+def test_a_missing_value_is_reported_with_its_path(path: str) -> None:
     with pytest.raises(MissingValue) as caught:
         render("${" + path + "}", TemplateValues({"l": [1]}, {"s": {"a": 1}}))
     assert str(caught.value) == path
 
 
-def test_the_environment_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_templates_cannot_read_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_THING", "x")
     with pytest.raises(MissingValue):
         render("${SECRET_THING}", TemplateValues())
 
 
-def test_a_result_with_a_key_called_result_is_taken_at_its_word() -> None:
+def test_a_key_called_result_wins_over_the_optional_prefix() -> None:
     names = TemplateValues(steps={"s": {"result": {"a": 1}}, "t": {"a": 2}})
     assert render("${steps.s.result.a}", names) == 1
     assert render("${steps.t.result.a}", names) == 2
 
 
-def test_a_path_of_a_condition_is_written_from_the_result() -> None:
+def test_the_path_of_a_condition_is_relative_to_the_result() -> None:
     names = TemplateValues({"v": 7}, {"s": 8}, {"c": 9})
     result = {"status": "ok", "results": [{"id": 1}], "steps": 3}
 
@@ -133,6 +133,6 @@ def test_a_path_of_a_condition_is_written_from_the_result() -> None:
     assert look("result") == result
 
 
-def test_a_text_cannot_grow_without_bound() -> None:
-    with pytest.raises(TemplateError, match="grows beyond"):
+def test_the_length_of_a_rendered_text_is_limited() -> None:
+    with pytest.raises(TemplateError, match="longer than"):
         render("${x}" * 20 + "!", TemplateValues({"x": "y" * (MAX_RENDERED // 10)}))

@@ -1,4 +1,4 @@
-"""How property tests run here: as long as they need, for machines are busy and the first draw builds tables."""
+"""Settings of property tests: no deadline, because machines are busy and the first example builds tables."""
 
 from __future__ import annotations
 

@@ -72,11 +72,11 @@ def problem(arguments: dict[str, Any]) -> InvalidRequest:
         ({"name": None}, "'name': input should be a valid string."),
     ],
 )
-def test_each_fault_is_named_with_its_place(arguments: dict[str, Any], message: str) -> None:
+def test_each_error_is_reported_with_its_location(arguments: dict[str, Any], message: str) -> None:
     assert problem(arguments).message == message
 
 
-def test_a_whole_number_is_an_integer_however_it_is_written() -> None:
+def test_a_whole_number_is_an_integer_in_any_notation() -> None:
     (limit,) = (value for name, value in parse_arguments(FIND, {"name": "x", "limit": 5.0}) if name == "limit")
     assert (limit, type(limit)) == (5, int)
 
@@ -91,7 +91,7 @@ def test_the_hint_is_the_signature_of_the_tool() -> None:
     assert caught.value.hint == "plain takes no arguments."
 
 
-def test_the_hint_about_a_nested_argument_is_about_its_fields() -> None:
+def test_the_hint_for_a_nested_argument_lists_its_fields() -> None:
     assert problem({"name": "x", "inner": {"width": 1}}).hint == "Fields of inner: depth: integer."
     both = problem({"name": "x", "inner": {"depth": "1"}, "tags": [1]}).hint
     assert both is not None
@@ -104,18 +104,18 @@ def test_a_whole_number_may_be_written_with_a_point() -> None:
     assert given == Given(name="x", limit=5, inner=Inner(depth=1000))
 
 
-def test_a_caller_with_a_hundred_faults_hears_of_five() -> None:
+def test_at_most_five_errors_are_reported() -> None:
     message = problem({f"x{number}": 1 for number in range(100)} | {"name": "x"}).message
     assert message.count("has no argument") == 5
     assert message.endswith("… and 95 more.")
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e999])
-def test_numbers_that_json_does_not_have_are_refused(value: float) -> None:
+def test_numbers_that_are_not_valid_json_are_refused(value: float) -> None:
     assert "not finite" in problem({"name": "x", "limit": value}).message
 
 
-def test_nesting_without_end_is_refused() -> None:
+def test_deep_nesting_is_refused() -> None:
     nested: list[Any] = []
     for _ in range(100_000):
         nested = [nested]
@@ -131,11 +131,11 @@ JSON = st.recursive(
 
 @property_test
 @given(st.dictionaries(st.sampled_from(["name", "limit", "kind", "inner", "tags", "x", "\n", "\ud800"]), JSON))
-def test_any_arguments_are_parsed_or_refused_in_printable_words(arguments: dict[str, Any]) -> None:
-    said = ""
+def test_any_arguments_are_parsed_or_refused_with_a_printable_message(arguments: dict[str, Any]) -> None:
+    message = ""
     try:
         parse_arguments(FIND, arguments)
     except InvalidRequest as refusal:
-        said = refusal.message
-    assert said.isprintable()
-    assert len(said) < 1500
+        message = refusal.message
+    assert message.isprintable()
+    assert len(message) < 1500

@@ -29,7 +29,7 @@ class Out(ToolOutput):
     items: list[Item]
 
 
-def test_titles_that_pydantic_made_up_are_gone_and_a_property_called_title_stays() -> None:
+def test_generated_titles_are_removed_but_a_property_called_title_stays() -> None:
     schema = input_schema(Given)
     assert set(schema["properties"]) == {"title", "properties", "kind"}
     assert schema["properties"]["title"] == {"type": "string", "description": "Which title"}
@@ -39,7 +39,7 @@ def test_titles_that_pydantic_made_up_are_gone_and_a_property_called_title_stays
     assert schema["additionalProperties"] is False
 
 
-def test_the_same_holds_inside_definitions() -> None:
+def test_generated_titles_are_removed_inside_definitions() -> None:
     schema = output_schema(Out)
     item = schema["$defs"]["Item"]
     assert set(item["properties"]) == {"title", "description"}
@@ -53,7 +53,7 @@ def test_a_tool_without_arguments_has_a_closed_empty_schema() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "has space", "ü", "-dash", "x" * 129, "a/b", "new\nline"])
-def test_a_name_that_a_wire_could_stumble_over_is_refused(name: str) -> None:
+def test_an_invalid_tool_name_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="not a tool name"):
         Pack("p", title="P", description="P").tool(name, title="T", description="D")
 
@@ -80,14 +80,14 @@ async def plain_result(_given: Given, _ctx: Context) -> dict[str, Any]: ...  # t
 ##= docs/spec/host.md#declaration
 ##% A tool MUST have a handler that takes the input and a context and returns the output.
 @pytest.mark.parametrize("handler", [one_parameter, no_model, open_model, no_result, plain_result])
-def test_a_handler_that_does_not_say_its_models_is_refused_when_it_is_declared(handler: Callable[..., Any]) -> None:
+def test_a_handler_without_type_annotations_is_refused(handler: Callable[..., Any]) -> None:
     with pytest.raises(TypeError, match=handler.__name__):
         Pack("p", title="P", description="P").tool("t", title="T", description="D")(handler)
 
 
 ##= docs/spec/host.md#declaration
 ##% The schemas of a tool MUST be generated from the types of its handler.
-def test_a_declared_tool_carries_its_models_and_runs_where_it_should() -> None:
+def test_a_tool_has_its_models_and_runs_in_the_loop_or_a_thread() -> None:
     pack = Pack("p", title="P", description="P")
 
     @pack.tool("in_loop", title="T", description="D")

@@ -1,4 +1,4 @@
-"""The dispatcher by itself: paging, time, cancellation, and what observers are told."""
+"""The dispatcher: paging, time limits, cancellation, and the records that observers get."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def context(**changes: Any) -> Context:
 
 
 def listing_pack(sizes: list[int | None]) -> Pack:
-    """One template for each number, with that many members; a fixed resource for each None."""
+    """For each number a template with that many members; for each None a fixed resource."""
     pack = Pack("listing", title="L", description="L")
 
     async def read(_variables: Mapping[str, str], _ctx: Context) -> str:
@@ -52,11 +52,11 @@ def listing_pack(sizes: list[int | None]) -> Pack:
         return entries
 
     for index, size in enumerate(sizes):
-        words: dict[str, Any] = {"name": str(index), "title": "T", "description": "D"}
+        fields: dict[str, Any] = {"name": str(index), "title": "T", "description": "D"}
         if size is None:
-            pack.resource(f"l:///{index}", **words)(read)
+            pack.resource(f"l:///{index}", **fields)(read)
         else:
-            pack.resource(f"l:///{index}/{{n}}", list_entries=members(index, size), **words)(read)
+            pack.resource(f"l:///{index}/{{n}}", list_entries=members(index, size), **fields)(read)
     pack.resource("l:///unlisted/{x}", name="unlisted", title="T", description="D")(read)
     return pack
 
@@ -91,7 +91,7 @@ def test_the_pages_of_resources_are_the_whole_list_for_any_page_size(sizes: list
     assert lengths[-1] > 0 or not expected
 
 
-def test_a_list_of_which_nothing_can_be_shown_is_an_error() -> None:
+def test_a_list_without_any_readable_resource_is_an_error() -> None:
     pack = Pack("broken", title="B", description="B")
 
     async def read(_variables: Mapping[str, str], _ctx: Context) -> str:
@@ -115,7 +115,7 @@ def one_tool(handler: Any, **more: Any) -> Registry:
 
 
 def call(registry: Registry, limits: Limits | None = None, ctx: Context | None = None) -> tuple[Any, list[CallRecord]]:
-    """What a call of the one tool gives or raises, and what an observer was told."""
+    """The result or error of a call of the only tool, and the record that the observer got."""
     records: list[CallRecord] = []
     dispatcher = Dispatcher(registry, limits=limits, observers=[records.append])
 
@@ -137,7 +137,7 @@ def test_a_handler_sees_the_settings_of_its_pack() -> None:
     assert result.data == {"key": "value"}
 
 
-def test_an_observer_hears_of_success_with_the_time_and_the_caller() -> None:
+def test_a_successful_call_is_recorded_with_duration_and_caller() -> None:
     async def handler(_given: NoInput, _ctx: Context) -> Reply:
         return Reply(data={})
 
@@ -147,7 +147,7 @@ def test_an_observer_hears_of_success_with_the_time_and_the_caller() -> None:
 
 
 @pytest.mark.parametrize("failure", [ValueError, SystemExit, TimeoutError, asyncio.CancelledError, StopAsyncIteration])
-def test_whatever_a_coroutine_raises_is_an_internal_error(failure: type[BaseException]) -> None:
+def test_any_exception_in_a_coroutine_is_an_internal_error(failure: type[BaseException]) -> None:
     async def handler(_given: NoInput, _ctx: Context) -> Reply:
         raise failure
 
@@ -157,7 +157,7 @@ def test_whatever_a_coroutine_raises_is_an_internal_error(failure: type[BaseExce
 
 
 @pytest.mark.parametrize("failure", [ValueError, SystemExit, TimeoutError, StopIteration])
-def test_whatever_a_thread_raises_is_an_internal_error(failure: type[BaseException]) -> None:
+def test_any_exception_in_a_thread_is_an_internal_error(failure: type[BaseException]) -> None:
     def handler(_given: NoInput, _ctx: Context) -> Reply:
         raise failure
 
@@ -165,7 +165,7 @@ def test_whatever_a_thread_raises_is_an_internal_error(failure: type[BaseExcepti
     assert isinstance(outcome, InternalError)
 
 
-def test_a_coroutine_over_its_time_is_cancelled() -> None:
+def test_a_coroutine_that_exceeds_its_time_limit_is_cancelled() -> None:
     cancelled = []
 
     async def handler(_given: NoInput, _ctx: Context) -> Reply:
@@ -194,7 +194,7 @@ def test_a_coroutine_that_turns_its_cancellation_into_another_error_is_still_a_t
     assert isinstance(outcome, TimedOut)
 
 
-def test_a_thread_over_its_time_is_left_behind() -> None:
+def test_a_thread_that_exceeds_its_time_limit_is_abandoned() -> None:
     release = threading.Event()
 
     def handler(_given: NoInput, _ctx: Context) -> Reply:
@@ -208,7 +208,7 @@ def test_a_thread_over_its_time_is_left_behind() -> None:
     release.set()
 
 
-def test_a_caller_who_cancels_is_obeyed_and_recorded() -> None:
+def test_a_cancelled_call_stops_and_is_recorded() -> None:
     async def handler(_given: NoInput, _ctx: Context) -> Reply:
         await asyncio.sleep(60)
         return Reply()
@@ -232,7 +232,7 @@ def test_a_caller_who_cancels_is_obeyed_and_recorded() -> None:
 
 ##= docs/spec/host.md#permissions
 ##% The scope MUST be checked in one place for all transports.
-def test_a_tool_in_a_surface_above_its_caller_is_refused_a_second_time() -> None:
+def test_a_tool_above_the_scope_is_refused_even_if_the_surface_contains_it() -> None:
     async def handler(_given: NoInput, _ctx: Context) -> Reply:
         return Reply(data={})
 
@@ -240,7 +240,7 @@ def test_a_tool_in_a_surface_above_its_caller_is_refused_a_second_time() -> None
     assert isinstance(outcome, InternalError)
 
 
-def test_an_unknown_name_is_recorded_as_unknown_and_not_as_itself() -> None:
+def test_an_unknown_tool_is_recorded_as_unknown() -> None:
     registry = Registry([Pack("p", title="P", description="P")])
     outcome, (record,) = call(registry)
     assert isinstance(outcome, ToolNotFound)
@@ -249,14 +249,14 @@ def test_an_unknown_name_is_recorded_as_unknown_and_not_as_itself() -> None:
 
 @property_test
 @given(st.text(alphabet=st.characters(exclude_categories=[]), max_size=50))
-def test_every_text_can_be_made_fit_for_a_wire(text: str) -> None:
+def test_every_text_can_be_made_encodable(text: str) -> None:
     clean = well_formed(text)
     clean.encode()
     if not any("\ud800" <= c <= "\udfff" for c in text):
         assert clean is text
 
 
-def test_threads_run_together_and_keep_their_context() -> None:
+def test_threads_run_concurrently_and_keep_their_context() -> None:
     barrier = threading.Barrier(20, timeout=10)
 
     async def run() -> list[int]:
@@ -265,7 +265,7 @@ def test_threads_run_together_and_keep_their_context() -> None:
     assert sorted(asyncio.run(run())) == list(range(20))
 
 
-def test_what_looks_after_the_server_waits_for_no_handler() -> None:
+def test_service_threads_do_not_wait_for_handlers() -> None:
     goes_on = threading.Event()
 
     async def run() -> str:
@@ -280,7 +280,7 @@ def test_what_looks_after_the_server_waits_for_no_handler() -> None:
     assert asyncio.run(run()) == "well"
 
 
-def test_a_thread_gives_back_what_it_raises() -> None:
+def test_an_exception_in_a_thread_is_raised_in_the_caller() -> None:
     def fail() -> None:
         raise LookupError("here")
 

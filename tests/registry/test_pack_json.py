@@ -1,4 +1,4 @@
-"""A pack that was written down and read back declares the same, and loads its code when it is first run."""
+"""A pack that was converted to JSON and back declares the same, and loads its code on first use."""
 
 from __future__ import annotations
 
@@ -88,13 +88,13 @@ def _through_json(written: Mapping[str, Any]) -> Any:
     return json.loads(json.dumps(written))
 
 
-def test_a_pack_that_is_read_back_is_written_down_as_before() -> None:
+def test_a_pack_read_from_json_converts_to_the_same_json() -> None:
     pack = _pack()
     written = _through_json(pack_to_dict(pack))
     assert _through_json(pack_to_dict(pack_from_dict(written, lambda: pack))) == written
 
 
-def test_what_is_read_back_equals_what_was_declared() -> None:
+def test_declarations_are_equal_after_a_round_trip() -> None:
     pack = _pack()
     read = pack_from_dict(_through_json(pack_to_dict(pack)), lambda: pack)
     (tool,), (real,) = read.tools, pack.tools
@@ -111,7 +111,7 @@ def test_what_is_read_back_equals_what_was_declared() -> None:
     assert prompt.code.complete == {"word": _complete}
 
 
-def test_the_pack_itself_is_loaded_by_the_first_use_of_its_code_and_by_nothing_before() -> None:
+def test_the_pack_is_loaded_only_on_first_use_of_its_code() -> None:
     pack, loads = _pack(), []
 
     def load() -> Pack:

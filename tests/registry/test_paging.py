@@ -14,7 +14,7 @@ POSITIONS = st.text(alphabet=st.characters(codec="utf-8"), max_size=60)
 
 @property_test
 @given(KINDS, POSITIONS)
-def test_a_cursor_gives_back_the_position_that_it_was_made_of(kind: str, position: str) -> None:
+def test_a_cursor_decodes_to_its_position(kind: str, position: str) -> None:
     cursor = encode_cursor(kind, position)
     assert cursor.isascii()
     if len(cursor) <= 256:
@@ -23,7 +23,7 @@ def test_a_cursor_gives_back_the_position_that_it_was_made_of(kind: str, positio
 
 @property_test
 @given(KINDS, st.integers(0, 10**6), st.data())
-def test_a_cursor_with_any_one_character_changed_is_refused(kind: str, offset: int, data: st.DataObject) -> None:
+def test_a_cursor_with_one_changed_character_is_refused(kind: str, offset: int, data: st.DataObject) -> None:
     cursor = encode_cursor(kind, str(offset))
     place = data.draw(st.integers(0, len(cursor) - 1))
     letter = data.draw(st.characters(codec="ascii").filter(lambda c: c != cursor[place]))
@@ -33,7 +33,7 @@ def test_a_cursor_with_any_one_character_changed_is_refused(kind: str, offset: i
 
 @property_test
 @given(KINDS, KINDS, st.integers(0, 10**6))
-def test_a_cursor_of_one_list_is_refused_by_every_other(kind: str, other: str, offset: int) -> None:
+def test_a_cursor_is_refused_by_every_other_list(kind: str, other: str, offset: int) -> None:
     cursor = encode_cursor(kind, str(offset))
     if kind == other:
         assert offset_of(other, cursor) == offset
@@ -44,20 +44,20 @@ def test_a_cursor_of_one_list_is_refused_by_every_other(kind: str, other: str, o
 
 @property_test
 @given(KINDS, st.text(max_size=400))
-def test_text_that_nobody_gave_out_is_refused_and_never_an_accident(kind: str, text: str) -> None:
+def test_arbitrary_text_is_refused_as_a_cursor(kind: str, text: str) -> None:
     with pytest.raises(InvalidCursor):
         decode_cursor(kind, text)
 
 
 @pytest.mark.parametrize("position", ["", "-1", "x", "1:2", "٣", "1e3"])
-def test_a_position_that_is_no_offset_is_refused_by_a_plain_list(position: str) -> None:
+def test_a_plain_list_refuses_a_position_that_is_not_an_offset(position: str) -> None:
     with pytest.raises(InvalidCursor):
         offset_of("tools", encode_cursor("tools", position))
 
 
 @property_test
 @given(st.lists(st.integers(), max_size=60), st.integers(1, 70))
-def test_the_pages_together_are_the_list(items: list[int], size: int) -> None:
+def test_all_pages_together_are_the_list(items: list[int], size: int) -> None:
     found: list[int] = []
     cursor, pages = None, 0
     while True:

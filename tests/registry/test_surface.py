@@ -57,7 +57,7 @@ FIRST = make_pack(
 SECOND = make_pack("second", tools=("second_look",), uris=("two:///a", "two:///b"))
 
 
-def test_a_scope_is_offered_what_it_covers() -> None:
+def test_a_surface_contains_what_the_scope_covers() -> None:
     registry = Registry([FIRST, SECOND])
     reader = registry.surface(["first", "second"], Scope.READER)
     maintainer = registry.surface(["first", "second"], Scope.MAINTAINER)
@@ -68,7 +68,7 @@ def test_a_scope_is_offered_what_it_covers() -> None:
     assert "one:///admin" in [resource.uri for resource in maintainer.resources]
 
 
-def test_the_packs_come_in_the_order_that_is_asked_for_and_unknown_ones_are_passed_over() -> None:
+def test_packs_keep_the_requested_order_and_unknown_ones_are_ignored() -> None:
     surface = Registry([FIRST, SECOND]).surface(["second", "absent", "first"], Scope.READER)
     assert next(iter(surface.tools)) == "second_look"
     assert Registry([FIRST]).surface(["second"], Scope.READER).tools == {}
@@ -92,7 +92,7 @@ def test_the_packs_come_in_the_order_that_is_asked_for_and_unknown_ones_are_pass
         (PackRules(writes=False, allowed=frozenset({"write_it"})), []),
     ],
 )
-def test_the_rules_of_the_configuration_hold_for_every_scope(rules: PackRules, names: list[str]) -> None:
+def test_the_configured_rules_apply_to_every_scope(rules: PackRules, names: list[str]) -> None:
     registry = Registry([FIRST], {"first": rules})
     assert list(registry.surface(["first"], Scope.MAINTAINER).tools) == names
     assert set(registry.surface(["first"], Scope.READER).tools) <= set(names)
@@ -110,7 +110,7 @@ def test_the_rules_of_the_configuration_hold_for_every_scope(rules: PackRules, n
         ("other://host/a", "other://host/a", {}),
     ],
 )
-def test_a_uri_leads_to_its_declaration_an_exact_one_first(uri: str, declared: str, variables: dict[str, str]) -> None:
+def test_an_exact_uri_wins_over_a_template(uri: str, declared: str, variables: dict[str, str]) -> None:
     surface = Registry([FIRST, SECOND]).surface(["first", "second"], Scope.READER)
     resource, full, found = surface.find_resource(uri)
     assert resource.uri == declared
@@ -119,13 +119,13 @@ def test_a_uri_leads_to_its_declaration_an_exact_one_first(uri: str, declared: s
 
 
 @pytest.mark.parametrize("uri", ["", "one:", "one:///", "three:///a", "//host/a", "a", "one:///a/b", "ONE:///a", "/"])
-def test_a_uri_that_leads_nowhere_is_not_found(uri: str) -> None:
+def test_an_unknown_uri_is_not_found(uri: str) -> None:
     surface = Registry([FIRST, SECOND]).surface(["first", "second"], Scope.READER)
     with pytest.raises(ResourceNotFound):
         surface.find_resource(uri)
 
 
-def test_what_is_above_a_scope_is_forbidden_or_not_found() -> None:
+def test_tools_above_the_scope_are_forbidden_and_unknown_tools_are_not_found() -> None:
     surface = Registry([make_pack("p", tools=("admin_x",), uris=("a:///admin",), prompts=("admin_p",))]).surface(
         ["p"], Scope.READER
     )
@@ -137,7 +137,7 @@ def test_what_is_above_a_scope_is_forbidden_or_not_found() -> None:
         surface.find_resource("a:///admin")
 
 
-def test_a_misspelt_name_gets_the_nearest_one() -> None:
+def test_a_misspelt_name_gets_a_suggestion() -> None:
     surface = Registry([FIRST]).surface(["first"], Scope.READER)
     with pytest.raises(ToolNotFound) as caught:
         surface.tool("loook")
@@ -149,7 +149,7 @@ def test_a_misspelt_name_gets_the_nearest_one() -> None:
 
 ##= docs/spec/host.md#declaration
 ##% Two packs MUST NOT declare the same tool, prompt or resource.
-def test_two_packs_cannot_take_one_name() -> None:
+def test_two_packs_cannot_declare_the_same_name() -> None:
     rival = make_pack("rival", tools=("look", "fresh"), uris=("one:///a",), prompts=("ask",))
     assert conflicts(rival, [FIRST]) == ["tool look", "prompt ask", "resource one:///a"]
     assert conflicts(make_pack("first"), [FIRST]) == ["pack first"]
@@ -159,15 +159,15 @@ def test_two_packs_cannot_take_one_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [("plain", "'plain'"), ("a\nb", r"'a\u000ab'"), ("\u202e", r"'\u202e'"), ("\ud800", r"'\ud800'")],
 )
-def test_a_callers_word_is_shown_without_tricks(text: str, said: str) -> None:
-    assert safe_repr(text) == said
+def test_a_callers_text_is_escaped_in_messages(text: str, expected: str) -> None:
+    assert safe_repr(text) == expected
     assert len(safe_repr("x" * 10_000)) < 130
 
 
-def test_a_service_is_found_by_its_type_and_missed_by_name() -> None:
+def test_a_service_is_found_by_type_and_a_missing_one_is_named() -> None:
     class Clock: ...
 
     class Other: ...
@@ -182,7 +182,7 @@ def test_a_service_is_found_by_its_type_and_missed_by_name() -> None:
     assert services.get(Clock) is replacement
 
 
-def test_a_service_that_is_provided_by_the_name_of_its_type_is_built_once_and_when_it_is_asked_for() -> None:
+def test_a_service_provided_by_type_name_is_built_once_on_first_use() -> None:
     built = []
     services = Services()
     services.provide("fractions:Fraction", lambda: built.append(1) or Fraction(1, 2))  # type: ignore[func-returns-value]
@@ -193,7 +193,7 @@ def test_a_service_that_is_provided_by_the_name_of_its_type_is_built_once_and_wh
 
 ##= docs/spec/gateway.md#tool-scopes
 ##% A maintainer MUST be able to do what a reader can.
-def test_a_maintainer_may_do_what_a_reader_may_and_not_the_reverse() -> None:
+def test_a_maintainer_may_do_what_a_reader_may_but_not_the_reverse() -> None:
     assert Scope.MAINTAINER.covers(Scope.READER)
     assert Scope.MAINTAINER.covers(Scope.MAINTAINER)
     assert Scope.READER.covers(Scope.READER)

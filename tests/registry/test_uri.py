@@ -34,19 +34,17 @@ SEGMENT = st.text(min_size=1, max_size=30).filter(lambda text: not any("\ud800" 
         ("a:///{id}", "a:///line\nbreak", {"id": "line\nbreak"}),
     ],
 )
-def test_a_template_matches_what_it_says_and_nothing_else(
-    template: str, uri: str, variables: dict[str, str] | None
-) -> None:
+def test_a_template_matches_only_its_own_uris(template: str, uri: str, variables: dict[str, str] | None) -> None:
     assert UriTemplate(template).match(uri) == variables
 
 
-def test_a_template_knows_the_names_of_its_blanks() -> None:
+def test_a_template_lists_its_variables() -> None:
     assert UriTemplate("a:///{one}/x/{+two_2}").names == ("one", "two_2")
 
 
 @property_test
 @given(SEGMENT, SEGMENT)
-def test_what_is_filled_in_is_what_is_matched_again(one: str, two: str) -> None:
+def test_filled_variables_are_matched_again(one: str, two: str) -> None:
     template = UriTemplate("a:///{one}/x/{two}")
     uri = template.fill({"one": one, "two": two})
     assert template.match(uri) == {"one": one, "two": two}
@@ -55,7 +53,7 @@ def test_what_is_filled_in_is_what_is_matched_again(one: str, two: str) -> None:
 
 @property_test
 @given(st.lists(SEGMENT.filter(lambda s: "/" not in s), min_size=1, max_size=4))
-def test_a_path_that_is_filled_in_is_matched_again(parts: list[str]) -> None:
+def test_a_filled_path_is_matched_again(parts: list[str]) -> None:
     template = UriTemplate("a:///{+path}")
     path = "/".join(parts)
     assert template.match(template.fill({"path": path})) == {"path": path}
@@ -68,7 +66,7 @@ def test_no_uri_makes_a_template_fail(uri: str) -> None:
         UriTemplate(template).match(uri)
 
 
-def test_a_bare_path_stands_below_every_scheme_and_a_uri_for_itself() -> None:
+def test_a_bare_path_is_tried_with_every_scheme_and_a_uri_is_unchanged() -> None:
     assert bare_path_candidates("/x/y", ("a", "b")) == ("a:///x/y", "b:///x/y")
     assert bare_path_candidates("//host/x", ("a",)) == ("//host/x",)
     assert bare_path_candidates("a:///x", ("a",)) == ("a:///x",)

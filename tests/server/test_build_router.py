@@ -53,4 +53,4 @@ def test_models_of_an_llms_txt_are_found_when_nothing_configured_fits(tmp_path: 
 def test_an_unusable_provider_is_reported_and_not_a_crash(tmp_path: Path) -> None:
     router = build_router(loaded(tmp_path, {"providers": {"mystery": {"apiKey": "k"}, "off": {"enabled": False}}}))
     assert not router.available
-    assert router.problems == ("provider mystery: it needs baseUrl, because its name does not say where it is",)
+    assert router.problems == ("provider mystery: it needs baseUrl, because its name has no default URL",)

@@ -288,7 +288,7 @@ def test_while_a_silent_gateway_works_the_client_gets_heartbeats(monkeypatch: py
         gateway.close()
     assert reply.data == {"status": "ok"}
     assert len(client.received) >= 2
-    assert {message for _, _, message in client.received} == {"The gateway is at work."}
+    assert {message for _, _, message in client.received} == {"The gateway is working."}
     assert [number for number, _, _ in client.received] == sorted({number for number, _, _ in client.received})
 
 
@@ -306,7 +306,7 @@ def test_an_interrupted_stream_is_an_upstream_error() -> None:
         thread.start()
         gateway = GatewayClient(GatewaySettings(f"http://127.0.0.1:{breaking.getsockname()[1]}", READER, ADMIN))
         received: list[ProgressEvent] = []
-        with pytest.raises(UpstreamError, match="connection to the gateway broke"):
+        with pytest.raises(UpstreamError, match="connection to the gateway was lost"):
             gateway.call(TOOLS["km-ingest-trigger"], {}, "r", received.append)
         thread.join(10)
         gateway.close()

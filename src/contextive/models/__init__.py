@@ -1,5 +1,5 @@
-"""Models: which one serves a request, how it is asked, and answers that cite what they rest on.
+"""Language models: choosing and calling them, and answering questions with cited sources.
 
-`router.ModelRouter` picks and asks, `provider_setup.connect_providers` makes providers of settings, `ask.AskService` answers questions.
-Nothing is imported here: a server that is never asked for a model does not pay for one.
+`router.ModelRouter` chooses and calls a model, `provider_setup.connect_providers` creates providers from settings, and
+`ask.AskService` answers questions. Nothing is imported here, so a server that uses no model starts faster.
 """

@@ -1,4 +1,4 @@
-"""Citations in an answer: `[2]` names a source by number. What names no source is taken out."""
+"""Checks the citations in an answer: `[2]` cites a source by number. Citations of unknown sources are removed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-# `[1]`, `[1, 2]`, `[1-3]`, and the brackets 【1†source】 that some models write.
+# `[1]`, `[1, 2]`, `[1-3]`, and 【1†source】, which some models write.
 _CITATION = re.compile(
     r"(?<![ \t])[ \t]*+(?:\[\s*(\d{1,4}(?:\s*[,;\u2013-]\s*\d{1,4})*)\s*\]|\u3010\s*(\d{1,4})[^\u3011]{0,80}\u3011)"
 )
@@ -19,7 +19,7 @@ _MAX_PASSES = 8
 
 @dataclass(frozen=True, slots=True)
 class CheckedAnswer:
-    """An answer in which every citation names a source, the numbers that it cites, and how many citations went."""
+    """An answer with only valid citations, the cited numbers, and how many citations and links were removed."""
 
     text: str
     numbers: tuple[int, ...]
@@ -29,10 +29,9 @@ class CheckedAnswer:
 ##= docs/spec/notes.md#ask
 ##% An answer MUST NOT cite sources that the model was not given.
 def keep_known_citations(text: str, count: int, slugs: Collection[str]) -> CheckedAnswer:
-    """The answer with only citations of the sources 1 to `count` and links to pages among `slugs`.
+    """The answer with only citations of the sources 1 to `count` and links to the pages `slugs`.
 
-    Links to other places become their text, and images are removed: a model can be talked into an address that carries data
-    away. Code is left as it is.
+    Other links and images are replaced by their text: a prompt injection could put data into a URL. Code is not changed.
     """
     cleaned = _clean(text, count, slugs)
     removed = cleaned.removed
@@ -51,40 +50,40 @@ def _clean(text: str, count: int, slugs: Collection[str]) -> CheckedAnswer:
     cited: dict[int, None] = {}
     removed = 0
 
-    def numbers(match: re.Match[str]) -> str:
+    def replace_numbers(match: re.Match[str]) -> str:
         nonlocal removed
-        said = _numbers(match[1] or match[2])
-        known = [number for number in dict.fromkeys(said) if 1 <= number <= count]
-        removed += len(set(said)) - len(known)
+        numbers = _numbers(match[1] or match[2])
+        known = [number for number in dict.fromkeys(numbers) if 1 <= number <= count]
+        removed += len(set(numbers)) - len(known)
         cited.update(dict.fromkeys(known))
         lead = match[0][: len(match[0]) - len(match[0].lstrip(" \t"))]
         return lead + "".join(f"[{number}]" for number in known) if known else ""
 
-    def page(match: re.Match[str]) -> str:
+    def replace_page_link(match: re.Match[str]) -> str:
         nonlocal removed
         if _as_slug(match[1]) in slugs:
             return match[0]
         removed += 1
         return (match[2] or match[1]).strip()
 
-    def words(match: re.Match[str]) -> str:
+    def replace_with_text(match: re.Match[str]) -> str:
         nonlocal removed
         removed += 1
         return f"[{match[1]}]" if match[1].isdigit() else match[1]
 
     parts = _FENCE.split(text)
     for index in range(0, len(parts), 2):
-        part = _LINK.sub(words, _IMAGE.sub(words, parts[index]))
+        part = _LINK.sub(replace_with_text, _IMAGE.sub(replace_with_text, parts[index]))
         pieces = _WIKILINK.split(part)
-        # Every third piece is prose; the two after it are a link's target and label.
-        prose = [_CITATION.sub(numbers, piece) for piece in pieces[0::3]]
-        links = [page(match) for match in _WIKILINK.finditer(part)]
+        # Every third piece is text; the two after it are the target and label of a link.
+        prose = [_CITATION.sub(replace_numbers, piece) for piece in pieces[0::3]]
+        links = [replace_page_link(match) for match in _WIKILINK.finditer(part)]
         parts[index] = "".join(p + link for p, link in zip(prose, [*links, ""], strict=True))
     return CheckedAnswer("".join(parts).strip(), tuple(sorted(cited)), removed)
 
 
 def _numbers(text: str) -> list[int]:
-    """`1, 3-5` as the numbers that it stands for; a range is only as long as a list of sources could be."""
+    """`1, 3-5` as a list of numbers. Only ranges of less than 100 numbers are expanded."""
     found: list[int] = []
     for part in re.split(r"[,;]", text):
         ends = [int(end) for end in re.split(r"[\u2013-]", part)]

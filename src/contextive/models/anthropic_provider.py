@@ -1,4 +1,4 @@
-"""The messages API of Anthropic."""
+"""The Messages API of Anthropic."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ API_VERSION = "2023-06-01"
 
 @dataclass(frozen=True, slots=True)
 class AnthropicProvider:
-    """A provider behind `/v1/messages` and `/v1/models`."""
+    """A provider with `/v1/messages` and `/v1/models`."""
 
     endpoint: Endpoint
 
@@ -42,7 +42,7 @@ class AnthropicProvider:
         try:
             answer = await request_json(self.endpoint, "POST", "/v1/messages", body)
         except ProviderRefusal as refusal:
-            # Some models take no temperature; the wish for one is not worth a failure.
+            # Some models refuse a temperature; try again without one.
             if refusal.status != 400 or refusal.parameter != "temperature" or "temperature" not in body:
                 raise
             del body["temperature"]

@@ -1,4 +1,4 @@
-"""All models that are known, and the ones among them that a request could use."""
+"""The known models, and the choice of those that suit a request."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import replace
 
 from contextive.models.request import ModelInfo, ModelRequest
 
-# The families that a name alone tells, for models about which nobody said anything.
+# Families that are recognised by the name of a model.
 _FAMILIES = ("gpt", "claude", "gemini", "gemma", "llama", "mistral", "qwen", "deepseek", "phi", "grok", "command")
 
 
 class ModelCatalog:
-    """Models in the order in which they became known. What is known first about a model is not overwritten later."""
+    """Models in the order in which they were added. Facts about a model are never overwritten."""
 
     def __init__(self, models: Iterable[ModelInfo] = ()) -> None:
         self._models: dict[tuple[str, str], ModelInfo] = {}
         self.merge(models)
 
     def merge(self, models: Iterable[ModelInfo]) -> None:
-        """Take in more models, and what was not known yet about those that are there."""
+        """Add models, and facts that are still unknown about existing ones."""
         for model in models:
             key = (model.provider, model.name)
             known = self._models.get(key)
-            self._models[key] = model if known is None else _filled(known, model)
+            self._models[key] = model if known is None else _with_missing_facts(known, model)
 
     def __iter__(self) -> Iterator[ModelInfo]:
         return iter(self._models.values())
@@ -36,13 +36,13 @@ class ModelCatalog:
         return next((model for model in self if model.name == name), None)
 
     def fitting(self, request: ModelRequest) -> list[ModelInfo]:
-        """The models that can serve the request, the best first.
+        """The models that suit the request, best first.
 
-        A preferred family comes before others, a known window that is large enough before an unknown one, the cheaper before
-        the dearer, an unknown price last, and then the order of the configuration.
+        The order is: preferred family first, known window before unknown window, lower price first with unknown prices last,
+        then the order of the configuration.
         """
-        able = [model for model in self if fits(model, request)]
-        return sorted(able, key=lambda model: _rank(model, request))
+        suitable = [model for model in self if fits(model, request)]
+        return sorted(suitable, key=lambda model: _rank(model, request))
 
 
 ##= docs/spec/models-and-recipes.md#model-selection
@@ -50,7 +50,7 @@ class ModelCatalog:
 ##= docs/spec/models-and-recipes.md#model-selection
 ##% With a price limit, a model with a higher or unknown price MUST NOT be picked.
 def fits(model: ModelInfo, request: ModelRequest) -> bool:
-    """Whether the model's window holds the request and its price is low enough. An unknown window may be large enough."""
+    """Whether the request fits into the model's window and budget. An unknown window is assumed to be large enough."""
     if model.context_window is not None and model.context_window < request.context_tokens:
         return False
     if request.max_cost is None:
@@ -60,7 +60,7 @@ def fits(model: ModelInfo, request: ModelRequest) -> bool:
 
 
 def family_of(model: ModelInfo) -> str | None:
-    """The family as told, else as the name tells it."""
+    """The stated family, or else the one recognised by name."""
     if model.family is not None:
         return model.family.lower()
     name = model.name.rpartition("/")[2].lower()
@@ -78,7 +78,7 @@ def _rank(model: ModelInfo, request: ModelRequest) -> tuple[bool, bool, float]:
     )
 
 
-def _filled(known: ModelInfo, other: ModelInfo) -> ModelInfo:
+def _with_missing_facts(known: ModelInfo, other: ModelInfo) -> ModelInfo:
     return replace(
         known,
         family=known.family if known.family is not None else other.family,

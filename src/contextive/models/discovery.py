@@ -1,4 +1,4 @@
-"""Models that are found and not configured: from an `llms.txt`, and from what the providers list themselves."""
+"""Discovers models that are not configured: from `llms.txt` files and from the model lists of providers."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ CACHE_SECONDS = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class ModelDiscovery:
-    """Where models may be found. A place that fails is a warning in the log and costs nothing else."""
+    """Discovers models. A source that fails is only logged."""
 
     project: Path
     cache: Path
-    """The directory that keeps what was fetched; it lies inside the project."""
+    """The directory for fetched files, inside the project."""
     llms_txt: Mapping[str, str] = field(default_factory=dict)
-    """By the name of a provider, the file in the project or the https URL that lists its models."""
+    """For each provider, the project file or https URL that lists its models."""
     policy: FetchPolicy = field(default_factory=lambda: FetchPolicy(max_bytes=MAX_CHARACTERS, timeout_seconds=10.0))
     now: Callable[[], float] = time.time
 
     ##= docs/spec/models-and-recipes.md#model-router
     ##% The router MUST look for models in a configured `llms.txt` file when no known model fits.
     async def find(self, providers: Sequence[Provider]) -> list[ModelInfo]:
-        """All models that can be found, those of an `llms.txt` first: somebody wrote down what is known about them."""
+        """All discovered models. Those from `llms.txt` come first, because their facts were written by hand."""
         known = {provider.id for provider in providers}
-        hinted = await asyncio.to_thread(self._from_llms_txt, known)
+        from_files = await asyncio.to_thread(self._from_llms_txt, known)
         listed = await asyncio.gather(*(_list_models(provider) for provider in providers))
-        return [*hinted, *(model for models in listed for model in models)]
+        return [*from_files, *(model for models in listed for model in models)]
 
     ##= docs/spec/models-and-recipes.md#model-lists
     ##% An `llms.txt` that cannot be used MUST only cause a warning.
@@ -67,21 +67,21 @@ class ModelDiscovery:
     ##= docs/spec/models-and-recipes.md#model-lists
     ##% An `llms.txt` MUST be a file in the project or an https URL with a public address.
     def _fetch(self, url: str) -> str | None:
-        """The text behind a URL, fetched at most once a day. An old one is better than none."""
-        stored = self.cache / f"llms-{hashlib.sha256(url.encode()).hexdigest()[:32]}.txt"
-        if not self._is_fresh(stored):
+        """The text at a URL, fetched at most once a day. If that fails, an older copy is used."""
+        cached = self.cache / f"llms-{hashlib.sha256(url.encode()).hexdigest()[:32]}.txt"
+        if not self._is_fresh(cached):
             try:
-                fetch_specification(url, stored, policy=self.policy, within=self.project)
+                fetch_specification(url, cached, policy=self.policy, within=self.project)
             except ContextiveError as error:
                 logger.warning("an llms.txt could not be fetched: %s", error.message)
         try:
-            return stored.read_bytes()[: MAX_CHARACTERS * 4 + 1].decode("utf-8", "replace")
+            return cached.read_bytes()[: MAX_CHARACTERS * 4 + 1].decode("utf-8", "replace")
         except OSError:
             return None
 
-    def _is_fresh(self, stored: Path) -> bool:
+    def _is_fresh(self, cached: Path) -> bool:
         try:
-            age = self.now() - stored.stat().st_mtime
+            age = self.now() - cached.stat().st_mtime
         except OSError:
             return False
         return 0 <= age < CACHE_SECONDS
@@ -91,5 +91,5 @@ async def _list_models(provider: Provider) -> Sequence[ModelInfo]:
     try:
         return await provider.list_models()
     except ContextiveError as error:
-        logger.warning("provider %s lists no models: %s", provider.id, error.message)
+        logger.warning("provider %s cannot list its models: %s", provider.id, error.message)
         return ()

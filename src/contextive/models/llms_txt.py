@@ -1,13 +1,13 @@
-"""Models out of an `llms.txt`: the list below its heading `Models`, and nothing else of it.
+"""Reads the list of models below the heading `Models` of an `llms.txt`.
 
-An item names a model, with or without a link, and says facts about it as `key: value`:
+An item names a model, with or without a link, and states facts about it as `key: value`:
 
     ## Models
 
     - [gpt-5-mini](https://example.org/gpt-5-mini): family: gpt-5, context: 400k, input: $0.25, output: $2
 
-`family`, `context` (tokens; `k` and `m` are understood), `input` and `output` (dollars for a million tokens) are read. Links are
-not followed. The rest of the file is prose for somebody else: it is neither kept nor shown to a model.
+The keys are `family`, `context` (tokens; `k` and `m` are allowed), `input` and `output` (dollars per million tokens). Links are
+not followed. The rest of the file is ignored: it is neither stored nor sent to a model.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class LlmsTxt:
-    """The models that a file lists, and what in it could not be used."""
+    """The models in a file, and warnings about what could not be read."""
 
     models: tuple[ModelInfo, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -56,23 +56,23 @@ class LlmsTxt:
 ##= docs/spec/models-and-recipes.md#model-lists
 ##% In an `llms.txt`, only the list below the heading `Models` MUST be read.
 def parse_llms_txt(text: str, provider: str) -> LlmsTxt:
-    """The models of a provider that the text lists. Never raises: what cannot be read is a warning."""
+    """The models of a provider in the text. Never raises; unreadable parts become warnings."""
     if len(text) > MAX_CHARACTERS:
         return LlmsTxt(warnings=(f"it is longer than {MAX_CHARACTERS} characters",))
     models: dict[str, ModelInfo] = {}
     warnings: list[str] = []
-    inside = found = False
+    in_models_section = found = False
     for number, line in enumerate(text.splitlines(), 1):
         if heading := _HEADING.match(line):
-            inside = len(heading[1]) == 2 and heading[2].strip(" \t#").lower() == "models"
-            found = found or inside
+            in_models_section = len(heading[1]) == 2 and heading[2].strip(" \t#").lower() == "models"
+            found = found or in_models_section
             continue
-        item = _ITEM.match(line) if inside else None
+        item = _ITEM.match(line) if in_models_section else None
         if item is None:
             continue
         info = _model(item[1].strip(), provider)
         if info is None:
-            warnings.append(f"line {number} names no model")
+            warnings.append(f"line {number} does not name a model")
         elif len(models) >= MAX_MODELS:
             warnings.append(f"it lists more than {MAX_MODELS} models")
             break

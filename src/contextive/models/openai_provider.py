@@ -1,4 +1,4 @@
-"""The chat completions of OpenAI, which Ollama, vLLM, LM Studio, OpenRouter, Gemini and others speak too."""
+"""The chat completions API of OpenAI, also supported by Ollama, vLLM, LM Studio, OpenRouter, Gemini and others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LengthField = Literal["max_tokens", "max_completion_tokens"]
 
 @dataclass(frozen=True, slots=True)
 class OpenAiProvider:
-    """A provider behind `/chat/completions` and `/models`."""
+    """A provider with `/chat/completions` and `/models`."""
 
     endpoint: Endpoint
     length_field: LengthField = "max_tokens"
@@ -44,7 +44,7 @@ class OpenAiProvider:
         return self._response(model, await self._complete(body))
 
     async def _complete(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Models differ in what they take: what one refuses by name is left out, or said by its other name."""
+        """Models accept different parameters: a refused one is removed, or sent with its other name."""
         for _ in range(2):
             try:
                 return await request_json(self.endpoint, "POST", "/chat/completions", body)
@@ -82,12 +82,16 @@ class OpenAiProvider:
         )
 
     def _info(self, entry: Any) -> ModelInfo | None:
-        """A model with what some services tell beyond its name."""
+        """A model, with window and prices if the service reports them."""
         if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):
             return None
         pricing = entry.get("pricing")
         window = next(
-            (entry[key] for key in ("context_length", "max_model_len", "context_window") if _is_size(entry.get(key))),
+            (
+                entry[key]
+                for key in ("context_length", "max_model_len", "context_window")
+                if _is_positive_int(entry.get(key))
+            ),
             None,
         )
         return ModelInfo(
@@ -100,7 +104,7 @@ class OpenAiProvider:
 
 
 def token_count(usage: Any, key: str) -> int:
-    """A number of tokens out of what a provider says that it used."""
+    """A token count from the usage that a provider reports; 0 if it is missing."""
     value = usage.get(key) if isinstance(usage, dict) else None
     return value if isinstance(value, int) and value > 0 else 0
 
@@ -113,12 +117,12 @@ def _text(content: Any) -> str | None:
     return None
 
 
-def _is_size(value: Any) -> bool:
+def _is_positive_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def _per_million(pricing: Any, key: str) -> float | None:
-    """A price that is told in dollars a token, as text."""
+    """Dollars per million tokens, from a price per token as text."""
     try:
         price = float(pricing[key]) * 1_000_000
     except (KeyError, TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""What every provider of models can do."""
+"""The interface of model providers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextive.models.request import ModelInfo, ModelRequest, ModelResponse
 
 
 class Provider(Protocol):
-    """One service that runs models."""
+    """A service that runs models."""
 
     @property
     def id(self) -> str:
@@ -17,9 +17,9 @@ class Provider(Protocol):
         ...
 
     async def list_models(self) -> Sequence[ModelInfo]:
-        """The models that the service says it has."""
+        """The models that the service lists."""
         ...
 
     async def invoke(self, model: str, request: ModelRequest) -> ModelResponse:
-        """The answer of one of its models. Raises a `ContextiveError` whose text holds nothing of the service's own."""
+        """The answer of a model. Raises a `ContextiveError` whose text contains nothing that the service sent."""
         ...

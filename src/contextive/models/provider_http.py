@@ -1,4 +1,4 @@
-"""One request to a provider's API: under a time limit, tried again where that helps, and silent about keys."""
+"""HTTP requests to providers, with time limit and retries. Keys are never logged."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ logger = logging.getLogger(__name__)
 MAX_BYTES = 8 * 1024 * 1024
 _MAX_ATTEMPTS = 4
 _FIRST_PAUSE_SECONDS = 0.5
-_LONGEST_DETAIL = 300
+_MAX_DETAIL_LENGTH = 300
 _RETRY_STATUSES = frozenset({408, 429, 500, 502, 503, 504, 529})
 
 
 class ProviderRefusal(UpstreamError):
-    """The provider answered with an error status. `parameter` is the field of the request that it does not take."""
+    """The provider answered with an error status. `parameter` is the request field that it refused, if known."""
 
     def __init__(self, message: str, *, status: int, parameter: str | None = None, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -38,7 +38,7 @@ class ProviderRefusal(UpstreamError):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a provider is and how it knows us."""
+    """Address and headers of a provider, and the time limit."""
 
     provider: str
     base_url: str
@@ -52,15 +52,15 @@ class Endpoint:
 async def request_json(
     endpoint: Endpoint, method: str, path: str, body: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The JSON object that the provider answers with.
+    """The JSON object that the provider returns.
 
-    Too many requests, faults of the server and broken connections are tried again after a pause, as long as the time limit
-    allows. A redirect is not followed, because the key would travel with it.
+    Rate limits, server errors and lost connections are retried after a pause, within the time limit. Redirects are not followed,
+    because they could send the key elsewhere.
     """
-    ends = time.monotonic() + endpoint.timeout_seconds
+    deadline = time.monotonic() + endpoint.timeout_seconds
     try:
         async with asyncio.timeout(endpoint.timeout_seconds):
-            return await _with_retries(endpoint, method, path, body, ends)
+            return await _with_retries(endpoint, method, path, body, deadline)
     except TimeoutError:
         raise TimedOut(
             f"The model provider {endpoint.provider} did not answer within {endpoint.timeout_seconds:g} seconds.",
@@ -71,17 +71,17 @@ async def request_json(
 ##= docs/spec/models-and-recipes.md#provider-requests
 ##% A request SHOULD be retried after a temporary error, with at most four attempts.
 async def _with_retries(
-    endpoint: Endpoint, method: str, path: str, body: Mapping[str, Any] | None, ends: float
+    endpoint: Endpoint, method: str, path: str, body: Mapping[str, Any] | None, deadline: float
 ) -> dict[str, Any]:
     import httpx
 
-    # The environment stays out: a proxy or a .netrc entry of somebody else's making could read or replace the key.
+    # Do not use the environment: a proxy or a .netrc entry could read or replace the key.
     async with httpx.AsyncClient(
         timeout=httpx.Timeout(endpoint.timeout_seconds), follow_redirects=False, trust_env=False
     ) as client:
         return await with_retries_async(
             lambda: _attempt(client, endpoint, method, path, body),
-            Retries(_MAX_ATTEMPTS, _FIRST_PAUSE_SECONDS, deadline=ends),
+            Retries(_MAX_ATTEMPTS, _FIRST_PAUSE_SECONDS, deadline=deadline),
             endpoint.sleep,
         )
 
@@ -101,11 +101,11 @@ async def _attempt(
     except httpx.TimeoutException:
         raise TimeoutError from None
     except (httpx.HTTPError, httpx.InvalidURL) as failure:
-        # The class only: the text of some of these holds the URL.
+        # Only the class: the message can contain the URL.
         logger.warning("provider %s: %s", endpoint.provider, type(failure).__name__)
         error = UpstreamError(
             f"The model provider {endpoint.provider} cannot be reached.",
-            hint=f"Check providers.{endpoint.provider}.baseUrl and that the service runs.",
+            hint=f"Check providers.{endpoint.provider}.baseUrl, and that the service is running.",
         )
         return Failure(error, retryable=isinstance(failure, httpx.TransportError))
     if data is None:
@@ -123,7 +123,7 @@ async def _attempt(
 
 
 async def _read(response: httpx.Response) -> bytes | None:
-    """The body; None for one that is over the limit, compressed or not."""
+    """The decompressed body, or None if it is over the limit."""
     data = bytearray()
     async for piece in response.aiter_bytes(65536):
         data += piece
@@ -141,7 +141,7 @@ def _json_object(data: bytes) -> dict[str, Any] | None:
 
 
 def unreadable_response(provider: str) -> UpstreamError:
-    """The provider answered, but not in the form that its API promises."""
+    """The error for a response that does not match the API of the provider."""
     return UpstreamError(f"The model provider {provider} sent an answer that cannot be read.")
 
 
@@ -170,23 +170,23 @@ def _refusal(endpoint: Endpoint, status: int, body: dict[str, Any] | None) -> Pr
 
 
 def _named_parameter(detail: str) -> str | None:
-    """Some services name the parameter at fault in words only."""
+    """The refused parameter, for services that name it only in the message."""
     return next((name for name in ("temperature", "max_completion_tokens", "max_tokens") if name in detail), None)
 
 
 ##= docs/spec/models-and-recipes.md#provider-requests
 ##% A key MUST NOT appear in an error or in a log.
 def _without_keys(endpoint: Endpoint, text: str) -> str:
-    """A provider's own words, cut, on one line, and without the key that some of them repeat."""
+    """A provider's message, shortened, on one line, and without the key, which some providers repeat."""
     for value in endpoint.headers.values():
         for secret in (value, value.removeprefix("Bearer ")):
             if secret:
                 text = text.replace(secret, "[hidden]")
-    return "".join(c if c.isprintable() else " " for c in text[:_LONGEST_DETAIL])
+    return "".join(c if c.isprintable() else " " for c in text[:_MAX_DETAIL_LENGTH])
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """The header Retry-After, which is a number of seconds or a date."""
+    """Seconds in the header Retry-After, which is a number or a date."""
     if retry_after is None:
         return None
     if retry_after.strip().isascii() and retry_after.strip().isdigit():

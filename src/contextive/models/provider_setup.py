@@ -1,4 +1,4 @@
-"""From settings to providers: which wire each of them speaks, where it is, and how it knows us."""
+"""Creates providers from settings: API, address and headers of each."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _KNOWN_PROVIDERS: Mapping[str, tuple[Kind, str]] = {
     "lmstudio": ("openai-compatible", "http://127.0.0.1:1234/v1"),
     "vllm": ("openai-compatible", "http://127.0.0.1:8000/v1"),
 }
-"""What the name of an entry says, where the entry does not say it."""
+"""Defaults for kind and URL, by the name of the entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderSettings:
-    """What the configuration says about one provider."""
+    """The configuration of one provider."""
 
     kind: Kind | None = None
     api_key: str | None = field(default=None, repr=False)
@@ -38,12 +38,12 @@ class ProviderSettings:
     base_url: str | None = None
     timeout_seconds: float = 60.0
     models: tuple[ModelInfo, ...] = ()
-    """Facts about its models, as the user wrote them down."""
+    """Facts about its models, from the configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectedProviders:
-    """The providers that can be asked, by name and in order, and why others cannot."""
+    """The usable providers by name, in order, and the problems of the others."""
 
     providers: Mapping[str, Provider]
     problems: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class ConnectedProviders:
 ##= docs/spec/models-and-recipes.md#model-router
 ##% A provider that cannot be used MUST be skipped with a reason, and the others stay available.
 def connect_providers(settings: Mapping[str, ProviderSettings]) -> ConnectedProviders:
-    """The providers that are switched on. Nothing is called yet."""
+    """The enabled providers. No request is sent."""
     providers: dict[str, Provider] = {}
     problems: list[str] = []
     for name, entry in settings.items():
@@ -69,11 +69,11 @@ def connect_providers(settings: Mapping[str, ProviderSettings]) -> ConnectedProv
 
 
 def _provider(name: str, entry: ProviderSettings) -> Provider | str:
-    by_name = _KNOWN_PROVIDERS.get(name.lower().replace("-", "").replace("_", ""))
-    kind = entry.kind or (by_name[0] if by_name else "openai-compatible")
-    base_url = entry.base_url or _default_url(kind, by_name)
+    defaults = _KNOWN_PROVIDERS.get(name.lower().replace("-", "").replace("_", ""))
+    kind = entry.kind or (defaults[0] if defaults else "openai-compatible")
+    base_url = entry.base_url or _default_url(kind, defaults)
     if base_url is None:
-        return "it needs baseUrl, because its name does not say where it is"
+        return "it needs baseUrl, because its name has no default URL"
     if entry.base_url is None and entry.api_key is None and base_url.startswith("https:"):
         return "it needs apiKey"
     if kind == "anthropic":
@@ -84,7 +84,7 @@ def _provider(name: str, entry: ProviderSettings) -> Provider | str:
     return OpenAiProvider(endpoint, "max_completion_tokens" if kind == "openai" else "max_tokens")
 
 
-def _default_url(kind: Kind, by_name: tuple[Kind, str] | None) -> str | None:
-    if by_name is not None and by_name[0] == kind:
-        return by_name[1]
+def _default_url(kind: Kind, defaults: tuple[Kind, str] | None) -> str | None:
+    if defaults is not None and defaults[0] == kind:
+        return defaults[1]
     return _KNOWN_PROVIDERS[kind][1] if kind in _KNOWN_PROVIDERS else None

@@ -1,4 +1,4 @@
-"""What is asked of a model, which model that comes to, and what it answers."""
+"""Requests to models, the model that is chosen, and its response."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ DEFAULT_OUTPUT_TOKENS = 1024
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """One model of one provider. What is not known is None, never a guess."""
+    """One model of one provider. Unknown facts are None, never guessed."""
 
     name: str
     provider: str
@@ -17,17 +17,17 @@ class ModelInfo:
     context_window: int | None = None
     """Tokens of prompt and answer together."""
     input_cost: float | None = None
-    """US dollars for a million tokens of prompt."""
+    """US dollars per million prompt tokens."""
     output_cost: float | None = None
-    """US dollars for a million tokens of answer."""
+    """US dollars per million answer tokens."""
 
     @property
     def label(self) -> str:
-        """The name under which it can be asked for without doubt: `provider/model`."""
+        """The unambiguous name: `provider/model`."""
         return f"{self.provider}/{self.name}"
 
     def cost_of(self, prompt_tokens: int, output_tokens: int) -> float | None:
-        """Dollars for one request; None where a price is not known."""
+        """US dollars for one request; None if a price is unknown."""
         if self.input_cost is None or self.output_cost is None:
             return None
         return (prompt_tokens * self.input_cost + output_tokens * self.output_cost) / 1_000_000
@@ -35,18 +35,18 @@ class ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """A prompt, and what the model for it has to be like. An explicit `model` wins over `task`, both over the rest."""
+    """A prompt, and the criteria for the model. `model` wins over `task`, and both win over the other criteria."""
 
     prompt: str = field(repr=False)
     system: str | None = field(default=None, repr=False)
     model: str | None = None
     """A model's name, or `provider/name`."""
     task: str | None = None
-    """A kind of task; the routing table says which model serves it."""
+    """A task; the routing table says which model it uses."""
     family: str | None = None
-    """The family that is preferred; another one serves where it has none."""
+    """The preferred family; another one is used if it has no suitable model."""
     max_cost: float | None = None
-    """The most that the request may cost in US dollars; models without a known price are left out then."""
+    """Highest cost of the request in US dollars. If set, models without a known price are excluded."""
     max_output_tokens: int = DEFAULT_OUTPUT_TOKENS
     temperature: float | None = None
 
@@ -56,13 +56,13 @@ class ModelRequest:
 
     @property
     def context_tokens(self) -> int:
-        """The window that prompt and answer need."""
+        """The context window that prompt and answer need."""
         return self.prompt_tokens + self.max_output_tokens
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedModel:
-    """The model that was picked, the one to fall back on, and what the caller should know about the choice."""
+    """The chosen model, its backup, and warnings about the choice."""
 
     info: ModelInfo
     backup: ModelInfo | None = None
@@ -71,7 +71,7 @@ class ResolvedModel:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens that one request used, as far as the provider tells."""
+    """Tokens that one request used, if the provider reports them."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -79,29 +79,29 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ModelResponse:
-    """What a model answered."""
+    """The response of a model."""
 
     text: str = field(repr=False)
     model: str
     provider: str
     usage: Usage = Usage()
     cut_off: bool = False
-    """Whether the answer ended because it had reached its longest length."""
+    """Whether the answer was cut off at the token limit."""
     warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ModelUse:
-    """One finished request, for logs and metrics. It holds no text of it."""
+    """One finished request, for logs and metrics, without its text."""
 
     provider: str
     model: str
     usage: Usage
     duration_seconds: float
     error: str | None = None
-    """The error's code; None for a request that was answered."""
+    """The error code; None if the request succeeded."""
 
 
 def estimate_tokens(text: str) -> int:
-    """At least as many tokens as most tokenisers make of a text: three bytes each."""
+    """An upper estimate of the tokens of a text for most tokenisers: one per three bytes."""
     return -(-len(text.encode("utf-8", "replace")) // 3)

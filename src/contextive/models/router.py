@@ -1,4 +1,4 @@
-"""The model router: picks a model for a request, asks it, and says when another one had to serve."""
+"""The model router: chooses a model for a request, calls it, and warns if another model was used."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ logger = logging.getLogger(__name__)
 
 _REDISCOVER_SECONDS = 3600.0
 _NO_PROVIDER = (
-    "Add one under providers in the configuration; one in a project's own file counts once it is trusted, with "
+    "Add one under providers in the configuration. Providers in the configuration file of a project need "
     "contextive-mcp trust."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRoute:
-    """The model for one kind of task, and the one that serves when it cannot."""
+    """The model for one task, and its backup."""
 
     model: str
     backup: str | None = None
 
 
 class ModelFinder(Protocol):
-    """Finds models beyond those that are configured."""
+    """Finds models that are not configured."""
 
     async def find(self, providers: Sequence[Provider]) -> Sequence[ModelInfo]: ...
 
@@ -42,21 +42,21 @@ class ModelFinder(Protocol):
 ##% isolation.
 @dataclass
 class ModelRouter:
-    """Providers, what is known of their models, and the table of tasks. All of it can be given by a test."""
+    """Chooses and calls models, from the providers, the known models and the routing table."""
 
     providers: Mapping[str, Provider] = field(default_factory=dict)
     catalog: ModelCatalog = field(default_factory=ModelCatalog)
     routing: Mapping[str, TaskRoute] = field(default_factory=dict)
     finder: ModelFinder | None = None
     problems: tuple[str, ...] = ()
-    """Providers that are configured and cannot be used, in words."""
+    """Messages about configured providers that cannot be used."""
     observers: list[Callable[[ModelUse], None]] = field(default_factory=list)
     _discovered_at: float | None = field(default=None, init=False)
     _discovery_lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     @property
     def available(self) -> bool:
-        """Whether any model could be asked at all."""
+        """Whether there is any provider."""
         return bool(self.providers)
 
     ##= docs/spec/models-and-recipes.md#model-router
@@ -64,7 +64,7 @@ class ModelRouter:
     ##= docs/spec/models-and-recipes.md#model-selection
     ##% When no model fits, the error MUST be `no_model` and say what to configure.
     def pick(self, request: ModelRequest) -> ResolvedModel:
-        """The model for a request, out of what is known now. Raises `NoModel` when nothing fits."""
+        """The model for a request, among the known models. Raises `NoModel` if there is none."""
         if not self.providers:
             raise NoModel("No model provider is configured.", hint=_NO_PROVIDER)
         ##= docs/spec/models-and-recipes.md#model-selection
@@ -79,14 +79,14 @@ class ModelRouter:
     ##= docs/spec/models-and-recipes.md#model-selection
     ##% A configured backup MUST answer when the model is missing, too small or fails, and the answer says so.
     async def invoke(self, resolved: ResolvedModel, request: ModelRequest) -> ModelResponse:
-        """The answer of the picked model, or of its backup with a warning."""
+        """The answer of the chosen model, or of its backup with a warning."""
         try:
             response = await self._ask(resolved.info, request)
         except ContextiveError as error:
             if resolved.backup is None:
                 raise
             warning = (
-                f"The model {resolved.info.label} failed ({error.code}); {resolved.backup.label} answered in its place."
+                f"The model {resolved.info.label} failed ({error.code}); {resolved.backup.label} answered instead."
             )
             logger.warning(warning)
             resolved = replace(resolved, warnings=(*resolved.warnings, warning))
@@ -95,7 +95,7 @@ class ModelRouter:
         return replace(response, warnings=(*resolved.warnings, *response.warnings))
 
     async def resolve(self, request: ModelRequest) -> ResolvedModel:
-        """Like `pick`, but looks for more models before it gives up."""
+        """Like `pick`, but discovers more models before it fails."""
         try:
             return self.pick(request)
         except NoModel:
@@ -104,11 +104,11 @@ class ModelRouter:
         return self.pick(request)
 
     async def answer(self, request: ModelRequest) -> ModelResponse:
-        """Pick and ask in one step."""
+        """Choose a model and call it."""
         return await self.invoke(await self.resolve(request), request)
 
     async def discover(self) -> bool:
-        """Look for more models, at most once an hour; whether there was a look."""
+        """Discover more models, at most once an hour. False if discovery is not possible."""
         if self.finder is None or not self.providers:
             return False
         async with self._discovery_lock:
@@ -119,46 +119,46 @@ class ModelRouter:
         return True
 
     def _backup_of(self, name: str) -> str | None:
-        """The backup of a model that was named outright: that of a route to it, else that of the default route."""
+        """The backup of a model that the request names: from a route to it, or else from the default route."""
         routes = [route for route in self.routing.values() if route.model == name and route.backup is not None]
         if "default" in self.routing:
             routes.append(self.routing["default"])
         return routes[0].backup if routes else None
 
     def _named(self, name: str, backup_name: str | None, request: ModelRequest) -> ResolvedModel:
-        """The model of a name; its backup where it is missing or too small."""
+        """The model of that name, or its backup if it is unknown, too small or too expensive."""
         model, backup = self._find(name), self._find(backup_name) if backup_name else None
         if backup is not None and not fits(backup, request):
             backup = None
         if model is not None and fits(model, request):
             return ResolvedModel(model, backup if backup != model else None)
-        reason = "is not known" if model is None else "is too small or too dear for this request"
+        reason = "is unknown" if model is None else "is too small or too expensive for this request"
         if backup is None:
             raise NoModel(
                 f"The model {_printable_name(name)} {reason}.",
                 hint=f"Known: {', '.join(m.label for m in list(self.catalog)[:10]) or 'none'}.",
             )
-        warning = f"The model {_printable_name(name)} {reason}; {backup.label} was used in its place."
+        warning = f"The model {_printable_name(name)} {reason}; {backup.label} was used instead."
         logger.warning(warning)
         return ResolvedModel(backup, warnings=(warning,))
 
     def _best(self, request: ModelRequest) -> ResolvedModel:
-        able = [model for model in self.catalog.fitting(request) if model.provider in self.providers]
-        if not able:
+        suitable = [model for model in self.catalog.fitting(request) if model.provider in self.providers]
+        if not suitable:
             raise NoModel(
-                f"No configured model can serve {request.context_tokens} tokens of context.",
-                hint="Name a model with a larger window under providers or routing, or ask for less.",
+                f"No configured model has a context window of {request.context_tokens} tokens.",
+                hint="Configure a model with a larger window under providers or routing, or request less.",
             )
-        wanted = [request.family, request.max_cost]
-        # With no wish there is nothing to compare by: the first default model in the configuration is the user's choice.
-        chosen = able[0] if any(wish is not None for wish in wanted) else self._first(able)
+        criteria = [request.family, request.max_cost]
+        # Without criteria, the first default model in the configuration is the user's choice.
+        chosen = suitable[0] if any(criterion is not None for criterion in criteria) else self._first(suitable)
         return ResolvedModel(chosen)
 
-    def _first(self, able: Sequence[ModelInfo]) -> ModelInfo:
-        return next(model for model in self.catalog if model in able)
+    def _first(self, suitable: Sequence[ModelInfo]) -> ModelInfo:
+        return next(model for model in self.catalog if model in suitable)
 
     def _find(self, name: str) -> ModelInfo | None:
-        """A model by name. One that nobody has told us about is left to the provider that the name says, or to the only one."""
+        """A model by name. An unknown model is assumed to exist at the provider in its name, or at the only provider."""
         known = self.catalog.find(name)
         if known is not None and known.provider in self.providers:
             return known
@@ -179,7 +179,7 @@ class ModelRouter:
             response = await provider.invoke(model.name, request)
             usage = response.usage
             if not response.text.strip():
-                raise UpstreamError(f"The model {model.label} gave an empty answer.", hint="Try again.")
+                raise UpstreamError(f"The model {model.label} returned an empty answer.", hint="Try again.")
             return response
         except ContextiveError as failure:
             error = failure.code
@@ -191,5 +191,5 @@ class ModelRouter:
 
 
 def _printable_name(name: str) -> str:
-    """A model's name in a text, cut and printable: it may come from a file that somebody else wrote."""
+    """A model's name for a message, shortened and printable: it may come from an untrusted file."""
     return "".join(c if c.isprintable() else "?" for c in name[:80])

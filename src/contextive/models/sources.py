@@ -1,4 +1,4 @@
-"""What an answer may rest on: passages of the project, packed into a model's window, with what is secret left out."""
+"""The sources of an answer: passages of the project, without secrets, that fit into the context window."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 WITHHELD = "[withheld: it looks like a secret]"
-_SMALLEST_PIECE = 200
+_MIN_SOURCE_LENGTH = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One passage that the search found: what it is, where it stands, and its text."""
+    """One passage of the project: title, location and text."""
 
     slug: str | None
-    """None for what is no note."""
+    """None if the source is not a note."""
     title: str
     path: str
     first_line: int
@@ -25,7 +25,7 @@ class Source:
     ##= docs/spec/notes.md#ask
     ##% Each source MUST have its number, title, path and lines, and also the slug if it is a note.
     def as_dict(self, number: int) -> dict[str, Any]:
-        """The source without its text, as an answer shows it."""
+        """The source as a JSON object, without its text."""
         return {
             "number": number,
             **({"slug": self.slug} if self.slug is not None else {}),
@@ -38,7 +38,7 @@ class Source:
 ##= docs/spec/notes.md#data-sent-to-models
 ##% A line that contains a secret in a known format MUST NOT be sent to a model.
 def without_secrets(source: Source, is_secret: Callable[[str], bool]) -> Source | None:
-    """The source with its secret lines withheld; None where a secret spans lines, so that no line alone gives it away."""
+    """The source with secret lines replaced, or None if a secret spans several lines and cannot be removed by line."""
     if not is_secret(source.text) and not is_secret(source.title):
         return source
     text = redact(source.text, is_secret)
@@ -48,28 +48,28 @@ def without_secrets(source: Source, is_secret: Callable[[str], bool]) -> Source 
 
 
 def redact(text: str, is_secret: Callable[[str], bool]) -> str:
-    """The text with every line withheld that looks like a secret."""
+    """The text with every line replaced that looks like a secret."""
     return "\n".join(WITHHELD if is_secret(line) else line for line in text.split("\n"))
 
 
 def pack_sources(sources: Sequence[Source], budget_characters: int) -> list[Source]:
-    """As many of the sources, best first, as the budget holds; the last one may be cut at the end of a line.
+    """As many of the sources, best first, as fit into the budget. Long ones are cut at the end of a line.
 
-    The characters of all headings and texts together never pass the budget. No source takes more than half of it while there
-    are others, so that one long page does not crowd out the rest.
+    Headings and texts together never exceed the budget. If there are several sources, each gets at most half of it, so that one
+    long page does not take all the space.
     """
     packed: list[Source] = []
-    left = budget_characters
+    remaining = budget_characters
     share = budget_characters if len(sources) == 1 else budget_characters // 2
     for number, source in enumerate(sources, 1):
-        room = min(left, share) - len(heading(source, number)) - len("\n\n\n")
-        if room < min(_SMALLEST_PIECE, len(source.text)):
+        available = min(remaining, share) - len(heading(source, number)) - len("\n\n\n")
+        if available < min(_MIN_SOURCE_LENGTH, len(source.text)):
             break
-        piece = _cut(source, room)
+        piece = _cut(source, available)
         if piece is None:
             break
         packed.append(piece)
-        left -= len(heading(piece, number)) + len(piece.text) + len("\n\n\n")
+        remaining -= len(heading(piece, number)) + len(piece.text) + len("\n\n\n")
     return packed
 
 
@@ -80,14 +80,14 @@ def heading(source: Source, number: int) -> str:
 
 
 def write_context(sources: Sequence[Source]) -> str:
-    """The sources as the prompt holds them, numbered from 1."""
+    """The sources as text for the prompt, numbered from 1."""
     return "".join(f"{heading(source, number)}\n{source.text}\n\n" for number, source in enumerate(sources, 1))
 
 
-def _cut(source: Source, room: int) -> Source | None:
-    if len(source.text) <= room:
+def _cut(source: Source, length: int) -> Source | None:
+    if len(source.text) <= length:
         return source
-    text = source.text[: max(0, room)]
+    text = source.text[: max(0, length)]
     if "\n" in text:
         text = text.rpartition("\n")[0]
     if not text.strip():

@@ -1,7 +1,7 @@
-"""The packs that come with the product: declarations only, each in a module of its own.
+"""The built-in packs. Each module contains only declarations of tools, resources and prompts.
 
-What they declare is also written down, in `declared.json`, so that a server starts and lists its tools without importing them.
-`make schema` writes that file anew from the modules, and a test fails where they differ.
+`declared.json` repeats the declarations, so a server can start and list its tools without importing the modules.
+`make schema` regenerates the file, and a test fails if it differs from the modules.
 """
 
 from __future__ import annotations
@@ -25,40 +25,40 @@ BUILTIN: dict[str, str] = {
     "workflows": "contextive.packs.workflows",
     "spexus": "contextive.packs.spexus",
 }
-"""Name of each built-in pack and the module whose `pack` it is, in the order in which tools are listed."""
+"""Name and module of each built-in pack, in the order in which tools are listed."""
 
 OFF_BY_DEFAULT: frozenset[str] = frozenset()
 
 REMOTE_PACKS: dict[str, frozenset[str]] = {"knowledge": frozenset({"km-help"})}
-"""The packs that a gateway can answer for, and the tools of each that need no index and stay local."""
+"""Packs whose calls can go to a gateway, each with the tools that need no index and always run locally."""
 
 SCHEDULED_TOOLS: dict[str, str] = {"ingest": "km-ingest-trigger", "backup": "km-backup-trigger"}
-"""The tool that runs each job of the schedule."""
+"""The tool that each scheduled job calls."""
 
 CAPTURE_COUNTERS: dict[str, str] = {"km-upload": "km_mcp_upload_total", "km-storetext": "km_mcp_storetext_total"}
-"""The tools that store documents, and the metric that counts the calls of each."""
+"""The tools that store documents, each with the metric that counts its calls."""
 
 REFUSED_CYPHER = "gateway-graph-cypher"
-"""The operation whose refusals have a metric of their own."""
+"""The operation whose refusals have a separate metric."""
 
 DECLARED = Path(__file__).with_name("declared.json")
 
 
 @cache
 def load_builtin(name: str) -> Pack:
-    """The built-in pack of that name. Its modules are imported when something of it runs for the first time."""
+    """The built-in pack of that name. Its modules are imported when one of its handlers first runs."""
     return pack_from_dict(_declared()[name], lambda: import_builtin(name))
 
 
 def import_builtin(name: str) -> Pack:
-    """The built-in pack of that name with all its code."""
+    """The built-in pack of that name, with its modules imported."""
     pack = import_module(BUILTIN[name]).pack
     assert isinstance(pack, Pack)
     return pack
 
 
 def declared_text() -> str:
-    """The text of `declared.json`, from the modules as they are now."""
+    """The text of `declared.json`, generated from the modules."""
     declared = {name: pack_to_dict(import_builtin(name)) for name in BUILTIN}
     return json.dumps(declared, indent=1, ensure_ascii=False) + "\n"
 

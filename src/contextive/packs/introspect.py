@@ -1,4 +1,4 @@
-"""The introspect pack: what this server is, whether it is well, and how each of its tools is used."""
+"""The introspect pack: server info, server health, and how to use each tool."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from contextive.registry import Context, NoInput, Pack, ResourceEntry, Surface, 
 pack = Pack(
     "introspect",
     title="Introspection",
-    description="What this server is, whether it is well, and how its tools are used.",
+    description="Server info, server health, and how to use the tools.",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """One part of the server that works or does not, described for clients and people."""
+    """The health of one part of the server."""
 
     name: str
     ok: bool
     detail: str
     remedy: str = ""
-    """What to do about it; shown after the detail where the part does not work."""
+    """What to do if the check fails; shown after the detail."""
 
     @property
     def reason(self) -> str:
-        """The detail and, for a part that does not work, the remedy."""
+        """The detail, followed by the remedy if the check fails."""
         return self.detail if self.ok or not self.remedy else f"{self.detail} {self.remedy}"
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who the server says it is to one caller: a profile has a name and packs of its own."""
+    """Name, version and packs that one caller sees; they depend on the profile."""
 
     name: str
     version: str
@@ -46,7 +46,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """What the composition root tells about the running server. Replaced as a whole when the configuration changes."""
+    """Facts about the running server, provided by the host. Replaced as a whole when the configuration changes."""
 
     mode: Literal["stdio", "http", "in-process"]
     provider_count: int
@@ -68,7 +68,7 @@ class ServerInfo(ToolOutput):
 
 
 class Check(ToolOutput):
-    """One line of a health report."""
+    """One check of a health report."""
 
     name: str
     ok: bool
@@ -88,7 +88,7 @@ class Health(ToolOutput):
 @pack.tool(
     "contextive_server_info",
     title="Server info",
-    description="Name, version, transport, enabled packs and your scope on this server. Call it to learn what you may do.",
+    description="Name, version, transport, enabled packs and your scope on this server. Shows what you may do.",
     labels=("introspection",),
     invocation_hints="when unsure what this server offers or why a tool is missing",
 )
@@ -109,7 +109,7 @@ async def server_info(_input: NoInput, ctx: Context) -> ServerInfo:
 @pack.tool(
     "contextive_health",
     title="Server health",
-    description="Whether the server is healthy, degraded or unhealthy, with the reason. Call it when answers look wrong.",
+    description="Whether the server is healthy, degraded or unhealthy, and why.",
     labels=("introspection",),
     invocation_hints="when answers look wrong or a tool fails",
 )
@@ -139,7 +139,7 @@ async def read_server(_variables: Mapping[str, str], ctx: Context) -> dict[str, 
 async def _list_tools(offset: int, limit: int, ctx: Context) -> list[ResourceEntry]:
     tools = list(_tools(ctx).values())[offset : offset + limit]
     return [
-        ResourceEntry(f"contextive:///tools/{t.name}", t.name, t.title, f"How {t.name} is used.", "application/json")
+        ResourceEntry(f"contextive:///tools/{t.name}", t.name, t.title, f"How to use {t.name}.", "application/json")
         for t in tools
     ]
 
@@ -151,7 +151,7 @@ async def _complete_tool(prefix: str, _others: Mapping[str, str], ctx: Context) 
 @pack.resource(
     "contextive:///tools/{name}",
     name="tool",
-    title="How a tool is used",
+    title="How to use a tool",
     description="One tool: purpose, arguments, result, scope, safety notes.",
     list_entries=_list_tools,
     complete={"name": _complete_tool},
@@ -159,7 +159,7 @@ async def _complete_tool(prefix: str, _others: Mapping[str, str], ctx: Context) 
 async def read_tool(variables: Mapping[str, str], ctx: Context) -> dict[str, Any]:
     tool = _tools(ctx).get(variables["name"])
     if tool is None:
-        raise ResourceNotFound("No tool of that name is offered to you.", hint="tools/list shows what is.")
+        raise ResourceNotFound("No tool of this name is available to you.", hint="Call tools/list to see your tools.")
     return {
         "name": tool.name,
         "title": tool.title,
@@ -176,7 +176,7 @@ async def read_tool(variables: Mapping[str, str], ctx: Context) -> dict[str, Any
 ##= docs/spec/host.md#health
 ##% The server MUST report whether it is healthy, degraded or unhealthy, and why.
 def health_report(checks: Sequence[HealthCheck]) -> Health:
-    """All checks as one verdict: healthy with none failing, unhealthy with all failing, else degraded."""
+    """The health report: healthy if no check fails, unhealthy if all fail, otherwise degraded."""
     failing = [check for check in checks if not check.ok]
     status: Literal["healthy", "degraded", "unhealthy"] = "healthy"
     if failing:

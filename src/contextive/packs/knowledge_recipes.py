@@ -1,4 +1,4 @@
-"""`km-recipe-run`: recipes by name, for the knowledge pack to include."""
+"""`km-recipe-run`: runs a recipe by name. The knowledge pack includes it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class RecipeInput(ToolInput):
 
     recipe: str = Field(min_length=1, max_length=64, description="Name of the recipe, such as daily-health")
     vars: dict[str, Any] = Field(default_factory=dict, description="Values for the recipe's variables")
-    dry_run: bool = Field(False, description="Check the recipe and list its steps, calling nothing")
+    dry_run: bool = Field(False, description="Check the recipe and list its steps without calling anything")
 
 
 async def recipe_run(given: RecipeInput, ctx: Context) -> RecipeRunAnswer:
-    """The run of a recipe, as its caller."""
-    from contextive.recipes.catalog import RecipeCatalog  # the forms of recipes are built when there is one to read
+    """Run a recipe as the caller."""
+    from contextive.recipes.catalog import RecipeCatalog  # loaded late: building the recipe schemas takes time
 
     catalog = RecipeCatalog(ctx.service(RecipePaths).project)
     recipe = await run_in_thread(lambda: catalog.entry(given.recipe).recipe())
@@ -38,12 +38,12 @@ def declare(pack: Pack) -> None:
     pack.tool(
         "km-recipe-run",
         title="Run a recipe",
-        description="Run a named recipe (daily-health, release-prep, stale-audit, …): its steps in order, stopping at the first "
-        "that fails. Returns outputs and each step. Unknown name: recipe_not_found lists all.",
+        description="Run a named recipe (daily-health, release-prep, stale-audit, …): its steps in order, up to the first "
+        "that fails. Returns outputs and each step. An unknown name returns the list of recipes.",
         scope=Scope.MAINTAINER,
         labels=("knowledge", RECIPE_RUNNER_LABEL),
         safety_notes="Calls the tools that the recipe names, with your scope; some index, write or back up.",
-        invocation_hints="for routine chores that take several tools; dry_run shows the steps first",
+        invocation_hints="for routine tasks that take several tools; dry_run shows the steps first",
         annotations=Annotations(read_only=False, destructive=False, idempotent=False, open_world=True),
         timeout_seconds=LONGEST_RUN_SECONDS,
     )(recipe_run)

@@ -1,4 +1,4 @@
-"""What the tools that run recipes and those that run workflows share."""
+"""Runs recipes, for the recipe tool and the workflow tools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from contextive.recipes.run import RunRecord
 
 LONGEST_RUN_SECONDS = 86_400.0
-"""Each run has a time limit of its own; this one only keeps the server's limit for single tools away from it."""
+"""Overrides the server's time limit for tools; each run has its own limit."""
 
 
 class RecipeStepAnswer(BaseModel):
@@ -30,11 +30,11 @@ class RecipeStepAnswer(BaseModel):
     duration_seconds: float
     message: str
     result: Any = None
-    result_bytes: int | None = Field(None, description="Size of a result that is too long to show")
+    result_bytes: int | None = Field(None, description="Size of a result that is too long to include")
 
 
 class RecipeRunAnswer(BaseModel):
-    """A run that ended well."""
+    """A successful run."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -54,10 +54,10 @@ class RecipeRunAnswer(BaseModel):
 async def run_recipe(
     recipe: Recipe, variables: Mapping[str, Any], ctx: Context, *, dry_run: bool = False
 ) -> RecipeRunAnswer:
-    """Run a recipe as the caller of `ctx`. Raises a `ContextiveError` whose details tell the steps."""
+    """Run a recipe as the caller of `ctx`. Raises a `ContextiveError` with the steps in its details."""
     from contextive.recipes.adapters import RouterAsker, SurfaceCaller
     from contextive.recipes.audit import RecipeAudit
-    from contextive.recipes.engine import RecipeEngine  # every server offers recipes, and few run one
+    from contextive.recipes.engine import RecipeEngine  # loaded late: every server offers recipes, few run one
 
     surface = ctx.service(ServerFacts).surface_of(ctx)
 

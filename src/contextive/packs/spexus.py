@@ -1,4 +1,4 @@
-"""The spexus pack: prompts for people who write and keep requirements."""
+"""The spexus pack: prompts for writing and reviewing requirements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _user(text: str) -> list[PromptMessage]:
 ##= docs/spec/spexus.md#prompts
 ##% Text that a caller passes to a prompt MUST be marked as quoted text.
 def _quoted(text: str) -> str:
-    """A caller's text set apart, so that it reads as material and not as an instruction."""
+    """The text of a caller as a quote, so that a model does not take it as instructions."""
     return "\n".join(f"> {line}" for line in text.strip().splitlines())
 
 
@@ -39,7 +39,7 @@ async def _complete_level(prefix: str, _others: Mapping[str, str], _ctx: Context
     description="Turn an intention into one testable requirement with acceptance criteria.",
     arguments=(
         PromptArgument("intention", "What should be true, in your own words", required=True),
-        PromptArgument("level", "MUST, SHOULD or MAY; MUST when left out", complete=_complete_level),
+        PromptArgument("level", "MUST, SHOULD or MAY; default MUST", complete=_complete_level),
     ),
 )
 async def write_requirement(arguments: Mapping[str, str], _ctx: Context) -> list[PromptMessage]:
@@ -47,9 +47,9 @@ async def write_requirement(arguments: Mapping[str, str], _ctx: Context) -> list
     level = level if level in _LEVELS else "MUST"
     return _user(
         f"Write one requirement of level {level} for this intention:\n\n{_quoted(arguments['intention'])}\n\n"
-        f"Use one sentence with exactly one {level} and one subject that can be observed. Say what happens, not how. "
+        f"Use one sentence with exactly one {level} and one observable subject. Say what happens, not how. "
         "Then give two to five acceptance criteria in the form WHEN … THE system SHALL …, each with a check that can fail. "
-        "Name every word that could be read in two ways and say which reading you chose."
+        "List every ambiguous word and say which meaning you chose."
     )
 
 
@@ -62,9 +62,9 @@ async def write_requirement(arguments: Mapping[str, str], _ctx: Context) -> list
 async def review_requirements(arguments: Mapping[str, str], _ctx: Context) -> list[PromptMessage]:
     return _user(
         f"Review these requirements:\n\n{_quoted(arguments['text'])}\n\n"
-        "For each one say whether a test could fail on it. List, with the sentence at fault quoted: words with two readings, "
+        "For each one say whether a test could fail on it. List these problems and quote the sentence of each: ambiguous words, "
         "two demands in one sentence, contradictions between sentences, missing error cases, missing limits. "
-        "End with the mended text of every requirement that you changed. Change nothing that is already clear."
+        "End with the corrected text of every requirement that you changed. Do not change what is already clear."
     )
 
 
@@ -78,5 +78,5 @@ async def break_down_story(arguments: Mapping[str, str], _ctx: Context) -> list[
     return _user(
         f"Break this user story down:\n\n{_quoted(arguments['story'])}\n\n"
         "Give the smallest set of requirements that together fulfil it. One sentence and one level (MUST, SHOULD, MAY) each, "
-        "in the order in which they can be built, with what each depends on. Mark what the story leaves open as a question."
+        "in the order in which they can be built, with the dependencies of each. List what the story leaves open as questions."
     )

@@ -1,4 +1,4 @@
-"""The workflows pack: one tool for each workflow of the configuration."""
+"""The workflows pack: one tool for each configured workflow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextive.recipes.recipe import RECIPE_RUNNER_LABEL, ModelCall, Recipe, Va
 from contextive.recipes.workflow import recipe_from_workflow
 from contextive.registry import Annotations, Context, Pack, Scope, Tool, ToolInput
 
-pack = Pack("workflows", title="Workflows", description="Chains of steps from the configuration, one tool each.")
+pack = Pack("workflows", title="Workflows", description="Sequences of steps from the configuration, one tool each.")
 
 _TYPES: Mapping[VariableType, Any] = {
     "string": str,
@@ -29,20 +29,20 @@ _TYPES: Mapping[VariableType, Any] = {
 ##= docs/spec/models-and-recipes.md#workflow-tools
 ##% Each configured workflow MUST be offered as one tool.
 def workflow_pack(workflows: Mapping[str, Workflow], others: Iterable[Pack]) -> Pack:
-    """The pack for these workflows. What their tools may do is taken from the tools that they call.
+    """The pack for these workflows. The scope and annotations of each follow from the tools that it calls.
 
-    Raises `ConfigError` for a workflow whose steps name what is not there.
+    Raises `ConfigError` for a workflow whose steps refer to something that does not exist.
     """
-    filled = Pack(pack.name, title=pack.title, description=pack.description)
+    result = Pack(pack.name, title=pack.title, description=pack.description)
     known = {tool.name: tool for other in others for tool in other.tools}
     for name, workflow in workflows.items():
-        _declare(filled, recipe_from_workflow(name, workflow), known)
-    return filled
+        _declare(result, recipe_from_workflow(name, workflow), known)
+    return result
 
 
 ##= docs/spec/models-and-recipes.md#workflow-tools
 ##% A workflow MUST NOT do anything that its caller's scope does not allow.
-def _declare(filled: Pack, recipe: Recipe, known: Mapping[str, Tool]) -> None:
+def _declare(result: Pack, recipe: Recipe, known: Mapping[str, Tool]) -> None:
     input_model = _input_model(recipe)
 
     async def run(given: ToolInput, ctx: Context) -> RecipeRunAnswer:
@@ -52,9 +52,9 @@ def _declare(filled: Pack, recipe: Recipe, known: Mapping[str, Tool]) -> None:
     called = [known[tool] for tool in recipe.tools if tool in known]
     unknown = [tool for tool in recipe.tools if tool not in known]
     asks_model = any(isinstance(step.action, ModelCall) for step in recipe.all_steps())
-    # A tool that nobody knows could do anything.
+    # An unknown tool could do anything.
     read_only = not unknown and all(tool.annotations.read_only for tool in called)
-    filled.tool(
+    result.tool(
         f"workflow.{recipe.name}",
         title=f"Workflow {recipe.name}",
         description=_sentence(recipe.summary),
@@ -74,7 +74,7 @@ def _declare(filled: Pack, recipe: Recipe, known: Mapping[str, Tool]) -> None:
 ##= docs/spec/models-and-recipes.md#workflow-tools
 ##% The variables of a workflow MUST be the typed arguments of its tool.
 def _input_model(recipe: Recipe) -> type[ToolInput]:
-    """The variables of the workflow as typed arguments. They are aliases: a variable may be called `copy` or `a-b`."""
+    """The variables of the workflow as typed arguments. Aliases allow variable names such as `copy` and `a-b`."""
     fields: dict[str, Any] = {
         f"variable_{number}": (
             _TYPES[variable.type],

@@ -1,4 +1,4 @@
-"""How a recipe reaches tools and models: as its caller, with what that caller is offered and nothing more."""
+"""Give a recipe access to tools and models, with the rights of its caller."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from contextive.workspace.secrets import contains_secret
 
 @dataclass(frozen=True, slots=True)
 class SurfaceCaller:
-    """Tools through the dispatcher, in the surface and the scope of the caller."""
+    """Calls tools through the dispatcher, within the surface and scope of the caller."""
 
     dispatcher: Dispatcher
     surface: Surface
@@ -30,21 +30,21 @@ class SurfaceCaller:
     async def call(self, tool: str, params: Mapping[str, Any]) -> Any:
         declared = self.surface.tools.get(tool)
         if declared is not None and RECIPE_RUNNER_LABEL in declared.labels:
-            raise InvalidRequest(f"{tool} runs recipes itself and cannot be a step.")
-        # Nobody can be asked in the middle of a recipe: in the newer protocol the call would start again from its first step.
-        alone = replace(self.ctx, client=NoClient())
+            raise InvalidRequest(f"{tool} runs recipes and cannot be a step of one.")
+        # A step cannot ask the client: in the stateless protocol the whole recipe would start again from its first step.
+        silent_ctx = replace(self.ctx, client=NoClient())
         try:
-            result = await self.dispatcher.call(self.surface, tool, params, alone)
+            result = await self.dispatcher.call(self.surface, tool, params, silent_ctx)
         except InputNeeded:
-            raise ToolFailed(f"{tool} has to ask its caller something, which it cannot do in a recipe.") from None
+            raise ToolFailed(f"{tool} needs input from the client, which is not possible in a recipe.") from None
         if result.is_error:
-            raise ToolFailed(result.text[:500] or f"{tool} reports an error.")
+            raise ToolFailed(result.text[:500] or f"{tool} returned an error.")
         return result.data if result.data is not None else {"text": result.text}
 
 
 @dataclass(frozen=True, slots=True)
 class RouterAsker:
-    """Models through the router. A name that is a task of the routing table stands for that task."""
+    """Calls models through the router. `model` can also be the name of a task in the routing table."""
 
     router: ModelRouter
 
@@ -53,7 +53,7 @@ class RouterAsker:
     async def ask(self, model: str, prompt: str) -> dict[str, Any]:
         safe = redact(prompt, contains_secret)
         if contains_secret(safe):
-            raise InvalidRequest("The prompt holds what looks like a private key, and does not leave.")
+            raise InvalidRequest("The prompt seems to contain a private key and is not sent.")
         is_task = model in self.router.routing
         request = ModelRequest(safe, model=None if is_task else model, task=model if is_task else None)
         response = await self.router.answer(request)

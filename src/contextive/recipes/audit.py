@@ -1,4 +1,4 @@
-"""The audit log of recipes: one line of JSON a run, in the state directory of the project."""
+"""The audit log of recipes: one line of JSON per run, in the state directory of the project."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from typing import Any
 
 logger = logging.getLogger(__name__)
 
-_LARGEST_LINE = 64 * 1024
-_LARGEST_FILE = 5 * 1024 * 1024
+_MAX_LINE_BYTES = 64 * 1024
+_MAX_FILE_BYTES = 5 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class RecipeAudit:
-    """Appends to `audit/recipes.log`. A log that cannot be written is reported and stops nothing."""
+    """Appends to `audit/recipes.log`. If the log cannot be written, a warning is logged and the run continues."""
 
     state: Path
 
     ##= docs/spec/models-and-recipes.md#step-execution
     ##% Each run MUST add one line to the recipe audit log.
     def append(self, line: Mapping[str, Any]) -> None:
-        """Write one line, as one write, so that lines of two processes do not mix."""
+        """Append one line with a single write, so that lines of two processes do not mix."""
         text = json.dumps(line, ensure_ascii=False, default=str)
-        if len(text.encode("utf-8", "replace")) > _LARGEST_LINE:
+        if len(text.encode("utf-8", "replace")) > _MAX_LINE_BYTES:
             kept = {key: value for key, value in line.items() if key not in ("outputs", "captures")}
             text = json.dumps({**kept, "left_out": ["outputs", "captures"]}, ensure_ascii=False, default=str)
         try:
             self._write(f"{text}\n".encode("utf-8", "replace"))
         except OSError as failure:
-            logger.warning("the audit line of a recipe cannot be written: %s", failure.strerror or "the system refused")
+            logger.warning("the audit log of recipes cannot be written: %s", failure.strerror or "unknown error")
 
     def _write(self, line: bytes) -> None:
         folder = self.state / "audit"
@@ -42,7 +42,7 @@ class RecipeAudit:
             (self.state / ".gitignore").write_text("*\n", encoding="utf-8")
         folder.mkdir(mode=0o700, exist_ok=True)
         path = folder / "recipes.log"
-        if path.exists() and path.stat().st_size > _LARGEST_FILE:
+        if path.exists() and path.stat().st_size > _MAX_FILE_BYTES:
             path.replace(folder / "recipes.log.1")
         handle = os.open(
             path,

@@ -1,4 +1,4 @@
-"""All recipes of a project: those that ship, and those in its folder `recipes`, which win by name."""
+"""The recipes of a project: built-in ones, and those in its folder `recipes`, which replace built-in ones of the same name."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from contextive.workspace.files import FileText, ProjectFiles
 FOLDER = "recipes"
 _MAX_FILES = 200
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_ENDINGS = (".yaml", ".yml")
+_EXTENSIONS = (".yaml", ".yml")
 
 
 @dataclass(frozen=True, slots=True)
 class RecipeFile:
-    """One recipe by name: where it comes from, its text, and the recipe or what is wrong with it."""
+    """A recipe file: name, origin, text, and the recipe or the error in it."""
 
     name: str
     source: Literal["project", "shipped"]
@@ -31,7 +31,7 @@ class RecipeFile:
     outcome: Recipe | SchemaInvalid
 
     def recipe(self) -> Recipe:
-        """The recipe; raises `SchemaInvalid` where it cannot run."""
+        """The recipe. Raises `SchemaInvalid` if it is invalid."""
         if isinstance(self.outcome, SchemaInvalid):
             raise self.outcome
         return self.outcome
@@ -39,14 +39,14 @@ class RecipeFile:
 
 @dataclass(frozen=True, slots=True)
 class RecipeCatalog:
-    """The recipes as the files are now: each call looks again."""
+    """The recipes of a project. Every call reads the current files."""
 
     project: Path
 
     ##= docs/spec/models-and-recipes.md#recipe-sources
     ##% A recipe of the project MUST take precedence over a shipped recipe of the same name.
     def entries(self) -> list[RecipeFile]:
-        """Every recipe, by name."""
+        """All recipes, sorted by name."""
         found = {entry.name: entry for entry in (*_shipped_recipes(), *self._project_recipes())}
         return [found[name] for name in sorted(found)]
 
@@ -55,15 +55,15 @@ class RecipeCatalog:
     ##= docs/spec/models-and-recipes.md#km-recipe-run
     ##% An unknown recipe MUST be refused with `recipe_not_found`.
     def entry(self, name: str) -> RecipeFile:
-        """The recipe of that name; raises `RecipeNotFound`. The others are not read: one of them may be slow to read."""
+        """The recipe of that name. Raises `RecipeNotFound`. Other files, which may be slow to read, are not read."""
         for entry in (*self._project_recipes(name), *_shipped_recipes(name)):
             return entry
-        shown = "".join(c if c.isprintable() else "?" for c in name[:60])
-        raise RecipeNotFound(f"No recipe {shown!r}.", hint=f"Recipes: {', '.join(self._names())}.")
+        printable = "".join(c if c.isprintable() else "?" for c in name[:60])
+        raise RecipeNotFound(f"No recipe {printable!r}.", hint=f"Recipes: {', '.join(self._names())}.")
 
     def _names(self) -> list[str]:
-        own = (Path(file).stem for file in _recipe_file_names(self.project / FOLDER))
-        return sorted({*own, *(name for name, _ in _shipped_texts())})
+        project_names = (Path(file).stem for file in _recipe_file_names(self.project / FOLDER))
+        return sorted({*project_names, *(name for name, _ in _shipped_texts())})
 
     def _project_recipes(self, only: str | None = None) -> list[RecipeFile]:
         files = ProjectFiles(self.project.resolve(), self.project.resolve(), max_bytes=MAX_BYTES)
@@ -72,7 +72,7 @@ class RecipeCatalog:
         for file in _recipe_file_names(self.project / FOLDER):
             name = Path(file).stem
             if name in seen or only not in (None, name):
-                continue  # x.yaml counts before x.yml
+                continue  # x.yaml wins over x.yml
             seen.add(name)
             read = files.read(f"{FOLDER}/{file}")
             if isinstance(read, FileText):
@@ -84,7 +84,7 @@ class RecipeCatalog:
 
 
 def read_recipe_file(path: Path) -> RecipeFile:
-    """A recipe out of any file that the user names."""
+    """The recipe in a file outside the catalog."""
     read = ProjectFiles(path.parent, max_bytes=MAX_BYTES).read(path.name)
     if isinstance(read, FileText):
         return _entry(path.stem, "project", path.name, read.text)
@@ -92,13 +92,13 @@ def read_recipe_file(path: Path) -> RecipeFile:
 
 
 def _recipe_file_names(folder: Path) -> list[str]:
-    """The recipe files of a folder, by name and so few that each can be read at every call."""
+    """The names of the recipe files in a folder, sorted, and few enough to read all of them on every call."""
     try:
         names = sorted(path.name for path in folder.iterdir())
     except OSError:
         return []
-    fitting = [name for name in names if name.endswith(_ENDINGS) and _NAME.fullmatch(name.rpartition(".")[0])]
-    return fitting[:_MAX_FILES]
+    valid = [name for name in names if name.endswith(_EXTENSIONS) and _NAME.fullmatch(name.rpartition(".")[0])]
+    return valid[:_MAX_FILES]
 
 
 ##= docs/spec/models-and-recipes.md#recipe-sources

@@ -1,4 +1,4 @@
-"""The engine: runs steps one after the other, stops at the first error, and gives outputs only when all went well."""
+"""Runs the steps of a recipe in order, stops at the first error, and returns outputs only if all steps succeed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from contextive.recipes.recipe import ModelCall, Recipe, RecipeStep, ResultCondi
 from contextive.recipes.run import ActiveRun, RunRecord, StepRecord
 from contextive.recipes.template import MissingValue, TemplateError, TemplateValues, as_text, format_path, render
 
-_LONGEST_SHOWN = 200
+_MAX_VALUE_LENGTH = 200
 
 
 class ToolCaller(Protocol):
-    """Calls tools on behalf of whoever runs the recipe."""
+    """Calls tools with the rights of the caller of the recipe."""
 
     async def call(self, tool: str, params: Mapping[str, Any]) -> Any:
         """The tool's result as plain data. Raises a `ContextiveError`."""
@@ -25,15 +25,15 @@ class ToolCaller(Protocol):
 
 
 class ModelAsker(Protocol):
-    """Asks models on behalf of whoever runs the recipe."""
+    """Calls models for the caller of the recipe."""
 
     async def ask(self, model: str, prompt: str) -> Mapping[str, Any]:
-        """The model's answer as plain data, its words under `text`. Raises a `ContextiveError`."""
+        """The model's answer as plain data, with its text in `text`. Raises a `ContextiveError`."""
         ...
 
 
 class ProgressCallback(Protocol):
-    """Is told how far a run is."""
+    """Receives the progress of a run."""
 
     async def __call__(self, done: float, total: float | None = None, message: str | None = None, /) -> None: ...
 
@@ -44,7 +44,7 @@ async def _no_progress(_done: float, _total: float | None = None, _message: str 
 
 @dataclass(frozen=True, slots=True)
 class RecipeEngine:
-    """Everything that a run needs of the world outside."""
+    """Runs recipes with the given tools, models and callbacks."""
 
     tools: ToolCaller
     models: ModelAsker
@@ -54,12 +54,12 @@ class RecipeEngine:
     clock: Callable[[], float] = time.monotonic
 
     async def run(self, recipe: Recipe, given: Mapping[str, Any], *, dry_run: bool = False) -> RunRecord:
-        """The whole run. Raises a `ContextiveError` whose details tell the steps up to the one that failed."""
+        """Run a recipe. Raises a `ContextiveError` with the steps in its details."""
         variables = bind_variables(recipe, given)
         active_run = ActiveRun(recipe.name, dry_run)
         if dry_run:
             active_run.steps += [StepRecord(step.id, "skipped", 0.0, _plan(step)) for step in recipe.steps]
-            return active_run.close(success=True)  # nothing was done, so there is nothing to audit
+            return active_run.close(success=True)  # a dry run is not audited
         try:
             async with asyncio.timeout(recipe.timeout_seconds) as limit:
                 outputs = await self._run(recipe, variables, active_run)
@@ -85,7 +85,7 @@ class RecipeEngine:
             await self._with_fallback(step, variables, active_run)
         await self.progress(total, total, "done")
         values = TemplateValues(variables, active_run.results, active_run.captures)
-        return {name: _rendered(value, values, f"The output {name}") for name, value in recipe.outputs.items()}
+        return {name: _render(value, values, f"The output {name}") for name, value in recipe.outputs.items()}
 
     ##= docs/spec/models-and-recipes.md#step-execution
     ##% A step that fails MUST be replaced by its fallback if it has one.
@@ -95,13 +95,13 @@ class RecipeEngine:
         except (ToolFailed, AssertFailed, TimedOut):
             if not step.fallback:
                 raise
-            for instead in step.fallback:
-                await self._step(instead, variables, active_run)
-            # Later steps ask for the result by the id that they know.
+            for fallback in step.fallback:
+                await self._step(fallback, variables, active_run)
+            # Later steps refer to the result by the id of the failed step.
             active_run.results[step.id] = active_run.results[step.fallback[-1].id]
 
     async def _step(self, step: RecipeStep, variables: Mapping[str, Any], active_run: ActiveRun) -> None:
-        """Run one step and write it down, whichever way it ends."""
+        """Run one step and record it, whether it succeeds or fails."""
         started = self.clock()
         result: Any = None
         try:
@@ -133,25 +133,25 @@ class RecipeEngine:
         what = f"The step {step.id}"
         match step.action:
             case ToolCall(tool, params):
-                return await self._call(step.id, tool, _rendered(params, values, what))
+                return await self._call(step.id, tool, _render(params, values, what))
             case ModelCall(model, prompt):
                 try:
-                    return await self.models.ask(model, as_text(_rendered(prompt, values, what)))
+                    return await self.models.ask(model, as_text(_render(prompt, values, what)))
                 except ContextiveError as failure:
                     raise _tool_failed(step.id, f"model {model}", failure) from None
             case Wait() as wait:
-                return await self._wait(step.id, wait, values, _rendered(wait.params, values, what))
+                return await self._wait(step.id, wait, values, _render(wait.params, values, what))
 
     ##= docs/spec/models-and-recipes.md#step-execution
     ##% A wait MUST call its tool until the condition is true or its time limit is reached.
     async def _wait(self, step: str, wait: Wait, values: TemplateValues, params: Mapping[str, Any]) -> Any:
-        ends = self.clock() + wait.timeout_seconds
-        until = replace(wait.until, value=_rendered(wait.until.value, values, f"The step {step}"))
+        deadline = self.clock() + wait.timeout_seconds
+        until = replace(wait.until, value=_render(wait.until.value, values, f"The step {step}"))
         while True:
             result = await self._call(step, wait.tool, params)
-            if holds(until, result, values):
+            if is_true(until, result, values):
                 return result
-            if self.clock() + wait.interval_seconds > ends:
+            if self.clock() + wait.interval_seconds > deadline:
                 raise TimedOut(
                     f"The step {step} waited {wait.timeout_seconds:g} seconds for {wait.tool}: {_expectation(until)}."
                 )
@@ -169,7 +169,7 @@ class RecipeEngine:
         return record
 
     def _failed(self, recipe: Recipe, active_run: ActiveRun, failure: ContextiveError) -> ContextiveError:
-        """The error, with the steps of the run as its details; those that were not reached are skipped."""
+        """The error, with the steps of the run as its details. Steps that were not reached have the status skipped."""
         reached = {record.id for record in active_run.steps}
         active_run.steps += [
             StepRecord(step.id, "skipped", 0.0, "not reached") for step in recipe.steps if step.id not in reached
@@ -181,11 +181,11 @@ class RecipeEngine:
 ##= docs/spec/models-and-recipes.md#step-execution
 ##% A variable that is missing, unknown or of the wrong type MUST be refused before anything runs.
 def bind_variables(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The value of every variable: as given, else its default. Raises `InvalidRequest`."""
+    """The value of every variable: the given one or its default. Raises `InvalidRequest`."""
     known = ", ".join(recipe.variables) or "none"
     if unknown := sorted(set(given) - set(recipe.variables)):
-        shown = "".join(c if c.isprintable() else "?" for c in unknown[0][:60])
-        raise InvalidRequest(f"{recipe.name} has no variable {shown!r}.", hint=f"Variables: {known}.")
+        printable = "".join(c if c.isprintable() else "?" for c in unknown[0][:60])
+        raise InvalidRequest(f"{recipe.name} has no variable {printable!r}.", hint=f"Variables: {known}.")
     bound: dict[str, Any] = {}
     for name, variable in recipe.variables.items():
         if name not in given:
@@ -199,8 +199,8 @@ def bind_variables(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, Any]:
     return bound
 
 
-def holds(condition: ResultCondition, result: Any, values: TemplateValues) -> bool:
-    """Whether a condition, its value filled in, is true of a result. A path with nothing there compares with nothing."""
+def is_true(condition: ResultCondition, result: Any, values: TemplateValues) -> bool:
+    """Whether a condition with a rendered value is true for a result. At a missing path only `exists: false` is true."""
     try:
         found = values.look_up_in(result, condition.path)
     except MissingValue:
@@ -209,29 +209,29 @@ def holds(condition: ResultCondition, result: Any, values: TemplateValues) -> bo
         case "exists":
             return bool(condition.value)
         case "equals":
-            return _same(found, condition.value)
+            return _json_equal(found, condition.value)
         case "not_equals":
-            return not _same(found, condition.value)
+            return not _json_equal(found, condition.value)
 
 
 ##= docs/spec/models-and-recipes.md#km-recipe-run
 ##% A result that fails an assertion of the recipe MUST end the run with `assert_failed`.
 def check_condition(condition: ResultCondition, result: Any, values: TemplateValues, step: str) -> None:
-    """Raise `AssertFailed` for a condition that is not true."""
-    filled = replace(condition, value=_rendered(condition.value, values, f"The step {step}"))
-    if not holds(filled, result, values):
-        raise AssertFailed(f"The step {step} wants {_expectation(filled)}; {_found(filled, result, values)}.")
+    """Raise `AssertFailed` if a condition is not true."""
+    rendered = replace(condition, value=_render(condition.value, values, f"The step {step}"))
+    if not is_true(rendered, result, values):
+        raise AssertFailed(f"The step {step} expects {_expectation(rendered)}; {_found(rendered, result, values)}.")
 
 
-def _same(left: Any, right: Any) -> bool:
-    """Equality in the sense of JSON: true is not 1."""
+def _json_equal(left: Any, right: Any) -> bool:
+    """JSON equality: true is not equal to 1."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     match left, right:
         case Mapping(), Mapping():
-            return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
+            return left.keys() == right.keys() and all(_json_equal(left[key], right[key]) for key in left)
         case list() | tuple(), list() | tuple():
-            return len(left) == len(right) and all(map(_same, left, right))
+            return len(left) == len(right) and all(map(_json_equal, left, right))
         case _:
             return bool(left == right)
 
@@ -245,19 +245,19 @@ def _captured(path: tuple[str | int, ...] | None, result: Any, values: TemplateV
         raise AssertFailed(f"The step {step} captures {missing}, which is not in its result.") from None
 
 
-def _rendered(value: Any, values: TemplateValues, what: str) -> Any:
+def _render(value: Any, values: TemplateValues, what: str) -> Any:
     try:
         return render(value, values)
     except MissingValue as missing:
-        raise AssertFailed(f"{what} needs {missing}, which is not there.") from None
+        raise AssertFailed(f"{what} needs {missing}, which does not exist.") from None
     except TemplateError as fault:
-        raise AssertFailed(f"{what} cannot be filled in: {fault}.") from None
+        raise AssertFailed(f"{what} cannot be rendered: {fault}.") from None
 
 
 ##= docs/spec/models-and-recipes.md#km-recipe-run
 ##% A tool or model that fails MUST end the run with `tool_failed`.
 def _tool_failed(step: str, what: str, failure: ContextiveError) -> ContextiveError:
-    """A failure of what a step called, in the words of the recipe. Running out of time stays what it is."""
+    """The error of a step whose tool or model failed: a `ToolFailed`, or a `TimedOut` if it timed out."""
     message = f"The step {step} failed: {what}: {failure.message}"
     if isinstance(failure, TimedOut):
         return TimedOut(message, hint=failure.hint)
@@ -273,7 +273,7 @@ def _plan(step: RecipeStep) -> str:
         case ToolCall(tool):
             return f"call {tool}"
         case ModelCall(model):
-            return f"ask {model}"
+            return f"call {model}"
         case Wait(tool, _, until):
             return f"wait for {tool}: {_expectation(until)}"
 
@@ -282,23 +282,23 @@ def _expectation(condition: ResultCondition) -> str:
     path = format_path(condition.path)
     match condition.operator:
         case "exists":
-            return f"{path} to be {'there' if condition.value else 'absent'}"
+            return f"{path} to {'exist' if condition.value else 'be missing'}"
         case "equals":
-            return f"{path} to be {_cut(condition.value)}"
+            return f"{path} to be {_shorten(condition.value)}"
         case "not_equals":
-            return f"{path} to be other than {_cut(condition.value)}"
+            return f"{path} to be other than {_shorten(condition.value)}"
 
 
 def _found(condition: ResultCondition, result: Any, values: TemplateValues) -> str:
     try:
-        return f"it is {_cut(values.look_up_in(result, condition.path))}"
+        return f"it is {_shorten(values.look_up_in(result, condition.path))}"
     except MissingValue:
-        return "it is not there"
+        return "it does not exist"
 
 
-def _cut(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = as_text(value) if not isinstance(value, str) else repr(value)
-    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
+    return text if len(text) <= _MAX_VALUE_LENGTH else text[:_MAX_VALUE_LENGTH] + "…"
 
 
 def _described(variable: Variable) -> str:

@@ -1,4 +1,4 @@
-"""A recipe as the engine runs it: checked once, then trusted."""
+"""The data model of a parsed and checked recipe."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from contextive.recipes.template import ValuePath
 VariableType: TypeAlias = Literal["string", "integer", "number", "boolean", "array", "object", "any"]
 
 RECIPE_RUNNER_LABEL = "recipe"
-"""The label of tools that run recipes themselves. A recipe may not call one, so that none can run without end."""
+"""The label of tools that run recipes. A recipe may not call them, so recipes cannot call each other without end."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecipePaths:
-    """The project, whose folder `recipes` holds its own recipes, and its state directory."""
+    """The project, which can have recipes in its folder `recipes`, and its state directory."""
 
     project: pathlib.Path
     state: pathlib.Path
@@ -25,7 +25,7 @@ class RecipePaths:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """Something that whoever runs the recipe can set."""
+    """A variable that the caller of a recipe can set."""
 
     name: str
     type: VariableType = "any"
@@ -34,7 +34,7 @@ class Variable:
     default: Any = None
 
     def accepts(self, value: Any) -> bool:
-        """Whether a value has the variable's type, in the sense of JSON."""
+        """Whether a value has the JSON type of the variable."""
         match self.type:
             case "any":
                 return True
@@ -54,7 +54,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class ResultCondition:
-    """What must be true at a path of a result."""
+    """A condition on the value at a path of a result."""
 
     path: ValuePath
     operator: Literal["equals", "not_equals", "exists"]
@@ -63,11 +63,11 @@ class ResultCondition:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A value of a result that later steps can name as `captures.<name>`."""
+    """A value of a result that later steps can refer to as `captures.<name>`."""
 
     name: str
     path: ValuePath | None = None
-    """None takes the whole result."""
+    """None means the whole result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """Ask a model."""
+    """Call a model."""
 
     model: str
     prompt: str
@@ -88,7 +88,7 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Call a tool again and again until a condition holds."""
+    """Call a tool repeatedly until a condition is true."""
 
     tool: str
     params: Mapping[str, Any]
@@ -102,7 +102,7 @@ Action: TypeAlias = ToolCall | ModelCall | Wait
 
 @dataclass(frozen=True, slots=True)
 class RecipeStep:
-    """One action, what its result must be like, and what to do instead when it fails."""
+    """One action, the conditions on its result, and the steps to run if it fails."""
 
     id: str
     action: Action
@@ -114,13 +114,13 @@ class RecipeStep:
 
     @property
     def tool(self) -> str | None:
-        """The tool that the step calls; None for a model."""
+        """The tool that the step calls; None for a model call."""
         return None if isinstance(self.action, ModelCall) else self.action.tool
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Steps in order, the variables that they take and the outputs that they come to."""
+    """The steps of a recipe in order, its variables and its outputs."""
 
     name: str
     summary: str

@@ -1,4 +1,4 @@
-"""What is known about one run of a recipe, while it goes on and when it has ended."""
+"""The record of a recipe run, during the run and after it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 Status: TypeAlias = Literal["success", "error", "skipped"]
 
-LARGEST_SHOWN_RESULT = 8_000
+MAX_RESULT_BYTES = 8_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class StepRecord:
     result: Any = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The step for a reader; a long result is left out, and its length said."""
+        """The step as a JSON object. A result that is too large is replaced by its size."""
         body: dict[str, Any] = {
             "id": self.id,
             "status": self.status,
@@ -33,7 +33,7 @@ class StepRecord:
         }
         if self.result is not None:
             size = len(json.dumps(self.result, ensure_ascii=False, default=str).encode("utf-8", "replace"))
-            if size <= LARGEST_SHOWN_RESULT:
+            if size <= MAX_RESULT_BYTES:
                 body["result"] = self.result
             else:
                 body["result_bytes"] = size
@@ -42,7 +42,7 @@ class StepRecord:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """A whole run, ended well or not."""
+    """A finished run."""
 
     recipe: str
     started_at: datetime
@@ -61,7 +61,7 @@ class RunRecord:
     ##% The result of a run MUST have `status`, `outputs` and `steps`, with one entry for each step that says how the
     ##% step ended.
     def as_dict(self) -> dict[str, Any]:
-        """The run as its caller sees it."""
+        """The run as a JSON object for the caller."""
         return {
             "recipe": self.recipe,
             "started_at": self.started_at.isoformat(timespec="milliseconds"),
@@ -74,7 +74,7 @@ class RunRecord:
         }
 
     def audit_line(self) -> dict[str, Any]:
-        """The run as the audit log keeps it: no results of steps, but all that was captured."""
+        """The run as a JSON object for the audit log: without the results of steps, but with all captures."""
         line = self.as_dict()
         line["steps"] = [
             {"id": step.id, "status": step.status, "duration_seconds": round(step.duration_seconds, 3)}
@@ -85,7 +85,7 @@ class RunRecord:
 
 @dataclass
 class ActiveRun:
-    """A run that goes on: steps that ended, and what later ones can name."""
+    """A run in progress: its finished steps, and the values that later steps can refer to."""
 
     recipe: str
     dry_run: bool = False

@@ -1,4 +1,4 @@
-"""How a recipe is written, and the way from such a document to a recipe that can run."""
+"""The YAML schema of recipes, and the parser."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _RecipeModel(BaseModel):
 
 
 class VariableEntry(_RecipeModel):
-    """A variable that is described and not only given a default."""
+    """A variable with type, description and default."""
 
     type: VariableType = "any"
     description: str = ""
@@ -66,14 +66,14 @@ class ConditionEntry(_RecipeModel):
 
 
 class CaptureEntry(_RecipeModel):
-    """A name for a value of the result; without a path, for all of it."""
+    """A name for a value of the result, or for the whole result without a path."""
 
     name: Id
     path: NonEmptyText | None = None
 
 
 class WaitEntry(_RecipeModel):
-    """A tool that is called until its result is as wanted."""
+    """A tool that is called until a condition on its result is true."""
 
     tool: NonEmptyText
     params: dict[str, Any] = Field(default_factory=dict)
@@ -104,19 +104,19 @@ class FallbackEntry(_RecipeModel):
         if self.model is not None and self.prompt is None:
             raise PydanticCustomError("action", "a step with a model needs a prompt")
         if self.tool is None and self.params:
-            raise PydanticCustomError("action", "params belong to a tool; those of a wait stand inside it")
+            raise PydanticCustomError("action", "params belong to a tool; put those of a wait inside wait")
         return self
 
 
 class StepEntry(FallbackEntry):
-    """A step of the recipe itself, which has an id and may have a fallback."""
+    """A step of the recipe. It has an id and may have a fallback."""
 
     id: Id
     fallback: list[FallbackEntry] = Field(default_factory=list, max_length=10)
 
 
 class RecipeEntry(_RecipeModel):
-    """The whole document."""
+    """A recipe document."""
 
     version: Literal[1]
     name: RecipeName | None = None
@@ -130,8 +130,8 @@ class RecipeEntry(_RecipeModel):
 ##= docs/spec/models-and-recipes.md#recipe-sources
 ##% A recipe that does not match the schema MUST be refused with the line number before anything runs.
 def parse_recipe(text: str, name: str, file: str | None = None) -> Recipe:
-    """The recipe in a YAML text; raises `SchemaInvalid`, which names the line, what is wrong and what is allowed."""
-    from contextive.config.yaml_text import parse_yaml  # the reader of YAML is loaded when there is some
+    """The recipe in a YAML text. Raises `SchemaInvalid` with the line and what is wrong."""
+    from contextive.config.yaml_text import parse_yaml  # loaded late: few servers read YAML
 
     file = file or f"{name}.yaml"
     if len(text.encode("utf-8", "replace")) > MAX_BYTES:
@@ -141,9 +141,9 @@ def parse_recipe(text: str, name: str, file: str | None = None) -> Recipe:
     except ParseError as problem:
         raise SchemaInvalid(f"{problem.located_in(file)}.") from None
     if not isinstance(values, dict):
-        raise SchemaInvalid(f"{file}:1: a recipe is an object with version and steps.")
-    if unfit := find_non_json_value(values):
-        path, fault = unfit
+        raise SchemaInvalid(f"{file}:1: a recipe must be an object with version and steps.")
+    if invalid_value := find_non_json_value(values):
+        path, fault = invalid_value
         raise _invalid(file, lines, [(path, fault)])
     try:
         entry = RecipeEntry.model_validate(values)
@@ -151,7 +151,7 @@ def parse_recipe(text: str, name: str, file: str | None = None) -> Recipe:
         found = [(tuple(e["loc"]), _fault(dict(e))) for e in problems.errors(include_url=False, include_input=False)]
         raise _invalid(file, lines, found) from None
     if entry.name is not None and entry.name != name:
-        raise _invalid(file, lines, [(("name",), f"the file is called {name}; a recipe has the name of its file")])
+        raise _invalid(file, lines, [(("name",), f"must be {name}, the name of the file")])
     try:
         recipe = _recipe(entry, name)
         check_references(recipe)
@@ -171,41 +171,42 @@ def _recipe(entry: RecipeEntry, name: str) -> Recipe:
     )
 
 
-def _step(entry: FallbackEntry, place: KeyPath, parent: str = "") -> RecipeStep:
-    identity = entry.id or f"{parent}-fallback-{int(place[-1]) + 1}"
+def _step(entry: FallbackEntry, location: KeyPath, parent: str = "") -> RecipeStep:
+    identity = entry.id or f"{parent}-fallback-{int(location[-1]) + 1}"
     expected = [
-        ResultCondition(_path(path, (*place, "expect", path)), "equals", value) for path, value in entry.expect.items()
+        ResultCondition(_path(path, (*location, "expect", path)), "equals", value)
+        for path, value in entry.expect.items()
     ]
-    asserted = [_condition(each, (*place, "assert", index)) for index, each in enumerate(entry.asserts)]
+    asserted = [_condition(each, (*location, "assert", index)) for index, each in enumerate(entry.asserts)]
     captures = [
-        Capture(each.name, None if each.path is None else _path(each.path, (*place, "capture", index)))
+        Capture(each.name, None if each.path is None else _path(each.path, (*location, "capture", index)))
         for index, each in enumerate(entry.capture)
     ]
     fallback = entry.fallback if isinstance(entry, StepEntry) else []
     return RecipeStep(
         id=identity,
-        action=_action(entry, place),
+        action=_action(entry, location),
         asserts=(*expected, *asserted),
         captures=tuple(captures),
         description=entry.description,
         timeout_seconds=entry.timeout_seconds,
-        fallback=tuple(_step(each, (*place, "fallback", i), identity) for i, each in enumerate(fallback)),
+        fallback=tuple(_step(each, (*location, "fallback", i), identity) for i, each in enumerate(fallback)),
     )
 
 
-def _action(entry: FallbackEntry, place: KeyPath) -> Action:
+def _action(entry: FallbackEntry, location: KeyPath) -> Action:
     if entry.tool is not None:
         return ToolCall(entry.tool, entry.params)
     if entry.model is not None:
         return ModelCall(entry.model, entry.prompt or "")
     assert entry.wait is not None
     wait = entry.wait
-    until = _condition(wait.until, (*place, "wait", "until"))
+    until = _condition(wait.until, (*location, "wait", "until"))
     return Wait(wait.tool, wait.params, until, wait.interval_seconds, wait.timeout_seconds)
 
 
-def _condition(entry: ConditionEntry, place: KeyPath) -> ResultCondition:
-    path = _path(entry.path, (*place, "path"))
+def _condition(entry: ConditionEntry, location: KeyPath) -> ResultCondition:
+    path = _path(entry.path, (*location, "path"))
     if "exists" in entry.model_fields_set:
         return ResultCondition(path, "exists", entry.exists)
     if "equals" in entry.model_fields_set:
@@ -213,29 +214,29 @@ def _condition(entry: ConditionEntry, place: KeyPath) -> ResultCondition:
     return ResultCondition(path, "not_equals", entry.not_equals)
 
 
-def _path(text: str, place: KeyPath) -> tuple[str | int, ...]:
+def _path(text: str, location: KeyPath) -> tuple[str | int, ...]:
     try:
         return parse_path(text)
     except TemplateError as fault:
-        raise RecipeFault(place, str(fault)) from None
+        raise RecipeFault(location, str(fault)) from None
 
 
 def _variable(name: str, value: Any) -> Variable:
     """An object describes a variable; anything else is its default."""
-    place = ("variables", name)
+    location = ("variables", name)
     if name in ("vars", "steps", "captures", "result"):
-        raise RecipeFault(place, "the name has a meaning of its own; choose another")
+        raise RecipeFault(location, "the name is reserved; choose another")
     if not isinstance(value, dict):
         return Variable(name, _type_of(value), default=value)
     try:
         entry = VariableEntry.model_validate(value)
     except ValidationError as problems:
         first = problems.errors(include_url=False, include_input=False)[0]
-        raise RecipeFault((*place, *first["loc"]), _fault(dict(first))) from None
+        raise RecipeFault((*location, *first["loc"]), _fault(dict(first))) from None
     has_default = "default" in entry.model_fields_set
     variable = Variable(name, entry.type, entry.description, not has_default, entry.default)
     if has_default and entry.default is not None and not variable.accepts(entry.default):
-        raise RecipeFault((*place, "default"), f"the default is no {entry.type}")
+        raise RecipeFault((*location, "default"), f"the default is not of type {entry.type}")
     return variable
 
 
@@ -267,10 +268,10 @@ def _fault(detail: Mapping[str, Any]) -> str:
 
 
 def _invalid(file: str, lines: LineMap, problems: list[tuple[KeyPath, str]]) -> SchemaInvalid:
-    said = []
+    messages = []
     for path, text in problems[:_MAX_PROBLEMS]:
         line = nearest_line(lines, path)
-        said.append(f"{file}:{line}: {dotted(path)}: {text}" if line else f"{file}: {dotted(path)}: {text}")
+        messages.append(f"{file}:{line}: {dotted(path)}: {text}" if line else f"{file}: {dotted(path)}: {text}")
     if len(problems) > _MAX_PROBLEMS:
-        said.append(f"and {len(problems) - _MAX_PROBLEMS} more")
-    return SchemaInvalid("; ".join(said) + ".", hint="docs/recipes.md says how recipes are written.")
+        messages.append(f"and {len(problems) - _MAX_PROBLEMS} more")
+    return SchemaInvalid("; ".join(messages) + ".", hint="See docs/recipes.md for the format of recipes.")

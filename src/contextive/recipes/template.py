@@ -1,8 +1,8 @@
 """Templates: `${steps.search.results[0].chunk.text}` in the strings of a recipe.
 
-A string that is one template and nothing else becomes the value it refers to, whatever its type. A template inside a longer
-string becomes text: a string as it is, anything else as JSON. `$${` stands for `${`. What was inserted is not looked at again.
-There is nothing to name but variables, results of steps and captures: no environment, no file.
+A string that is exactly one template becomes the value it refers to, of any type. In a longer string, a template becomes text:
+strings as they are, other values as JSON. `$${` is an escaped `${`. Inserted text is not rendered again.
+Templates can refer only to variables, step results and captures, not to the environment or to files.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _STEP: Final = re.compile(r"\.([A-Za-z0-9_$-]+)|\[(\d{1,9})\]|\[\"([^\"\]]{1,200
 
 
 class TemplateError(Exception):
-    """A template that is not written as templates are; its text says why."""
+    """An invalid template. The text says why."""
 
 
 class MissingValue(Exception):
-    """There is nothing at a path; its text is the path."""
+    """There is no value at a path. The text is the path."""
 
 
 def parse_path(text: str) -> ValuePath:
-    """`result.results[0].chunk` as its parts. A key that is no plain word is written `["key"]`."""
+    """`result.results[0].chunk` as a tuple. Keys with other characters are written as `["key"]`."""
     text = text.strip()
     first = _FIRST.match(text)
     if first is None or len(text) > MAX_PATH:
@@ -50,7 +50,7 @@ def parse_path(text: str) -> ValuePath:
 
 
 def format_path(path: ValuePath) -> str:
-    """The path as `parse_path` reads it."""
+    """The path as text, which `parse_path` can read."""
     text = str(path[0])
     for part in path[1:]:
         if isinstance(part, int):
@@ -61,7 +61,7 @@ def format_path(path: ValuePath) -> str:
 
 
 def get_at_path(value: Any, path: ValuePath) -> Any:
-    """What stands at the path below a value; raises `MissingValue`."""
+    """The value at a path inside a value. Raises `MissingValue`."""
     for part in path:
         match value:
             case Mapping() if isinstance(part, str) and part in value:
@@ -75,14 +75,14 @@ def get_at_path(value: Any, path: ValuePath) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class TemplateValues:
-    """What templates and paths can name at one moment of a run."""
+    """The values that templates and paths can refer to at one point of a run."""
 
     variables: Mapping[str, Any] = field(default_factory=dict)
     steps: Mapping[str, Any] = field(default_factory=dict)
     captures: Mapping[str, Any] = field(default_factory=dict)
 
     def look_up(self, path: ValuePath) -> Any:
-        """The value of a template's path; raises `MissingValue` with that path."""
+        """The value at the path of a template. Raises `MissingValue`."""
         try:
             match path:
                 case ("vars", *rest) if rest:
@@ -90,14 +90,14 @@ class TemplateValues:
                 case ("captures", *rest) if rest:
                     return get_at_path(self.captures, tuple(rest))
                 case ("steps", str(step), *rest) if step in self.steps:
-                    return _in_result(self.steps[step], tuple(rest))
+                    return _get_in_result(self.steps[step], tuple(rest))
                 case _:
                     return get_at_path(self.variables, path)
         except MissingValue:
             raise MissingValue(format_path(path)) from None
 
     def look_up_in(self, result: Any, path: ValuePath) -> Any:
-        """The value of a path that is written from a step's result; raises `MissingValue` with that path."""
+        """The value at a path relative to the result of a step. Raises `MissingValue`."""
         if path[0] in ("vars", "steps", "captures") and len(path) > 1:
             return self.look_up(path)
         try:
@@ -106,15 +106,15 @@ class TemplateValues:
             raise MissingValue(format_path(path)) from None
 
 
-def _in_result(result: Any, path: ValuePath) -> Any:
-    """Below a step's id stands its result; the word `result` may be said, unless the result has a key of that name."""
+def _get_in_result(result: Any, path: ValuePath) -> Any:
+    """The value at a path in a result. A leading `result` is optional, unless the result has a key of that name."""
     if path and path[0] == "result" and not (isinstance(result, Mapping) and "result" in result):
         path = path[1:]
     return get_at_path(result, path)
 
 
 def paths_in(value: Any) -> Iterator[ValuePath]:
-    """Every path that templates in the value name; raises `TemplateError` for one that is badly written."""
+    """The paths of all templates in a value. Raises `TemplateError` for an invalid one."""
     match value:
         case str():
             for match in _TEMPLATE.finditer(value):
@@ -131,7 +131,7 @@ def paths_in(value: Any) -> Iterator[ValuePath]:
 ##= docs/spec/models-and-recipes.md#step-execution
 ##% A string that consists of one template MUST keep the type of the template's value.
 def render(value: Any, values: TemplateValues) -> Any:
-    """A copy of the value with every template replaced; keys are left alone. Raises `MissingValue`."""
+    """A copy of the value with all templates replaced, except in keys. Raises `MissingValue`."""
     match value:
         case str():
             return _render_text(value, values)
@@ -157,14 +157,14 @@ def _render_text(text: str, values: TemplateValues) -> Any:
         piece = "${" if match[1] is None else as_text(values.look_up(parse_path(match[1])))
         size += len(piece)
         if size > MAX_RENDERED:
-            raise TemplateError(f"a text grows beyond {MAX_RENDERED} characters")
+            raise TemplateError(f"a rendered text is longer than {MAX_RENDERED} characters")
         return piece
 
     return _TEMPLATE.sub(replacement, text)
 
 
 def as_text(value: Any) -> str:
-    """A value inside a longer text."""
+    """A value as it appears inside a longer text."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 

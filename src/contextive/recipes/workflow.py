@@ -1,4 +1,4 @@
-"""Workflows of the configuration as recipes: the same engine runs both."""
+"""Converts configured workflows to recipes."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ from contextive.recipes.template import TemplateError, parse_path, paths_in
 ##% A workflow with a template that refers to a value that no earlier step and no variable provides MUST prevent the
 ##% server from starting.
 def recipe_from_workflow(name: str, workflow: Workflow) -> Recipe:
-    """The workflow as a recipe. What its templates name and no step gives is a variable: text that the caller has to give.
+    """The workflow as a recipe. Undeclared names in its templates become required text variables.
 
-    Raises `ConfigError` for a template that is badly written, or names a step that has not run by then.
+    Raises `ConfigError` for a template that is invalid or refers to a step that has not run yet.
     """
     try:
         steps: tuple[RecipeStep, ...] = ()
         for number, configured in enumerate(workflow.steps, 1):
             steps += (_step(configured, f"step{number}", steps[-1].id if steps else None),)
-        bare = Recipe(name, workflow.description or f"Runs {len(steps)} steps.", steps, outputs=workflow.outputs)
+        draft = Recipe(name, workflow.description or f"Runs {len(steps)} steps.", steps, outputs=workflow.outputs)
         variables: Mapping[str, Variable] = {
-            each: Variable(each, "string", required=True) for each in variables_named(bare)
+            each: Variable(each, "string", required=True) for each in variables_named(draft)
         } | {each: _variable(each, declared) for each, declared in workflow.variables.items()}
         outputs = workflow.outputs or {"result": f"${{steps.{steps[-1].id}}}"}
-        recipe = Recipe(name, bare.summary, steps, variables, outputs, workflow.timeout_seconds)
+        recipe = Recipe(name, draft.summary, steps, variables, outputs, workflow.timeout_seconds)
         check_references(recipe)
     except TemplateError as fault:
         raise ConfigError(f"workflows.{name}: {fault}.") from None
     except RecipeFault as fault:
-        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault.path)
-        raise ConfigError(f"workflows.{name}{place}: {fault.text}.") from None
+        location = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault.path)
+        raise ConfigError(f"workflows.{name}{location}: {fault.text}.") from None
     return recipe
 
 
@@ -56,18 +56,18 @@ def _variable(name: str, declared: WorkflowVariable) -> Variable:
     return Variable(name, declared.type, declared.description or "", required, declared.default)
 
 
-def _step(step: FallbackStep, usual_id: str, before: str | None) -> RecipeStep:
-    identity = step.id or usual_id
+def _step(step: FallbackStep, default_id: str, previous: str | None) -> RecipeStep:
+    identity = step.id or default_id
     action: Action
     if step.tool is not None:
         action = ToolCall(step.tool, step.params)
     elif step.model is not None:
-        action = ModelCall(step.model, _prompt(step.prompt or "", before))
+        action = ModelCall(step.model, _prompt(step.prompt or "", previous))
     else:
         assert step.wait is not None
         wait = step.wait
         action = Wait(wait.tool, wait.params, _condition(wait.until), wait.interval_seconds, wait.timeout_seconds)
-    instead = step.fallback if isinstance(step, ConfiguredStep) and step.fallback else ()
+    fallback = step.fallback if isinstance(step, ConfiguredStep) and step.fallback else ()
     expected = [ResultCondition(parse_path(path), "equals", value) for path, value in step.expect.items()]
     return RecipeStep(
         identity,
@@ -76,7 +76,9 @@ def _step(step: FallbackStep, usual_id: str, before: str | None) -> RecipeStep:
         captures=tuple(Capture(c.name, parse_path(c.path) if c.path else None) for c in step.capture),
         description=step.description or "",
         timeout_seconds=step.timeout_seconds,
-        fallback=tuple(_step(each, f"{identity}-fallback-{number}", before) for number, each in enumerate(instead, 1)),
+        fallback=tuple(
+            _step(each, f"{identity}-fallback-{number}", previous) for number, each in enumerate(fallback, 1)
+        ),
     )
 
 
@@ -89,8 +91,8 @@ def _condition(given: StepCondition) -> ResultCondition:
     return ResultCondition(path, "not_equals", given.not_equals)
 
 
-def _prompt(prompt: str, before: str | None) -> str:
-    """A prompt that names nothing speaks of what the step before it gave."""
-    if before is None or any(True for _ in paths_in(prompt)):
+def _prompt(prompt: str, previous: str | None) -> str:
+    """The prompt; if it has no template, followed by the result of the previous step."""
+    if previous is None or any(True for _ in paths_in(prompt)):
         return prompt
-    return f"{prompt}\n\n${{steps.{before}}}"
+    return f"{prompt}\n\n${{steps.{previous}}}"

@@ -1,6 +1,6 @@
-"""What the server offers: declarations, the registry that holds them, and the dispatcher that runs them.
+"""Declarations of tools, resources and prompts, the registry of packs, and the dispatcher.
 
-This is the door for pack authors:
+Pack authors import from here:
 
     from contextive.registry import Context, Pack, ToolInput, ToolOutput
 """

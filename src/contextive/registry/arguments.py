@@ -1,4 +1,4 @@
-"""Why arguments do not fit a tool, said so that the caller can mend the call."""
+"""Error messages for invalid arguments, written so that the caller can correct the call."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ _MAX_PROBLEMS = 5
 ##= docs/spec/host.md#tool-calls
 ##% An error about arguments MUST name each argument at fault and what is allowed.
 def explain_arguments(tool: str, schema: dict[str, Any], problems: ValidationError) -> InvalidRequest:
-    """One error that names each argument at fault and what is allowed in its place."""
+    """One error that names each invalid argument and what is allowed."""
     details = problems.errors(include_url=False, include_context=True, include_input=False)
-    said = [_problem(tool, dict(detail)) for detail in details[:_MAX_PROBLEMS]]
+    messages = [_problem(tool, dict(detail)) for detail in details[:_MAX_PROBLEMS]]
     if len(details) > _MAX_PROBLEMS:
-        said.append(f"… and {len(details) - _MAX_PROBLEMS} more")
-    return InvalidRequest("; ".join(said) + ".", hint=_hint(tool, schema, [detail["loc"] for detail in details]))
+        messages.append(f"… and {len(details) - _MAX_PROBLEMS} more")
+    return InvalidRequest("; ".join(messages) + ".", hint=_hint(tool, schema, [detail["loc"] for detail in details]))
 
 
-def _hint(tool: str, schema: dict[str, Any], places: Sequence[tuple[str | int, ...]]) -> str:
-    """What is allowed: the arguments of the tool, or the fields of the one argument in which everything wrong stands."""
-    inside = {place[:-1] for place in places}
-    if len(inside) == 1 and (above := inside.pop()):
-        nested = _object_at(schema, above)
+def _hint(tool: str, schema: dict[str, Any], locations: Sequence[tuple[str | int, ...]]) -> str:
+    """What is allowed: the arguments of the tool, or the fields of one argument if all errors are inside it."""
+    parents = {location[:-1] for location in locations}
+    if len(parents) == 1 and (parent := parents.pop()):
+        nested = _object_at(schema, parent)
         if nested is not None and nested.get("properties"):
-            return f"Fields of {'.'.join(map(_safe, above))}: {_fields(schema, nested)}."
+            return f"Fields of {'.'.join(map(_safe, parent))}: {_fields(schema, nested)}."
     if not schema.get("properties"):
         return f"{tool} takes no arguments."
     return f"Arguments of {tool}: {_fields(schema, schema)}."
 
 
-def _object_at(schema: dict[str, Any], place: Sequence[str | int]) -> dict[str, Any] | None:
-    """The schema of the object at a place; None where none is known."""
-    here: dict[str, Any] | None = schema
-    for part in place:
-        if here is None:
+def _object_at(schema: dict[str, Any], location: Sequence[str | int]) -> dict[str, Any] | None:
+    """The schema of the object at a location, or None if it is unknown."""
+    found: dict[str, Any] | None = schema
+    for part in location:
+        if found is None:
             return None
-        child = here.get("items") if isinstance(part, int) else here.get("properties", {}).get(part)
-        here = _resolved(schema, child) if child is not None else None
-    return here
+        child = found.get("items") if isinstance(part, int) else found.get("properties", {}).get(part)
+        found = _resolved(schema, child) if child is not None else None
+    return found
 
 
 def _resolved(schema: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
-    """What a reference means; of several possibilities the one that is no null."""
+    """The schema behind a reference, or behind an `anyOf` with one option besides null."""
     options = [option for option in spec.get("anyOf", ()) if option.get("type") != "null"]
     if len(options) == 1:
         spec = options[0]
@@ -59,18 +59,18 @@ def _resolved(schema: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_whole_numbers(arguments: Any) -> str:
-    """Arguments as JSON, whole numbers written as such: to JSON Schema `5.0` is an integer, to the parser it is not."""
-    return json.dumps(_whole(arguments))
+    """Arguments as JSON with `5.0` written as `5`: an integer for JSON Schema, but not for the parser."""
+    return json.dumps(_with_integers(arguments))
 
 
-def _whole(value: Any) -> Any:
+def _with_integers(value: Any) -> Any:
     match value:
         case float() if value.is_integer():
             return int(value)
         case dict():
-            return {key: _whole(item) for key, item in value.items()}
+            return {key: _with_integers(item) for key, item in value.items()}
         case list() | tuple():
-            return [_whole(item) for item in value]
+            return [_with_integers(item) for item in value]
         case _:
             return value
 
@@ -83,7 +83,7 @@ def _problem(tool: str, detail: dict[str, Any]) -> str:
         case "missing":
             return f"{tool} needs the argument {where!r}"
         case "model_type" | "json_invalid" if not where:
-            return f"{tool} takes an object of arguments"
+            return f"{tool} needs an object with arguments"
         case "model_type":
             return f"{where!r}: input should be an object"
         case "literal_error" | "enum":

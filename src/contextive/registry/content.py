@@ -1,4 +1,4 @@
-"""What a tool, a resource or a prompt can give back, free of any wire format."""
+"""What tools, resources and prompts return, independent of the wire format."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Audio:
-    """A sound with its media type."""
+    """Audio with its media type."""
 
     data: bytes
     mime_type: str
@@ -43,7 +43,7 @@ class ResourceBody:
 
 @dataclass(frozen=True, slots=True)
 class ResourceLink:
-    """A pointer to a resource that the caller can read next."""
+    """A link to a resource that the caller can read."""
 
     uri: str
     name: str
@@ -58,7 +58,7 @@ Content: TypeAlias = Text | Image | Audio | ResourceBody | ResourceLink
 class Reply:
     """A tool's answer when data alone is not enough: data, content blocks, or both.
 
-    `data` must fit the tool's output model. Without `content`, doors show `data` as JSON text.
+    `data` must match the tool's output model. Without `content`, transports send `data` as JSON text.
     """
 
     data: Any = None
@@ -69,21 +69,21 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class PromptMessage:
-    """One turn of a prompt."""
+    """One message of a prompt."""
 
     role: Literal["user", "assistant"]
     content: Content
 
 
-# Controls, zero width, bidirectional, tags. A joiner between letters or emoji belongs to them.
+# Control, zero-width, bidirectional and tag characters. Joiners are allowed: letters and emoji need them.
 _HIDDEN = re.compile(
     "[\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
 
 
 def escape_hidden_characters(text: str) -> str:
-    """The same JSON with what nobody would see escaped.
+    """The same JSON with invisible characters escaped.
 
-    A text of the project may hide words for a model in tag characters, or turn the order of reading round.
+    A file could hide instructions for a model in tag characters, or reverse the reading order.
     """
     return text if text.isascii() else _HIDDEN.sub(lambda found: json.dumps(found.group())[1:-1], text)

@@ -1,4 +1,4 @@
-"""What a handler sees of the call it serves: the caller, the services, and the client at the other end."""
+"""The context of a call, which handlers receive: caller, services and client."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "a
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Something only the client can answer: its user, its model, or its roots."""
+    """A request to the client: ask its user, use its model, or list its roots."""
 
     method: Literal["elicitation/create", "sampling/createMessage", "roots/list"]
     params: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def capability(self) -> str:
-        """The client capability without which this question may not be asked."""
+        """The client capability that this request needs."""
         return {"elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots"}[
             self.method
         ]
 
 
 class InputNeeded(Exception):
-    """The call cannot go on until the client has answered `questions`; it will be made again with the answers."""
+    """The call needs answers to `questions`. The client repeats the call with the answers."""
 
     def __init__(self, questions: Mapping[str, Question], state: str | None = None) -> None:
-        super().__init__("the client has to answer first")
+        super().__init__("the client must answer first")
         self.questions = questions
         self.state = state
 
 
 class Client(Protocol):
-    """The party at the other end of a door, as far as a handler may talk to it while it works."""
+    """The connected client, which a handler can talk to during a call."""
 
     async def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell how far the work is. Silently nothing where nobody asked to be told."""
+        """Report progress. Does nothing if the client did not ask for it."""
         ...
 
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
-        """Send a log entry to the client, where the protocol has a way for it."""
+        """Send a log message to the client, if the protocol supports it."""
         ...
 
     def offers(self, capability: str) -> bool:
@@ -56,22 +56,22 @@ class Client(Protocol):
         ...
 
     async def ask(self, questions: Mapping[str, Question], *, state: str | None = None) -> Mapping[str, dict[str, Any]]:
-        """Answers by key. Where the protocol cannot ask back in the middle of a call this raises `InputNeeded`."""
+        """Answers by key. Raises `InputNeeded` if the protocol does not allow requests during a call."""
         ...
 
     @property
     def answers(self) -> Mapping[str, dict[str, Any]]:
-        """What the client already answered when it made this call again."""
+        """The answers that the client sent when it repeated the call."""
         ...
 
     @property
     def state(self) -> str | None:
-        """The state that an earlier round of this call left with the client, verified."""
+        """The verified state that the client returned from the previous attempt of this call."""
         ...
 
 
 class NoClient:
-    """A door with nobody to talk to while the work goes on (CLI, REST)."""
+    """A client that cannot be reached during a call (CLI, REST)."""
 
     answers: Mapping[str, dict[str, Any]] = {}
     state: str | None = None
@@ -90,39 +90,39 @@ class NoClient:
 
 
 class Services:
-    """The parts that the composition root built, found by their type."""
+    """The services of the server, found by type."""
 
-    def __init__(self, *parts: object) -> None:
-        self._parts: dict[str, object] = {}
+    def __init__(self, *services: object) -> None:
+        self._services: dict[str, object] = {}
         self._building = threading.RLock()
         self._factories: dict[str, Callable[[], object]] = {}
-        for part in parts:
-            self.add(part)
+        for service in services:
+            self.add(service)
 
-    def add(self, part: object, as_type: type | None = None) -> None:
-        self._parts[_name_of(as_type or type(part))] = part
+    def add(self, service: object, as_type: type | None = None) -> None:
+        self._services[_name_of(as_type or type(service))] = service
 
     def provide(self, kind: type | str, factory: Callable[[], object]) -> None:
-        """Have a part built when it is first asked for; replaces one that is there.
+        """Register a factory that builds the service on first use. Replaces an existing service.
 
-        A kind that is dear to import may be named as `package.module:Class`.
+        A type that is slow to import can be named as `package.module:Class`.
         """
         name = kind if isinstance(kind, str) else _name_of(kind)
         self._factories[name] = factory
-        self._parts.pop(name, None)
+        self._services.pop(name, None)
 
     def get(self, kind: type[T]) -> T:
         name = _name_of(kind)
-        part = self._parts.get(name)
-        if part is None and name in self._factories:
+        service = self._services.get(name)
+        if service is None and name in self._factories:
             with self._building:
-                part = self._parts.get(name)
-                if part is None:
-                    part = self._parts[name] = self._factories[name]()
-        if part is None:
-            raise Unavailable(f"{kind.__name__} is not part of this server.")
-        assert isinstance(part, kind)
-        return part
+                service = self._services.get(name)
+                if service is None:
+                    service = self._services[name] = self._factories[name]()
+        if service is None:
+            raise Unavailable(f"{kind.__name__} is not available on this server.")
+        assert isinstance(service, kind)
+        return service
 
 
 def _name_of(kind: type) -> str:
@@ -131,7 +131,7 @@ def _name_of(kind: type) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """How fresh an answer is; every door attaches it to every answer."""
+    """How current an answer is. Every transport adds it to every answer."""
 
     time: datetime
     generation: int = 0
@@ -147,12 +147,13 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Everything a handler may know about the call that it serves."""
+    """The context of one call."""
 
     caller: Caller
     services: Services
     request_id: str
     door: str
+    """The transport of the call, such as `mcp-stdio`, `rest` or `cli`. The log has the same field."""
     profile: str = "contextive"
     client: Client = field(default_factory=NoClient)
     settings: Mapping[str, Any] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A tool, a resource, a prompt: declared once, served by every door."""
+"""Declarations of packs, tools, resources and prompts. Every transport serves the same declarations."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ TOOL_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$")
 ##= docs/spec/host.md#declaration
 ##% An input schema MUST refuse unknown arguments.
 class ToolInput(BaseModel):
-    """Base of every input model: strict as JSON is, and closed."""
+    """Base class of input models: strict types, no unknown fields."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class ToolOutput(BaseModel):
-    """Base of every output model."""
+    """Base class of output models."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class NoInput(ToolInput):
-    """A tool that takes nothing."""
+    """The input of a tool without arguments."""
 
 
 ToolHandler: TypeAlias = Callable[[Any, Context], Awaitable[Any] | Any]
@@ -51,7 +51,7 @@ RenderHandler: TypeAlias = Callable[
 ##% external systems.
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """What a client may assume about a tool before it calls it."""
+    """The MCP annotations of a tool."""
 
     read_only: bool = True
     destructive: bool = False
@@ -61,7 +61,7 @@ class Annotations:
 
 @dataclass(frozen=True, slots=True)
 class ToolCode:
-    """What runs when a tool is called, and the types of what it takes and gives."""
+    """The handler of a tool, and its input and output models."""
 
     input_model: type[BaseModel]
     output_model: type[BaseModel] | None
@@ -70,7 +70,7 @@ class ToolCode:
 
 @dataclass(frozen=True, slots=True)
 class ToolSchemas:
-    """What a tool takes and gives, as JSON Schemas."""
+    """The JSON Schemas of the input and output of a tool."""
 
     input: dict[str, Any]
     output: dict[str, Any] | None
@@ -82,7 +82,7 @@ class ToolSchemas:
 ##% A tool that changes something MUST say so in its safety notes.
 @dataclass(frozen=True)
 class Tool:
-    """One tool: its name and words, its scope, and the code behind it, which is loaded when it is first needed."""
+    """One tool. Its code is loaded on first use."""
 
     name: str
     title: str
@@ -100,9 +100,9 @@ class Tool:
     meta: Mapping[str, Any] = field(default_factory=dict)
     pack: str = ""
     timeout_seconds: float | None = None
-    """A time limit of its own, for a tool that takes long by nature; None means the server's."""
+    """Time limit for a tool that takes long; None means the limit of the server."""
     schemas: ToolSchemas | None = None
-    """Its schemas, where they were written down before; else they are made from the types of its handler."""
+    """Schemas from `declared.json`; None means they are generated from the types of the handler."""
 
     @cached_property
     def code(self) -> ToolCode:
@@ -138,7 +138,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ResourceEntry:
-    """One line of a resource listing."""
+    """One entry of a resource list."""
 
     uri: str
     name: str
@@ -153,7 +153,7 @@ ListHandler: TypeAlias = Callable[[int, int, Context], Awaitable[Sequence[Resour
 
 @dataclass(frozen=True, slots=True)
 class ResourceCode:
-    """What reads a resource, what pages the members of a template, and what proposes values for its blanks."""
+    """The functions of a resource: read it, list the members of a template, complete the variables."""
 
     read: ReadHandler
     list_entries: ListHandler | None = None
@@ -162,7 +162,7 @@ class ResourceCode:
 
 @dataclass(frozen=True)
 class Resource:
-    """Resources below one URI or one RFC 6570 template. `list_entries(offset, limit, ctx)` pages a template's members."""
+    """The resource at a URI, or all resources of an RFC 6570 template."""
 
     uri: str
     name: str
@@ -172,9 +172,9 @@ class Resource:
     load: Callable[[], ResourceCode]
     scope: Scope = Scope.READER
     in_parts: bool = False
-    """Whether the queries `offset` and `limit` choose a part of it."""
+    """Whether the query parameters `offset` and `limit` select a part of it."""
     members: tuple[str, ...] = ()
-    """The templates whose members it lists, where those do not stand directly below it."""
+    """Templates whose members are listed below it although their URIs are not directly below its own."""
     pack: str = ""
 
     @cached_property
@@ -188,7 +188,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class PromptArgument:
-    """A named blank in a prompt."""
+    """An argument of a prompt."""
 
     name: str
     description: str
@@ -198,7 +198,7 @@ class PromptArgument:
 
 @dataclass(frozen=True, slots=True)
 class PromptCode:
-    """What renders a prompt, and what proposes values for its blanks."""
+    """The functions of a prompt: render it, complete the arguments."""
 
     render: RenderHandler
     complete: Mapping[str, CompleteHandler] = field(default_factory=dict)
@@ -206,7 +206,7 @@ class PromptCode:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt template that a person picks and a model receives."""
+    """A prompt template that a user chooses and a model receives."""
 
     name: str
     title: str
@@ -225,7 +225,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Pack:
-    """A named set of tools, resources and prompts, filled by its own decorators."""
+    """A named set of tools, resources and prompts, which its decorators add."""
 
     def __init__(self, name: str, *, title: str, description: str) -> None:
         self.name = name
@@ -252,9 +252,9 @@ class Pack:
         meta: Mapping[str, Any] | None = None,
         timeout_seconds: float | None = None,
     ) -> Callable[[F], F]:
-        """Declare the decorated `handler(input, ctx) -> output` as a tool; its annotations are the schemas.
+        """Declare the decorated `handler(input, ctx) -> output` as a tool. Its type annotations define the schemas.
 
-        A handler that returns a `Reply` names the model of `Reply.data` with `output`.
+        For a handler that returns a `Reply`, `output` is the model of `Reply.data`.
         """
         if not TOOL_NAME.match(name):
             raise ValueError(f"{name!r} is not a tool name: letters, digits, '_', '-', '.', at most 128")
@@ -296,7 +296,10 @@ class Pack:
         in_parts: bool = False,
         members: tuple[str, ...] = (),
     ) -> Callable[[F], F]:
-        """Declare the decorated `read(variables, ctx)` as the resource at `uri`, which may be a template."""
+        """Declare the decorated `read(variables, ctx)` as the resource at `uri`, which may be a template.
+
+        `list_entries(offset, limit, ctx)` returns one page of the members of a template.
+        """
 
         def declare(read: F) -> F:
             code = ResourceCode(read, list_entries, dict(complete or {}))

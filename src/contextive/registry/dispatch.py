@@ -1,4 +1,4 @@
-"""The one way in which a tool is called, a resource read and a prompt rendered, whichever door the call came through."""
+"""Calls tools, reads resources and renders prompts, for every transport."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 _SYSTEM_ERRNOS = frozenset(
     {errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ENOMEM}
 )
-"""What the system lacks, and not what a handler did wrong."""
+"""Errors caused by the system (disk, limits), not by a handler."""
 
 _STRICT_JSON = json.JSONEncoder(allow_nan=False)
 _PLAIN_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
@@ -57,7 +57,7 @@ _PLAIN_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long a call may take, how large its answer may be, how long a page is."""
+    """Time limit of a call, largest answer, and page size."""
 
     timeout_seconds: float = 60.0
     result_bytes: int = 1_000_000
@@ -66,7 +66,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """A tool's answer, ready for any door: data, content blocks, and how fresh it is."""
+    """A tool's answer for any transport: data, content blocks, and freshness."""
 
     data: Any
     content: Sequence[Content]
@@ -82,29 +82,30 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """What is known about one finished call; telemetry and audit are made from it."""
+    """One finished call, for telemetry and audit."""
 
     tool: str
     known: bool
     caller: str
     door: str
+    """The transport, as in `Context.door`."""
     request_id: str
     duration_seconds: float
     arguments: Mapping[str, Any]
     error: str | None
-    """The error's code; None for a call that succeeded."""
+    """The error code; None if the call succeeded."""
     warnings: int = 0
-    """How many warnings its answer holds."""
+    """Number of warnings in the answer."""
 
 
 class CallObserver(Protocol):
-    """Is told of every finished call."""
+    """A function that is called after every finished call."""
 
     def __call__(self, record: CallRecord, /) -> None: ...
 
 
 class Dispatcher:
-    """Finds, checks, runs and reports; a door only translates. The registry may be exchanged while it works."""
+    """Finds, checks and runs what is called. Transports only translate. The registry can be replaced at any time."""
 
     def __init__(
         self,
@@ -122,7 +123,7 @@ class Dispatcher:
     ##= docs/spec/host.md#permissions
     ##% The scope MUST be checked in one place for all transports.
     async def call(self, surface: Surface, name: str, arguments: Mapping[str, Any], ctx: Context) -> ToolResult:
-        """Run one tool. Raises a `ContextiveError` with a stable code, or `InputNeeded`; never anything else."""
+        """Run one tool. Raises only a `ContextiveError` with a stable code, or `InputNeeded`."""
         started = time.perf_counter()
         error: str | None = None
         warnings = 0
@@ -131,11 +132,11 @@ class Dispatcher:
             tool = surface.tool(name)
             allowed = ctx.caller.tools
             if not ctx.caller.scope.covers(tool.scope) or (allowed is not None and tool.name not in allowed):
-                # The surface has left it out already; checked again on purpose.
-                raise InternalError("A tool stood in a surface of too small a scope.")
+                # The surface does not contain such tools; this is a second check on purpose.
+                raise InternalError("The surface contains a tool that needs a higher scope.")
             parsed = parse_arguments(tool, arguments)
             value = await self._run_handler(
-                lambda own: self._run(tool, parsed, own),
+                lambda pack_ctx: self._run(tool, parsed, pack_ctx),
                 tool.runs_in_loop,
                 f"tool {tool.name}",
                 self._context_for(tool.pack, ctx),
@@ -172,7 +173,7 @@ class Dispatcher:
         """The body of one resource."""
         resource, full_uri, variables = surface.find_resource(uri)
         value = await self._run_handler(
-            lambda own: resource.code.read(variables, own),
+            lambda pack_ctx: resource.code.read(variables, pack_ctx),
             asyncio.iscoroutinefunction(resource.code.read),
             f"resource {resource.name}",
             self._context_for(resource.pack, ctx),
@@ -182,7 +183,7 @@ class Dispatcher:
         size = sum(_size(body) for body in bodies)
         if size > self.limits.result_bytes:
             raise TooLarge(
-                f"The resource has {size} bytes, {self.limits.result_bytes} are allowed.",
+                f"The resource has {size} bytes; the limit is {self.limits.result_bytes}.",
                 hint=f"Read it in parts: {full_uri}?offset=0&limit=100." if resource.in_parts else None,
             )
         return bodies
@@ -193,7 +194,7 @@ class Dispatcher:
     ##% Resources that cannot be listed MUST NOT prevent the others from being listed; the result reports what is
     ##% missing and why.
     async def list_resources(self, surface: Surface, cursor: str | None, ctx: Context) -> Page[ResourceEntry]:
-        """One page of everything that can be read: fixed resources and the members of every template."""
+        """One page of all readable resources: fixed ones and the members of every template."""
         index, offset = _resource_position(cursor, len(surface.resources))
         size = self.limits.page_size
         items: list[ResourceEntry] = []
@@ -205,7 +206,7 @@ class Dispatcher:
             try:
                 entries = await self._entries(resource, offset, wanted, ctx)
             except ContextiveError as error:
-                failures.setdefault(error.full_message(), error)  # all that needs one broken file fails alike
+                failures.setdefault(error.full_message(), error)  # one broken file causes the same error many times
             items.extend(entries)
             if len(items) > size:
                 position = f"{index}:{offset + len(entries) - (len(items) - size)}"
@@ -228,7 +229,7 @@ class Dispatcher:
             entries = await self._entries(below, 0, sys.maxsize, ctx)
             found += [entry for entry in entries if resource.members or unquote(entry.uri).startswith(prefix)]
         if not found:
-            await self.read(surface, uri, ctx)  # nothing stands below it, or it is not there at all
+            await self.read(surface, uri, ctx)  # raises if the resource itself does not exist
         return page_of("resources below", found, cursor, self.limits.page_size)
 
     ##= docs/spec/host.md#resources-and-prompts
@@ -236,7 +237,7 @@ class Dispatcher:
     async def render(
         self, surface: Surface, name: str, arguments: Mapping[str, str], ctx: Context
     ) -> tuple[Prompt, Sequence[PromptMessage]]:
-        """A prompt with its blanks filled."""
+        """A prompt and its messages, with the arguments filled in."""
         prompt = surface.prompt(name)
         known = {argument.name for argument in prompt.arguments}
         if unknown := sorted(set(arguments) - known):
@@ -248,7 +249,7 @@ class Dispatcher:
         if missing:
             raise InvalidRequest(f"Prompt {name} needs the argument {missing[0]}.", hint="Give it a non-empty value.")
         messages = await self._run_handler(
-            lambda own: prompt.code.render(arguments, own),
+            lambda pack_ctx: prompt.code.render(arguments, pack_ctx),
             asyncio.iscoroutinefunction(prompt.code.render),
             f"prompt {name}",
             self._context_for(prompt.pack, ctx),
@@ -258,9 +259,9 @@ class Dispatcher:
     async def complete(
         self, pack: str, handler: Callable[..., Any], prefix: str, others: Mapping[str, str], ctx: Context
     ) -> Sequence[str]:
-        """Values that a blank of one of the pack's declarations can take."""
+        """Completions for a variable or argument declared by the pack."""
         values = await self._run_handler(
-            lambda own: handler(prefix, others, own),
+            lambda pack_ctx: handler(prefix, others, pack_ctx),
             asyncio.iscoroutinefunction(handler),
             "completion",
             self._context_for(pack, ctx),
@@ -271,7 +272,7 @@ class Dispatcher:
         handler = resource.code.list_entries
         if handler is not None:
             listed: Sequence[ResourceEntry] = await self._run_handler(
-                lambda own: handler(offset, limit, own),
+                lambda pack_ctx: handler(offset, limit, pack_ctx),
                 asyncio.iscoroutinefunction(handler),
                 f"listing {resource.name}",
                 self._context_for(resource.pack, ctx),
@@ -282,7 +283,7 @@ class Dispatcher:
         return [ResourceEntry(resource.uri, resource.name, resource.title, resource.description, resource.mime_type)]
 
     def _context_for(self, pack: str, ctx: Context) -> Context:
-        """The context as a handler of `pack` sees it: with that pack's own settings."""
+        """The context with the settings of `pack`."""
         settings = self.registry.settings_of(pack)
         return ctx if settings == ctx.settings else replace(ctx, settings=settings)
 
@@ -297,11 +298,11 @@ class Dispatcher:
         in_loop: bool,
         what: str,
         ctx: Context,
-        own_seconds: float | None = None,
+        seconds: float | None = None,
     ) -> Any:
-        """Run a handler under its own or the usual time limit; whatever it raises leaves as one of our errors."""
-        seconds = self.limits.timeout_seconds if own_seconds is None else own_seconds
-        limit = asyncio.timeout(seconds)
+        """Run a handler with a time limit (`seconds`, or the default), and convert what it raises to a `ContextiveError`."""
+        timeout = self.limits.timeout_seconds if seconds is None else seconds
+        limit = asyncio.timeout(timeout)
         try:
             async with limit:
                 if in_loop:
@@ -310,48 +311,52 @@ class Dispatcher:
         except (ContextiveError, InputNeeded):
             raise
         except (Exception, SystemExit, asyncio.CancelledError) as failure:
-            # The outermost handler: a fault in a pack must cost this call only, and must not show its insides.
+            # The outermost handler: an error in a pack fails only this call, and its text is not sent to the client.
             if isinstance(failure, asyncio.CancelledError) and _is_being_cancelled():
                 raise
             ##= docs/spec/host.md#limits
             ##% A call that runs longer than `limits.toolTimeoutSeconds` MUST end with the code `timeout`.
             if limit.expired():
                 raise TimedOut(
-                    f"The {what} took longer than {seconds:g} seconds.",
-                    hint="Ask for less, or raise limits.toolTimeoutSeconds.",
+                    f"The {what} took longer than {timeout:g} seconds.",
+                    hint="Request less, or raise limits.toolTimeoutSeconds.",
                 ) from None
             if isinstance(failure, OSError) and failure.errno in _SYSTEM_ERRNOS:
                 logger.warning("%s failed: %s", what, failure, extra=_log_fields(ctx))
                 raise Unavailable(
-                    f"The system refused what the {what} needs: {os.strerror(failure.errno)}.",
-                    hint="See to its disk and its limits, then try again.",
+                    f"The {what} failed because of the system: {os.strerror(failure.errno)}.",
+                    hint="Check disk space and system limits, then try again.",
                 ) from None
             logger.exception("%s failed", what, extra=_log_fields(ctx))
-            raise InternalError(f"The {what} failed inside.", hint="The server's log has the details.") from None
+            raise InternalError(
+                f"The {what} failed with an internal error.", hint="See the server log for details."
+            ) from None
 
     def _run(self, tool: Tool, parsed: BaseModel, ctx: Context) -> Any:
-        """What a handler of the loop gives, to be awaited; or, in a thread, the whole result: large ones take time to make."""
+        """The awaitable of a coroutine handler; for a handler in a thread the built result, because large ones take time."""
         value = tool.handler(parsed, ctx)
         return value if tool.runs_in_loop else self._build_result(tool, value, ctx)
 
     ##= docs/spec/host.md#limits
     ##% A result over `limits.maxResultBytes` MUST be refused with the code `too_large`.
     def _build_result(self, tool: Tool, value: Any, ctx: Context) -> ToolResult:
-        """Check a handler's value against the tool's output model and make it ready for any door."""
+        """Validate a handler's value against the output model, and convert it for any transport."""
         reply = value if isinstance(value, Reply) else Reply(data=value)
         try:
             data, text = _as_json(_checked_data(tool, reply))
             content = tuple(_well_formed(block) for block in reply.content)
         except (ValidationError, PydanticSerializationError, TypeError, ValueError, RecursionError):
-            logger.exception("tool %s gave an answer that cannot be shown", tool.name, extra=_log_fields(ctx))
-            raise InternalError(f"The tool {tool.name} gave an answer that its schema does not allow.") from None
+            logger.exception("tool %s returned an invalid answer", tool.name, extra=_log_fields(ctx))
+            raise InternalError(
+                f"The tool {tool.name} returned an answer that does not match its output schema."
+            ) from None
         if not content and data is not None:
             content = (Text(text),)
         size = max(len(text.encode()), sum(map(_size, content)))
         if size > self.limits.result_bytes:
             raise TooLarge(
-                f"The answer of {tool.name} has {size} bytes, {self.limits.result_bytes} are allowed.",
-                hint="Ask for less with a limit or a filter.",
+                f"The answer of {tool.name} has {size} bytes; the limit is {self.limits.result_bytes}.",
+                hint="Use a limit or a filter to get less.",
             )
         return ToolResult(data, content, self._freshness(), reply.is_error, reply.meta)
 
@@ -359,12 +364,12 @@ class Dispatcher:
 ##= docs/spec/host.md#tool-calls
 ##% Arguments MUST be accepted exactly as the published input schema defines them.
 def parse_arguments(tool: Tool, arguments: Mapping[str, Any]) -> BaseModel:
-    """The arguments as the tool's input model, or an `InvalidRequest` that names what is wrong and what is allowed."""
+    """The arguments as the tool's input model. Raises `InvalidRequest` with what is wrong and what is allowed."""
     try:
         text = _STRICT_JSON.encode(arguments)
     except (ValueError, RecursionError):
         raise InvalidRequest(
-            f"The arguments of {tool.name} hold a number that is not finite, or nest too deep."
+            f"The arguments of {tool.name} contain a number that is not finite, or are nested too deeply."
         ) from None
     try:
         # JSON mode with strict types accepts exactly what the published schema accepts.
@@ -373,11 +378,11 @@ def parse_arguments(tool: Tool, arguments: Mapping[str, Any]) -> BaseModel:
         if any(detail["type"] == "int_type" for detail in problems.errors(include_url=False, include_input=False)):
             whole = with_whole_numbers(arguments)
             if whole != text:
-                return _parsed_again(tool, whole)
+                return _parse_json(tool, whole)
         raise explain_arguments(tool.name, tool.input_schema, problems) from None
 
 
-def _parsed_again(tool: Tool, text: str) -> BaseModel:
+def _parse_json(tool: Tool, text: str) -> BaseModel:
     try:
         return tool.input_model.model_validate_json(text, strict=True)
     except ValidationError as problems:
@@ -385,7 +390,7 @@ def _parsed_again(tool: Tool, text: str) -> BaseModel:
 
 
 def well_formed(text: str) -> str:
-    """The text without lone surrogates, which come from undecodable file names and which no wire can carry."""
+    """The text without lone surrogates. They come from undecodable file names and cannot be encoded as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -424,11 +429,11 @@ def _well_formed(content: Content) -> Content:
         case ResourceBody() | Image() | Audio() | ResourceLink():
             return content
         case _:
-            raise TypeError(f"{type(content).__name__} is no content")
+            raise TypeError(f"{type(content).__name__} is not a content type")
 
 
 def _count_warnings(data: Any) -> int:
-    """The warnings of an answer: beside its other fields, or with what is said about the whole of it."""
+    """Number of entries in `warnings` and `metadata.warnings` of an answer."""
     parts = (data, data.get("metadata")) if isinstance(data, dict) else ()
     found = (part.get("warnings") for part in parts if isinstance(part, dict))
     return sum(len(warnings) for warnings in found if isinstance(warnings, list))
@@ -447,7 +452,7 @@ def _size(content: Content) -> int:
 
 
 def _is_being_cancelled() -> bool:
-    """Whether somebody asked the running task to stop; a handler may also raise CancelledError for no such reason."""
+    """Whether the running task was cancelled. A handler can also raise CancelledError for other reasons."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -475,5 +480,5 @@ def _resource_position(cursor: str | None, count: int) -> tuple[int, int]:
         return 0, 0
     index, _, offset = decode_cursor("resources", cursor).partition(":")
     if not (index + offset).isascii() or not index.isdigit() or not offset.isdigit():
-        raise InvalidCursor("The cursor is not one that this server gave out for this list.", hint="Start without one.")
+        raise InvalidCursor("The cursor is not valid for this list.", hint="Start without a cursor.")
     return min(int(index), count), int(offset)

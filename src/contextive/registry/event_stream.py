@@ -1,4 +1,4 @@
-"""What a gateway tells of a long call: progress, and the answer at the end."""
+"""The event stream of a long gateway call: progress events, then the answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ProgressEvent:
-    """How far a call is."""
+    """The progress of a call."""
 
     done: float
     total: float | None = None
@@ -19,32 +19,32 @@ class ProgressEvent:
 
 @dataclass(frozen=True, slots=True)
 class AnswerEvent:
-    """The answer of a call, with the status that it would have had without a stream."""
+    """The answer of a call, with the HTTP status it would have without a stream."""
 
     status: int
     body: bytes
 
 
 class EventStreamReader:
-    """Takes a stream apart, whichever way it was cut. What cannot be understood is passed over."""
+    """Splits a stream into events, however it is chunked. Unknown events are ignored."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     @property
     def size(self) -> int:
-        """Bytes of an event that is not whole yet."""
+        """Size in bytes of the incomplete event."""
         return len(self._rest)
 
     def feed(self, piece: bytes) -> Iterator[ProgressEvent | AnswerEvent]:
         self._rest += piece
         while (end := self._rest.find(b"\n\n")) >= 0:
             block, self._rest = self._rest[:end], self._rest[end + 2 :]
-            if (event := _read(block)) is not None:
+            if (event := _parse_event(block)) is not None:
                 yield event
 
 
-def _read(block: bytes) -> ProgressEvent | AnswerEvent | None:
+def _parse_event(block: bytes) -> ProgressEvent | AnswerEvent | None:
     lines = [line.partition(b": ") for line in block.split(b"\n") if not line.startswith(b":")]
     fields = {name: value for name, _, value in lines}
     try:

@@ -1,4 +1,4 @@
-"""Calls of tools over HTTP, answered by a team's gateway in place of a local index."""
+"""Calls the tools of a gateway over HTTP, for remote mode."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _FIRST_PAUSE_SECONDS = 0.2
 _RETRY_STATUSES = frozenset({502, 503, 504})
 _MAX_MESSAGE_LENGTH = 500
 _REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,64}\Z")
-# What the caller can mend is told in the gateway's own words; everything else is an error of the other side.
+# Errors that the caller can fix are forwarded with their message; all others become an upstream error.
 ##= docs/spec/gateway.md#remote-mode
 ##% An error that the caller can fix MUST be returned with the gateway's message.
 _FORWARDED_CODES = frozenset(
@@ -53,7 +53,7 @@ _FORWARDED_CODES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class GatewaySettings:
-    """Where the gateway is and how it knows us."""
+    """Address and tokens of the gateway, and limits of a call."""
 
     url: str
     reader_token: str | None = field(default=None, repr=False)
@@ -62,20 +62,20 @@ class GatewaySettings:
     verify_ssl: bool = True
     max_bytes: int = 2_000_000
     ca_file: str | None = None
-    """Certificates beside the well-known ones that the gateway's may be signed by."""
+    """File with additional CA certificates to trust."""
 
     ##= docs/spec/gateway.md#remote-mode
     ##% The server MUST warn if tokens would be sent to another machine without TLS.
     @property
     def sends_tokens_unencrypted(self) -> bool:
-        """Whether a token would travel to another machine without TLS."""
+        """Whether a token would be sent to another machine without TLS."""
         parts = urlsplit(self.url)
         local = parts.hostname in ("localhost", "127.0.0.1", "::1")
         return parts.scheme == "http" and not local and bool(self.reader_token or self.admin_token)
 
 
 class GatewayClient:
-    """Calls of one gateway. Safe to use from many threads."""
+    """A client of one gateway. Thread-safe."""
 
     def __init__(self, settings: GatewaySettings, sleep: Callable[[float], None] = time.sleep) -> None:
         self.settings = settings
@@ -99,33 +99,33 @@ class GatewayClient:
         tool: Tool,
         arguments: Mapping[str, Any],
         request_id: str,
-        on_progress: Callable[[ProgressEvent], None] = lambda _heard: None,
+        on_progress: Callable[[ProgressEvent], None] = lambda _event: None,
         stop: threading.Event | None = None,
     ) -> Reply:
-        """What the gateway's tool of the same name answers. `on_progress` is told of the progress of long calls; `stop` ends one."""
+        """The answer of the gateway's tool of the same name. Long calls report to `on_progress`; `stop` ends a call."""
         token = self._token(tool)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        if tool.timeout_seconds is not None:  # only what may take long tells how far it is
+        if tool.timeout_seconds is not None:  # only long-running tools report progress
             headers["Accept"] = "application/json, text/event-stream"
         listener = _ProgressListener(on_progress, stop or threading.Event())
         if _REQUEST_ID.match(request_id):
             headers["X-Request-ID"] = request_id
         seconds = self.seconds_for(tool)
-        ends = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds
         may_repeat = tool.annotations.read_only and tool.annotations.idempotent
 
         def attempt() -> Reply | Failure:
-            outcome = self._attempt(tool, arguments, headers, ends, seconds, listener)
+            outcome = self._attempt(tool, arguments, headers, deadline, seconds, listener)
             if isinstance(outcome, Reply):
                 return outcome
-            return Failure(outcome.error, outcome.was_not_sent or (may_repeat and outcome.may_pass))
+            return Failure(outcome.error, outcome.was_not_sent or (may_repeat and outcome.is_temporary))
 
-        return with_retries(attempt, Retries(_ATTEMPTS, _FIRST_PAUSE_SECONDS, deadline=ends), self._sleep)
+        return with_retries(attempt, Retries(_ATTEMPTS, _FIRST_PAUSE_SECONDS, deadline=deadline), self._sleep)
 
     ##= docs/spec/gateway.md#remote-mode
     ##% A call MUST end within its time limit, including all retries.
     def seconds_for(self, tool: Tool) -> float:
-        """The time that one call may take with all its attempts."""
+        """Time limit of one call, including all attempts."""
         return max(self.settings.timeout_seconds, tool.timeout_seconds or 0.0)
 
     ##= docs/spec/gateway.md#remote-mode
@@ -144,36 +144,37 @@ class GatewayClient:
         tool: Tool,
         arguments: Mapping[str, Any],
         headers: Mapping[str, str],
-        ends: float,
+        deadline: float,
         seconds: float,
         listener: _ProgressListener,
     ) -> Reply | _CallFailure:
         import httpx
 
         url = f"{self.settings.url.rstrip('/')}/api/v1/tools/{tool.name}"
-        left = max(0.05, ends - time.monotonic())
-        timeout = httpx.Timeout(left, connect=min(left, 10.0))
+        remaining = max(0.05, deadline - time.monotonic())
+        timeout = httpx.Timeout(remaining, connect=min(remaining, 10.0))
         try:
             with self._open().stream(
                 "POST", url, json=dict(arguments), headers=dict(headers), timeout=timeout
             ) as response:
                 status, retry_after = response.status_code, response.headers.get("retry-after", "")
                 if response.headers.get("content-type", "").startswith("text/event-stream"):
-                    status, body = self._read_stream(response, ends, listener)
+                    status, body = self._read_stream(response, deadline, listener)
                 else:
-                    body = self._read(response, ends)
+                    body = self._read(response, deadline)
         except (httpx.ConnectError, httpx.ConnectTimeout) as failure:
-            logger.warning("gateway: %s", type(failure).__name__)  # the class only: the text of some holds the URL
+            logger.warning("gateway: %s", type(failure).__name__)  # only the class: the message can contain the URL
             if _is_certificate_error(failure):
                 return _CallFailure(
                     UpstreamError(
                         "The gateway's certificate is not trusted.",
-                        hint="Name its CA's file in KM_MCP_CA_FILE, and check that KM_GATEWAY_URL has the certificate's name.",
+                        hint="Set KM_MCP_CA_FILE to the file of its CA, and compare its host name with KM_GATEWAY_URL.",
                     )
                 )
             return _CallFailure(
                 UpstreamError(
-                    "The gateway cannot be reached.", hint="Check KM_GATEWAY_URL, the certificate, and that it runs."
+                    "The gateway cannot be reached.",
+                    hint="Check KM_GATEWAY_URL, the certificate, and that the gateway is running.",
                 ),
                 was_not_sent=True,
             )
@@ -186,8 +187,8 @@ class GatewayClient:
             )
         except (httpx.HTTPError, httpx.InvalidURL) as failure:
             logger.warning("gateway: %s", type(failure).__name__)
-            error = UpstreamError("The connection to the gateway broke.", hint="Try again.")
-            return _CallFailure(error, may_pass=isinstance(failure, httpx.TransportError))
+            error = UpstreamError("The connection to the gateway was lost.", hint="Try again.")
+            return _CallFailure(error, is_temporary=isinstance(failure, httpx.TransportError))
         if body is None:
             return _CallFailure(UpstreamError(f"The gateway's answer is over {self.settings.max_bytes} bytes."))
         return _reply(body) if status == 200 else _failure(tool, status, body, retry_after)
@@ -201,12 +202,12 @@ class GatewayClient:
 
         with self._lock:
             if self._client is None:
-                # No redirect is followed and the environment stays out: the token would travel with either.
+                # No redirects and no proxy settings from the environment: either could send the token elsewhere.
                 self._client = httpx.Client(verify=self._verify, follow_redirects=False, trust_env=False)
             return self._client
 
-    def _read(self, response: httpx.Response, ends: float) -> bytes | None:
-        """The body; None for one that is over the limit. A body that trickles has to be there in time, too."""
+    def _read(self, response: httpx.Response, deadline: float) -> bytes | None:
+        """The body, or None if it is over the limit. A slow body must also arrive before the deadline."""
         import httpx
 
         data = bytearray()
@@ -214,14 +215,14 @@ class GatewayClient:
             data += piece
             if len(data) > self.settings.max_bytes:
                 return None
-            if time.monotonic() > ends:
+            if time.monotonic() > deadline:
                 raise httpx.ReadTimeout("the body took too long")
         return bytes(data)
 
     def _read_stream(
-        self, response: httpx.Response, ends: float, listener: _ProgressListener
+        self, response: httpx.Response, deadline: float, listener: _ProgressListener
     ) -> tuple[int, bytes | None]:
-        """The answer at the end of a stream, with its status; None for one that is over the limit."""
+        """Status and body of the answer at the end of a stream; the body is None if it is over the limit."""
         import httpx
 
         reader = EventStreamReader()
@@ -234,10 +235,10 @@ class GatewayClient:
                         listener.on_progress(event)
             if reader.size > self.settings.max_bytes:
                 return response.status_code, None
-            if time.monotonic() > ends:
+            if time.monotonic() > deadline:
                 raise httpx.ReadTimeout("the stream took too long")
             if listener.stop.is_set():
-                break  # the gateway notices that nobody listens any more
+                break  # the gateway notices that the connection is closed
         raise httpx.RemoteProtocolError("the stream ended without an answer")
 
 
@@ -258,13 +259,13 @@ def _verification(settings: GatewaySettings) -> ssl.SSLContext | bool:
         context.load_verify_locations(cafile=str(Path(settings.ca_file).expanduser()))
     except (OSError, ssl.SSLError):
         raise ConfigError(
-            "knowledge.gatewayCaFile cannot be read as certificates.", hint="It is the path of a file in PEM."
+            "knowledge.gatewayCaFile cannot be read as certificates.", hint="It must be the path of a PEM file."
         ) from None
     return context
 
 
 def _is_certificate_error(failure: BaseException) -> bool:
-    """Whether a certificate was the reason that there is no connection."""
+    """Whether the connection failed because of a certificate."""
     cause: BaseException | None = failure
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
@@ -276,7 +277,7 @@ def _is_certificate_error(failure: BaseException) -> bool:
 @dataclass(frozen=True, slots=True)
 class _CallFailure:
     error: ContextiveError
-    may_pass: bool = False
+    is_temporary: bool = False
     was_not_sent: bool = False
 
 
@@ -292,32 +293,35 @@ def _reply(body: bytes) -> Reply | _CallFailure:
 ##= docs/spec/gateway.md#remote-mode
 ##% Every other failure MUST be reported without the token, and without the address and the message of the gateway.
 def _failure(tool: Tool, status: int, body: bytes, retry_after: str) -> _CallFailure:
-    said = (_json_object(body) or {}).get("error")
-    said = said if isinstance(said, dict) else {}
-    code = str(said.get("code", ""))
+    received = (_json_object(body) or {}).get("error")
+    received = received if isinstance(received, dict) else {}
+    code = str(received.get("code", ""))
     logger.warning("gateway answered with status %d %s", status, code[:40] if code.isascii() else "")
     variable = "KM_ADMIN_TOKEN" if tool.scope is Scope.MAINTAINER else "KM_READER_TOKEN"
     match status:
         case 401:
-            return _CallFailure(Unauthorized("The gateway does not know this token.", hint=f"Check {variable}."))
+            return _CallFailure(Unauthorized("The gateway does not accept this token.", hint=f"Check {variable}."))
         case 403:
             return _CallFailure(Forbidden(f"The gateway does not allow {tool.name}.", hint=f"Check {variable}."))
         case 429:
             wait = int(retry_after) if retry_after.isascii() and retry_after.isdigit() and len(retry_after) < 6 else 1
-            words = "The gateway has had too many requests."
-            return _CallFailure(RateLimited(words, retry_after_seconds=wait, hint=f"Wait {wait} seconds."))
+            message = "The gateway received too many requests."
+            return _CallFailure(RateLimited(message, retry_after_seconds=wait, hint=f"Wait {wait} seconds."))
         case 404 if code in ("", ToolNotFound.code):
-            error_text = f"The gateway does not offer {tool.name}."
-            return _CallFailure(UpstreamError(error_text, hint="Check KM_GATEWAY_URL and the gateway's version."))
+            message = f"The gateway does not offer {tool.name}."
+            return _CallFailure(UpstreamError(message, hint="Check KM_GATEWAY_URL and the gateway's version."))
     kinds = {kind.code: kind for kind in reversed(list(all_error_types()))}
     if code in _FORWARDED_CODES and (kind := kinds.get(code)) is not None:
-        error = kind(printable(said.get("message")) or "The gateway refused.", hint=printable(said.get("hint")) or None)
-        if isinstance(said.get("details"), dict):
-            error.details = said["details"]
-        return _CallFailure(error, may_pass=status in _RETRY_STATUSES)
+        error = kind(
+            printable(received.get("message")) or "The gateway refused the call.",
+            hint=printable(received.get("hint")) or None,
+        )
+        if isinstance(received.get("details"), dict):
+            error.details = received["details"]
+        return _CallFailure(error, is_temporary=status in _RETRY_STATUSES)
     return _CallFailure(
-        UpstreamError(f"The gateway answered with status {status}.", hint="Look at the gateway's log."),
-        may_pass=status in _RETRY_STATUSES,
+        UpstreamError(f"The gateway answered with status {status}.", hint="See the log of the gateway."),
+        is_temporary=status in _RETRY_STATUSES,
     )
 
 
@@ -330,5 +334,5 @@ def _json_object(body: bytes) -> dict[str, Any] | None:
 
 
 def printable(value: Any) -> str:
-    """The gateway's own words, cut and on one line."""
+    """A text from the gateway, shortened and on one line; empty if it is not a string."""
     return "".join(c if c.isprintable() else " " for c in value[:_MAX_MESSAGE_LENGTH]) if isinstance(value, str) else ""

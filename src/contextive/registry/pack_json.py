@@ -1,7 +1,7 @@
-"""A pack as data: all that it declares, and none of its code.
+"""Converts the declarations of a pack to JSON data and back.
 
-To list tools, their names, words and schemas are enough. A pack that was written down can be read back without importing its
-modules and all that these stand on; the code behind a declaration is loaded when it is first run.
+Listing tools needs only names, texts and schemas. A pack read from JSON does this without importing its modules and their
+dependencies; the code of a declaration is loaded when it first runs.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ _PROMPT_FIELDS = ("name", "title", "description")
 
 
 def pack_to_dict(pack: Pack) -> dict[str, Any]:
-    """What a pack declares, as JSON can hold it."""
+    """The declarations of a pack as JSON data."""
     return {
         "name": pack.name,
         "title": pack.title,
         "description": pack.description,
-        "tools": [_write_tool(tool) for tool in pack.tools],
-        "resources": [_write_resource(resource) for resource in pack.resources],
-        "prompts": [_write_prompt(prompt) for prompt in pack.prompts],
+        "tools": [_tool_to_dict(tool) for tool in pack.tools],
+        "resources": [_resource_to_dict(resource) for resource in pack.resources],
+        "prompts": [_prompt_to_dict(prompt) for prompt in pack.prompts],
     }
 
 
 def pack_from_dict(data: Mapping[str, Any], load: Callable[[], Pack]) -> Pack:
-    """The pack that was written down. `load` gives the pack itself, for the code behind what is declared."""
+    """The pack with these declarations. `load` imports the real pack when code is needed."""
     pack = Pack(data["name"], title=data["title"], description=data["description"])
-    pack.tools = [_read_tool(entry, pack.name, load) for entry in data["tools"]]
-    pack.resources = [_read_resource(entry, pack.name, load) for entry in data["resources"]]
-    pack.prompts = [_read_prompt(entry, pack.name, load) for entry in data["prompts"]]
+    pack.tools = [_tool_from_dict(entry, pack.name, load) for entry in data["tools"]]
+    pack.resources = [_resource_from_dict(entry, pack.name, load) for entry in data["resources"]]
+    pack.prompts = [_prompt_from_dict(entry, pack.name, load) for entry in data["prompts"]]
     return pack
 
 
-def _write_tool(tool: Tool) -> dict[str, Any]:
+def _tool_to_dict(tool: Tool) -> dict[str, Any]:
     return _fields_of(tool, _TOOL_FIELDS) | {
         "scope": tool.scope.value,
         "labels": list(tool.labels),
@@ -61,7 +61,7 @@ def _write_tool(tool: Tool) -> dict[str, Any]:
     }
 
 
-def _read_tool(entry: Mapping[str, Any], pack: str, load: Callable[[], Pack]) -> Tool:
+def _tool_from_dict(entry: Mapping[str, Any], pack: str, load: Callable[[], Pack]) -> Tool:
     def code() -> ToolCode:
         return next(tool.code for tool in load().tools if tool.name == entry["name"])
 
@@ -77,11 +77,11 @@ def _read_tool(entry: Mapping[str, Any], pack: str, load: Callable[[], Pack]) ->
     )
 
 
-def _write_resource(resource: Resource) -> dict[str, Any]:
+def _resource_to_dict(resource: Resource) -> dict[str, Any]:
     return _fields_of(resource, _RESOURCE_FIELDS) | {"scope": resource.scope.value, "members": list(resource.members)}
 
 
-def _read_resource(entry: Mapping[str, Any], pack: str, load: Callable[[], Pack]) -> Resource:
+def _resource_from_dict(entry: Mapping[str, Any], pack: str, load: Callable[[], Pack]) -> Resource:
     def code() -> ResourceCode:
         return next(resource.code for resource in load().resources if resource.uri == entry["uri"])
 
@@ -94,12 +94,12 @@ def _read_resource(entry: Mapping[str, Any], pack: str, load: Callable[[], Pack]
     )
 
 
-def _write_prompt(prompt: Prompt) -> dict[str, Any]:
+def _prompt_to_dict(prompt: Prompt) -> dict[str, Any]:
     arguments = [{"name": a.name, "description": a.description, "required": a.required} for a in prompt.arguments]
     return _fields_of(prompt, _PROMPT_FIELDS) | {"scope": prompt.scope.value, "arguments": arguments}
 
 
-def _read_prompt(entry: Mapping[str, Any], pack: str, load: Callable[[], Pack]) -> Prompt:
+def _prompt_from_dict(entry: Mapping[str, Any], pack: str, load: Callable[[], Pack]) -> Prompt:
     def code() -> PromptCode:
         return next(prompt.code for prompt in load().prompts if prompt.name == entry["name"])
 

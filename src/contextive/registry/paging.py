@@ -1,7 +1,6 @@
-"""Opaque cursors: a position in one named list, sealed against typing errors and mix-ups.
+"""Opaque cursors: a position in a named list, with a checksum.
 
-A cursor grants nothing that the list itself does not, so it is checked, not encrypted, and every process of a project
-understands every other one's cursors.
+A cursor gives no access beyond the list itself, so it is not encrypted, and all processes of a project accept the same cursors.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ _MAX_CURSOR_LENGTH = 256
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """Some items of a list, and the cursor of the next ones when there are any."""
+    """Some items of a list, and the cursor of the next page if there is one."""
 
     items: Sequence[T]
     next_cursor: str | None = None
     failures: Sequence[ContextiveError] = ()
-    """Why some of what belongs here could not be listed."""
+    """Why some items could not be listed."""
 
 
 def encode_cursor(kind: str, position: str) -> str:
@@ -38,27 +37,27 @@ def encode_cursor(kind: str, position: str) -> str:
 ##= docs/spec/host.md#lists-and-pagination
 ##% A cursor that the server did not issue for that list MUST be refused.
 def decode_cursor(kind: str, cursor: str) -> str:
-    """The position inside `cursor`. Raises `InvalidCursor` for anything this server did not give out for `kind`."""
-    refusal = InvalidCursor("The cursor is not one that this server gave out for this list.", hint="Start without one.")
+    """The position in `cursor`. Raises `InvalidCursor` if it is not a cursor of the list `kind`."""
+    error = InvalidCursor("The cursor is not valid for this list.", hint="Start without a cursor.")
     if len(cursor) > _MAX_CURSOR_LENGTH:
-        raise refusal
+        raise error
     try:
         text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("utf-8")
     except (binascii.Error, UnicodeError, ValueError):
-        raise refusal from None
-    seal, _, position = text.partition(".")
-    if seal != _checksum(kind, position) or encode_cursor(kind, position) != cursor:
-        raise refusal
+        raise error from None
+    checksum, _, position = text.partition(".")
+    if checksum != _checksum(kind, position) or encode_cursor(kind, position) != cursor:
+        raise error
     return position
 
 
 def offset_of(kind: str, cursor: str | None) -> int:
-    """The offset that a plain list's cursor stands for; 0 without one."""
+    """The offset in the cursor of a plain list; 0 without a cursor."""
     if cursor is None:
         return 0
     position = decode_cursor(kind, cursor)
     if not position.isascii() or not position.isdigit():
-        raise InvalidCursor("The cursor belongs to another list.", hint="Start without one.")
+        raise InvalidCursor("The cursor belongs to another list.", hint="Start without a cursor.")
     return int(position)
 
 

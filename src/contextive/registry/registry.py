@@ -1,4 +1,4 @@
-"""All packs of one server, and the part of them that one caller of one profile is offered."""
+"""The packs of a server, and the part of them that one caller sees."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Declared = TypeVar("Declared", Tool, Resource, Prompt)
 
 @dataclass(frozen=True, slots=True)
 class PackRules:
-    """What the configuration says about one pack."""
+    """The configuration of one pack."""
 
     writes: bool = True
     allowed: frozenset[str] | None = None
@@ -41,15 +41,15 @@ class PackRules:
 
 @dataclass(frozen=True)
 class Surface:
-    """What one caller is offered: the same for every door, in a fixed order."""
+    """The tools, resources and prompts that one caller sees: the same on every transport, in a fixed order."""
 
     tools: Mapping[str, Tool]
     resources: tuple[Resource, ...]
     prompts: Mapping[str, Prompt]
     withheld: frozenset[str] = frozenset()
-    """Names of the tools that other callers are offered."""
+    """Names of tools that exist but that this caller may not use."""
     only: frozenset[str] | None = None
-    """The tools that the caller's token names, where it names any."""
+    """The tools that the caller's token is limited to, if it is limited."""
 
     ##= docs/spec/host.md#permissions
     ##% A tool that requires the maintainer scope MUST NOT be callable by a reader through any transport.
@@ -62,18 +62,18 @@ class Surface:
     ##= docs/spec/host.md#permissions
     ##% A call to a tool that other callers may use but this caller may not MUST fail with the code `forbidden`.
     def refusal(self, name: str) -> ContextiveError:
-        """Why there is no tool of that name: this caller may not use it, or nobody may."""
+        """The error for a tool that is not in the surface: forbidden for this caller, or unknown."""
         if name not in self.withheld:
             return ToolNotFound(f"Unknown tool: {safe_repr(name)}.", hint=_nearest(name, self.tools))
         if self.only is not None and name not in self.only:
             return Forbidden(f"This token does not allow {name}.", hint=f"It allows: {', '.join(sorted(self.only))}.")
-        hint = "Use a maintainer token; a server on a pipe has one when KM_ADMIN_TOKEN is set."
+        hint = "Use a maintainer token; for a stdio server, set KM_ADMIN_TOKEN."
         return Forbidden(f"{name} needs the maintainer scope.", hint=hint)
 
     ##= docs/spec/gateway.md#issued-tokens
     ##% A caller whose token has a list of tools MUST be offered these tools and nothing else.
     def limited_to(self, names: frozenset[str]) -> Surface:
-        """Only the tools of these names. Resources and prompts go: they tell what the tools that are left out would tell."""
+        """Only the tools of these names. Resources and prompts are removed: they return the same data as the removed tools."""
         kept = {name: tool for name, tool in self.tools.items() if name in names}
         return Surface(kept, (), {}, self.withheld | (self.tools.keys() - kept.keys()), names)
 
@@ -84,30 +84,30 @@ class Surface:
         return found
 
     def find_resource(self, uri: str) -> tuple[Resource, str, dict[str, str]]:
-        """The declaration that serves `uri`, its full URI, and the template's variables."""
+        """The resource for `uri`, its full URI, and the variables of the template and query."""
         uri, _, query = uri.partition("?")
-        given = dict(parse_qsl(query[:1000]))
+        parameters = dict(parse_qsl(query[:1000]))
         for candidate in bare_path_candidates(uri, self._path_schemes):
             for resource in self.resources:
                 if not resource.is_template and resource.uri == candidate:
-                    return resource, candidate, given
+                    return resource, candidate, parameters
             for resource in self.resources:
                 if resource.is_template and (variables := UriTemplate(resource.uri).match(candidate)) is not None:
-                    return resource, candidate, {**given, **variables}
+                    return resource, candidate, {**parameters, **variables}
         raise ResourceNotFound(
-            f"No resource stands at {safe_repr(uri)}.",
-            hint="resources/list and resources/templates/list show what there is.",
+            f"No resource at {safe_repr(uri)}.",
+            hint="See resources/list and resources/templates/list.",
         )
 
     def below(self, resource: Resource) -> list[Resource]:
-        """What stands directly below a resource."""
+        """The resources directly below a resource."""
         if resource.members:
             return [r for r in self.resources if r.uri in resource.members]
         prefix = f"{resource.uri}/"
         return [r for r in self.resources if r.uri.startswith(prefix) and "/" not in r.uri.removeprefix(prefix)]
 
     def find_template(self, uri_template: str) -> Resource:
-        """The declaration whose URI is this very template (or this very URI)."""
+        """The resource with exactly this URI or template."""
         for resource in self.resources:
             if resource.uri == uri_template:
                 return resource
@@ -115,12 +115,12 @@ class Surface:
 
     @cached_property
     def _path_schemes(self) -> tuple[str, ...]:
-        """Schemes whose resources have no authority, so that their path alone can address them."""
+        """Schemes without authority, whose resources can be addressed by path alone."""
         return tuple(dict.fromkeys(r.uri.split(":", 1)[0] for r in self.resources if ":///" in r.uri))
 
 
 class Registry:
-    """The packs that are switched on, under the rules of the configuration. Never changes once built."""
+    """The enabled packs and their configuration. Immutable."""
 
     def __init__(self, packs: Iterable[Pack], rules: Mapping[str, PackRules] | None = None) -> None:
         self.packs: Mapping[str, Pack] = {pack.name: pack for pack in packs}
@@ -133,7 +133,7 @@ class Registry:
     ##= docs/spec/host.md#permissions
     ##% A tool that requires the maintainer scope MUST NOT be listed for a reader.
     def surface(self, pack_names: Sequence[str], scope: Scope) -> Surface:
-        """What a caller of `scope` is offered by these packs; packs that are off are passed over."""
+        """What a caller with `scope` sees of these packs. Packs that are not enabled are ignored."""
         key = (tuple(pack_names), scope)
         if key not in self._surfaces:
             packs = [self.packs[name] for name in pack_names if name in self.packs]
@@ -154,7 +154,7 @@ class Registry:
 
 
 def conflicts(pack: Pack, others: Iterable[Pack]) -> list[str]:
-    """The names in `pack` that another pack already took, in words."""
+    """The names in `pack` that another pack already declares, such as `tool search`."""
     others = list(others)
     taken = [f"pack {pack.name}"] if any(other.name == pack.name for other in others) else []
     groups: tuple[tuple[str, Callable[[Pack], set[str]]], ...] = (
@@ -174,12 +174,12 @@ def _reject_duplicates(packs: Iterable[Pack]) -> None:
     seen: list[Pack] = []
     for pack in packs:
         if taken := conflicts(pack, seen):
-            raise ValueError(f"pack {pack.name!r} declares again: {', '.join(taken)}")
+            raise ValueError(f"pack {pack.name!r} declares names that are already in use: {', '.join(taken)}")
         seen.append(pack)
 
 
 def safe_repr(text: str, limit: int = 120) -> str:
-    """A caller's own word in an error text: quoted, cut, and without characters that could pass for something else."""
+    """A caller's text for an error message: quoted, shortened, with unprintable characters escaped."""
     printable = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text[: limit + 1])
     return repr(printable[:limit] + "…") if len(printable) > limit else f"'{printable}'"
 
@@ -188,4 +188,4 @@ def _nearest(name: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     close = get_close_matches(name[:128], list(known), n=1)
-    return f"Did you mean {close[0]}?" if close else "List what is offered and choose from it."
+    return f"Did you mean {close[0]}?" if close else "List the available ones first."

@@ -1,6 +1,6 @@
-"""Remote mode: a pack whose tools are answered by a gateway.
+"""Remote mode: a pack whose tools call a gateway.
 
-Every tool keeps its declaration, so names, schemas, scopes and checks are the same; only the handler is another one.
+The declarations stay the same, with names, schemas, scopes and checks; only the handlers differ.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _MAX_PROGRESS_EVENTS = 100
 ##= docs/spec/gateway.md#remote-mode
 ##% The names, arguments and scopes of the tools MUST be the same as without a gateway.
 def remote_pack(pack: Pack, gateway: GatewayClient, local_tools: Collection[str]) -> Pack:
-    """The pack with handlers that ask the gateway, except for its local tools. It declares the same tools in the same order."""
+    """The same pack with handlers that call the gateway, except for its local tools."""
     remote = Pack(pack.name, title=pack.title, description=pack.description)
-    remote.tools = [tool if tool.name in local_tools else _forwarded(tool, gateway) for tool in pack.tools]
+    remote.tools = [tool if tool.name in local_tools else _forwarding_tool(tool, gateway) for tool in pack.tools]
     return remote
 
 
-def _forwarded(tool: Tool, gateway: GatewayClient) -> Tool:
+def _forwarding_tool(tool: Tool, gateway: GatewayClient) -> Tool:
     async def forward(given: BaseModel, ctx: Context) -> Reply:
         arguments = given.model_dump(mode="json", exclude_unset=True, by_alias=True)
         events: deque[ProgressEvent] = deque(maxlen=_MAX_PROGRESS_EVENTS)
@@ -54,16 +54,16 @@ def _forwarded(tool: Tool, gateway: GatewayClient) -> Tool:
 
 
 async def _forward_progress(work: asyncio.Future[Reply], events: deque[ProgressEvent], ctx: Context) -> Reply:
-    """The answer. Until it comes the client hears what the gateway tells, and from time to time that it still works."""
+    """The answer. Until then, the client gets the progress of the gateway, and a sign of life every few seconds."""
     number, last = 0.0, time.monotonic()
     while True:
         done, _ = await asyncio.wait({work}, timeout=_PROGRESS_POLL_SECONDS)
         while events:
             event = events.popleft()
-            number, last = max(event.done, number + 0.001), time.monotonic()  # numbers of progress only ever grow
+            number, last = max(event.done, number + 0.001), time.monotonic()  # progress must increase
             await ctx.client.progress(number, event.total, printable(event.message) or None)
         if done:
             return work.result()
         if time.monotonic() - last >= _HEARTBEAT_SECONDS:
             number, last = number + 0.001, time.monotonic()
-            await ctx.client.progress(number, None, "The gateway is at work.")
+            await ctx.client.progress(number, None, "The gateway is working.")

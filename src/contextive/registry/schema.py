@@ -1,4 +1,4 @@
-"""JSON Schemas of tool models, as small as they can be without losing meaning: every token is paid by every client."""
+"""JSON Schemas of tool models, kept small because every client pays tokens for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel
 ##= docs/spec/host.md#declaration
 ##% Every argument of a built-in tool MUST have a description.
 def input_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The closed schema of a tool's arguments."""
+    """The schema of a tool's arguments, without additional properties."""
     schema = _compact(model.model_json_schema(by_alias=True, mode="validation"))
     schema.setdefault("type", "object")
     schema.setdefault("properties", {})
@@ -19,14 +19,14 @@ def input_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def output_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The schema of a tool's structured result. Fields that are None are left out of results, so they are optional here."""
+    """The schema of a tool's result. Results omit fields that are None, so those are optional."""
     schema = _compact(model.model_json_schema(by_alias=True, mode="validation"))
     schema.setdefault("type", "object")
     return schema
 
 
 def _compact(schema: dict[str, Any]) -> dict[str, Any]:
-    """Drop the titles that pydantic derives from names, and the model's docstring: the tool has a description."""
+    """Remove the titles that pydantic derives from names, and the model's docstring (the tool has a description)."""
     cleaned: dict[str, Any] = _drop_titles(schema)
     cleaned.pop("description", None)
     for definition in cleaned.get("$defs", {}).values():
@@ -48,7 +48,7 @@ def _drop_titles(node: Any, *, inside_properties: bool = False) -> Any:
 
 
 def _without_null(node: dict[str, Any]) -> dict[str, Any]:
-    """`X or null, by default null` said as what it is: an X that may be left out."""
+    """Turn `X or null, default null` into an optional X."""
     options = node.get("anyOf")
     if not isinstance(options, list) or "default" not in node or node["default"] is not None:
         return node

@@ -1,4 +1,4 @@
-"""Who calls, and how much that caller may do."""
+"""Callers and their scopes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Scope(StrEnum):
-    """What a credential allows. A maintainer may do all that a reader may."""
+    """What a caller may do. A maintainer may also do everything that a reader may."""
 
     READER = "reader"
     MAINTAINER = "maintainer"
@@ -20,12 +20,12 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """One authenticated party. `name` is safe to log: it never holds a credential."""
+    """An authenticated caller. `name` never contains a credential, so it can be logged."""
 
     name: str
     scope: Scope
     tools: frozenset[str] | None = None
-    """The only tools that this party may call; None means all that its scope allows."""
+    """The only tools that this caller may call; None means all that the scope allows."""
 
 
 OWNER_AS_READER = Caller("owner", Scope.READER)

@@ -1,7 +1,7 @@
-"""Blocking work off the event loop, in threads that cannot hold up the end of the process.
+"""Runs blocking work in threads that do not delay the end of the process.
 
-`asyncio.to_thread` waits for its threads at exit, and a handler that hangs would hang the server's end with it; after a few
-such handlers its pool would be full. These threads are daemons, and there are more of them.
+`asyncio.to_thread` waits for its threads at exit, so one hanging handler would keep the server from stopping, and a few would
+fill its pool. These threads are daemons, and the pool is larger.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MAX_THREADS = 64
 
 
 class _Pool:
-    """Workers that are started when none is idle, up to a limit. Only ever used from the event loop's thread."""
+    """A pool that starts a thread when none is idle, up to a limit. Use it only from the thread of the event loop."""
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
@@ -44,12 +44,12 @@ _service_pool = _Pool()
 
 
 async def run_in_thread(work: Callable[[], T]) -> T:
-    """What `work` gives or raises. A caller that is cancelled stops waiting; the work itself cannot be stopped."""
+    """Returns or raises what `work` does. Cancelling stops the waiting, not the work."""
     return await _run(work, _handler_pool)
 
 
 async def run_in_service_thread(work: Callable[[], T]) -> T:
-    """The same for what looks after the server: it waits for no handler, however many are at work or hang."""
+    """Like `run_in_thread`, in a separate pool for the server itself, which busy or hanging handlers cannot fill."""
     return await _run(work, _service_pool)
 
 
@@ -66,9 +66,9 @@ async def _run(work: Callable[[], T], pool: _Pool) -> T:
         report: tuple[Callable[[Any], None], Any]
         try:
             report = outcome.set_result, context.run(work)
-        except BaseException as failure:  # noqa: BLE001 - carried over to the caller, whatever it is
+        except BaseException as failure:  # noqa: BLE001 - raised again for the caller
             report = outcome.set_exception, _without_stop_iteration(failure)
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(settle, *report)
 
     pool.submit(job)
@@ -76,5 +76,5 @@ async def _run(work: Callable[[], T], pool: _Pool) -> T:
 
 
 def _without_stop_iteration(failure: BaseException) -> BaseException:
-    """A future refuses to carry StopIteration."""
+    """A future cannot hold StopIteration, so it becomes a RuntimeError."""
     return RuntimeError("the work raised StopIteration") if isinstance(failure, StopIteration) else failure

@@ -1,7 +1,7 @@
-"""Resource addresses: RFC 6570 templates of level 1 and 2, matched and filled.
+"""RFC 6570 URI templates of level 1 and 2.
 
-`{name}` stands for one path segment, `{+name}` for several. The SDK has a full matcher; importing it costs a second, and
-commands such as `tools` and `call` answer without the SDK.
+`{name}` matches one path segment, `{+name}` several. The SDK has a full matcher, but importing it takes a second, and
+commands such as `tools` and `call` do not need the SDK.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _VARIABLE = re.compile(r"\{(\+?)([A-Za-z_][A-Za-z0-9_]*)\}")
 
 @dataclass(frozen=True)
 class UriTemplate:
-    """A URI with named blanks."""
+    """A URI template."""
 
     text: str
 
@@ -35,12 +35,12 @@ class UriTemplate:
         return re.compile(pattern + re.escape(self.text[end:]) + r"\Z", re.DOTALL)
 
     def match(self, uri: str) -> dict[str, str] | None:
-        """The decoded variables, or None when `uri` is not of this form."""
+        """The decoded variables, or None if `uri` does not match."""
         found = self._pattern.match(uri)
         return {name: unquote(value) for name, value in found.groupdict().items()} if found else None
 
     def fill(self, variables: Mapping[str, str]) -> str:
-        """The URI with each blank filled and encoded."""
+        """The URI with all variables encoded and filled in."""
 
         def encoded(match: re.Match[str]) -> str:
             return quote(variables[match.group(2)], safe="/:@" if match.group(1) else ":@")
@@ -51,7 +51,7 @@ class UriTemplate:
 ##= docs/spec/host.md#resources-and-prompts
 ##% A path without a scheme MUST be accepted for a resource whose URI has no authority.
 def bare_path_candidates(uri: str, schemes: tuple[str, ...]) -> tuple[str, ...]:
-    """The URIs that `uri` may stand for: itself, or a bare path below each scheme that has no authority."""
+    """The URIs that `uri` can mean: itself, or for a bare path the path in each scheme without authority."""
     if uri.startswith("/") and not uri.startswith("//"):
         return tuple(f"{scheme}://{uri}" for scheme in schemes)
     return (uri,)

@@ -54,7 +54,7 @@ Call = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def call(repository: Path, open_host: OpenHost) -> Call:
-    """Calls a tool on the indexed example repository and gives its data."""
+    """Calls a tool on the indexed example repository and returns its data."""
     host = open_host(repository)
     index = host.services.get(Index)
     index.ingest(IngestRequest())

@@ -184,7 +184,7 @@ public class Harbour {
 
 
 def write_repository(root: Path, files: Mapping[str, str] = FILES, *, git: bool = True) -> Path:
-    """The files under `root`, as one commit where `git` is true."""
+    """Write the files below `root`, and commit them if `git` is true."""
     for path, text in files.items():
         target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)

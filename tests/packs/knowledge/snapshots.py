@@ -1,4 +1,4 @@
-"""Everything derived that a store holds, as plain values that can be compared."""
+"""All derived rows of a store, as plain values that can be compared."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PAGE = 500
 
 
 def rows_of(store: Store) -> dict[str, Any]:
-    """Rows by kind. Numbers, times of indexing and generations are left out: they tell of the way, not of the place."""
+    """Rows by kind, without row numbers, index times and generations: these depend on the history, not on the content."""
     artifacts = list(store.files.artifacts())
     nodes: dict[str, Any] = {}
     for label in LABELS:

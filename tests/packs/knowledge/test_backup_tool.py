@@ -19,7 +19,7 @@ TOKEN = "keeper-9d20e6c1f7"
 
 ##= docs/spec/gateway.md#creating-a-backup
 ##% The tool `km-backup-trigger` MUST create an archive and return its path and details.
-def test_a_backup_answers_with_its_archive_from_the_state_directory(repository: Path, open_host: OpenHost) -> None:
+def test_a_backup_returns_its_archive_in_the_state_directory(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository, KM_ADMIN_TOKEN=TOKEN)
     index = host.services.get(Index)
     index.ingest(IngestRequest())
@@ -38,7 +38,7 @@ def test_a_backup_answers_with_its_archive_from_the_state_directory(repository: 
 
 ##= docs/spec/gateway.md#creating-a-backup
 ##% A destination MUST be below the backup directory.
-def test_a_backup_goes_nowhere_else(repository: Path, open_host: OpenHost) -> None:
+def test_a_backup_outside_the_backup_directory_is_refused(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository, KM_ADMIN_TOKEN=TOKEN)
     for destination in ("../x", "/etc", "docs/../..", str(repository / "docs")):
         with pytest.raises((InvalidRequest, Forbidden)):
@@ -46,6 +46,6 @@ def test_a_backup_goes_nowhere_else(repository: Path, open_host: OpenHost) -> No
     assert not list(repository.rglob("*.tgz"))
 
 
-def test_a_reader_makes_no_backup(repository: Path, open_host: OpenHost) -> None:
+def test_a_reader_cannot_create_a_backup(repository: Path, open_host: OpenHost) -> None:
     with pytest.raises(Forbidden):
         call_tool(open_host(repository), "km-backup-trigger", {})

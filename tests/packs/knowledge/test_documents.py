@@ -1,4 +1,4 @@
-"""`km-upload` and `km-storetext`: what they store and what they answer. The attacks are in `test_hostile_documents.py`."""
+"""`km-upload` and `km-storetext`: stored files and answers. Attacks are in `test_hostile_documents.py`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def store(host: Host, content: str, **more: Any) -> dict[str, Any]:
 ##% Without a destination, a document MUST be stored in `knowledge.docsSubdir` under its original name.
 ##= docs/spec/gateway.md#document-rules
 ##% A result MUST include `stored_path`, `relative_path`, `overwritten`, `ingest_triggered` and `ingest_run`.
-def test_an_upload_goes_into_the_documents_directory(host: Host, root: Path) -> None:
+def test_an_upload_is_stored_in_the_documents_directory(host: Host, root: Path) -> None:
     assert upload(host, "./notes/design.md") == {
         "status": "success",
         "stored_path": str(root / "docs" / "design.md"),
@@ -85,7 +85,7 @@ def test_an_upload_goes_into_the_documents_directory(host: Host, root: Path) -> 
         ("  ", "docs/design.md"),
     ],
 )
-def test_a_destination_with_an_ending_is_a_file_and_without_one_a_directory(
+def test_a_destination_with_an_extension_is_a_file_and_without_one_a_directory(
     host: Host, root: Path, destination: str | None, stored: str
 ) -> None:
     assert upload(host, "notes/design.md", destination=destination)["relative_path"] == stored
@@ -99,7 +99,7 @@ def test_a_missing_source_is_an_invalid_request(host: Host) -> None:
         upload(host, "notes/nothing.md")
 
 
-def test_tools_that_write_are_not_there_without_the_admin_token(root: Path, open_host: OpenHost) -> None:
+def test_write_tools_are_missing_without_the_admin_token(root: Path, open_host: OpenHost) -> None:
     host = open_host(root)
     with pytest.raises(Forbidden):
         upload(host, "notes/design.md")
@@ -109,7 +109,7 @@ def test_tools_that_write_are_not_there_without_the_admin_token(root: Path, open
 
 ##= docs/spec/gateway.md#document-rules
 ##% An existing file MUST be replaced only with `overwrite`, or if `knowledge.uploadDefaultOverwrite` is true.
-def test_an_existing_file_is_replaced_only_when_that_is_said(host: Host, root: Path) -> None:
+def test_an_existing_file_is_replaced_only_with_overwrite(host: Host, root: Path) -> None:
     upload(host, "notes/design.md")
     (root / "notes" / "design.md").write_text("# New\n", encoding="utf-8")
     with pytest.raises(InvalidRequest, match="already"):
@@ -121,7 +121,7 @@ def test_an_existing_file_is_replaced_only_when_that_is_said(host: Host, root: P
 
 ##= docs/spec/gateway.md#km-ingest-trigger
 ##% A run MUST be recorded under `profile`, or under `knowledge.defaultProfile` if none is given.
-def test_settings_say_what_happens_when_a_call_does_not(root: Path, open_host: OpenHost) -> None:
+def test_settings_provide_the_defaults_of_a_call(root: Path, open_host: OpenHost) -> None:
     host = open_host(
         root,
         KM_ADMIN_TOKEN=TOKEN,
@@ -139,7 +139,7 @@ def test_settings_say_what_happens_when_a_call_does_not(root: Path, open_host: O
     assert upload(host, "notes/design.md", ingest=False)["ingest_triggered"] is False
 
 
-def test_a_file_of_an_upload_root_is_taken(root: Path, tmp_path: Path, open_host: OpenHost) -> None:
+def test_a_file_in_an_upload_root_is_accepted(root: Path, tmp_path: Path, open_host: OpenHost) -> None:
     inbox = tmp_path / "inbox"
     inbox.mkdir()
     (inbox / "letter.txt").write_text("Dear harbour\n", encoding="utf-8")
@@ -154,7 +154,7 @@ def test_a_file_of_an_upload_root_is_taken(root: Path, tmp_path: Path, open_host
 ##= docs/spec/gateway.md#document-rules
 ##% With `ingest`, or if `knowledge.uploadDefaultIngest` is true, the document MUST be indexed before the call
 ##% returns.
-def test_an_upload_can_be_found_at_once(host: Host) -> None:
+def test_an_ingested_upload_is_found_immediately(host: Host) -> None:
     answer = upload(host, "notes/design.md", destination="docs/sluice.md", ingest=True)
     run = answer["ingest_run"]
     assert answer["ingest_triggered"] is True
@@ -203,13 +203,13 @@ def test_a_text_gets_front_matter_in_order_and_a_name_from_its_title(host: Host,
     )
 
 
-def test_a_text_with_nothing_to_say_about_it_has_no_front_matter(host: Host, root: Path) -> None:
+def test_a_text_without_metadata_has_no_front_matter(host: Host, root: Path) -> None:
     answer = store(host, "Just this.\n")
     assert re.fullmatch(r"docs/note-\d{8}-\d{6}\.md", answer["relative_path"])
     assert (root / answer["relative_path"]).read_text(encoding="utf-8") == "Just this.\n"
 
 
-def test_texts_without_a_title_never_take_each_others_place(host: Host, root: Path) -> None:
+def test_texts_without_a_title_never_overwrite_each_other(host: Host, root: Path) -> None:
     paths = [store(host, f"Text {number}", overwrite=True)["relative_path"] for number in range(5)]
     assert len(set(paths)) == 5
     assert [(root / path).read_text(encoding="utf-8") for path in paths] == [f"Text {n}\n" for n in range(5)]
@@ -235,12 +235,12 @@ def test_blank_content_is_refused(host: Host, content: str) -> None:
         ("a" * 300, "a" * 91 + "-9835fa6b.md"),
     ],
 )
-def test_a_title_becomes_a_name_that_every_system_can_have(title: str, name: str) -> None:
+def test_a_title_becomes_a_portable_file_name(title: str, name: str) -> None:
     assert name_from_title(title) == name
 
 
 @given(st.text(max_size=300))
-def test_no_title_leads_out_of_its_directory(title: str) -> None:
+def test_no_title_escapes_its_directory(title: str) -> None:
     assert re.fullmatch(r"[a-z0-9][a-z0-9-]*\.md", name_from_title(title))
 
 
@@ -256,7 +256,7 @@ _VALUES = st.recursive(
     tags=st.lists(st.text(max_size=20), max_size=4),
     metadata=st.dictionaries(st.from_regex(r"[a-z_]{1,10}", fullmatch=True), _VALUES, max_size=4),
 )
-def test_front_matter_reads_back_as_it_was_given_or_is_refused(
+def test_front_matter_survives_the_round_trip_or_is_refused(
     title: str, tags: list[str], metadata: dict[str, Any]
 ) -> None:
     try:
@@ -270,19 +270,19 @@ def test_front_matter_reads_back_as_it_was_given_or_is_refused(
 
 
 @pytest.mark.parametrize("key", ["title", "Tags", "a b", "x: y", "", "\n", "-"])
-def test_metadata_has_plain_keys_of_its_own(host: Host, key: str) -> None:
+def test_reserved_or_invalid_metadata_keys_are_refused(host: Host, key: str) -> None:
     with pytest.raises(InvalidRequest, match="key"):
         store(host, "text", metadata={key: "x"})
 
 
-def test_content_with_front_matter_of_its_own_gets_no_second_one(host: Host, root: Path) -> None:
+def test_content_with_front_matter_gets_no_second_one(host: Host, root: Path) -> None:
     for own in ("---\ntitle: Mine\n---\n\nText\n", '+++\ntitle = "Mine"\n+++\n\nText\n'):
         assert (root / store(host, own)["relative_path"]).read_text(encoding="utf-8") == own
         with pytest.raises(InvalidRequest, match="of its own"):
             store(host, own, title="Yours")
 
 
-def test_data_has_no_front_matter(host: Host, root: Path) -> None:
+def test_data_files_get_no_front_matter(host: Host, root: Path) -> None:
     assert store(host, '{"a": 1}', destination="docs/levels.json")["relative_path"] == "docs/levels.json"
     assert (root / "docs" / "levels.json").read_text(encoding="utf-8") == '{"a": 1}\n'
     with pytest.raises(InvalidRequest, match="front matter"):
@@ -307,7 +307,7 @@ def test_a_stored_text_is_found_with_its_subsystem_and_tags(host: Host) -> None:
 
 ##= docs/spec/gateway.md#document-rules
 ##% Every write and every refusal MUST add one entry to the audit, without content.
-def test_every_write_and_every_refusal_leaves_one_entry_without_content(host: Host) -> None:
+def test_every_write_and_every_refusal_is_audited_without_content(host: Host) -> None:
     upload(host, "notes/design.md")
     store(host, "The secret ingredient is kelp.", title="Recipe")
     with pytest.raises(Forbidden):
@@ -327,7 +327,7 @@ def test_every_write_and_every_refusal_leaves_one_entry_without_content(host: Ho
 ##= docs/spec/gateway.md#document-rules
 ##% A document MUST be written completely or not at all, and if two callers write the same name, one of them is
 ##% refused.
-def test_of_many_writers_of_one_name_one_wins_and_nothing_is_mixed(host: Host, root: Path) -> None:
+def test_one_of_many_concurrent_writers_wins_and_contents_never_mix(host: Host, root: Path) -> None:
     outcomes: list[str] = []
     ready = threading.Barrier(8)
 
@@ -359,7 +359,7 @@ def test_calls_are_counted_by_result() -> None:
     assert 'km_mcp_storetext_total{result="error"} 0.0' in text
 
 
-def test_an_error_shows_no_path_of_the_machine(host: Host, root: Path) -> None:
+def test_an_error_reveals_no_path_of_the_machine(host: Host, root: Path) -> None:
     for arguments in ({"source_path": str(root / "nothing.md")}, {"source_path": "/etc/passwd"}):
         with pytest.raises(ContextiveError) as raised:
             call_tool(host, "km-upload", arguments)

@@ -52,15 +52,13 @@ def test_a_query_follows_typed_edges(repository: Path, open_host: OpenHost) -> N
     ],
     ids=str,
 )
-def test_a_query_that_makes_no_sense_is_refused(
-    repository: Path, open_host: OpenHost, query: dict[str, object]
-) -> None:
+def test_an_invalid_query_is_refused(repository: Path, open_host: OpenHost, query: dict[str, object]) -> None:
     with pytest.raises(InvalidRequest):
         call_tool(open_host(repository, **ADMIN), "km-graph-query", query)
 
 
 ##= docs/spec/knowledge.md#other-query-tools
 ##% The tool `km-graph-query` MUST require the maintainer scope.
-def test_a_reader_is_not_offered_queries(repository: Path, open_host: OpenHost) -> None:
+def test_a_reader_cannot_use_graph_queries(repository: Path, open_host: OpenHost) -> None:
     with pytest.raises(Forbidden):
         call_tool(open_host(repository), "km-graph-query", {"start": {"label": "Symbol"}})

@@ -20,7 +20,7 @@ def connections(answer: dict[str, Any]) -> set[tuple[str, str, str]]:
 
 ##= docs/spec/knowledge.md#km-graph-node
 ##% The tool `km-graph-node` MUST take `node_id` and return the node, its relationships and their number.
-def test_a_node_shows_what_it_is_connected_with(call: Call) -> None:
+def test_a_node_lists_its_relationships(call: Call) -> None:
     answer = call("km-graph-node", node_id=f"SourceFile:{SIREN}", relationships="all")
     assert answer["status"] == "success"
     assert answer["node"]["id"] == f"SourceFile:{SIREN}"
@@ -34,7 +34,7 @@ def test_a_node_shows_what_it_is_connected_with(call: Call) -> None:
     assert any(kind == "CITES" and target.startswith("Requirement:") for kind, _, target in found)
 
 
-def test_relationships_that_are_not_even_looked_at_are_counted(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relationships_beyond_the_limit_are_counted(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     ways: tuple[str, ...] = ("all", "outgoing", "incoming")
     node = f"SourceFile:{SIREN}"
     whole = {way: call("km-graph-node", node_id=node, relationships=way)["total"] for way in ways}
@@ -44,7 +44,7 @@ def test_relationships_that_are_not_even_looked_at_are_counted(call: Call, monke
     assert whole["outgoing"] > 1
 
 
-def test_one_hop_leads_from_a_document_to_the_requirement_that_code_cites(call: Call) -> None:
+def test_one_hop_leads_from_a_document_to_a_requirement_cited_by_code(call: Call) -> None:
     document = call("km-graph-node", node_id="Doc:docs/spec/levels.md", relationships="incoming")
     requirements = {
         target for kind, _, target in connections(document) if kind == "PART_OF" and target.startswith("Requirement:")
@@ -68,11 +68,11 @@ def test_tests_notes_links_and_calls_are_edges(call: Call) -> None:
 ##= docs/spec/knowledge.md#km-graph-node
 ##% Labels MUST be case-insensitive, and `Code`, `Doc`, `Test`, `Config` and `File` are accepted for files.
 @pytest.mark.parametrize("alias", ["Code", "File", "code", "SOURCEFILE"])
-def test_aliases_and_other_cases_of_a_label_are_understood(call: Call, alias: str) -> None:
+def test_labels_are_accepted_as_aliases_and_in_any_case(call: Call, alias: str) -> None:
     assert call("km-graph-node", node_id=f"{alias}:{SIREN}")["node"]["id"] == f"SourceFile:{SIREN}"
 
 
-def test_a_key_in_another_case_is_understood_where_only_one_node_has_it(call: Call) -> None:
+def test_a_key_in_another_case_is_accepted_if_it_is_unique(call: Call) -> None:
     assert call("km-graph-node", node_id=f"Code:{SIREN.upper()}")["node"]["id"] == f"SourceFile:{SIREN}"
     assert call("km-graph-subsystem", name="aLeRtS")["subsystem"]["id"] == "Subsystem:Alerts"
 
@@ -80,7 +80,7 @@ def test_a_key_in_another_case_is_understood_where_only_one_node_has_it(call: Ca
 ##= docs/spec/knowledge.md#km-graph-node
 ##% A text that is not a node id MUST be refused with `invalid_identifier`.
 @pytest.mark.parametrize("wrong", ["no-colon", "Novel:x", "Code:", ":x", "Code:a\0b"])
-def test_an_id_that_is_none_is_refused(call: Call, wrong: str) -> None:
+def test_an_invalid_id_is_refused(call: Call, wrong: str) -> None:
     with pytest.raises(InvalidIdentifier) as raised:
         call("km-graph-node", node_id=wrong)
     assert raised.value.code == "invalid_identifier"
@@ -88,7 +88,7 @@ def test_an_id_that_is_none_is_refused(call: Call, wrong: str) -> None:
 
 ##= docs/spec/knowledge.md#km-graph-node
 ##% An unknown node MUST be refused with `not_found` and a hint that names similar ones.
-def test_a_node_that_is_not_there_is_not_found_and_near_ones_are_named(call: Call) -> None:
+def test_a_missing_node_is_not_found_and_similar_ones_are_suggested(call: Call) -> None:
     with pytest.raises(NotFound) as raised:
         call("km-graph-node", node_id="Code:src/siren.py")
     assert raised.value.code == "not_found"
@@ -97,7 +97,7 @@ def test_a_node_that_is_not_there_is_not_found_and_near_ones_are_named(call: Cal
 
 ##= docs/spec/knowledge.md#km-graph-node
 ##% The argument `relationships` MUST select `outgoing`, `incoming`, `all` or `none`.
-def test_relationships_can_be_chosen_and_cut(call: Call) -> None:
+def test_relationships_can_be_filtered_and_limited(call: Call) -> None:
     assert call("km-graph-node", node_id=f"Code:{SIREN}", relationships="none")["relationships"] == []
     for relationships, direction in (("outgoing", "OUT"), ("incoming", "IN")):
         answer = call("km-graph-node", node_id=f"Code:{SIREN}", relationships=relationships)
@@ -117,7 +117,7 @@ def test_a_limit_out_of_range_is_refused(call: Call, limit: int) -> None:
 ##= docs/spec/knowledge.md#nodes-and-edges
 ##% The graph MUST contain files, chunks, symbols, subsystems, specifications, sections, requirements, notes, messages
 ##% and channels.
-def test_every_label_that_is_written_can_be_asked_for(call: Call) -> None:
+def test_every_label_in_the_graph_can_be_queried(call: Call) -> None:
     seen, waiting = set(), ["Subsystem:Alerts", "Subsystem:Gauge", "Note:first-storm", "Config:config/station.yaml"]
     labels = set()
     while waiting:
@@ -138,7 +138,7 @@ def test_every_label_that_is_written_can_be_asked_for(call: Call) -> None:
 ##% The tool `km-graph-subsystem` MUST take `name` and return the subsystem, related nodes and artifacts.
 ##= docs/spec/knowledge.md#km-graph-subsystem
 ##% Each related node MUST include its number of hops and a shortest path to it.
-def test_a_subsystem_shows_what_surrounds_it_with_the_way_there(call: Call) -> None:
+def test_a_subsystem_lists_related_nodes_with_their_paths(call: Call) -> None:
     near = call("km-graph-subsystem", name="Gauge")
     assert near["subsystem"]["properties"]["criticality"] == "high"
     assert {node["hops"] for node in near["related"]["nodes"]} == {1}
@@ -159,7 +159,7 @@ def test_a_subsystem_shows_what_surrounds_it_with_the_way_there(call: Call) -> N
 ##% Related nodes MUST be paged by `cursor`, each returned once, with their `total`.
 ##= docs/spec/knowledge.md#km-graph-subsystem
 ##% Artifacts MUST be omitted if `include_artifacts` is false.
-def test_pages_of_a_subsystem_hold_each_node_once(call: Call) -> None:
+def test_pages_of_a_subsystem_contain_each_node_once(call: Call) -> None:
     seen: list[str] = []
     hops: list[int] = []
     cursor = None
@@ -176,12 +176,12 @@ def test_pages_of_a_subsystem_hold_each_node_once(call: Call) -> None:
     assert len(seen) == len(set(seen)) == page["related"]["total"]
 
 
-def test_a_cursor_that_is_none_starts_over(call: Call) -> None:
+def test_an_invalid_cursor_starts_over(call: Call) -> None:
     first = call("km-graph-subsystem", name="Alerts", limit=2)
     assert call("km-graph-subsystem", name="Alerts", limit=2, cursor="%%%")["related"] == first["related"]
 
 
-def test_depth_nought_counts_as_one(call: Call) -> None:
+def test_depth_zero_counts_as_one(call: Call) -> None:
     assert (
         call("km-graph-subsystem", name="Alerts", depth=0)["related"]
         == call("km-graph-subsystem", name="Alerts")["related"]
@@ -214,5 +214,5 @@ def test_a_blank_term_finds_nothing(call: Call) -> None:
 ##= docs/spec/knowledge.md#km-graph-search
 ##% A term MUST be treated as plain text, whatever characters it contains.
 @pytest.mark.parametrize("term", ["%", "_", "'", '"', "\\", "siren' OR 1=1 --", "🦀"])
-def test_a_term_is_only_a_term(call: Call, term: str) -> None:
+def test_special_characters_in_a_term_have_no_effect(call: Call, term: str) -> None:
     assert all(term.lower() in r["id"].lower() for r in call("km-graph-search", term=term)["results"])

@@ -21,7 +21,7 @@ from .conftest import Call, OpenHost
 ##% The tool `km-help` MUST explain how to use each tool of the pack, or only the one named by the argument `tool`.
 ##= docs/spec/knowledge.md#km-help
 ##% Help MUST be generated from the declarations of the tools.
-def test_help_tells_of_every_tool(call: Call) -> None:
+def test_help_describes_every_tool(call: Call) -> None:
     answer = call("km-help")
     assert set(answer["tools"]) == {tool.name for tool in pack.tools}
     assert all(usage["description"] and "Example:" in usage["details"] for usage in answer["tools"].values())
@@ -36,13 +36,13 @@ def test_help_on_one_tool_names_its_arguments(call: Call) -> None:
 
 ##= docs/spec/knowledge.md#km-help
 ##% With `include_spec`, the tool `km-help` MUST add the full reference.
-def test_help_can_bring_the_whole_reference(call: Call) -> None:
+def test_help_can_include_the_full_reference(call: Call) -> None:
     spec = call("km-help", include_spec=True)["spec"]
     assert all(f"## {tool.name}\n" in spec for tool in pack.tools)
 
 
 @pytest.mark.parametrize("tool", pack.tools, ids=lambda tool: tool.name)
-def test_the_example_of_a_tool_fits_its_arguments(tool: Tool) -> None:
+def test_the_example_of_every_tool_is_valid(tool: Tool) -> None:
     name, _, example = usage_of(tool)["details"].partition("Example: ")[2].partition(" ")
     assert name == tool.name
     assert parse_arguments(tool, json.loads(example)) is not None
@@ -56,7 +56,7 @@ def test_the_reference_is_tables_with_the_fields_of_nested_arguments(call: Call)
     assert {line.replace("\\|", "").count("|") for line in rows} == {5}
 
 
-def test_help_on_a_tool_that_is_none_lists_those_that_are(call: Call) -> None:
+def test_help_on_an_unknown_tool_lists_the_known_ones(call: Call) -> None:
     with pytest.raises(InvalidRequest) as raised:
         call("km-help", tool="km-nothing")
     assert "km-search" in (raised.value.hint or "")
@@ -71,7 +71,7 @@ def test_help_on_a_tool_that_is_none_lists_those_that_are(call: Call) -> None:
 ##% without chunks.
 ##= docs/spec/knowledge.md#km-coverage-summary
 ##% A coverage report MUST say how fresh the index is.
-def test_coverage_counts_files_chunks_and_what_was_left_out(call: Call) -> None:
+def test_coverage_counts_files_chunks_and_skipped_files(call: Call) -> None:
     answer = call("km-coverage-summary")
     assert answer["status"] == "success"
     summary = answer["summary"]

@@ -1,4 +1,4 @@
-"""What `km-upload` and `km-storetext` must survive: paths, links, names, races and secrets."""
+"""Attacks on `km-upload` and `km-storetext`: paths, links, names, races and secrets."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def digests(folder: Path) -> dict[str, str]:
 
 
 def refusal(host: Host, tool: str, arguments: dict[str, Any]) -> ContextiveError:
-    """The error of a call that has to fail, which leaves the project as it was and one entry in the audit."""
+    """The error of a call that must fail, change nothing in the project and write one audit entry."""
     root = host.loaded.project
     before = {name: digest for name, digest in digests(root).items() if ".contextive" not in name}
     store = host.services.get(Index).store
@@ -96,7 +96,7 @@ def upload(host: Host, source: str, **more: Any) -> ContextiveError:
         "docs/CLAUDE~1.md", "x/" * 40 + "y.md", "x.md/../y.py", "-/../x.md", "..", "../", ".../../x.md",
     ],
 )  # fmt: skip
-def test_a_destination_that_is_no_plain_path_is_refused(host: Host, path: str) -> None:
+def test_a_destination_that_is_not_a_plain_path_is_refused(host: Host, path: str) -> None:
     store(host, path, overwrite=True)
     upload(host, "notes/design.md", destination=path, overwrite=True)
 
@@ -118,13 +118,13 @@ def test_a_destination_that_is_no_plain_path_is_refused(host: Host, path: str) -
         "docs/mcp-servers.json", "docs/settings.json",
     ],
 )  # fmt: skip
-def test_nothing_is_written_that_steers_tools_or_agents(host: Host, path: str) -> None:
+def test_files_that_configure_tools_or_agents_are_refused(host: Host, path: str) -> None:
     store(host, path, overwrite=True)
     upload(host, "notes/design.md", destination=path, overwrite=True)
 
 
 @given(st.text(max_size=40), st.sampled_from(sorted(TEXT_ENDINGS)))
-def test_whatever_may_be_written_is_a_visible_name_below_the_root(text: str, ending: str) -> None:
+def test_every_accepted_destination_is_a_visible_name_below_the_root(text: str, ending: str) -> None:
     try:
         place = parse_destination(f"{text}.{ending}", ("docs",))
         path = check_destination(place if place.name else Destination(place.folder, "x.md"), ("docs",), TEXT_ENDINGS)
@@ -159,7 +159,7 @@ def test_no_spelling_of_a_protected_name_gets_through(name: str, random: Any) ->
         "contextive.config.yaml",
     ],
 )  # fmt: skip
-def test_a_source_outside_or_hidden_or_secret_is_not_read(host: Host, root: Path, path: str) -> None:
+def test_a_source_that_is_outside_hidden_or_secret_is_not_read(host: Host, root: Path, path: str) -> None:
     for name in (".env", "notes/.hidden.md", "notes/server.pem", "contextive.config.yaml"):
         (root / name).write_text("secret\n", encoding="utf-8")
     for folder in (".git", "notes/.ssh"):
@@ -178,7 +178,7 @@ def test_a_directory_whose_name_only_begins_like_the_root_is_outside(host: Host,
     assert upload(host, str(tmp_path / "kb_evil" / "canary.md")).code == "forbidden"
 
 
-def test_our_own_state_is_neither_read_nor_written_under_any_name(root: Path, open_host: OpenHost) -> None:
+def test_the_state_directory_is_neither_read_nor_written_under_any_name(root: Path, open_host: OpenHost) -> None:
     host = open_host(root, KM_ADMIN_TOKEN=TOKEN, KM_STATE_PATH="state")
     host.services.get(Index).store.generation()
     (root / "state" / "token.txt").write_text("secret\n", encoding="utf-8")
@@ -217,7 +217,7 @@ def test_a_hard_link_is_not_copied(host: Host, root: Path, tmp_path: Path) -> No
     assert upload(host, "notes/hard.md").code == "forbidden"
 
 
-def test_pipes_sockets_and_directories_are_not_read_and_nothing_hangs(host: Host, root: Path) -> None:
+def test_pipes_sockets_and_directories_are_refused_without_hanging(host: Host, root: Path) -> None:
     os.mkfifo(root / "notes" / "pipe.md")
     (root / "notes" / "folder.md").mkdir()
     with socket.socket(socket.AF_UNIX) as listening:
@@ -232,7 +232,7 @@ def test_pipes_sockets_and_directories_are_not_read_and_nothing_hangs(host: Host
                 call_tool(host, "km-upload", {"source_path": f"notes/{name}"})
 
 
-def test_a_huge_sparse_file_is_refused_unread(host: Host, root: Path) -> None:
+def test_a_huge_sparse_file_is_refused_without_reading_it(host: Host, root: Path) -> None:
     with (root / "notes" / "huge.md").open("wb") as file:
         file.truncate(1 << 40)
     with pytest.raises(ContextiveError) as raised:
@@ -250,16 +250,14 @@ def test_links_are_not_followed_to_write(host: Host, root: Path, tmp_path: Path)
         assert store(host, destination, overwrite=True).code == "forbidden"
 
 
-def test_a_content_root_of_the_project_is_not_followed_out_of_it(
-    root: Path, tmp_path: Path, open_host: OpenHost
-) -> None:
+def test_a_content_root_must_be_inside_the_project(root: Path, tmp_path: Path, open_host: OpenHost) -> None:
     (root / "library").symlink_to(tmp_path / "kb_evil")
     host = open_host(root, KM_ADMIN_TOKEN=TOKEN, KM_CONTENT_ROOT="library")
     with pytest.raises(Forbidden):
         call_tool(host, "km-storetext", {"content": "x", "title": "t"})
 
 
-def test_a_project_that_is_itself_behind_a_link_works(root: Path, open_host: OpenHost, tmp_path: Path) -> None:
+def test_a_project_behind_a_symlink_works(root: Path, open_host: OpenHost, tmp_path: Path) -> None:
     link = root / "notes" / "again"
     link.symlink_to(root)
     host = open_host(link, KM_ADMIN_TOKEN=TOKEN)
@@ -268,16 +266,14 @@ def test_a_project_that_is_itself_behind_a_link_works(root: Path, open_host: Ope
 
 
 def exchange(first: Path, second: Path) -> None:
-    """Have two names change places in one moment."""
+    """Swap two names atomically."""
     system = ctypes.CDLL(None, use_errno=True)
     if system.renameat2(-100, os.fsencode(first), -100, os.fsencode(second), 2) != 0:
         raise OSError(ctypes.get_errno(), "no exchange")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs the exchange of names that Linux has")
-def test_a_directory_that_is_swapped_for_a_link_all_the_time_never_leads_out(
-    host: Host, root: Path, tmp_path: Path
-) -> None:
+def test_a_directory_swapped_for_a_link_never_leads_out_of_the_project(host: Host, root: Path, tmp_path: Path) -> None:
     """The race between check and use: a thread swaps a directory with a link while documents are written and read."""
     inbox, link = root / "docs" / "inbox", root / "docs" / "link"
     inbox.mkdir()
@@ -313,7 +309,7 @@ def test_a_directory_that_is_swapped_for_a_link_all_the_time_never_leads_out(
     assert outcomes == {"success", "forbidden"}
 
 
-def test_a_name_that_differs_in_case_or_spelling_only_is_no_other_file(host: Host, root: Path) -> None:
+def test_names_that_differ_only_in_case_or_normalisation_are_the_same_file(host: Host, root: Path) -> None:
     (root / "docs" / "Café.md").write_text("first\n", encoding="utf-8")
     (root / "docs" / "Plans").mkdir()
     for name in ("CAFÉ.md", "café.md", "Cafe\u0301.md", "\uff23afé.md", "plans/x.md"):
@@ -325,7 +321,7 @@ def test_a_name_that_differs_in_case_or_spelling_only_is_no_other_file(host: Hos
 ##= docs/spec/gateway.md#document-rules
 ##% Text that contains a secret MUST NOT be stored.
 @pytest.mark.parametrize("ending", ["md", "txt", "json", "pdf"])
-def test_content_that_holds_a_secret_is_refused(host: Host, root: Path, ending: str) -> None:
+def test_content_with_a_secret_is_refused(host: Host, root: Path, ending: str) -> None:
     (root / "notes" / f"key.{ending}").write_text(f"{KEY}\n", encoding="utf-8")
     assert upload(host, f"notes/key.{ending}").code == "forbidden"
     if ending != "pdf":
@@ -333,19 +329,19 @@ def test_content_that_holds_a_secret_is_refused(host: Host, root: Path, ending: 
 
 
 @pytest.mark.parametrize("content", ["a\0b", "\udc80"])
-def test_content_that_is_no_text_is_refused(host: Host, content: str) -> None:
+def test_content_that_is_not_text_is_refused(host: Host, content: str) -> None:
     with pytest.raises(InvalidRequest):
         call_tool(host, "km-storetext", {"content": content, "title": "t"})
 
 
-def test_a_file_that_is_no_text_is_not_stored_as_one(host: Host, root: Path) -> None:
+def test_a_file_that_is_not_text_is_not_stored_as_text(host: Host, root: Path) -> None:
     (root / "notes" / "image.md").write_bytes(b"\x89PNG\xff\xfe")
     assert upload(host, "notes/image.md").code == "invalid_request"
     (root / "notes" / "image.png").write_bytes(b"\x89PNG\xff\xfe")
     assert call_tool(host, "km-upload", {"source_path": "notes/image.png"})["relative_path"] == "docs/image.png"
 
 
-def test_a_document_is_not_executable_and_keeps_the_rights_of_what_it_replaces(host: Host, root: Path) -> None:
+def test_a_document_is_not_executable_and_keeps_the_mode_of_the_file_it_replaces(host: Host, root: Path) -> None:
     source = root / "notes" / "design.md"
     source.chmod(0o777)
     call_tool(host, "km-upload", {"source_path": "notes/design.md"})
@@ -356,7 +352,7 @@ def test_a_document_is_not_executable_and_keeps_the_rights_of_what_it_replaces(h
     assert target.stat().st_mode & 0o777 == 0o640
 
 
-def test_what_a_crashed_writer_left_is_removed_by_the_next_and_what_is_in_use_is_not(host: Host, root: Path) -> None:
+def test_temporary_files_of_a_crashed_writer_are_removed_but_not_those_in_use(host: Host, root: Path) -> None:
     left = root / "docs" / ".fedcba9876543210.tmp"
     left.write_text("half\n", encoding="utf-8")
     folder = os.open(root / "docs", os.O_RDONLY)

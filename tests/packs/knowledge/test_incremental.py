@@ -1,4 +1,4 @@
-"""Incremental equals fresh: whatever is done to the files, the index is what a rebuild would make of them."""
+"""Incremental equals fresh: after any edits, the index is the same as after a rebuild."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _index_of(root: Path, state: str) -> Host:
 ##% The command `verify` MUST compare every file with its rows and exit with 0 only if they agree.
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_ACTIONS)
-def test_any_edits_then_ingest_gives_the_rows_of_a_rebuild(actions: list[tuple[str, str, str]]) -> None:
+def test_ingest_after_any_edits_gives_the_same_rows_as_a_rebuild(actions: list[tuple[str, str, str]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = write_repository(Path(folder) / "station")
         kept = _index_of(root, ".contextive")
@@ -120,7 +120,7 @@ def _assert_equal(one: dict[str, Any], other: dict[str, Any]) -> None:
 
 ##= docs/spec/knowledge.md#index-updates
 ##% The next run MUST resume an interrupted one.
-def test_a_run_that_was_killed_before_its_links_is_gone_on_with(repository: Path, open_host: OpenHost) -> None:
+def test_a_run_killed_before_its_links_were_written_is_continued(repository: Path, open_host: OpenHost) -> None:
     index = open_host(repository).services.get(Index)
     index.ingest(IngestRequest())
     whole = rows_of(index.store)
@@ -133,7 +133,7 @@ def test_a_run_that_was_killed_before_its_links_is_gone_on_with(repository: Path
     _assert_equal(rows_of(index.store), whole)
 
 
-def test_a_checkout_of_another_branch_is_followed(repository: Path, open_host: OpenHost) -> None:
+def test_a_checkout_of_another_branch_is_indexed(repository: Path, open_host: OpenHost) -> None:
     index = open_host(repository).services.get(Index)
     index.ingest(IngestRequest())
     before = rows_of(index.store)

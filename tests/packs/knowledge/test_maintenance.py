@@ -1,4 +1,4 @@
-"""The tools that keep the index fresh: runs, the lifecycle report, votes."""
+"""The tools for ingest runs, the lifecycle report and votes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def maintain(repository: Path, open_host: OpenHost) -> Call:
 
 ##= docs/spec/gateway.md#km-ingest-status
 ##% Before the first run, the `status` MUST be `not_found`.
-def test_before_the_first_run_there_is_none(maintain: Call) -> None:
+def test_without_a_run_the_status_is_not_found(maintain: Call) -> None:
     assert maintain("km-ingest-status") == {"status": "not_found", "now": {}}
     assert maintain("km-ingest-status", profile="nightly")["profile"] == "nightly"
 
@@ -42,11 +42,11 @@ def test_before_the_first_run_there_is_none(maintain: Call) -> None:
 ##% The tool `km-ingest-status` MUST return the newest run, or the newest run of `profile`.
 ##= docs/spec/gateway.md#km-ingest-status
 ##% A returned run MUST include its id, profile, start, duration, success, files by type, chunks and git HEAD.
-def test_a_run_is_made_recorded_and_told(maintain: Call) -> None:
-    made = maintain("km-ingest-trigger", profile="nightly")
-    assert (made["status"], made["success"], made["profile"]) == ("success", True, "nightly")
-    assert made["run"]["artifacts"]
-    assert sum(made["artifact_counts"].values()) == made["artifact_count"]
+def test_a_run_is_recorded_and_reported(maintain: Call) -> None:
+    run = maintain("km-ingest-trigger", profile="nightly")
+    assert (run["status"], run["success"], run["profile"]) == ("success", True, "nightly")
+    assert run["run"]["artifacts"]
+    assert sum(run["artifact_counts"].values()) == run["artifact_count"]
     status = maintain("km-ingest-status")
     assert status["status"] == "ok"
     for key in (
@@ -59,21 +59,21 @@ def test_a_run_is_made_recorded_and_told(maintain: Call) -> None:
         "duration_seconds",
         "repo_head",
     ):
-        assert status[key] == made[key] == status["run"][key]
-    assert maintain("km-ingest-status", profile="nightly")["run_id"] == made["run_id"]
+        assert status[key] == run[key] == status["run"][key]
+    assert maintain("km-ingest-status", profile="nightly")["run_id"] == run["run_id"]
     assert maintain("km-ingest-status", profile="other")["status"] == "not_found"
 
 
 ##= docs/spec/knowledge.md#index-updates
 ##% An unchanged file SHOULD NOT be parsed or embedded again.
-def test_a_run_with_nothing_changed_makes_no_chunks(maintain: Call, repository: Path) -> None:
+def test_a_run_without_changes_creates_no_chunks(maintain: Call, repository: Path) -> None:
     first = maintain("km-ingest-trigger")
     again = maintain("km-ingest-trigger")
     assert (first["chunk_count"] > 0, again["chunk_count"]) == (True, 0)
     assert first["profile"] == "manual"
     (repository / "docs/gauge.md").unlink()
-    gone = maintain("km-ingest-trigger")["run"]["removed_artifacts"]
-    assert [(row["path"], row["status"]) for row in gone] == [("docs/gauge.md", "deleted")]
+    removed = maintain("km-ingest-trigger")["run"]["removed_artifacts"]
+    assert [(row["path"], row["status"]) for row in removed] == [("docs/gauge.md", "deleted")]
 
 
 ##= docs/spec/gateway.md#km-ingest-trigger
@@ -88,7 +88,7 @@ def test_a_dry_run_writes_nothing(maintain: Call) -> None:
 ##= docs/spec/gateway.md#km-ingest-trigger
 ##% With `use_dummy_embeddings`, embeddings MUST be computed without a model, unless the index already has embeddings
 ##% from a model.
-def test_dummy_vectors_are_made_on_request(repository: Path, open_host: OpenHost) -> None:
+def test_dummy_embeddings_are_computed_on_request(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository, **ADMIN, CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL="none")
     assert call_tool(host, "km-ingest-trigger", {})["vectors"] == 0
     assert call_tool(host, "km-ingest-trigger", {"use_dummy_embeddings": True})["vectors"] > 0
@@ -102,7 +102,7 @@ def test_single_paths_are_not_supported(maintain: Call) -> None:
     assert raised.value.code == "unsupported_operation"
 
 
-def test_of_reports_only_the_newest_are_kept(repository: Path, open_host: OpenHost) -> None:
+def test_only_the_newest_reports_are_kept(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository, **ADMIN, KM_COVERAGE_HISTORY_LIMIT="2", KM_LIFECYCLE_HISTORY_LIMIT="3")
     runs = [call_tool(host, "km-ingest-trigger", {})["run"]["run_id"] for _ in range(4)]
     store = host.services.get(Index).store
@@ -124,7 +124,7 @@ def test_runs_are_listed_newest_first(maintain: Call) -> None:
 ##% without tests.
 ##= docs/spec/gateway.md#km-lifecycle-report
 ##% A document MUST be reported as stale when its last commit is older than `knowledge.staleDays`.
-def test_the_lifecycle_report_finds_what_is_old_loose_or_untested(maintain: Call, repository: Path) -> None:
+def test_the_lifecycle_report_lists_old_isolated_and_untested_items(maintain: Call, repository: Path) -> None:
     (repository / "docs/new.md").write_text("# New\n\nJust written.\n", encoding="utf-8")
     commit_all(repository, "Long ago", when="2024-06-01T12:00:00+00:00")
     report = maintain("km-lifecycle-report")
@@ -148,7 +148,7 @@ def searched(maintain: Call) -> tuple[str, list[str]]:
 ##% The tool `km-feedback-submit` MUST take `request_id` and `chunk_id`, and optionally `vote`, `note` and `context`.
 ##= docs/spec/gateway.md#km-feedback-submit
 ##% A later vote by the same caller on the same result MUST replace the earlier one.
-def test_a_vote_is_taken_and_a_later_one_replaces_it(repository: Path, open_host: OpenHost) -> None:
+def test_a_later_vote_replaces_the_first(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository, **ADMIN)
     maintain: Call = lambda tool, /, **arguments: call_tool(host, tool, arguments)  # noqa: E731
     request_id, chunks = searched(maintain)
@@ -172,7 +172,7 @@ def test_a_vote_out_of_range_is_refused(maintain: Call, vote: object) -> None:
 
 ##= docs/spec/gateway.md#km-feedback-submit
 ##% A vote on a chunk that the search did not return MUST be refused with `not_found`.
-def test_a_vote_on_what_was_not_shown_is_refused(maintain: Call) -> None:
+def test_a_vote_on_a_result_that_was_not_returned_is_refused(maintain: Call) -> None:
     request_id, chunks = searched(maintain)
     with pytest.raises(NotFound):
         maintain("km-feedback-submit", request_id="another", chunk_id=chunks[0], vote=1)
@@ -182,7 +182,7 @@ def test_a_vote_on_what_was_not_shown_is_refused(maintain: Call) -> None:
 
 ##= docs/spec/gateway.md#km-feedback-submit
 ##% The tool `km-feedback-batch` MUST record all of its votes or none.
-def test_of_several_votes_all_are_taken_or_none(repository: Path, open_host: OpenHost) -> None:
+def test_all_votes_of_a_batch_are_stored_or_none(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository, **ADMIN)
     maintain: Call = lambda tool, /, **arguments: call_tool(host, tool, arguments)  # noqa: E731
     request_id, chunks = searched(maintain)
@@ -195,7 +195,7 @@ def test_of_several_votes_all_are_taken_or_none(repository: Path, open_host: Ope
     assert len(store.records.votes()) == 2
 
 
-def test_a_reader_is_not_offered_what_writes(repository: Path, open_host: OpenHost) -> None:
+def test_a_reader_is_not_offered_write_tools(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository)
     for tool in ("km-ingest-trigger", "km-ingest-status", "km-lifecycle-report", "km-feedback-submit"):
         with pytest.raises(Forbidden):
@@ -204,7 +204,7 @@ def test_a_reader_is_not_offered_what_writes(repository: Path, open_host: OpenHo
 
 ##= docs/spec/gateway.md#km-ingest-trigger
 ##% A client that requests progress notifications MUST receive them during a run.
-def test_a_run_tells_its_progress_to_the_client(repository: Path) -> None:
+def test_a_run_reports_progress_to_the_client(repository: Path) -> None:
     environment = {
         **ADMIN,
         "CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL": "none",
@@ -214,7 +214,7 @@ def test_a_run_tells_its_progress_to_the_client(repository: Path) -> None:
         asked = envelope({"name": "km-ingest-trigger", "arguments": {}}, meta={"progressToken": "run"})
         answer = pipe.ask("tools/call", asked, 60.0)
     assert answer["result"]["structuredContent"]["status"] == "success"
-    told = [note["params"] for note in pipe.notifications if note["method"] == "notifications/progress"]
-    assert told
-    steps = [note["progress"] for note in told]
+    progress = [note["params"] for note in pipe.notifications if note["method"] == "notifications/progress"]
+    assert progress
+    steps = [note["progress"] for note in progress]
     assert steps == sorted(set(steps))

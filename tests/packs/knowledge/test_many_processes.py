@@ -1,4 +1,4 @@
-"""Four processes that index and others that ask, all at once on one project: nobody fails, and all agree in the end."""
+"""Four processes that index and others that search, at the same time on one project: all succeed and agree in the end."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ WRITERS, READERS, ROUNDS = 4, 2, 2
 
 ##= docs/spec/knowledge.md#store
 ##% Readers and writers in many processes MUST NOT get lock errors.
-def test_writers_and_readers_do_not_disturb_each_other(repository: Path, open_host: OpenHost) -> None:
+def test_concurrent_writers_and_readers_all_succeed(repository: Path, open_host: OpenHost) -> None:
     failures: list[str] = []
 
-    def run(*words: str, allowed: tuple[int, ...] = (0,)) -> str:
+    def run(*arguments: str, allowed: tuple[int, ...] = (0,)) -> str:
         done = subprocess.run(
-            [*PROGRAM, *words],
+            [*PROGRAM, *arguments],
             cwd=repository, env=clean_environment(ENVIRONMENT), capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
         if done.returncode not in allowed or "locked" in done.stderr or "Traceback" in done.stderr:
-            failures.append(f"{words}: {done.returncode} {done.stdout[-300:]} {done.stderr[-1500:]}")
+            failures.append(f"{arguments}: {done.returncode} {done.stdout[-300:]} {done.stderr[-1500:]}")
         return done.stdout
 
     def write(number: int) -> None:
@@ -67,7 +67,7 @@ def test_writers_and_readers_do_not_disturb_each_other(repository: Path, open_ho
     assert rows_of(index.store) == kept
 
 
-def test_who_waits_for_a_run_comes_before_those_who_ask_later(
+def test_a_waiting_run_goes_before_later_requests(
     repository: Path, open_host: OpenHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(indexer, "_LEASE_POLL_SECONDS", 1.0)
@@ -87,7 +87,7 @@ def test_who_waits_for_a_run_comes_before_those_who_ask_later(
     first.start()
     assert waits.wait(60)
     lease.release()
-    # The lease is free now, and who waits for it looks only in a while.
+    # The lease is free now, but the waiting process checks only from time to time.
     with suppress(RunInProgress):
         there.ingest(IngestRequest(), progress=partial(tell, "later"), wait_seconds=0.0)
     first.join(60)

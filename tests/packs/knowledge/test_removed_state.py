@@ -28,13 +28,13 @@ PATIENCE_SECONDS = 120.0
 
 
 class Server:
-    """One stdio server, whose answers and errors are both wanted."""
+    """A stdio server; `call` returns answers and errors."""
 
     def __init__(self, pipe: StdioClient) -> None:
         self._pipe = pipe
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """What a tool answers; the error where it failed."""
+        """The answer of a tool, or its error."""
         answer = self._pipe.ask("tools/call", envelope({"name": tool, "arguments": arguments}), PATIENCE_SECONDS)
         result = answer["result"]
         if result.get("isError"):
@@ -56,13 +56,13 @@ def server(repository: Path) -> Iterator[Server]:
 
 
 def remove(folder: Path) -> None:
-    """Remove a directory into which a server may write at this moment: `rm` then says that it is not empty."""
+    """Remove a directory while a server may write to it, in which case `rm` can fail because it is not empty."""
     wait_until(lambda: subprocess.run(["rm", "-rf", str(folder)], check=False).returncode == 0, "it is removed")
 
 
 ##= docs/spec/knowledge.md#index-updates
 ##% A state directory that is removed while a server uses it MUST be rebuilt without a restart.
-def test_the_call_after_the_state_directory_was_removed_works(server: Server, repository: Path) -> None:
+def test_a_call_works_after_the_state_directory_was_removed(server: Server, repository: Path) -> None:
     for _ in range(2):
         remove(repository / ".contextive")
         answer = server.call("km-search", query="calibrate_sensor")
@@ -76,14 +76,14 @@ def test_the_call_after_the_state_directory_was_removed_works(server: Server, re
     wait_until(lambda: bool(server.found("zeppelin")), "new files", PATIENCE_SECONDS)
 
 
-def test_files_of_a_project_that_was_removed_and_made_again_are_followed(server: Server, repository: Path) -> None:
+def test_files_of_a_removed_and_recreated_project_are_watched(server: Server, repository: Path) -> None:
     kept = repository.with_name("kept")
     shutil.copytree(repository, kept, ignore=shutil.ignore_patterns(".contextive"))
     away = repository.with_name("away")
-    repository.rename(away)  # in one step: the server builds a state directory again as long as the project is there
+    repository.rename(away)  # in one step: the server recreates the state directory as long as the project exists
     shutil.rmtree(away)
     kept.rename(repository)
-    wait_until(lambda: bool(server.found("calibrate_sensor")), "the project that was made again", PATIENCE_SECONDS)
+    wait_until(lambda: bool(server.found("calibrate_sensor")), "the recreated project", PATIENCE_SECONDS)
     (repository / "docs" / "airship.md").write_text("# Zeppelin\n\nOver the harbour.\n", encoding="utf-8")
     wait_until(lambda: "docs/airship.md" in server.found("zeppelin"), "a file saved after that", PATIENCE_SECONDS)
 
@@ -101,7 +101,7 @@ def test_files_of_a_project_that_was_removed_and_made_again_are_followed(server:
 )
 ##= docs/spec/host.md#errors
 ##% A tool MUST fail with the code `project_missing` if the project directory no longer exists.
-def test_a_project_that_is_gone_is_an_error_and_not_an_empty_answer(
+def test_a_removed_project_is_an_error_and_not_an_empty_answer(
     server: Server, repository: Path, tool: str, arguments: dict[str, Any]
 ) -> None:
     away = repository.with_name("away")
@@ -117,7 +117,7 @@ def test_a_project_that_is_gone_is_an_error_and_not_an_empty_answer(
 
 ##= docs/spec/knowledge.md#index-updates
 ##% A run whose index is removed or replaced MUST end and report the reason.
-def test_a_run_whose_index_is_removed_ends_with_a_reason_and_the_next_one_works(
+def test_a_run_whose_index_is_removed_fails_with_a_reason_and_the_next_run_works(
     repository: Path, open_host: OpenHost
 ) -> None:
     for number in range(300):
@@ -139,7 +139,7 @@ def test_a_run_whose_index_is_removed_ends_with_a_reason_and_the_next_one_works(
     assert list(index.store.verify()) == []
 
 
-def test_an_index_of_a_project_that_is_gone_is_not_emptied(repository: Path, open_host: OpenHost) -> None:
+def test_the_index_of_a_removed_project_is_not_emptied(repository: Path, open_host: OpenHost) -> None:
     index = open_host(repository, CONTEXTIVE_STORE__STATE_PATH=str(repository.parent / "elsewhere")).services.get(Index)
     index.ingest(IngestRequest(profile="first"))
     before = set(index.store.files.ledger())
@@ -153,7 +153,7 @@ def test_an_index_of_a_project_that_is_gone_is_not_emptied(repository: Path, ope
     assert index.condition().ok
 
 
-def test_all_who_create_a_removed_store_together_create_one_whole_store(tmp_path: Path) -> None:
+def test_concurrent_processes_recreate_one_complete_store(tmp_path: Path) -> None:
     place = tmp_path / "state"
     faults: list[BaseException] = []
     stop = threading.Event()

@@ -1,4 +1,4 @@
-"""`km-search` over a real repository, through the dispatcher that every door uses."""
+"""`km-search` on a real repository, through the dispatcher that all transports use."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def paths(answer: dict[str, Any]) -> list[str]:
 ##% The tool `km-search` MUST take `query`, and optionally `limit`, `include_graph`, `filters` and `sort_by_vector`.
 ##= docs/spec/knowledge.md#km-search-answers
 ##% Each result MUST have `chunk`, `graph_context` and `scoring`.
-def test_the_answer_has_the_shape_of_the_interface(call: Call) -> None:
+def test_the_answer_has_the_specified_fields(call: Call) -> None:
     answer = call("km-search", query="calibrate the sensor")
     assert answer["status"] == "success"
     assert answer["query"] == "calibrate the sensor"
@@ -52,7 +52,7 @@ def test_the_answer_has_the_shape_of_the_interface(call: Call) -> None:
     assert answer["as_of"]["generation"] > 0
 
 
-def test_what_is_not_known_of_a_result_is_null_and_not_left_out(tmp_path: Path, open_host: OpenHost) -> None:
+def test_unknown_fields_of_a_result_are_null_and_not_omitted(tmp_path: Path, open_host: OpenHost) -> None:
     host = open_host(write_repository(tmp_path / "station", git=False))
     asked = {"query": "every first Monday", "limit": 1, "filters": {"namespaces": ["notes"]}}
     [with_graph] = call_tool(host, "km-search", asked)["results"]
@@ -72,7 +72,7 @@ def test_what_is_not_known_of_a_result_is_null_and_not_left_out(tmp_path: Path, 
 
 ##= docs/spec/knowledge.md#ranking
 ##% An identifier MUST be found as a whole and by its words, in any naming style.
-def test_what_code_does_is_found_by_words_and_by_its_identifier(call: Call) -> None:
+def test_code_is_found_by_description_and_by_identifier(call: Call) -> None:
     assert paths(call("km-search", query="calibrate_sensor"))[0] == "src/tidewatch/gauge/reader.py"
     assert paths(call("km-search", query="gather all readings"))[0] == "web/legacy.js"
     assert paths(call("km-search", query="gatherAll"))[0] == "web/legacy.js"
@@ -81,7 +81,7 @@ def test_what_code_does_is_found_by_words_and_by_its_identifier(call: Call) -> N
 
 ##= docs/spec/knowledge.md#chunks-and-symbols
 ##% Each requirement of a specification MUST be a separate chunk.
-def test_a_requirement_is_found_as_a_chunk_of_its_own(call: Call) -> None:
+def test_a_requirement_is_a_separate_chunk(call: Call) -> None:
     answer = call("km-search", query="raise an alert when the level is above the threshold")
     ids = [result["chunk"]["chunk_id"] for result in answer["results"]]
     assert any(chunk_id.startswith("docs/spec/levels.md::r") for chunk_id in ids)
@@ -113,7 +113,7 @@ def test_a_requirement_is_found_as_a_chunk_of_its_own(call: Call) -> None:
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_each_filter_lets_through_only_what_it_names(call: Call, filters: dict[str, Any], allowed: Any) -> None:
+def test_each_filter_returns_only_matching_results(call: Call, filters: dict[str, Any], allowed: Any) -> None:
     answer = call(
         "km-search", query="the level of the water, siren, reader, logger, reading", limit=25, filters=filters
     )
@@ -124,7 +124,7 @@ def test_each_filter_lets_through_only_what_it_names(call: Call, filters: dict[s
 
 ##= docs/spec/knowledge.md#km-search-requests
 ##% Filters MUST restrict what is searched, not the results of a search.
-def test_a_filter_is_applied_before_the_cut(call: Call) -> None:
+def test_filters_are_applied_before_the_limit(call: Call) -> None:
     answer = call("km-search", query="siren", limit=1, filters={"symbol_languages": ["java"]})
     assert paths(answer) in ([], ["java/Harbour.java"])
     assert paths(call("km-search", query="boats moored", limit=1, filters={"symbol_languages": ["java"]})) == [
@@ -135,7 +135,7 @@ def test_a_filter_is_applied_before_the_cut(call: Call) -> None:
 ##= docs/spec/knowledge.md#km-search-requests
 ##% A file without a subsystem MUST pass a subsystem filter if it imports, exercises or links to something in that
 ##% subsystem.
-def test_what_leads_to_a_subsystem_and_has_none_itself_passes_its_filter(repository: Path, open_host: OpenHost) -> None:
+def test_files_linked_to_a_subsystem_pass_its_filter_if_they_have_none(repository: Path, open_host: OpenHost) -> None:
     files = {
         "tests/test_whole.py": "from tidewatch.alerts.siren import Siren\n\n\ndef test_it():\n    Siren().silence(1)\n",
         "docs/guide.md": "# Guide\n\nThe siren stands in [code](../src/tidewatch/alerts/siren.py).\n",
@@ -157,7 +157,7 @@ def test_what_leads_to_a_subsystem_and_has_none_itself_passes_its_filter(reposit
     assert "docs/guide.md" not in paths(call_tool(host, "km-search", asked))
 
 
-def test_old_files_are_left_out_by_their_age(repository: Path, open_host: OpenHost) -> None:
+def test_max_age_days_excludes_old_files(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository)
     (repository / "docs/fresh.md").write_text("# Fresh siren\n\nThe siren of today.\n", encoding="utf-8")
     commit_all(repository, "Today", when=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()))
@@ -167,7 +167,7 @@ def test_old_files_are_left_out_by_their_age(repository: Path, open_host: OpenHo
 
 ##= docs/spec/knowledge.md#km-search-requests
 ##% A time filter MUST leave out files that have no time, and the answer says so.
-def test_a_recency_filter_says_that_it_left_out_what_has_no_time(tmp_path: Path, open_host: OpenHost) -> None:
+def test_a_time_filter_reports_that_files_without_a_time_are_excluded(tmp_path: Path, open_host: OpenHost) -> None:
     host = open_host(write_repository(tmp_path / "station", git=False))
     answer = call_tool(host, "km-search", {"query": "siren", "filters": {"max_age_days": 30}})
     assert answer["results"] == []
@@ -177,7 +177,7 @@ def test_a_recency_filter_says_that_it_left_out_what_has_no_time(tmp_path: Path,
 ##= docs/spec/knowledge.md#km-search-requests
 ##% The arguments `symbol`, `kind` and `lang` MUST add to the filters, as one value, several values separated by
 ##% commas, or a list.
-def test_shortcuts_join_the_filters(call: Call) -> None:
+def test_shortcuts_are_combined_with_the_filters(call: Call) -> None:
     answer = call(
         "km-search",
         query="siren",
@@ -205,7 +205,7 @@ def test_shortcuts_join_the_filters(call: Call) -> None:
     ],
     ids=str,
 )
-def test_what_is_wrong_is_an_invalid_request(call: Call, wrong: dict[str, Any]) -> None:
+def test_invalid_arguments_are_an_invalid_request(call: Call, wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest):
         call("km-search", **wrong)
 
@@ -219,7 +219,7 @@ def test_the_limit_stays_between_1_and_25(call: Call) -> None:
 
 ##= docs/spec/knowledge.md#km-search-answers
 ##% Graph context MUST be omitted if `include_graph` is false.
-def test_without_graph_context_there_is_none(call: Call) -> None:
+def test_graph_context_is_null_if_it_is_not_requested(call: Call) -> None:
     answer = call("km-search", query="siren", include_graph=False)
     assert all(result["graph_context"] is None for result in answer["results"])
     with_graph = call("km-search", query="siren")["results"][0]["graph_context"]
@@ -229,7 +229,7 @@ def test_without_graph_context_there_is_none(call: Call) -> None:
 
 ##= docs/spec/knowledge.md#km-search-requests
 ##% With `sort_by_vector`, results MUST be ordered by semantic similarity alone.
-def test_sorting_by_vector_is_honoured_per_request(call: Call) -> None:
+def test_sort_by_vector_applies_per_request(call: Call) -> None:
     scores = [
         r["scoring"]["vector_score"] for r in call("km-search", query="siren test", sort_by_vector=True)["results"]
     ]
@@ -248,7 +248,7 @@ def test_explain_adds_up_to_the_score(call: Call) -> None:
 
 ##= docs/spec/knowledge.md#km-search-answers
 ##% A shortened chunk MUST say how much is missing and how to get the rest.
-def test_a_long_chunk_is_trimmed_and_the_rest_is_said(repository: Path, open_host: OpenHost) -> None:
+def test_a_long_chunk_is_shortened_and_says_how_much_is_missing(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository)
     long = "# Long\n\n" + " ".join(f"buoyancy{n}" for n in range(110)) + "\n"
     (repository / "docs/long.md").write_text(long, encoding="utf-8")
@@ -266,7 +266,7 @@ def test_unicode_is_found(call: Call) -> None:
 
 ##= docs/spec/knowledge.md#km-search-answers
 ##% A search of an empty index MUST succeed with no results.
-def test_an_empty_project_answers_with_nothing(tmp_path: Path, open_host: OpenHost) -> None:
+def test_an_empty_project_has_no_results(tmp_path: Path, open_host: OpenHost) -> None:
     host = open_host(tmp_path)
     answer = call_tool(host, "km-search", {"query": "anything"})
     assert (answer["results"], answer["metadata"]["result_count"]) == ([], 0)
@@ -274,7 +274,7 @@ def test_an_empty_project_answers_with_nothing(tmp_path: Path, open_host: OpenHo
 
 ##= docs/spec/knowledge.md#km-search-answers
 ##% A symbol MUST have an `editor_uri` if `knowledge.editorUriTemplate` is set.
-def test_symbols_carry_links_for_an_editor(repository: Path, open_host: OpenHost) -> None:
+def test_symbols_have_editor_links(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository, CONTEXTIVE_KNOWLEDGE__EDITOR_URI_TEMPLATE="vscode://file/{abs_path}:{line_start}")
     answer = call_tool(host, "km-search", {"query": "calibrate_sensor"})
     symbols = answer["results"][0]["chunk"]["symbols"]
@@ -286,7 +286,7 @@ def test_symbols_carry_links_for_an_editor(repository: Path, open_host: OpenHost
 
 ##= docs/spec/knowledge.md#index-updates
 ##% When no server maintains the index, an answer MUST reflect every file saved before the call.
-def test_a_saved_file_is_in_the_answer_to_the_next_call(repository: Path, open_host: OpenHost) -> None:
+def test_a_saved_file_is_found_by_the_next_call(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository)
     (repository / "docs/airship.md").write_text("# Zeppelin\n\nA zeppelin over the harbour.\n", encoding="utf-8")
     assert paths(call_tool(host, "km-search", {"query": "zeppelin"}))[0] == "docs/airship.md"
@@ -294,14 +294,14 @@ def test_a_saved_file_is_in_the_answer_to_the_next_call(repository: Path, open_h
 
 ##= docs/spec/knowledge.md#indexed-files
 ##% A file whose name or content shows that it holds a secret MUST NOT be indexed.
-def test_nothing_of_a_secret_or_an_ignored_file_is_found(call: Call) -> None:
+def test_secret_and_ignored_files_are_never_found(call: Call) -> None:
     found = call("km-search", query="TOKEN do not index SHOULD_NOT_BE_SEEN noise", limit=25)
     assert not {".env", "build/generated.py", "station.log"} & set(paths(found))
 
 
 ##= docs/spec/knowledge.md#km-search-answers
 ##% The `metadata` of an answer MUST contain a `request_id` that a later vote can refer to.
-def test_what_a_search_showed_is_kept_for_votes(repository: Path, open_host: OpenHost) -> None:
+def test_returned_results_are_stored_for_votes(repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository)
     index = host.services.get(Index)
     index.ingest(IngestRequest())
@@ -314,7 +314,7 @@ def test_what_a_search_showed_is_kept_for_votes(repository: Path, open_host: Ope
 
 ##= docs/spec/knowledge.md#other-query-tools
 ##% The tool `km-search-batch` MUST answer up to ten queries, each as `km-search` would without graph context.
-def test_several_searches_at_once_answer_like_single_ones(call: Call) -> None:
+def test_a_batch_returns_the_same_as_single_searches(call: Call) -> None:
     answers = call("km-search-batch", queries=["calibrate_sensor", "siren silence"], limit=3)["answers"]
     for answer, query in zip(answers, ["calibrate_sensor", "siren silence"], strict=True):
         assert answer["query"] == query

@@ -1,4 +1,4 @@
-"""Real servers on one project: they index by themselves, follow changes, and share the work."""
+"""Real servers on one project: they index automatically, follow changes, and share the work."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from .conftest import OpenHost
 
 ENVIRONMENT = {"CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL": "dummy"}
 PATIENCE_SECONDS = 120.0
-"""Several servers that start at once on a busy machine need most of it."""
+"""Long, because several servers start at once on a busy machine."""
 
 
 class Server:
-    """One stdio server, asked in the stateless way."""
+    """A stdio server that is called statelessly."""
 
     def __init__(self, pipe: StdioClient) -> None:
         self.pipe = pipe
@@ -60,7 +60,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 ##= docs/spec/knowledge.md#index-updates
 ##% A server MUST index automatically after it starts and after each file change, unless `knowledge.autoIngest` is
 ##% false.
-def test_a_server_indexes_by_itself_and_follows_what_is_saved(start: Callable[[], Server], repository: Path) -> None:
+def test_a_server_indexes_automatically_and_follows_saved_files(start: Callable[[], Server], repository: Path) -> None:
     server = start()
     wait_until(lambda: "src/tidewatch/gauge/reader.py" in server.found("calibrate_sensor"))
     (repository / "docs/airship.md").write_text("# Zeppelin\n\nA zeppelin over the harbour.\n", encoding="utf-8")
@@ -71,10 +71,10 @@ def test_a_server_indexes_by_itself_and_follows_what_is_saved(start: Callable[[]
 
 ##= docs/spec/knowledge.md#index-updates
 ##% A stdio server whose profile includes neither notes nor knowledge MUST NOT index.
-def test_a_server_for_requirements_alone_leaves_no_index_behind(repository: Path) -> None:
+def test_a_requirements_only_server_creates_no_index(repository: Path) -> None:
     with StdioClient("serve", "--stdio", "--profile", "duvet", cwd=repository, env=ENVIRONMENT) as alone:
         alone.initialize()
-        until = time.monotonic() + 2  # others begin half a second after their start
+        until = time.monotonic() + 2  # other servers start to index after half a second
         while time.monotonic() < until:
             alone.result("tools/call", {"name": "list_uncited_requirements", "arguments": {}})
             time.sleep(0.1)
@@ -82,7 +82,7 @@ def test_a_server_for_requirements_alone_leaves_no_index_behind(repository: Path
     assert [name for name, profile in PROFILES.items() if not profile.uses_index] == ["duvet", "spexus"]
 
 
-def test_vectors_follow_in_the_background(start: Callable[[], Server], repository: Path) -> None:
+def test_embeddings_are_computed_in_the_background(start: Callable[[], Server], repository: Path) -> None:
     server = start()
     wait_until(
         lambda: any(
@@ -94,7 +94,7 @@ def test_vectors_follow_in_the_background(start: Callable[[], Server], repositor
 ##= docs/spec/knowledge.md#index-updates
 ##% When several servers run for a project, one of them MUST maintain the index, and another takes over when it ends
 ##% or dies.
-def test_one_of_many_servers_keeps_the_index_and_another_takes_over(
+def test_one_of_several_servers_updates_the_index_and_another_takes_over(
     start: Callable[[], Server], repository: Path
 ) -> None:
     servers = [start() for _ in range(3)]
@@ -115,7 +115,7 @@ def test_one_of_many_servers_keeps_the_index_and_another_takes_over(
         store.close()
 
 
-def test_what_was_saved_before_the_watch_is_seen_however_busy_the_state_directory_is(
+def test_files_saved_before_the_watch_started_are_indexed_despite_a_busy_state_directory(
     repository: Path, open_host: OpenHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = open_host(repository).services.get(Index)
@@ -124,7 +124,7 @@ def test_what_was_saved_before_the_watch_is_seen_however_busy_the_state_director
     def ingest_and_miss_one(*arguments: Any, **options: Any) -> IngestResult:
         outcome = ingest(*arguments, **options)
         if not late.exists():
-            late.write_text("# Zeppelin\n\nSaved after the first look.\n", encoding="utf-8")
+            late.write_text("# Zeppelin\n\nSaved after the first refresh.\n", encoding="utf-8")
         return outcome
 
     monkeypatch.setattr(index, "ingest", ingest_and_miss_one)
@@ -148,7 +148,7 @@ def test_what_was_saved_before_the_watch_is_seen_however_busy_the_state_director
 
 ##= docs/spec/knowledge.md#index-updates
 ##% When no server maintains the index, an answer MUST reflect every file saved before the call.
-def test_a_file_that_was_saved_while_another_caller_looks_at_the_files_is_seen(
+def test_a_file_saved_during_a_refresh_of_another_caller_is_found(
     repository: Path, open_host: OpenHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = open_host(repository).services.get(Index)
@@ -170,9 +170,9 @@ def test_a_file_that_was_saved_while_another_caller_looks_at_the_files_is_seen(
         first = pool.submit(found)
         assert looked.wait(60)
         assert index.store.generation(), "what is open already waits for no look"
-        (repository / "docs/airship.md").write_text("# Zeppelin\n\nSaved during a look.\n", encoding="utf-8")
+        (repository / "docs/airship.md").write_text("# Zeppelin\n\nSaved during a refresh.\n", encoding="utf-8")
         second = pool.submit(found)
-        time.sleep(0.2)  # time to come to the look that is under way
+        time.sleep(0.2)  # time to join the refresh in progress
         goes_on.set()
         first.result(60)
         assert second.result(60) == ["docs/airship.md"]

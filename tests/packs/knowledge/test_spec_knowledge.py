@@ -1,4 +1,4 @@
-"""What the index promises and no other test shows alone: commands, bounds, and who is offered what."""
+"""Requirements of the index that no other test covers: commands, limits and scopes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def command(repository: Path) -> Command:
-    """Runs a command in the example repository and gives it finished."""
+    """Runs a command in the example repository and returns the finished process."""
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         environment = clean_environment({**ADMIN, "CONTEXTIVE_KNOWLEDGE__EMBEDDING_MODEL": "none"})
@@ -48,18 +48,18 @@ def command(repository: Path) -> Command:
 
 ##= docs/spec/knowledge.md#store
 ##% The command `verify` MUST compare every file with its rows and exit with 0 only if they agree.
-def test_verify_tells_whether_index_and_files_agree(command: Command, repository: Path) -> None:
+def test_verify_reports_whether_index_and_files_agree(command: Command, repository: Path) -> None:
     assert command("ingest", "--no-vectors").returncode == 0
     assert command("verify").returncode == 0
     (repository / "docs/gauge.md").write_text("# The gauge\n\nSomething else.\n", encoding="utf-8")
-    told = command("verify")
-    assert told.returncode == 1
-    assert "docs/gauge.md" in told.stdout + told.stderr
+    finished = command("verify")
+    assert finished.returncode == 1
+    assert "docs/gauge.md" in finished.stdout + finished.stderr
 
 
 ##= docs/spec/knowledge.md#store
 ##% The command `rebuild` MUST start over from the files and preserve the kept rows.
-def test_a_rebuild_keeps_what_only_the_store_holds(command: Command, repository: Path, open_host: OpenHost) -> None:
+def test_a_rebuild_preserves_the_kept_rows(command: Command, repository: Path, open_host: OpenHost) -> None:
     host = open_host(repository, **ADMIN)
     first = call_tool(host, "km-ingest-trigger", {"profile": "before"})
     found = call_tool(host, "km-search", {"query": "siren"})
@@ -76,7 +76,7 @@ def test_a_rebuild_keeps_what_only_the_store_holds(command: Command, repository:
 
 ##= docs/spec/knowledge.md#km-search-requests
 ##% The command `search` MUST have the flags `--symbol`, `--kind` and `--lang`, each of which may be repeated.
-def test_flags_of_the_command_add_to_the_filters(command: Command) -> None:
+def test_command_line_flags_add_to_the_filters(command: Command) -> None:
     flags = ["--symbol", "Siren.silence", "--symbol", "Siren", "--kind", "method,class", "--lang", "python"]
     done = command("search", "silence the siren", *flags, "--json")
     applied = json.loads(done.stdout)["metadata"]["filters_applied"]
@@ -89,7 +89,7 @@ def test_flags_of_the_command_add_to_the_filters(command: Command) -> None:
 ##% The depth MUST default to 1 and be at most 5, and the limit defaults to 25 and is at most 100.
 ##= docs/spec/knowledge.md#km-graph-search
 ##% The limit of nodes found MUST default to 20 and be at most 50.
-def test_bounds_of_the_graph_tools_are_those_of_the_interface(call: Call) -> None:
+def test_the_graph_tools_have_the_specified_limits(call: Call) -> None:
     schemas = {tool.name: tool.input_schema["properties"] for tool in pack.tools}
     cases: list[tuple[str, dict[str, Any], str, int, int, int]] = [
         ("km-graph-node", {"node_id": "Subsystem:Gauge"}, "limit", 50, 1, 200),
@@ -122,7 +122,7 @@ def test_readers_have_these_tools_and_maintainers_more(repository: Path, open_ho
 ##% A server MUST index automatically after it starts and after each file change, unless `knowledge.autoIngest` is
 ##% false.
 @pytest.mark.parametrize("leave", ["true", "false"])
-def test_without_leave_to_index_a_server_follows_no_files(repository: Path, open_host: OpenHost, leave: str) -> None:
+def test_a_server_that_may_not_index_watches_no_files(repository: Path, open_host: OpenHost, leave: str) -> None:
     host = open_host(repository, CONTEXTIVE_KNOWLEDGE__AUTO_INGEST=leave)
     host.start_watching()
     assert host.services.get(Index).is_watched is (leave == "true")

@@ -1,4 +1,4 @@
-"""What the tools of maintainers promise and no other test shows alone."""
+"""Requirements of the maintainer tools that no other test covers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def host(repository: Path, open_host: OpenHost) -> Host:
 
 ##= docs/spec/gateway.md#tool-results
 ##% Every result of a tool in the knowledge pack MUST have a `status`.
-def test_every_tool_says_in_its_schema_that_it_has_a_status() -> None:
+def test_every_output_schema_has_a_status() -> None:
     schemas = {tool.name: tool.output_schema or {} for tool in pack.tools}
     assert [name for name, schema in schemas.items() if "status" not in schema["properties"]] == []
 
@@ -34,7 +34,7 @@ def test_every_tool_says_in_its_schema_that_it_has_a_status() -> None:
 ##= docs/spec/gateway.md#tool-results
 ##% The error codes `invalid_request`, `not_found`, `unauthorized`, `forbidden`, `upstream_error` and
 ##% `unsupported_operation` MUST have these names.
-def test_the_codes_of_the_interface_have_their_names() -> None:
+def test_the_error_codes_have_the_specified_names() -> None:
     assert {
         *("invalid_request", "not_found", "unauthorized", "forbidden", "upstream_error", "unsupported_operation"),
         *("recipe_not_found", "tool_failed", "assert_failed", "timeout", "invalid_identifier"),
@@ -45,7 +45,7 @@ def test_the_codes_of_the_interface_have_their_names() -> None:
 ##% Runs MUST change the index one at a time, across all processes.
 ##= docs/spec/gateway.md#km-ingest-trigger
 ##% A failed run MUST be returned as an error with the `status` `failure`.
-def test_a_run_that_finds_another_one_at_work_says_so(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_reports_that_another_run_is_active(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     index = host.services.get(Index)
     monkeypatch.setattr(index, "ingest", partial(index.ingest, wait_seconds=0.0))
     lease = index.store.acquire_lease("ingest", "somebody")

@@ -1,4 +1,4 @@
-"""`km-backup-trigger`: a copy of what only the index holds."""
+"""`km-backup-trigger`: creates a backup."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_SECONDS = 3_600.0
 
 class BackupInput(ToolInput):
     destination: str | None = Field(
-        None, max_length=1000, description="Directory below the one for backups; else the configured one"
+        None, max_length=1000, description="Directory below the backup directory; default: the configured one"
     )
 
 
@@ -30,7 +30,7 @@ class BackupAnswer(ToolOutput):
     generation: int
     counts: dict[str, int]
     content_files: int
-    pruned: list[str] = Field(description="Older archives that were removed")
+    pruned: list[str] = Field(description="Old archives that were removed")
 
 
 ##= docs/spec/gateway.md#creating-a-backup
@@ -38,26 +38,26 @@ class BackupAnswer(ToolOutput):
 @pack.tool(
     "km-backup-trigger",
     title="Back up",
-    description="Make a backup of the index, its runs, reports, votes and audit while it is in use. Returns the archive.",
+    description="Back up the index, run history, reports, votes and audit log while in use. Returns the archive.",
     scope=Scope.MAINTAINER,
     labels=LABELS,
-    safety_notes="Writes an archive; removes the oldest over backup.retention.",
+    safety_notes="Writes an archive; removes the oldest ones beyond backup.retention.",
     invocation_hints="before a release, an upgrade or a restore",
     annotations=Annotations(read_only=False, destructive=False, idempotent=False),
     timeout_seconds=_LONGEST_SECONDS,
 )
 def backup_trigger(given: BackupInput, ctx: Context) -> BackupAnswer:
-    made = ctx.service(DocumentsAndBackups).backups().create(given.destination, caller=ctx.caller.name)
-    return BackupAnswer(**backup_to_dict(made), pruned=list(made.pruned))
+    backup = ctx.service(DocumentsAndBackups).backups().create(given.destination, caller=ctx.caller.name)
+    return BackupAnswer(**backup_to_dict(backup), pruned=list(backup.pruned))
 
 
-def backup_to_dict(made: Backup) -> dict[str, Any]:
-    """An archive in the words of the interface."""
-    manifest = made.manifest
+def backup_to_dict(backup: Backup) -> dict[str, Any]:
+    """A backup as a JSON object."""
+    manifest = backup.manifest
     return {
-        "archive": made.display_path,
-        "size_bytes": made.size_bytes,
-        "sha256": made.sha256,
+        "archive": backup.display_path,
+        "size_bytes": backup.size_bytes,
+        "sha256": backup.sha256,
         "created_at": manifest.created_at,
         "generation": manifest.generation,
         "counts": dict(manifest.counts),

@@ -1,4 +1,4 @@
-"""`km-coverage-summary`: what the index holds."""
+"""`km-coverage-summary`: which files are indexed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from contextive.packs.knowledge.pack import LABELS, as_of_to_dict, index_of, pack
 from contextive.registry import Context, NoInput, Reply
 
-_SHOWN_ARTIFACTS = 200
+_MAX_ARTIFACTS = 200
 
 
 class CoverageAnswer(BaseModel):
-    """The report has more fields than a client needs to know beforehand."""
+    """The published part of the report; it has more fields."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -32,15 +32,14 @@ class CoverageAnswer(BaseModel):
 @pack.tool(
     "km-coverage-summary",
     title="Index coverage",
-    description="What the index holds: files and chunks by type, files without chunks, files left out by reason, and how fresh "
-    "it is.",
+    description="What is in the index: files and chunks by type, files without chunks, skipped files by reason, freshness.",
     labels=LABELS,
     invocation_hints="when a search finds too little, to see whether the files are indexed",
     output=CoverageAnswer,
 )
 def coverage_summary(_given: NoInput, ctx: Context) -> Reply:
     index = index_of(ctx)
-    report = index.coverage(_SHOWN_ARTIFACTS)
+    report = index.coverage(_MAX_ARTIFACTS)
     answer: dict[str, Any] = {
         "status": "success",
         **report,
@@ -48,5 +47,5 @@ def coverage_summary(_given: NoInput, ctx: Context) -> Reply:
         "skipped": index.skipped(),
         "as_of": as_of_to_dict(index.as_of()),
     }
-    answer["removed_artifacts"] = answer["removed_artifacts"][:_SHOWN_ARTIFACTS]
+    answer["removed_artifacts"] = answer["removed_artifacts"][:_MAX_ARTIFACTS]
     return Reply(data=answer)

@@ -1,4 +1,4 @@
-"""`km-upload` and `km-storetext`: documents that come into the project, and perhaps at once into the index."""
+"""`km-upload` and `km-storetext`: store documents in the project, and index them on request."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 _LONGEST_RUN_SECONDS = 3_600.0
 _WRITES = Annotations(read_only=False, destructive=True, idempotent=False)
-_DESTINATION = "File, or directory without an ending, from the content root; else the documents' directory"
+_DESTINATION = "File, or directory (no extension), relative to the content root; default: the documents directory"
 _OVERWRITE = "Replace an existing file"
-_INGEST = "Index at once"
+_INGEST = "Index it immediately"
 
 
 class UploadInput(ToolInput):
@@ -48,7 +48,7 @@ class StoredAnswer(ToolOutput):
     relative_path: str
     overwritten: bool
     ingest_triggered: bool
-    ingest_run: dict[str, Any] | None = Field(description="The run, null where none was triggered")
+    ingest_run: dict[str, Any] | None = Field(description="The run, or null if none was triggered")
     warnings: list[str] | None = None
 
     @model_serializer(mode="wrap")
@@ -59,11 +59,11 @@ class StoredAnswer(ToolOutput):
 @pack.tool(
     "km-upload",
     title="Upload a file",
-    description="Copy a document into the project's documents, and index it if wished. Code, settings and secrets are refused.",
+    description="Copy a document into the project's documents, and optionally index it. Code, settings and secrets are refused.",
     scope=Scope.MAINTAINER,
     labels=LABELS,
     safety_notes="Writes a file below the content root; replaces one only with overwrite.",
-    invocation_hints="to bring an existing document where it is indexed",
+    invocation_hints="to make an existing document searchable",
     annotations=_WRITES,
     timeout_seconds=_LONGEST_RUN_SECONDS,
 )
@@ -76,11 +76,11 @@ def upload(given: UploadInput, ctx: Context) -> StoredAnswer:
 @pack.tool(
     "km-storetext",
     title="Store a text",
-    description="Write a text as a document with front matter, and index it if wished. Named by destination, title or time.",
+    description="Write a text as a document with front matter, and optionally index it. Named by destination, title or time.",
     scope=Scope.MAINTAINER,
     labels=LABELS,
     safety_notes="Writes a file below the content root; replaces one only with overwrite.",
-    invocation_hints="to keep a decision, a summary or what was learned where searches find it",
+    invocation_hints="to save a decision, a summary or a lesson so that searches find it",
     annotations=_WRITES,
     timeout_seconds=_LONGEST_RUN_SECONDS,
 )
@@ -117,21 +117,21 @@ def _stored_answer(stored: StoredDocument, ingest: bool, ctx: Context) -> Stored
 ##= docs/spec/gateway.md#document-rules
 ##% A run that fails after a document was stored MUST be reported as an `upstream_error`, and the document is kept.
 def _ingest_document(stored: StoredDocument, ctx: Context) -> tuple[dict[str, Any], str | None]:
-    """A run that takes the document in. Where it fails the document stays, and the error says so."""
+    """Index the document. If that fails, the document is kept and the error says so."""
     index = index_of(ctx)
     try:
         outcome = index.ingest(IngestRequest(profile=index.settings.default_profile))
     except ContextiveError as error:
         failure = UpstreamError(
-            f"{stored.relative_path} is stored, but the index could not take it in: {error.message}",
+            f"{stored.relative_path} is stored, but could not be indexed: {error.message}",
             hint="Run km-ingest-trigger later; do not store it again.",
         )
         failure.details = {"relative_path": stored.relative_path, "overwritten": stored.overwritten}
         raise failure from None
     if index.is_watched:
-        return run_to_dict(outcome.run), None  # its vectors follow in the background
+        return run_to_dict(outcome.run), None  # its embeddings are computed in the background
     try:
         index.embed()
     except Unavailable as error:
-        return run_to_dict(outcome.run), f"No vectors were made: {error.message}"
+        return run_to_dict(outcome.run), f"No embeddings were computed: {error.message}"
     return run_to_dict(outcome.run), None

@@ -1,5 +1,7 @@
-"""What the HTTP gateway offers beside the tools. Declared as tools are, so that scopes, limits, logs and metrics are the same;
-listed nowhere, because agents have no use for them."""
+"""Operations that only the HTTP gateway offers.
+
+They are declared as tools to get the same scopes, limits, logs and metrics. They are not listed, because agents do not need them.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +15,23 @@ from contextive.packs.knowledge.pack import as_of_to_dict, index_of, node_to_dic
 from contextive.registry import Context, NoInput, Pack, Reply, Scope, ToolInput, ToolOutput
 from contextive.registry.registry import safe_repr
 
-gateway_pack = Pack("gateway", title="Gateway", description="What the HTTP gateway offers beside the tools.")
+gateway_pack = Pack("gateway", title="Gateway", description="Operations that only the HTTP gateway offers.")
 ORPHAN_LABELS = ("DesignDoc", "SourceFile", "Chunk", "TestCase", "IntegrationMessage")
-_MOST_NODES = 1_000
-_EDGES_OF_ONE = 500
-_MOST_EDGES = 5_000
+_MAX_NODES = 1_000
+_MAX_EDGES_PER_NODE = 500
+_MAX_EDGES = 5_000
 
 
 class WeightsAnswer(ToolOutput):
     status: Literal["success"] = "success"
     profile: str
     weights: dict[str, float]
-    slow_graph_warn_ms: int = Field(description="Time after which graph context is left out, with a warning")
+    slow_graph_warn_ms: int = Field(
+        description="Time limit of graph context; beyond it, results have none and a warning"
+    )
 
 
-@gateway_pack.tool(
-    "gateway-search-weights", title="Weights", description="The weights of search.", scope=Scope.MAINTAINER
-)
+@gateway_pack.tool("gateway-search-weights", title="Weights", description="The search weights.", scope=Scope.MAINTAINER)
 def search_weights(_given: NoInput, ctx: Context) -> WeightsAnswer:
     settings = index_of(ctx).search_settings
     return WeightsAnswer(
@@ -40,9 +42,9 @@ def search_weights(_given: NoInput, ctx: Context) -> WeightsAnswer:
 
 
 class SubsystemGraphInput(ToolInput):
-    name: str = Field(min_length=1, max_length=500, description="Subsystem, in any case")
+    name: str = Field(min_length=1, max_length=500, description="Name of the subsystem; case does not matter")
     depth: int = Field(2, ge=1, le=5, description="Hops")
-    limit: int = Field(200, ge=1, le=_MOST_NODES, description="Most nodes, the nearest first")
+    limit: int = Field(200, ge=1, le=_MAX_NODES, description="Most nodes, nearest first")
 
 
 class SubsystemGraphAnswer(ToolOutput):
@@ -64,8 +66,8 @@ def subsystem_graph(given: SubsystemGraphInput, ctx: Context) -> SubsystemGraphA
     related.sort(key=lambda item: (item.hops, item.target.id))
     nodes = [found.subsystem, *(item.target for item in related[: given.limit])]
     ids = {node.id for node in nodes}
-    edges = index.store.graph.expand(sorted(ids), (), "outgoing", _EDGES_OF_ONE)
-    inside = [edge for edge in edges if edge.target in ids][:_MOST_EDGES]
+    edges = index.store.graph.expand(sorted(ids), (), "outgoing", _MAX_EDGES_PER_NODE)
+    inside = [edge for edge in edges if edge.target in ids][:_MAX_EDGES]
     return SubsystemGraphAnswer(
         subsystem=node_to_dict(found.subsystem),
         nodes=[node_to_dict(node) for node in nodes],
@@ -77,9 +79,9 @@ def subsystem_graph(given: SubsystemGraphInput, ctx: Context) -> SubsystemGraphA
 
 
 class OrphansInput(ToolInput):
-    label: str | None = Field(None, max_length=100, description=f"One of {', '.join(ORPHAN_LABELS)}; none means all")
-    cursor: str | None = Field(None, max_length=4000, description="cursor of the page before")
-    limit: int = Field(50, ge=1, le=200, description="Nodes on a page")
+    label: str | None = Field(None, max_length=100, description=f"One of {', '.join(ORPHAN_LABELS)}; default: all")
+    cursor: str | None = Field(None, max_length=4000, description="cursor of the previous page")
+    limit: int = Field(50, ge=1, le=200, description="Nodes per page")
 
 
 class OrphansAnswer(ToolOutput):
@@ -89,13 +91,13 @@ class OrphansAnswer(ToolOutput):
     as_of: dict[str, Any]
 
 
-@gateway_pack.tool("gateway-graph-orphans", title="Orphans", description="Nodes that nothing connects with the rest.")
+@gateway_pack.tool("gateway-graph-orphans", title="Orphans", description="Nodes without any connection.")
 def graph_orphans(given: OrphansInput, ctx: Context) -> OrphansAnswer:
     if given.label is not None and given.label not in ORPHAN_LABELS:
         raise InvalidRequest(f"Unknown label {safe_repr(given.label)}.", hint=f"Labels: {', '.join(ORPHAN_LABELS)}.")
     index = index_of(ctx)
     labels = list(ORPHAN_LABELS) if given.label is None else [given.label]
-    # A page never spans two labels; the cursor says at which one to go on.
+    # A page never spans two labels; the cursor starts with the position of the label to continue with.
     at, _, inner = (given.cursor or "").partition(".")
     position = int(at) if at.isascii() and at.isdigit() and len(at) == 1 and int(at) < len(labels) else 0
     nodes: tuple[Any, ...] = ()
@@ -112,8 +114,8 @@ def graph_orphans(given: OrphansInput, ctx: Context) -> OrphansAnswer:
 
 
 class CypherInput(ToolInput):
-    query: str = Field(min_length=1, max_length=10_000, description="Text in Cypher")
-    parameters: dict[str, Any] | None = Field(None, description="Values for it")
+    query: str = Field(min_length=1, max_length=10_000, description="Cypher query")
+    parameters: dict[str, Any] | None = Field(None, description="Parameters of the query")
 
 
 ##= docs/spec/gateway.md#routes
@@ -121,14 +123,14 @@ class CypherInput(ToolInput):
 @gateway_pack.tool(
     "gateway-graph-cypher",
     title="Cypher",
-    description="Cypher is not spoken here; km-graph-query is.",
+    description="Cypher is not supported; use km-graph-query.",
     scope=Scope.MAINTAINER,
     output=ExtensibleAnswer,
 )
 def graph_cypher(_given: CypherInput, _ctx: Context) -> Reply:
     raise UnsupportedOperation(
-        "This gateway does not speak Cypher.",
-        hint="Ask km-graph-query, as POST /api/v1/tools/km-graph-query: start, steps, returns, limit.",
+        "Cypher is not supported.",
+        hint="Use km-graph-query with POST /api/v1/tools/km-graph-query: start, steps, returns, limit.",
     )
 
 
@@ -144,12 +146,12 @@ class LifecycleHistory(ToolOutput):
 @gateway_pack.tool(
     "gateway-lifecycle-history",
     title="Lifecycle history",
-    description="The counts of the lifecycle reports that are kept.",
+    description="The counts of earlier lifecycle reports.",
     scope=Scope.MAINTAINER,
 )
 def lifecycle_history(given: HistoryInput, ctx: Context) -> LifecycleHistory:
     index = index_of(ctx)
-    kept = max(1, min(given.limit, index.settings.reports.lifecycle_history))
+    limit = max(1, min(given.limit, index.settings.reports.lifecycle_history))
     return LifecycleHistory(
         history=[
             {
@@ -160,7 +162,7 @@ def lifecycle_history(given: HistoryInput, ctx: Context) -> LifecycleHistory:
                 "thresholds": report.body.get("thresholds", {}),
                 "path": None,
             }
-            for report in reversed(index.store.records.reports("lifecycle", kept))
+            for report in reversed(index.store.records.reports("lifecycle", limit))
         ]
     )
 

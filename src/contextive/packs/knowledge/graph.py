@@ -1,4 +1,4 @@
-"""The graph tools: a node, a subsystem, nodes by a word, the tests of a symbol."""
+"""The graph tools: get a node or a subsystem, search nodes, find the tests of a symbol."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 ##% The limit of relationships MUST default to 50 and be at most 200.
 class NodeInput(ToolInput):
     node_id: str = Field(min_length=1, max_length=2000, description="Label:key, such as Code:src/app.py")
-    relationships: Literal["outgoing", "incoming", "all", "none"] = Field("outgoing", description="Which to show")
+    relationships: Literal["outgoing", "incoming", "all", "none"] = Field(
+        "outgoing", description="Which ones to return"
+    )
     limit: int = Field(50, ge=1, le=200, description="Most relationships")
 
 
@@ -39,7 +41,7 @@ class NodeAnswer(ToolOutput):
     description="One node of the project graph and its relationships, by id. Labels: SourceFile (or Code), DesignDoc (Doc), "
     "TestCase (Test), Symbol, Subsystem, Requirement, Section, Specification, Note, Chunk and others.",
     labels=LABELS,
-    invocation_hints="to see what a file, symbol, requirement or note is connected with",
+    invocation_hints="to see what a file, symbol, requirement or note is connected to",
 )
 def graph_node(given: NodeInput, ctx: Context) -> NodeAnswer:
     index = index_of(ctx)
@@ -58,10 +60,10 @@ def graph_node(given: NodeInput, ctx: Context) -> NodeAnswer:
 ##= docs/spec/knowledge.md#km-graph-subsystem
 ##% The depth MUST default to 1 and be at most 5, and the limit defaults to 25 and is at most 100.
 class SubsystemInput(ToolInput):
-    name: str = Field(min_length=1, max_length=500, description="Subsystem, in any case")
+    name: str = Field(min_length=1, max_length=500, description="Name of the subsystem; case does not matter")
     depth: int = Field(1, ge=0, le=5, description="Hops")
-    limit: int = Field(25, ge=1, le=100, description="Nodes on a page")
-    cursor: str | None = Field(None, max_length=200, description="related.cursor of the page before")
+    limit: int = Field(25, ge=1, le=100, description="Nodes per page")
+    cursor: str | None = Field(None, max_length=200, description="related.cursor of the previous page")
     include_artifacts: bool = Field(True, description="Add its files")
 
 
@@ -79,9 +81,9 @@ class SubsystemAnswer(ToolOutput):
 @pack.tool(
     "km-graph-subsystem",
     title="Subsystem",
-    description="A subsystem, the nodes around it up to depth hops with the path to each, and its files. Pages by cursor.",
+    description="A subsystem, the nodes around it up to depth hops with the path to each, and its files. Page with cursor.",
     labels=LABELS,
-    invocation_hints="before working on a part of the project, to see what belongs to it and what it touches",
+    invocation_hints="before working on a part of the project, to see its files and what it is connected to",
 )
 def graph_subsystem(given: SubsystemInput, ctx: Context) -> SubsystemAnswer:
     index = index_of(ctx)
@@ -100,7 +102,7 @@ def graph_subsystem(given: SubsystemInput, ctx: Context) -> SubsystemAnswer:
             "total": found.total,
         },
         artifacts=[node_to_dict(node) for node in found.artifacts],
-        warnings=[f"The walk stopped after {found.total} nodes."] if found.bounded else None,
+        warnings=[f"The graph traversal stopped after {found.total} nodes."] if found.bounded else None,
         as_of=as_of_to_dict(index.as_of()),
     )
 
@@ -124,7 +126,7 @@ class GraphSearchAnswer(ToolOutput):
 @pack.tool(
     "km-graph-search",
     title="Search the graph",
-    description="Nodes whose name or path holds a term: subsystems first, then documents, code, tests, symbols, requirements.",
+    description="Nodes whose name or path contains a term: subsystems first, then documents, code, tests, symbols, requirements.",
     labels=LABELS,
     invocation_hints="to find the id for km-graph-node or the name for km-graph-subsystem",
 )

@@ -1,4 +1,4 @@
-"""`km-graph-query`: any read-only question about the graph, in a small typed language."""
+"""`km-graph-query`: read-only pattern queries of the graph."""
 
 from __future__ import annotations
 
@@ -21,27 +21,31 @@ _DIRECTIONS: dict[str, Direction] = {"out": "outgoing", "in": "incoming", "both"
 
 
 class ConditionInput(ToolInput):
-    property: str = Field(min_length=1, max_length=100, description="Property of the node; key and id work too")
+    property: str = Field(min_length=1, max_length=100, description="Property of the node; also key and id")
     op: Literal["eq", "ne", "contains", "starts_with", "gt", "lt", "exists"] = Field("eq", description="Comparison")
-    value: str | int | float | bool | None = Field(None, description="What to compare with")
+    value: str | int | float | bool | None = Field(None, description="Value to compare with")
 
 
 class StartInput(ToolInput):
     label: str = Field(max_length=50, description="Label of the first node, such as Symbol or TestCase")
     key: str | None = Field(None, min_length=1, max_length=2000, description="Its key: a path, name or id")
-    where: list[ConditionInput] = Field(default_factory=list, max_length=10, description="All of these must hold")
+    where: list[ConditionInput] = Field(
+        default_factory=list, max_length=10, description="Conditions that must all be true"
+    )
 
 
 class StepInput(ToolInput):
-    types: list[str] = Field(default_factory=list, max_length=20, description="Edges, such as CALLS; none means all")
-    direction: Literal["out", "in", "both"] = Field("out", description="Way to follow them")
-    label: str | None = Field(None, max_length=50, description="Label of the node that is reached")
-    where: list[ConditionInput] = Field(default_factory=list, max_length=10, description="All of these must hold")
+    types: list[str] = Field(default_factory=list, max_length=20, description="Edge types, such as CALLS; default: all")
+    direction: Literal["out", "in", "both"] = Field("out", description="Direction to follow")
+    label: str | None = Field(None, max_length=50, description="Label of the node at the end")
+    where: list[ConditionInput] = Field(
+        default_factory=list, max_length=10, description="Conditions that must all be true"
+    )
 
 
 class QueryInput(ToolInput):
-    start: StartInput = Field(description="Where paths begin")
-    steps: list[StepInput] = Field(default_factory=list, max_length=_MAX_STEPS, description="Edges one after the other")
+    start: StartInput = Field(description="First node of the paths")
+    steps: list[StepInput] = Field(default_factory=list, max_length=_MAX_STEPS, description="Edges to follow, in order")
     returns: Literal["ends", "paths"] = Field("ends", description="The last nodes, each once; or whole paths")
     limit: int = Field(50, ge=1, le=200, description="Most rows")
 
@@ -50,7 +54,9 @@ class QueryReply(ToolOutput):
     status: Literal["success"] = "success"
     rows: list[dict[str, Any]] = Field(description="ends: nodes. paths: nodes, edges")
     row_count: int
-    stopped_by: Literal["limit", "time", "nodes", "paths"] | None = Field(None, description="Bound that cut it short")
+    stopped_by: Literal["limit", "time", "nodes", "paths"] | None = Field(
+        None, description="The limit that was reached"
+    )
     as_of: dict[str, Any]
 
 
@@ -102,17 +108,17 @@ def _edge_type(word: str) -> EdgeType:
     for kind in EDGE_TYPES:
         if kind == word.upper():
             return kind
-    raise InvalidRequest(f"No edges of the type {safe_repr(word)}.", hint=f"Types: {', '.join(EDGE_TYPES)}.")
+    raise InvalidRequest(f"No edge type {safe_repr(word)}.", hint=f"Types: {', '.join(EDGE_TYPES)}.")
 
 
 def _conditions(given: list[ConditionInput]) -> tuple[graph_query.PropertyCondition, ...]:
-    from contextive.search.graph_query import PropertyCondition as Wanted
+    from contextive.search.graph_query import PropertyCondition
 
-    return tuple(Wanted(item.property, item.op, item.value) for item in given)
+    return tuple(PropertyCondition(item.property, item.op, item.value) for item in given)
 
 
 def _path_to_dict(path: graph_query.GraphPath) -> dict[str, Any]:
     return {
         "nodes": [node_to_dict(node) for node in path.nodes],
-        "edges": [{"type": kind, "direction": way} for kind, way in path.edges],
+        "edges": [{"type": kind, "direction": direction} for kind, direction in path.edges],
     }

@@ -1,4 +1,4 @@
-"""`km-health-summary` and `km-scheduler-status`: whether the index is well, and what is done by the clock."""
+"""`km-health-summary` and `km-scheduler-status`: health of the index, and scheduled jobs."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class HealthAnswer(ToolOutput):
 ##% The tool `km-health-summary` MUST report `ok` or `degraded`, with the reason for each part.
 @pack.tool(
     "km-health-summary",
-    title="Health of the index",
-    description="Whether server and index are well (status ok or degraded), check by check: index, coverage, scheduler, backup.",
+    title="Index health",
+    description="Health of server and index (status ok or degraded), with each check: index, coverage, scheduler, backup.",
     labels=LABELS,
     invocation_hints="when answers look stale or wrong",
 )
@@ -43,7 +43,7 @@ def health_summary(_given: NoInput, ctx: Context) -> HealthAnswer:
     try:
         as_of = as_of_to_dict(index_of(ctx).as_of())
     except ContextiveError:
-        as_of = {}  # the check named index says why
+        as_of = {}  # the check "index" reports the reason
     return HealthAnswer(
         status="ok" if report.status == "healthy" else "degraded",
         checks={check.name: {"ok": check.ok, "detail": check.detail} for check in report.checks},
@@ -56,44 +56,44 @@ class ScheduleAnswer(ToolOutput):
     status: Literal["success"] = "success"
     enabled: bool
     leader: str | None = Field(None, description="Process that runs the jobs")
-    jobs: list[dict[str, Any]] = Field(description="name, enabled, interval or cron, last and next turn")
+    jobs: list[dict[str, Any]] = Field(description="name, enabled, interval or cron, last and next run")
 
 
 @pack.tool(
     "km-scheduler-status",
     title="Scheduler",
-    description="The jobs that run by the clock (ingest, backup): interval or cron, last turn and result, next turn, leader.",
+    description="Scheduled jobs (ingest, backup): interval or cron, last run and its result, next run, leader.",
     scope=Scope.MAINTAINER,
     labels=LABELS,
-    invocation_hints="to see why a scheduled ingest or backup did not happen",
+    invocation_hints="to see why a scheduled ingest or backup did not run",
 )
 def scheduler_status(_given: NoInput, ctx: Context) -> ScheduleAnswer:
     return ScheduleAnswer(**describe_schedule(ctx.service(SchedulePlan), index_of(ctx).store, time.time()))
 
 
 def no_index_yet(indexes_itself: bool) -> HealthCheck:
-    """The check of a project that was never indexed, which is fine where a server does so when it starts."""
-    then = " A server builds it when it starts; so does contextive-mcp ingest." if indexes_itself else ""
-    return HealthCheck("index", indexes_itself, f"There is no index yet.{then}", "Run contextive-mcp ingest.")
+    """The check of a project that was never indexed. It passes if a server indexes the project when it starts."""
+    advice = " A server builds it when it starts; so does contextive-mcp ingest." if indexes_itself else ""
+    return HealthCheck("index", indexes_itself, f"There is no index yet.{advice}", "Run contextive-mcp ingest.")
 
 
 ##= docs/spec/host.md#health
 ##% Every place that reports health MUST report the same reasons.
 def index_checks(index: Index, plan: SchedulePlan, *, is_watched: bool, now: float | None = None) -> list[HealthCheck]:
-    """Every check of an index. Each costs at most a query or the write of one small file."""
+    """All checks of an index. Each costs at most one query or one write of a small file."""
     now = time.time() if now is None else now
     condition = index.condition()
     if condition.reason_code == "project_missing":
         return [HealthCheck("index", False, condition.message, condition.hint)]
-    found = [*_state_directory(condition)]
+    checks = [*_state_directory(condition)]
     try:
-        found += _checks(index, plan, is_watched, now)
+        checks += _store_checks(index, plan, is_watched, now)
     except ContextiveError as error:
-        found.append(HealthCheck("index", False, error.message, error.hint or ""))
-    return found
+        checks.append(HealthCheck("index", False, error.message, error.hint or ""))
+    return checks
 
 
-def _checks(index: Index, plan: SchedulePlan, is_watched: bool, now: float) -> Iterator[HealthCheck]:
+def _store_checks(index: Index, plan: SchedulePlan, is_watched: bool, now: float) -> Iterator[HealthCheck]:
     as_of = index.as_of()
     yield HealthCheck("index", True, f"generation {as_of.generation}, {as_of.pending_vectors} vectors pending")
     yield _embeddings(index)
@@ -111,9 +111,9 @@ def _checks(index: Index, plan: SchedulePlan, is_watched: bool, now: float) -> I
 
 
 def _state_directory(condition: StoreCondition) -> Iterator[HealthCheck]:
-    """Whether the state directory can be written, and whether the index in it was repaired with losses."""
-    is_refused = condition.reason_code in ("read_only", "full", "busy", "unreachable")
-    yield HealthCheck("state", not is_refused, condition.message if is_refused else "can be written", condition.hint)
+    """Whether the state directory is writable, and whether the index in it was repaired with data loss."""
+    is_unusable = condition.reason_code in ("read_only", "full", "busy", "unreachable")
+    yield HealthCheck("state", not is_unusable, condition.message if is_unusable else "can be written", condition.hint)
     if condition.reason_code == "repaired":
         yield HealthCheck("repair", False, condition.message, condition.hint)
 
@@ -126,16 +126,16 @@ def _embeddings(index: Index) -> HealthCheck:
 
 def _watcher(index: Index) -> HealthCheck:
     problem = index.watcher_problem()
-    is_followed = index.is_watched or index.store.lease_holder("keeper") is not None
-    detail = problem or ("files are followed" if is_followed else "no server follows the files now")
-    return HealthCheck("watcher", not problem, detail, "See the log of the server, and restart it.")
+    is_watched = index.is_watched or index.store.lease_holder("keeper") is not None
+    detail = problem or ("files are watched" if is_watched else "no server is watching the files")
+    return HealthCheck("watcher", not problem, detail, "See the server log, then restart the server.")
 
 
 ##= docs/spec/knowledge.md#km-health-summary
 ##% An index that no server maintains MUST count as stale after a day, or after twice the interval of a scheduled
 ##% ingest.
 def _coverage(index: Index, plan: SchedulePlan, is_watched: bool, now: float) -> HealthCheck:
-    """An index that follows its files is never stale; any other one is after a day, or twice its interval."""
+    """A watched index is never stale. Any other index is stale after a day, or after twice its ingest interval."""
     reports = index.store.records.reports("coverage", 1)
     if not reports:
         return HealthCheck("coverage", is_watched, "no report yet")

@@ -1,4 +1,4 @@
-"""`km-help`: how the tools of this pack are used, written from their declarations."""
+"""`km-help`: how to use the tools of this pack, generated from their declarations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _EXAMPLES: Mapping[str, Mapping[str, Any]] = {
 
 class HelpInput(ToolInput):
     tool: str | None = Field(None, max_length=128, description="Name of one tool")
-    include_spec: bool = Field(False, description="Add the whole reference as text")
+    include_spec: bool = Field(False, description="Add the full reference as text")
 
 
 class HelpAnswer(ToolOutput):
@@ -51,7 +51,7 @@ class HelpAnswer(ToolOutput):
 @pack.tool(
     "km-help",
     title="Help",
-    description="How the km tools are used: all of them, or one by name. include_spec adds the whole reference.",
+    description="How to use the km tools: all of them, or one by name. include_spec adds the full reference.",
     labels=LABELS,
     invocation_hints="when unsure which arguments a km tool takes",
 )
@@ -68,7 +68,7 @@ async def help_on_tools(given: HelpInput, _ctx: Context) -> HelpAnswer:
 ##= docs/spec/knowledge.md#km-help
 ##% Help MUST be generated from the declarations of the tools.
 def usage_of(tool: Tool) -> dict[str, str]:
-    """A tool's purpose, and how its arguments are given."""
+    """A tool's purpose and arguments."""
     return {"description": tool.description, "details": " ".join(_details(tool))}
 
 
@@ -96,7 +96,7 @@ def reference() -> str:
 
 
 def _rows(name: str, rule: Mapping[str, Any], tool: Tool) -> Iterator[tuple[str, str, str, str]]:
-    """An argument, and the fields of one that is an object of known fields."""
+    """The table row of an argument, then one for each of its known fields."""
     yield f"`{name}`", _kind(rule), _default(name, rule, tool), str(rule.get("description", ""))
     for option in (rule, *rule.get("anyOf", ())):
         fields = tool.input_schema.get("$defs", {}).get(str(option.get("$ref", "")).rpartition("/")[2], {})

@@ -1,4 +1,4 @@
-"""What keeps the index fresh and useful: runs, the lifecycle report, votes."""
+"""Tools for ingest runs, the lifecycle report and votes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from contextive.store.values import Run
 
 _LONGEST_RUN_SECONDS = 3_600.0
-_SHOWN_ROWS = 200
+_MAX_ROWS = 200
 _PROGRESS_POLL_SECONDS = 0.2
 _WRITES = Annotations(read_only=False, destructive=False, idempotent=True)
 
 
 class ExtensibleAnswer(BaseModel):
-    """An answer with more fields than a client needs to know beforehand."""
+    """The published part of an answer that has more fields."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -42,10 +42,10 @@ class StatusInput(ToolInput):
 @pack.tool(
     "km-ingest-status",
     title="Last ingest run",
-    description="The newest ingest run (id, success, counts, times), and what goes on now. status is ok or not_found.",
+    description="The latest ingest run (id, success, counts, times) and current activity. status is ok or not_found.",
     scope=Scope.MAINTAINER,
     labels=LABELS,
-    invocation_hints="to see whether the index is fresh, or how far a run is",
+    invocation_hints="to see whether the index is fresh, or the progress of a run",
     output=ExtensibleAnswer,
 )
 def ingest_status(given: StatusInput, ctx: Context) -> Reply:
@@ -65,7 +65,7 @@ class RunListInput(ToolInput):
     description="Ingest runs, newest first, with counts, times and success.",
     scope=Scope.MAINTAINER,
     labels=LABELS,
-    invocation_hints="to see how the index came about",
+    invocation_hints="to see the history of the index",
     output=ExtensibleAnswer,
 )
 def ingest_list(given: RunListInput, ctx: Context) -> Reply:
@@ -77,9 +77,9 @@ def ingest_list(given: RunListInput, ctx: Context) -> Reply:
 
 
 class TriggerInput(ToolInput):
-    profile: str | None = Field(None, min_length=1, max_length=64, description="Name that the run is recorded under")
+    profile: str | None = Field(None, min_length=1, max_length=64, description="Name to record the run under")
     dry_run: bool = Field(False, description="Write nothing")
-    use_dummy_embeddings: bool = Field(False, description="Vectors without a model, for smoke tests")
+    use_dummy_embeddings: bool = Field(False, description="Embeddings without a model, for smoke tests")
     paths: list[str] | None = Field(None, description="Not supported")
 
 
@@ -91,10 +91,10 @@ class TriggerInput(ToolInput):
 @pack.tool(
     "km-ingest-trigger",
     title="Index now",
-    description="Bring the index in step with the files and wait for it, with progress. Returns the run.",
+    description="Update the index from the files and wait until it is done, with progress. Returns the run.",
     scope=Scope.MAINTAINER,
     labels=LABELS,
-    safety_notes="Writes the index; the files stay as they are.",
+    safety_notes="Writes the index; does not change files.",
     invocation_hints="after files changed outside the watched project, or before a release",
     annotations=_WRITES,
     output=ExtensibleAnswer,
@@ -105,7 +105,7 @@ async def ingest_trigger(given: TriggerInput, ctx: Context) -> Reply:
     ##% A call with `paths` MUST be refused with `unsupported_operation`.
     if given.paths is not None:
         raise UnsupportedOperation(
-            "Single paths cannot be ingested.", hint="Leave paths out: only changed files are read."
+            "Single paths cannot be ingested.", hint="Omit paths: only changed files are read anyway."
         )
     index = index_of(ctx)
     request = IngestRequest(profile=given.profile or index.settings.default_profile, dry_run=given.dry_run)
@@ -136,10 +136,10 @@ async def ingest_trigger(given: TriggerInput, ctx: Context) -> Reply:
 @pack.tool(
     "km-lifecycle-report",
     title="Lifecycle report",
-    description="Isolated graph nodes, documents grown old, subsystems without tests, symbols without tests.",
+    description="Isolated graph nodes, old documents, subsystems without tests, symbols without tests.",
     scope=Scope.MAINTAINER,
     labels=LABELS,
-    invocation_hints="to find what has come loose, is out of date or untested",
+    invocation_hints="to find what is unconnected, out of date or untested",
     output=ExtensibleAnswer,
 )
 def lifecycle_report(_given: NoInput, ctx: Context) -> Reply:
@@ -147,13 +147,13 @@ def lifecycle_report(_given: NoInput, ctx: Context) -> Reply:
     report = index.lifecycle()
     omitted: dict[str, int] = {}
     for name, rows in report.items():
-        if isinstance(rows, list) and len(rows) > _SHOWN_ROWS:
-            omitted[name] = len(rows) - _SHOWN_ROWS
-            report[name] = rows[:_SHOWN_ROWS]
+        if isinstance(rows, list) and len(rows) > _MAX_ROWS:
+            omitted[name] = len(rows) - _MAX_ROWS
+            report[name] = rows[:_MAX_ROWS]
     for label, rows in report["isolated"].items():
-        if len(rows) > _SHOWN_ROWS:
-            omitted[f"isolated.{label}"] = len(rows) - _SHOWN_ROWS
-            report["isolated"][label] = rows[:_SHOWN_ROWS]
+        if len(rows) > _MAX_ROWS:
+            omitted[f"isolated.{label}"] = len(rows) - _MAX_ROWS
+            report["isolated"][label] = rows[:_MAX_ROWS]
     return Reply(data={"status": "success", **report, "omitted": omitted, "as_of": as_of_to_dict(index.as_of())})
 
 
@@ -164,18 +164,18 @@ def lifecycle_report(_given: NoInput, ctx: Context) -> Reply:
 class VoteInput(ToolInput):
     request_id: str = Field(min_length=1, max_length=200, description="metadata.request_id of the search")
     chunk_id: str = Field(min_length=1, max_length=2000, description="chunk_id of the result")
-    vote: float | None = Field(None, ge=-1, le=1, description="-1 (useless) to 1 (just right)")
+    vote: float | None = Field(None, ge=-1, le=1, description="-1 (useless) to 1 (very useful)")
     note: str | None = Field(None, max_length=2000, description="Why")
-    context: dict[str, Any] | None = Field(None, description="Anything to keep with the vote")
+    context: dict[str, Any] | None = Field(None, description="Anything to store with the vote")
 
 
 @pack.tool(
     "km-feedback-submit",
     title="Vote on a result",
-    description="Say how useful a search result was. A later vote of yours on the same result replaces the first.",
+    description="Rate how useful a search result was. Your next vote on the same result replaces this one.",
     scope=Scope.MAINTAINER,
     labels=LABELS,
-    safety_notes="Keeps your vote with your name.",
+    safety_notes="Stores your vote with your name.",
     invocation_hints="after a search helped or misled you",
     annotations=_WRITES,
     output=ExtensibleAnswer,
@@ -186,16 +186,16 @@ def feedback_submit(given: VoteInput, ctx: Context) -> Reply:
 
 
 class VotesInput(ToolInput):
-    votes: list[VoteInput] = Field(min_length=1, max_length=100, description="Votes, all or none of which are taken")
+    votes: list[VoteInput] = Field(min_length=1, max_length=100, description="Votes; all or none are stored")
 
 
 @pack.tool(
     "km-feedback-batch",
     title="Vote on several results",
-    description="Several votes at once: all of them are taken, or none.",
+    description="Several votes at once; all or none are stored.",
     scope=Scope.MAINTAINER,
     labels=LABELS,
-    safety_notes="Keeps your votes with your name.",
+    safety_notes="Stores your votes with your name.",
     invocation_hints="to judge a whole page of results",
     annotations=_WRITES,
     output=ExtensibleAnswer,
@@ -209,7 +209,7 @@ def feedback_batch(given: VotesInput, ctx: Context) -> Reply:
 ##= docs/spec/gateway.md#km-ingest-status
 ##% Before the first run, the `status` MUST be `not_found`.
 def status_of(index: Index, profile: str | None) -> dict[str, Any]:
-    """The newest run in the words of the interface, and what goes on."""
+    """The latest run and the current activity as a JSON object."""
     run = index.last_run(profile)
     now = index.status()
     if run is None:
@@ -221,7 +221,7 @@ def status_of(index: Index, profile: str | None) -> dict[str, Any]:
 ##= docs/spec/gateway.md#km-ingest-status
 ##% A returned run MUST include its id, profile, start, duration, success, files by type, chunks and git HEAD.
 def run_to_dict(run: Run) -> dict[str, Any]:
-    """A recorded run."""
+    """A recorded run as a JSON object."""
     return {
         "run_id": run.run_id,
         "profile": run.profile,
@@ -237,12 +237,12 @@ def run_to_dict(run: Run) -> dict[str, Any]:
 
 
 def outcome_to_dict(outcome: IngestResult) -> dict[str, Any]:
-    """A run that has just been made, with the files that it touched."""
+    """A finished run as a JSON object, with the files that it changed."""
     run = run_to_dict(outcome.run)
-    run["artifacts"] = [{"path": path, "skipped": False} for path in outcome.changed[:_SHOWN_ROWS]]
-    run["artifacts_omitted"] = max(0, len(outcome.changed) - _SHOWN_ROWS)
+    run["artifacts"] = [{"path": path, "skipped": False} for path in outcome.changed[:_MAX_ROWS]]
+    run["artifacts_omitted"] = max(0, len(outcome.changed) - _MAX_ROWS)
     run["unchanged_count"] = outcome.unchanged_count
-    run["removed_artifacts"] = [dict(item) for item in outcome.removed[:_SHOWN_ROWS]]
+    run["removed_artifacts"] = [dict(item) for item in outcome.removed[:_MAX_ROWS]]
     run["skipped"] = dict(outcome.run.skipped)
     return run
 
@@ -252,7 +252,7 @@ def outcome_to_dict(outcome: IngestResult) -> dict[str, Any]:
 async def _run_with_progress(
     index: Index, request: IngestRequest, ctx: Context, *, dummy: bool
 ) -> tuple[IngestResult, int, str | None]:
-    """The run in a thread of its own, its progress told from here."""
+    """Ingest in a separate thread, and report its progress to the client."""
     latest: list[tuple[str, int, int]] = []
     stop = threading.Event()
     work = asyncio.ensure_future(run_in_thread(lambda: _ingest_and_embed(index, request, latest, stop, dummy=dummy)))
@@ -270,12 +270,12 @@ async def _run_with_progress(
             if done:
                 return work.result()
     finally:
-        stop.set()  # a caller that has gone does not want the rest
+        stop.set()  # stops the thread if the caller is gone
         work.add_done_callback(_ignore_result)
 
 
 def _ignore_result(work: asyncio.Future[Any]) -> None:
-    """Take note of how a run ended that nobody waits for any more; the run itself has recorded it."""
+    """Retrieve the exception of an abandoned run so that asyncio does not log it; the run has recorded it."""
     if not work.cancelled():
         work.exception()
 
@@ -298,13 +298,13 @@ def _ingest_and_embed(
     if request.dry_run:
         return outcome, 0, None
     if dummy and any(model.name != "dummy" for model in index.store.search.vector_counts()):
-        return outcome, 0, "The index has vectors of a model already, so no dummy ones were made."
+        return outcome, 0, "The index already has embeddings of a model, so no dummy embeddings were computed."
     if not dummy and index.is_watched:
-        return outcome, 0, None  # they follow in the background
+        return outcome, 0, None  # embeddings are computed in the background
     try:
         return outcome, index.embed(dummy=dummy, progress=report_progress, stop=stop), None
     except Unavailable as error:
-        return outcome, 0, f"No vectors were made: {error.message}"
+        return outcome, 0, f"No embeddings were computed: {error.message}"
 
 
 ##= docs/spec/gateway.md#km-feedback-submit
@@ -324,8 +324,8 @@ def _record_votes(index: Index, vote_inputs: list[VoteInput], ctx: Context) -> l
             )
         if vote_input.chunk_id not in known:
             raise NotFound(
-                f"That search did not show {safe_repr(vote_input.chunk_id)}.",
-                hint=f"It showed: {', '.join(known[:5])}.",
+                f"That search did not return {safe_repr(vote_input.chunk_id)}.",
+                hint=f"It returned: {', '.join(known[:5])}.",
             )
     now = time.time()
     ##= docs/spec/gateway.md#km-feedback-submit

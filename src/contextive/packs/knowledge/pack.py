@@ -1,4 +1,4 @@
-"""The pack itself, and what its tools share."""
+"""The pack object, and helpers that its modules share."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ LABELS = ("knowledge",)
 ##= docs/spec/knowledge.md#reader-scope
 ##% The tools in this document MUST be available to readers, except `km-graph-query`.
 def load_declarations() -> None:
-    """Have each part of the pack declare what it offers, in the order in which it is listed."""
+    """Import the modules of the pack in listing order; each one adds its declarations."""
     for part in ("help", "search", "graph", "coverage", "maintenance", "documents", "backups", "graph_query", "health"):
         import_module(f"contextive.packs.knowledge.{part}")
     import_module("contextive.packs.knowledge_recipes").declare(pack)
 
 
 class DocumentsAndBackups:
-    """What takes documents in, and what makes backups: loaded when first needed, because few servers ever use them."""
+    """The document and backup services, created on first use because few servers need them."""
 
     def __init__(self, documents: Callable[[], Documents], backups: Callable[[], Backups]) -> None:
         self._documents = documents
@@ -53,18 +53,18 @@ def index_of(ctx: Context) -> Index:
 ##= docs/spec/knowledge.md#index-updates
 ##% An answer MUST say which state of the index it is based on.
 def as_of_to_dict(as_of: AsOf) -> dict[str, Any]:
-    """The state of the index in the words of an answer; what is nought is left out."""
-    shown: dict[str, Any] = {"generation": as_of.generation}
+    """The state of the index as a JSON object, without empty fields."""
+    state: dict[str, Any] = {"generation": as_of.generation}
     if as_of.committed_at:
-        shown["indexed_at"] = round(as_of.committed_at, 3)
+        state["indexed_at"] = round(as_of.committed_at, 3)
     if as_of.repo_head:
-        shown["repo_head"] = as_of.repo_head
+        state["repo_head"] = as_of.repo_head
     for name in ("pending_files", "pending_vectors", "skipped_files"):
         if value := getattr(as_of, name):
-            shown[name] = value
-    return shown
+            state[name] = value
+    return state
 
 
 def node_to_dict(node: Node) -> dict[str, Any]:
-    """A node as every graph answer writes it."""
+    """A node as a JSON object."""
     return {"id": node.id, "labels": [node.label], "properties": dict(node.properties)}

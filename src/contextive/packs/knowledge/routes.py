@@ -1,4 +1,4 @@
-"""The routes of the HTTP API: which tool each leads to, and how its arguments and its answer are written there."""
+"""The routes of the HTTP API: the tool behind each, and how requests and answers are converted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 from contextive.errors import InvalidRequest
 
 SLOW_PER_MINUTE, WEIGHTS_PER_MINUTE = 30, 60
-"""Requests a minute from one address, on routes whose answers are large and on the weights."""
+"""Requests per minute from one address: on routes with large answers, and on the weights."""
 _SEARCH_FILTERS = frozenset(
     {
         "subsystems", "artifact_types", "namespaces", "tags", "symbols", "symbol_kinds", "symbol_languages",
@@ -18,14 +18,14 @@ _SEARCH_FILTERS = frozenset(
 )  # fmt: skip
 _FEEDBACK = {
     "type": "object",
-    "description": "What the caller thinks of the results, kept with them",
+    "description": "The caller's rating of the results, stored with them",
     "properties": {"vote": {"type": "number", "minimum": -1, "maximum": 1}, "note": {"type": "string"}},
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ClampedLimit:
-    """The setting of `limits` that the argument `limit` may not exceed, and the header that says what was used."""
+    """The setting of `limits` that caps the argument `limit`, and the response header with the value that was used."""
 
     setting: str
     header: str
@@ -37,7 +37,7 @@ def _unchanged(_arguments: Mapping[str, Any], data: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class GatewayRoute:
-    """One route, and the tool behind it."""
+    """One route and the tool behind it."""
 
     method: Literal["GET", "POST"]
     path: str
@@ -45,26 +45,26 @@ class GatewayRoute:
     summary: str
     path_argument: str | None = None
     query: Mapping[str, str] = field(default_factory=dict)
-    """Names in the query, and the arguments that they stand for."""
+    """Query parameters, and the tool arguments they are passed as."""
     defaults: Mapping[str, int] = field(default_factory=dict)
-    """Arguments that the tool itself wants and that a request may leave out."""
+    """Defaults for arguments that the tool requires but a request may omit."""
     per_minute: int | None = None
     report: str | None = None
-    """The name of the report, which is not found before the first run."""
+    """Name of the report, for the "not found" answer before the first run."""
     invalid_status: int = 400
     arguments_of: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
-    """The arguments of the tool, from the body of a POST."""
+    """Converts the body of a POST to the arguments of the tool."""
     more_body_properties: Mapping[str, Any] = field(default_factory=dict)
-    """Schemas of what the body may hold besides the arguments of the tool."""
+    """Schemas of further properties that the body may have."""
     answer_from: Callable[[Mapping[str, Any], Any], Any] = _unchanged
-    """The answer of the route, from the arguments and the result of the tool."""
+    """Converts the arguments and the result of the tool to the answer of the route."""
     answer_schema: Mapping[str, Any] | None = None
-    """The schema of that answer, where it is not that of the tool."""
+    """The schema of the answer, if it differs from that of the tool."""
     clamped_limit: ClampedLimit | None = None
 
     @property
     def openapi_path(self) -> str:
-        """The path as OpenAPI writes it."""
+        """The path in OpenAPI syntax."""
         return self.path.replace(":path}", "}")
 
 
@@ -75,7 +75,7 @@ def _same(*names: str) -> dict[str, str]:
 ##= docs/spec/gateway.md#routes
 ##% The path `/api/v1/search` MUST accept the arguments of `km-search` and refuse an invalid search with 422.
 def search_arguments(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The body of a search as arguments of `km-search`: nulls and unknown filters are left out, feedback joins the context."""
+    """The body of a search as arguments of `km-search`: without nulls and unknown filters, with feedback in the context."""
     arguments = {key: value for key, value in body.items() if value is not None}
     filters = arguments.get("filters")
     if isinstance(filters, dict):
@@ -85,7 +85,7 @@ def search_arguments(body: Mapping[str, Any]) -> dict[str, Any]:
         vote, note = (given.get("vote"), given.get("note")) if isinstance(given, dict) else (None, None)
         is_vote = vote is None or (isinstance(vote, int | float) and not isinstance(vote, bool) and -1 <= vote <= 1)
         if not isinstance(given, dict) or not is_vote or not (note is None or isinstance(note, str)):
-            raise InvalidRequest("feedback is an object with vote (-1 to 1) and note.", hint="Or leave it out.")
+            raise InvalidRequest("feedback must be an object with vote (-1 to 1) and note.", hint="It may be omitted.")
         context = arguments.get("context", {})
         if isinstance(context, dict):
             arguments["context"] = {**context, "feedback": {"vote": vote, "note": note}}
@@ -93,7 +93,7 @@ def search_arguments(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _search_answer(arguments: Mapping[str, Any], data: Any) -> Any:
-    """The answer of a search; one that came with a vote is not asked for another."""
+    """The answer of a search, without `feedback_prompt` if the request already had a vote."""
     if arguments.get("context", {}).get("feedback", {}).get("vote") is None:
         return data
     return {**data, "metadata": {key: value for key, value in data["metadata"].items() if key != "feedback_prompt"}}
@@ -119,7 +119,7 @@ ROUTES: tuple[GatewayRoute, ...] = (
         "GET",
         "/api/v1/search/weights",
         "gateway-search-weights",
-        "The weights of search",
+        "The search weights",
         per_minute=WEIGHTS_PER_MINUTE,
     ),
     GatewayRoute(
@@ -142,7 +142,7 @@ ROUTES: tuple[GatewayRoute, ...] = (
         "GET",
         "/api/v1/graph/subsystems/{name:path}",
         "km-graph-subsystem",
-        "A subsystem, what surrounds it and its files",
+        "A subsystem, its neighbours and its files",
         path_argument="name",
         query=_same("depth", "limit", "cursor", "include_artifacts"),
     ),
@@ -150,14 +150,14 @@ ROUTES: tuple[GatewayRoute, ...] = (
         "GET",
         "/api/v1/graph/search",
         "km-graph-search",
-        "Nodes by a part of their name",
+        "Nodes by part of their name",
         query={"q": "term", "limit": "limit"},
     ),
     GatewayRoute(
         "GET",
         "/api/v1/graph/orphans",
         "gateway-graph-orphans",
-        "Nodes that nothing connects with the rest",
+        "Nodes without any connection",
         query=_same("label", "cursor", "limit"),
     ),
     GatewayRoute(
@@ -171,14 +171,14 @@ ROUTES: tuple[GatewayRoute, ...] = (
         "POST",
         "/api/v1/graph/cypher",
         "gateway-graph-cypher",
-        "Not spoken; use km-graph-query",
+        "Not supported; use km-graph-query",
         per_minute=SLOW_PER_MINUTE,
     ),
     GatewayRoute(
         "GET",
         "/api/v1/coverage",
         "km-coverage-summary",
-        "What the index holds",
+        "Which files are indexed",
         per_minute=SLOW_PER_MINUTE,
         report="Coverage",
     ),
@@ -186,7 +186,7 @@ ROUTES: tuple[GatewayRoute, ...] = (
         "GET",
         "/api/v1/lifecycle",
         "km-lifecycle-report",
-        "What has come loose, grown old or is not tested",
+        "What is unconnected, out of date or untested",
         per_minute=SLOW_PER_MINUTE,
         report="Lifecycle",
     ),

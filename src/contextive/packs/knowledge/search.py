@@ -1,4 +1,4 @@
-"""`km-search`."""
+"""`km-search` and `km-search-batch`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from contextive.search.graph_context import GraphContext
     from contextive.store.values import SearchEvent
 
-Words = str | list[str]
-_ALWAYS_SHOWN = ("subsystem", "subsystem_criticality", "git_timestamp")
-"""What a chunk has even where it is null."""
-_PROMPT = "Say with km-feedback-submit which results helped."
+OneOrMore = str | list[str]
+_NULLABLE_FIELDS = ("subsystem", "subsystem_criticality", "git_timestamp")
+"""Fields of a chunk that are included even if null."""
+_FEEDBACK_PROMPT = "Report with km-feedback-submit which results helped."
 
 
 ##= docs/spec/knowledge.md#km-search-requests
@@ -29,7 +29,7 @@ _PROMPT = "Say with km-feedback-submit which results helped."
 class SearchFilters(ToolInput):
     subsystems: list[str] | None = Field(None, description="Names of subsystems")
     artifact_types: list[str] | None = Field(None, description="code, doc, test, proto, config")
-    namespaces: list[str] | None = Field(None, description="First parts of paths")
+    namespaces: list[str] | None = Field(None, description="First path segments")
     tags: list[str] | None = Field(None, description="Any of these tags")
     symbols: list[str] | None = Field(None, description="Qualified names")
     symbol_kinds: list[str] | None = Field(None, description="class, function, method, interface, type")
@@ -44,14 +44,14 @@ class SearchInput(ToolInput):
     query: str = Field(min_length=1, max_length=4000, description="Question, words or identifiers")
     limit: int = Field(10, description="1 to 25")
     include_graph: bool = Field(True, description="Add graph context")
-    filters: SearchFilters | None = Field(None, description="What may be found")
-    sort_by_vector: bool | None = Field(None, description="Order by meaning alone")
-    symbol: Words | None = Field(None, description="Shortcut for filters.symbols")
-    kind: Words | None = Field(None, description="Shortcut for filters.symbol_kinds")
-    lang: Words | None = Field(None, description="Shortcut for filters.symbol_languages")
-    detail: Literal["concise", "full"] = Field("concise", description="full gives whole chunks")
+    filters: SearchFilters | None = Field(None, description="Only matching results")
+    sort_by_vector: bool | None = Field(None, description="Order by semantic similarity only")
+    symbol: OneOrMore | None = Field(None, description="Shortcut for filters.symbols")
+    kind: OneOrMore | None = Field(None, description="Shortcut for filters.symbol_kinds")
+    lang: OneOrMore | None = Field(None, description="Shortcut for filters.symbol_languages")
+    detail: Literal["concise", "full"] = Field("concise", description="full returns whole chunks")
     explain: bool = Field(False, description="Add the parts of each score")
-    context: dict[str, Any] | None = Field(None, description="Kept with the results for later votes")
+    context: dict[str, Any] | None = Field(None, description="Stored with the results for later votes")
 
 
 class SearchAnswer(ToolOutput):
@@ -67,8 +67,8 @@ class SearchAnswer(ToolOutput):
 @pack.tool(
     "km-search",
     title="Search the project",
-    description="Hybrid search over documents, code, tests, requirements and notes, by meaning and by words or identifiers. "
-    "Each result has path, lines, snippet, graph context and scores; metadata.request_id is for votes.",
+    description="Hybrid (semantic and lexical) search over documents, code, tests, requirements and notes. "
+    "Each result has path, lines, snippet, graph context and scores; use metadata.request_id to vote.",
     labels=LABELS,
     invocation_hints="to find where something is done, decided or described, before reading files",
     output=SearchAnswer,
@@ -107,7 +107,7 @@ class BatchInput(ToolInput):
 
 class BatchAnswer(ToolOutput):
     status: Literal["success"] = "success"
-    answers: list[dict[str, Any]] = Field(description="One answer of km-search for each query")
+    answers: list[dict[str, Any]] = Field(description="One km-search answer for each query")
 
 
 ##= docs/spec/knowledge.md#other-query-tools
@@ -115,30 +115,30 @@ class BatchAnswer(ToolOutput):
 @pack.tool(
     "km-search-batch",
     title="Several searches",
-    description="Several searches at once; each answer is as that of km-search, without graph context.",
+    description="Several km-search queries at once, without graph context.",
     labels=LABELS,
-    invocation_hints="to look for several things, or for one in several words",
+    invocation_hints="to search for several things, or for one thing in different words",
     output=BatchAnswer,
 )
 def search_batch(given: BatchInput, ctx: Context) -> Reply:
     answers = []
     for number, query in enumerate(given.queries):
-        one = SearchInput(query=query, limit=given.limit, include_graph=False)
-        answers.append(_run_search(one, ctx, f"{ctx.request_id}-{number}"))
+        request = SearchInput(query=query, limit=given.limit, include_graph=False)
+        answers.append(_run_search(request, ctx, f"{ctx.request_id}-{number}"))
     return Reply(data={"status": "success", "answers": answers})
 
 
 ##= docs/spec/knowledge.md#km-search-answers
 ##% The `metadata` of an answer MUST contain a `request_id` that a later vote can refer to.
 def response_to_dict(response: SearchResponse, as_of: Any) -> dict[str, Any]:
-    """An answer in the words of the interface."""
+    """A search answer as a JSON object."""
     metadata = asdict(response.metadata)
     for optional in ("filters_applied", "embedding_model", "truncated_results"):
         if not metadata[optional]:
             del metadata[optional]
     metadata["warnings"] = list(response.metadata.warnings)
     if response.results:
-        metadata["feedback_prompt"] = _PROMPT
+        metadata["feedback_prompt"] = _FEEDBACK_PROMPT
     return {
         "status": "success",
         "query": response.query,
@@ -157,28 +157,28 @@ def _result_to_dict(result: SearchResult) -> dict[str, Any]:
     for internal in ("symbol_ids", "truncated"):
         chunk.pop(internal)
     if result.chunk.truncated:
-        chunk["text_omitted"] = f"{result.chunk.truncated} characters more; detail=full gives all"
+        chunk["text_omitted"] = f"{result.chunk.truncated} more characters; detail=full returns all"
     chunk["symbols"] = [_symbol_to_dict(symbol) for symbol in result.chunk.symbols]
     chunk["tags"] = list(result.chunk.tags)
     scoring = asdict(result.scoring)
     scoring["signals"] = result.scoring.signals.as_dict()
-    shown: dict[str, Any] = {
-        "chunk": {key: value for key, value in chunk.items() if value is not None or key in _ALWAYS_SHOWN},
+    data: dict[str, Any] = {
+        "chunk": {key: value for key, value in chunk.items() if value is not None or key in _NULLABLE_FIELDS},
         "graph_context": _graph_context_to_dict(result.graph_context),
         "scoring": scoring,
     }
     if result.explain is not None:
-        shown["explain"] = dict(result.explain)
-    return shown
+        data["explain"] = dict(result.explain)
+    return data
 
 
 ##= docs/spec/knowledge.md#km-search-answers
 ##% A chunk MUST list its symbols with id, qualified name and lines if `knowledge.symbols` is true.
 def _symbol_to_dict(found: FoundSymbol) -> dict[str, Any]:
-    shown = asdict(found.symbol)
+    symbol = asdict(found.symbol)
     if found.editor_uri:
-        shown["editor_uri"] = found.editor_uri
-    return shown
+        symbol["editor_uri"] = found.editor_uri
+    return symbol
 
 
 def _graph_context_to_dict(context: GraphContext | None) -> dict[str, Any] | None:
@@ -196,7 +196,7 @@ def _graph_context_to_dict(context: GraphContext | None) -> dict[str, Any] | Non
 
 
 def _events(response: SearchResponse, context: dict[str, Any] | None) -> Iterator[SearchEvent]:
-    """One row for each result that was shown, so that votes can be joined with it."""
+    """One row for each returned result, which later votes refer to."""
     from contextive.store.values import SearchEvent
 
     for rank, result in enumerate(response.results, 1):

@@ -1,4 +1,4 @@
-"""The notes pack: pages, the links between them, and answers from them."""
+"""The notes pack: pages, links between them, and answers from them."""
 
 from importlib import import_module as _import_module
 
@@ -7,10 +7,10 @@ from contextive.registry import Pack as _Pack
 pack = _Pack(
     "notes",
     title="Notes",
-    description="A base of linked Markdown notes: list, read, search, ask, follow connections, and write.",
+    description="Linked Markdown notes: list, read, search, ask, follow links, and write.",
 )
 
-for _part in ("tools", "write_tools"):  # each declares what it offers, in the order in which it is listed
+for _part in ("tools", "write_tools"):  # in listing order; each module adds its declarations
     _import_module(f"contextive.packs.notes.{_part}")
 
 __all__ = ["pack"]

@@ -1,6 +1,6 @@
-"""What the tools of the notes pack take and give. Names and meanings are those of the NEXUS endpoint.
+"""Inputs and outputs of the tools of the notes pack, with the names of the NEXUS endpoint.
 
-Entries of lists are said in words and not as schemas: every client pays for a schema, at each start, in every tool.
+List entries are described by text instead of a schema, because every client pays tokens for each schema at every start.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Version = Annotated[str, Field(max_length=64, description="From get_page")]
 
 
 class PagesInput(ToolInput):
-    cursor: str | None = Field(None, description="next_cursor of the answer before")
+    cursor: str | None = Field(None, description="next_cursor of the previous answer")
 
 
 class PageInput(ToolInput):
@@ -69,7 +69,7 @@ class ConnectionsAnswer(ToolOutput):
 
 
 class ChangeAnswer(ToolOutput):
-    """A page after a change, and the slugs of pages that were changed with it, could not be, or are similar to it."""
+    """A page after a change, and the slugs of other pages: changed with it, left with links to the old name, or similar."""
 
     slug: str
     title: str

@@ -1,4 +1,4 @@
-"""What `search` and `ask` are built on, so that another search and any model can take their places."""
+"""`search` and `ask`, with the protocols that other searches and models can implement."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from contextive.notes.search import MAX_RESULTS, NoteHit, relevant_notes
 from contextive.registry import Client, Context, Question
 from contextive.registry.threads import run_in_thread
 
-if TYPE_CHECKING:  # models are loaded when somebody asks
+if TYPE_CHECKING:  # the model code is loaded with the first question
     from contextive.models.ask import Answer, Sampler, Source
 
 
 @dataclass(frozen=True, slots=True)
 class AskRules:
-    """Whether the connected client's own model may write answers."""
+    """Whether the model of the connected client may write answers."""
 
     client_model: bool = False
 
 
 NOT_AVAILABLE = "AI search is not available"
 _QUESTION_KEY = "answer"
-_MOST_CONSIDERED = 200
+_MAX_RANKED = 200
 
 
 @runtime_checkable
 class NoteSearch(Protocol):
-    """Finds notes for a query. Where none is provided, keywords are looked for."""
+    """Finds notes for a query. Without one, `search` uses keywords."""
 
     def search(self, query: str, limit: int) -> Sequence[NoteHit]:
         """The best notes first."""
@@ -42,22 +42,22 @@ class NoteSearch(Protocol):
 
 @runtime_checkable
 class Answerer(Protocol):
-    """Answers questions from the project. `contextive.models.ask.AskService` is one."""
+    """Answers questions from the project. Implemented by `contextive.models.ask.AskService`."""
 
     def available(self, sampler: Sampler | None = None) -> bool:
-        """Whether there is any model to ask."""
+        """Whether there is a model to call."""
         ...
 
     async def answer(self, question: str, *, sampler: Sampler | None = None) -> Answer:
-        """The answer with the sources that it rests on."""
+        """The answer with its sources."""
         ...
 
 
 def search(ctx: Context, query: str) -> Sequence[NoteHit]:
-    """What the provided search finds, else what keywords find, newest first."""
-    found = _provided(ctx, NoteSearch)
-    if isinstance(found, NoteSearch):
-        return found.search(query, MAX_RESULTS)
+    """Notes found by the provided search, or else by keywords, newest first."""
+    provided = _provided(ctx, NoteSearch)
+    if isinstance(provided, NoteSearch):
+        return provided.search(query, MAX_RESULTS)
     return ctx.service(NotesService).view().catalog.index.search(query)
 
 
@@ -66,7 +66,7 @@ def search(ctx: Context, query: str) -> Sequence[NoteHit]:
 ##= docs/spec/notes.md#data-sent-to-models
 ##% The model of the connected client MUST NOT write answers unless `notes.askClientModel` is true.
 async def ask(ctx: Context, question: str) -> Answer:
-    """The answer of the provided answerer. Without one, and without a model, there is none."""
+    """The answer of the provided answerer. Raises `Unavailable` without an answerer or a model."""
     answerer = _provided(ctx, Answerer)
     rules = _provided(ctx, AskRules)
     use_client = isinstance(rules, AskRules) and rules.client_model and ctx.client.offers("sampling")
@@ -78,7 +78,7 @@ async def ask(ctx: Context, question: str) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class NotesRetriever:
-    """Finds sources among the notes by the keywords of a question. What the project ignores is none."""
+    """Finds sources in the notes by the keywords of a question. Files that the project ignores are left out."""
 
     service: NotesService
 
@@ -87,14 +87,14 @@ class NotesRetriever:
 
     def find(self, question: str, limit: int) -> list[Source]:
         """The notes with the most keywords, best first."""
-        ranked = relevant_notes(self.service.view().catalog.newest_first, question, _MOST_CONSIDERED)
+        ranked = relevant_notes(self.service.view().catalog.newest_first, question, _MAX_RANKED)
         allowed = (note for note in ranked if may_send_to_model(self.service.root, note.path))
         return [note_source(note) for note in islice(allowed, limit)]
 
 
 @dataclass(frozen=True, slots=True)
 class ClientSampler:
-    """The model of the client at the other end of this call."""
+    """The model of the client that made this call."""
 
     client: Client
 
@@ -108,7 +108,7 @@ class ClientSampler:
         answer = answers.get(_QUESTION_KEY, {})
         text = _text_of(answer.get("content"))
         if not text:
-            raise UpstreamError("The client's model gave no text.")
+            raise UpstreamError("The client's model returned no text.")
         return text, str(answer.get("model") or "client")
 
 
@@ -118,7 +118,7 @@ def _text_of(content: Any) -> str:
 
 
 def note_source(note: Note) -> Source:
-    """The whole of a note."""
+    """A whole note as a source."""
     from contextive.models.sources import Source
 
     first = note.head.count("\n") + 1

@@ -36,9 +36,9 @@ _MAX_LINKS = 10_000
 @pack.tool(
     "list_pages",
     title="List pages",
-    description="All pages of the knowledge base with slug and title, newest first.",
+    description="All pages with slug and title, newest first.",
     labels=_LABELS,
-    invocation_hints="to see what pages there are",
+    invocation_hints="to see which pages exist",
 )
 def list_pages(given: PagesInput, ctx: Context) -> PagesAnswer:
     view = ctx.service(NotesService).view()
@@ -88,7 +88,7 @@ def get_page(given: PageInput, ctx: Context) -> PageAnswer:
 ##% If a page has more than 10,000 outlinks or backlinks, the first 10,000 MUST be returned, and `omitted` says how
 ##% many are left out.
 def _omitted(outlinks: Sequence[str], backlinks: Sequence[str]) -> dict[str, int] | None:
-    """How many links of each kind an answer leaves out."""
+    """How many links of each kind are left out of an answer."""
     more = {"outlinks": len(outlinks) - _MAX_LINKS, "backlinks": len(backlinks) - _MAX_LINKS}
     return {kind: number for kind, number in more.items() if number > 0} or None
 
@@ -99,7 +99,7 @@ def _omitted(outlinks: Sequence[str], backlinks: Sequence[str]) -> dict[str, int
 @pack.tool(
     "search",
     title="Search pages",
-    description="Pages that hold a text in title or content, at most 20, each with an excerpt.",
+    description="Up to 20 pages with a text in title or content, each with an excerpt.",
     labels=_LABELS,
     invocation_hints="to find pages by words",
 )
@@ -113,7 +113,7 @@ def search_pages(given: SearchInput, ctx: Context) -> PageHits:
 @pack.tool(
     "ask",
     title="Ask the pages",
-    description="An answer that a model writes from the pages, with its sources.",
+    description="An answer written by a model from the pages, with sources.",
     labels=_LABELS,
     invocation_hints="for a question that several pages answer together",
     annotations=Annotations(idempotent=False, open_world=True),
@@ -149,8 +149,8 @@ def get_connections(given: PageInput, ctx: Context) -> ConnectionsAnswer:
 ##= docs/spec/notes.md#get-connections
 ##% A node MUST have `id`, `title` and `connections`, the number of its edges in the whole graph.
 def _local_graph_to_dict(graph: LocalGraph) -> dict[str, Any]:
-    shown: dict[str, Any] = {
+    data: dict[str, Any] = {
         "nodes": [{"id": n.note.slug, "title": n.note.title, "connections": n.connections} for n in graph.nodes],
         "edges": [{"source": source, "target": target} for source, target in graph.edges],
     }
-    return shown | ({"omitted": graph.omitted} if graph.omitted else {})
+    return data | ({"omitted": graph.omitted} if graph.omitted else {})

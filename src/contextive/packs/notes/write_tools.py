@@ -1,4 +1,4 @@
-"""The tools that change notes. They write Markdown files below the notes folder, and nowhere else."""
+"""The tools that change notes. They write only Markdown files below the notes folder."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ _MAX_CONTENT = 1_000_000
 class CreateInput(ToolInput):
     title: str = Field(min_length=1, max_length=300, description="Title")
     content: str = Field("", max_length=_MAX_CONTENT, description="Markdown with [[slug]] links")
-    slug: str | None = Field(None, max_length=200, description="Else from the title")
+    slug: str | None = Field(None, max_length=200, description="Default: from the title")
     tags: list[str] = Field([], max_length=100, description="Tags")
 
 
 class UpdateInput(ToolInput):
     slug: Slug
     version: Version
-    content: str | None = Field(None, max_length=_MAX_CONTENT, description="All of the new Markdown")
-    tags: list[str] | None = Field(None, max_length=100, description="All of the new tags")
+    content: str | None = Field(None, max_length=_MAX_CONTENT, description="The whole new Markdown")
+    tags: list[str] | None = Field(None, max_length=100, description="The new tags; replace all")
 
 
 class RenameInput(ToolInput):
     slug: Slug
     new_title: str | None = Field(None, max_length=300, description="New title")
-    new_slug: str | None = Field(None, max_length=200, description="Else from the title")
+    new_slug: str | None = Field(None, max_length=200, description="Default: from the title")
     version: Version | None = None
 
 
 class DeleteInput(ToolInput):
     slug: Slug
     version: Version | None = None
-    keep_links: bool = Field(False, description="Leave links to it")
+    keep_links: bool = Field(False, description="Do not edit links to it")
 
 
 ##= docs/spec/notes.md#writing-rules
@@ -50,20 +50,20 @@ class DeleteInput(ToolInput):
 @pack.tool(
     "create_page",
     title="Create a page",
-    description="Write a new page. Shows pages that are similar; nothing is merged.",
+    description="Create a page. Lists similar pages; nothing is merged.",
     scope=Scope.MAINTAINER,
     labels=_LABELS,
     safety_notes="Writes a file below the notes folder; never overwrites one.",
     annotations=Annotations(read_only=False, idempotent=False),
 )
 def create_page(given: CreateInput, ctx: Context) -> ChangeAnswer:
-    return _change(_editor(ctx).create_page(given.title, given.content, slug=given.slug, tags=given.tags))
+    return _change_answer(_editor(ctx).create_page(given.title, given.content, slug=given.slug, tags=given.tags))
 
 
 @pack.tool(
     "update_page",
     title="Update a page",
-    description="Replace a page's content or tags. A page that changed since `version` is a conflict.",
+    description="Replace a page's content or tags. Fails with a conflict if the page changed since `version`.",
     scope=Scope.MAINTAINER,
     labels=_LABELS,
     safety_notes="Replaces the page's file.",
@@ -72,13 +72,13 @@ def create_page(given: CreateInput, ctx: Context) -> ChangeAnswer:
 def update_page(given: UpdateInput, ctx: Context) -> ChangeAnswer:
     if given.content is None and given.tags is None:
         raise InvalidRequest("Nothing to update.", hint="Give content, tags or both.")
-    return _change(_editor(ctx).update_page(given.slug, given.version, content=given.content, tags=given.tags))
+    return _change_answer(_editor(ctx).update_page(given.slug, given.version, content=given.content, tags=given.tags))
 
 
 @pack.tool(
     "rename_page",
     title="Rename a page",
-    description="Give a page another title or slug. Links in other pages follow, labels stay.",
+    description="Change a page's title or slug. Links in other pages are updated; their labels stay.",
     scope=Scope.MAINTAINER,
     labels=_LABELS,
     safety_notes="Rewrites links in other pages.",
@@ -87,7 +87,7 @@ def update_page(given: UpdateInput, ctx: Context) -> ChangeAnswer:
 def rename_page(given: RenameInput, ctx: Context) -> ChangeAnswer:
     if not given.new_title and not given.new_slug:
         raise InvalidRequest("Nothing to rename.", hint="Give new_title, new_slug or both.")
-    return _change(
+    return _change_answer(
         _editor(ctx).rename_page(given.slug, title=given.new_title, slug=given.new_slug, version=given.version)
     )
 
@@ -103,19 +103,19 @@ def rename_page(given: RenameInput, ctx: Context) -> ChangeAnswer:
 )
 def delete_page(given: DeleteInput, ctx: Context) -> ChangeAnswer:
     written = _editor(ctx).delete_page(given.slug, version=given.version, keep_links=given.keep_links)
-    return _change(written, gone=True)
+    return _change_answer(written, deleted=True)
 
 
 def _editor(ctx: Context) -> NotesEditor:
     return NotesEditor(ctx.service(NotesService))
 
 
-def _change(written: NoteChange, *, gone: bool = False) -> ChangeAnswer:
+def _change_answer(written: NoteChange, *, deleted: bool = False) -> ChangeAnswer:
     note = written.note
     return ChangeAnswer(
         slug=note.slug,
         title=note.title,
-        version=None if gone else note.version,
+        version=None if deleted else note.version,
         changed=_slugs(written.changed),
         left=_slugs(written.left),
         similar=_slugs(written.similar),

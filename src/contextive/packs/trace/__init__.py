@@ -1,8 +1,8 @@
-"""The trace pack: what a project promised, and where its code keeps the promise."""
+"""The trace pack: requirements, and the code and tests that cite them."""
 
-from contextive.packs.trace.pack import load_declarations as _fill
+from contextive.packs.trace.pack import load_declarations as _load_declarations
 from contextive.packs.trace.pack import pack
 
-_fill()
+_load_declarations()
 
 __all__ = ["pack"]

@@ -1,4 +1,4 @@
-"""The pack itself, and what its tools share."""
+"""The pack object, and helpers that its modules share."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ pack = Pack(
 
 
 def load_declarations() -> None:
-    """Have each part of the pack declare what it offers, in the order in which it is listed."""
+    """Import the modules of the pack in listing order; each one adds its declarations."""
     for part in ("tools", "resources", "prompts"):
         import_module(f"contextive.packs.trace.{part}")
 
 
 def view_of(ctx: Context) -> TraceView:
-    """The project as its files are at this moment."""
+    """The requirements and citations of the project, read from the current files."""
     return ctx.service(TraceService).view()

@@ -1,4 +1,4 @@
-"""The prompts of the trace pack: work on one requirement, cite one, review them all."""
+"""The prompts of the trace pack: implement or cite a requirement, review coverage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REQUIREMENT = PromptArgument(
 
 
 def _user(text: str) -> list[PromptMessage]:
-    # What a specification hides would be followed unseen: a prompt is read by a model as the user's own words.
+    # A model treats a prompt as the user's words, so hidden characters in a specification must become visible.
     return [PromptMessage("user", Text(escape_invisible(text)))]
 
 
@@ -32,7 +32,7 @@ def _quoted(text: str) -> str:
 def _find_requirement(arguments: Mapping[str, str], ctx: Context) -> Requirement:
     found = view_of(ctx).catalog.find(arguments["req_identifier"])
     if not found:
-        raise InvalidRequest("Requirement not found.", hint="search_requirements finds identifiers.")
+        raise InvalidRequest("Requirement not found.", hint="Find identifiers with search_requirements.")
     return least_finished(found)
 
 
@@ -45,7 +45,7 @@ def _missing_comments(requirement: Requirement, ctx: Context) -> str:
 @pack.prompt(
     "implement_requirement",
     title="Implement a requirement",
-    description="Implement and test one requirement, and cite it where the code keeps it.",
+    description="Implement and test one requirement, and cite it in the code.",
     arguments=(_REQUIREMENT,),
 )
 def implement_requirement(arguments: Mapping[str, str], ctx: Context) -> list[PromptMessage]:
@@ -53,32 +53,33 @@ def implement_requirement(arguments: Mapping[str, str], ctx: Context) -> list[Pr
     return _user(
         f"Implement this requirement of level {level_word(requirement.level)}. It is quoted from section "
         f"{requirement.section.id} of {requirement.target.path}:\n\n{_quoted(requirement.text)}\n\n"
-        f"Its status is: {SIMPLE_STATUS[requirement.status]}. Read explain_requirement {requirement.identifier[:16]} and the "
-        "section first. Write the code, then a test that fails without it. Put the citation comments where the code and the "
-        f"test are; check each with validate_citation.\n\n{_missing_comments(requirement, ctx)}"
+        f"Its status is: {SIMPLE_STATUS[requirement.status]}. First call explain_requirement {requirement.identifier[:16]} and "
+        "read the section. Write the code, then a test that fails without it. Put the citation comments above the code and "
+        f"the test, and check each with validate_citation.\n\n{_missing_comments(requirement, ctx)}"
     )
 
 
 @pack.prompt(
     "cite_requirement",
     title="Cite a requirement",
-    description="Find the code that already keeps a requirement, and cite it.",
-    arguments=(_REQUIREMENT, PromptArgument("file", "Where to look first")),
+    description="Find the code that already implements a requirement, and cite it there.",
+    arguments=(_REQUIREMENT, PromptArgument("file", "File to search first")),
 )
 def cite_requirement(arguments: Mapping[str, str], ctx: Context) -> list[PromptMessage]:
     requirement = _find_requirement(arguments, ctx)
-    where = f"Look first in this file: {arguments['file']}\n" if arguments.get("file") else ""
+    where = f"Search this file first: {arguments['file']}\n" if arguments.get("file") else ""
     return _user(
-        f"Find the code that already keeps this requirement, and the test that shows it:\n\n{_quoted(requirement.text)}\n\n"
-        f"{where}Change no behaviour. Add the citation comment directly above the lines that do it; if nothing does, say so "
-        f"and add none.\n\n{_missing_comments(requirement, ctx)}"
+        "Find the code that already implements this requirement, and the test that checks it:\n\n"
+        f"{_quoted(requirement.text)}\n\n{where}"
+        "Do not change behaviour. Put the citation comment directly above the lines that implement or test it. If there are "
+        f"none, say so and add no citation.\n\n{_missing_comments(requirement, ctx)}"
     )
 
 
 @pack.prompt(
     "review_coverage",
     title="Review coverage",
-    description="How far the requirements are, what is wrong, and what to do next.",
+    description="How many requirements are done, what is wrong, and what to do next.",
     arguments=(PromptArgument("spec", "Only this specification", complete=_complete_spec),),
 )
 def review_coverage(arguments: Mapping[str, str], ctx: Context) -> list[PromptMessage]:
@@ -87,7 +88,7 @@ def review_coverage(arguments: Mapping[str, str], ctx: Context) -> list[PromptMe
     if arguments.get("spec"):
         entry = view.catalog.resolve(arguments["spec"])
         if entry is None:
-            raise InvalidRequest("Specification not found.", hint="resolve_spec_id lists what is known.")
+            raise InvalidRequest("Specification not found.", hint="resolve_spec_id lists the known ones.")
         requirements = [r for r in requirements if r.target == entry.target]
     counts = Counter(SIMPLE_STATUS[r.status] for r in requirements)
     summary = ", ".join(f"{counts[word]} {word}" for word in dict.fromkeys(SIMPLE_STATUS.values()))
@@ -96,8 +97,8 @@ def review_coverage(arguments: Mapping[str, str], ctx: Context) -> list[PromptMe
         for r in prioritise([r for r in requirements if not r.status.is_done])[:10]
     )
     return _user(
-        f"Review how far this project keeps its requirements: {len(requirements)} in all, {summary}; "
-        f"{len(view.state.problems)} invalid citations.\n\nThe first open ones, quoted:\n{first or '> none'}\n\n"
-        "Check list_invalid_citations and mend what is broken. Then say which three requirements to work on next and why, "
-        "which exceptions have no good reason, and which citations do not do what they claim."
+        f"Review the requirements of this project: {len(requirements)} in total, {summary}; "
+        f"{len(view.state.problems)} invalid citations.\n\nThe first open requirements:\n{first or '> none'}\n\n"
+        "Call list_invalid_citations and fix those citations. Then say which three requirements to work on next and why, "
+        "which exceptions lack a good reason, and which citations are above code that does not do what they quote."
     )

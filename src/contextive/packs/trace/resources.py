@@ -1,4 +1,4 @@
-"""The resources of the trace pack: specifications, sections, requirements and citations, each level under its path."""
+"""The resources of the trace pack: specifications, sections, requirements and citations, nested by path."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ JSON = "application/json"
 def _entries(
     make: Callable[[TraceCatalog], Sequence[ResourceEntry]],
 ) -> Callable[[int, int, Context], list[ResourceEntry]]:
-    """A page of what a template has to offer."""
+    """A function that lists one page of the entries of a resource template."""
 
-    def listed(offset: int, limit: int, ctx: Context) -> list[ResourceEntry]:
+    def list_page(offset: int, limit: int, ctx: Context) -> list[ResourceEntry]:
         return list(make(view_of(ctx).catalog)[offset : offset + limit])
 
-    return listed
+    return list_page
 
 
 def _entry(path: str, name: str, title: str) -> ResourceEntry:
@@ -75,7 +75,7 @@ def _requirement(variables: Variables, ctx: Context) -> tuple[TraceCatalog, Requ
     )
 
 
-# -- completion: values for each blank, in the light of those already filled -------------------------------------------
+# -- completion: values for a variable, limited by the variables already filled in -------------------------------------
 
 
 def _complete_spec(prefix: str, _others: Variables, ctx: Context) -> list[str]:
@@ -121,7 +121,7 @@ _COMPLETE = {
 }
 
 
-# -- the levels --------------------------------------------------------------------------------------------------------
+# -- one resource for each level of the path ---------------------------------------------------------------------------
 
 
 @pack.resource(
@@ -145,7 +145,7 @@ def _describe(entry: SpecificationEntry) -> dict[str, Any]:
     _SPEC,
     name="specification",
     title="A specification",
-    description="One specification, with its format and how far its requirements are.",
+    description="One specification: its format, and its requirements counted by status.",
     list_entries=_entries(lambda c: [_entry(e.path, e.id, e.name) for e in c.specifications.values()]),
     complete=_COMPLETE,
 )
@@ -235,7 +235,7 @@ def read_section_requirements(variables: Variables, ctx: Context) -> list[dict[s
     _REQUIREMENT,
     name="requirement",
     title="A requirement",
-    description="One requirement: text, level and status. Subscribe to hear when its status changes.",
+    description="One requirement: text, level and status. Subscribe to be notified when its status changes.",
     list_entries=_entries(lambda c: [_entry(c.full_path(r), r.identifier[:16], r.text) for r in c.requirements]),
     complete=_COMPLETE,
 )
@@ -297,7 +297,7 @@ def read_citation(variables: Variables, ctx: Context) -> dict[str, Any]:
         raise ResourceNotFound(
             "No such citation of that requirement.", hint=f"Read {catalog.full_path(requirement)}/citations."
         )
-    return _show_citation(citation, ctx)
+    return _citation_to_dict(citation, ctx)
 
 
 ##= docs/spec/trace.md#requirement-resources
@@ -306,7 +306,7 @@ def read_citation(variables: Variables, ctx: Context) -> dict[str, Any]:
     _SECTION_CITATION,
     name="section-citation",
     title="A citation of a section",
-    description="One citation that touches no requirement: file, line, comment and the code around it.",
+    description="One citation that covers no requirement: file, line, comment and the code around it.",
     list_entries=_entries(lambda c: [_entry(e.path, e.citation.id, "") for e in c.citations if not e.requirement]),
     complete=_COMPLETE,
 )
@@ -315,10 +315,10 @@ def read_section_citation(variables: Variables, ctx: Context) -> dict[str, Any]:
     item = catalog.matched_by_id.get(variables["citation_id"])
     if item is None or item.target != entry.target or item.section.id != section.id:
         raise ResourceNotFound("No such citation of that section.", hint="Read /citations.")
-    return _show_citation(item.citation, ctx)
+    return _citation_to_dict(item.citation, ctx)
 
 
-def _show_citation(citation: Citation, ctx: Context) -> dict[str, Any]:
+def _citation_to_dict(citation: Citation, ctx: Context) -> dict[str, Any]:
     service = ctx.service(TraceService)
     return {
         "file_path": citation.source,
@@ -380,6 +380,6 @@ def _number(variables: Variables, name: str, default: int) -> int:
         return default
     if not (text.isascii() and text.isdigit()):
         raise InvalidRequest(
-            f"{name} must be a whole number, not {safe_repr(text)}.", hint="Such as ?offset=0&limit=100."
+            f"{name} must be a whole number, not {safe_repr(text)}.", hint="Example: ?offset=0&limit=100."
         )
     return int(text[:18])

@@ -1,4 +1,4 @@
-"""What the trace tools take and give. Names and meanings are those of the Duvet MCP specification."""
+"""Inputs and outputs of the trace tools, with the names of the Duvet MCP specification."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ListInput(ToolInput):
     level: Level | None = Field(None, description="Only this level")
     status: SimpleStatus | None = Field(None, description="Only this status")
     limit: int = Field(50, ge=1, le=1000, description="Entries on a page")
-    cursor: str | None = Field(None, description="next_cursor of the page before")
+    cursor: str | None = Field(None, description="next_cursor of the previous page")
 
 
 class RequirementItem(ToolOutput):
@@ -51,7 +51,7 @@ class RequirementItem(ToolOutput):
 
 
 class PriorityItem(ToolOutput):
-    """A requirement in the order of work."""
+    """A requirement in a prioritized list."""
 
     full_path: str
     level: Level
@@ -62,7 +62,7 @@ class PriorityItem(ToolOutput):
 
 
 class InvalidItem(ToolOutput):
-    """A citation that points at nothing, with help."""
+    """An invalid citation, with a suggested correction."""
 
     file_path: str
     line_number: int
@@ -109,14 +109,16 @@ class Explanation(ToolOutput):
     section_title: str | None = None
     citations: list[CitedCode] | None = None
     missing: list[MissingCitation] | None = None
-    similar: list[str] | None = Field(None, description="Citations of requirements in much the same words")
+    similar: list[str] | None = Field(None, description="Citations of similar requirements")
     more_citations: int | None = None
     notes: list[NoteItem] | None = Field(None, description="Notes that link to the requirement")
-    requirements: list[StatusItem] | None = Field(None, description="Each place of a text that stands in several")
+    requirements: list[StatusItem] | None = Field(
+        None, description="Every occurrence, if the text occurs in several sections"
+    )
 
 
 class ExplanationSchema(BaseModel):
-    """What is published of an explanation: the fields to rely on. Whole schemas of long answers cost every client tokens."""
+    """The published output schema: only the fields to rely on, because every client pays tokens for a schema."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -125,7 +127,7 @@ class ExplanationSchema(BaseModel):
     text: str | None = None
     status: SimpleStatus | None = None
     citations: list[dict[str, Any]] | None = None
-    missing: list[dict[str, Any]] | None = Field(None, description="Each with the comment to add")
+    missing: list[dict[str, Any]] | None = Field(None, description="Each has the comment to add")
 
 
 class RequirementPage(ToolOutput):
@@ -154,7 +156,7 @@ Item = TypeVar("Item", bound=ToolOutput)
 ##= docs/spec/trace.md#answers
 ##% The structured data of a list answer MUST contain `result`, `total` and, if there are more entries, `next_cursor`.
 class _Paging(Generic[Item]):
-    """One page of items as a reply: the bare array as text, then how to get the rest."""
+    """One page of items as a reply: the array as text, then how to get the next page."""
 
     @staticmethod
     def reply(
@@ -168,7 +170,7 @@ class _Paging(Generic[Item]):
         note = f"{len(page)} of {len(items)}"
         if following:
             data["next_cursor"] = following
-            note += f"; for the next ones call again with cursor={following}"
+            note += f"; for the next page, call again with cursor={following}"
         return Reply(
             data=data,
             content=[
@@ -192,11 +194,10 @@ def data_reply(output: ToolOutput) -> Reply:
 ##= docs/spec/trace.md#answers
 ##% In a project without a specification, an answer that lists requirements MUST say that there is no specification.
 def no_specification_hint(view: TraceView) -> str:
-    """What an empty answer does not say: that there is no specification to have requirements at all."""
+    """A note for empty answers in a project without specifications; otherwise the empty string."""
     if view.catalog.specifications:
         return ""
-    where = "in .duvet/config.toml, or put it below docs/spec or specs"
-    return f"No specification was found in this project; name one {where}."
+    return "No specification was found in this project. Name one in .duvet/config.toml, or put it below docs/spec or specs."
 
 
 def requirement_item(catalog: TraceCatalog) -> Callable[[Requirement], RequirementItem]:
@@ -244,8 +245,8 @@ def filter_requirements(view: TraceView, given: ListInput, requirements: Sequenc
             raise InvalidRequest(f"No specification {safe_repr(given.spec)}.", hint=f"Known: {known}.")
         chosen = [r for r in chosen if r.target == entry.target]
     if given.section is not None:
-        looked_in = [entry] if entry is not None else list(catalog.specifications.values())
-        named = {e.target: e.section(given.section) for e in looked_in}
+        searched = [entry] if entry is not None else list(catalog.specifications.values())
+        named = {e.target: e.section(given.section) for e in searched}
         if not any(named.values()):
             where = f" in {entry.id}" if entry is not None else ""
             path = entry.path if entry is not None else "/specifications/{spec_id}"

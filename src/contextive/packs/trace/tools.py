@@ -1,4 +1,4 @@
-"""The tools of the trace pack: each one a question to the catalog."""
+"""The tools of the trace pack. Each one is a query of the catalog."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ from contextive.trace.requirement import Requirement, Status
 
 _CITATION_ID = re.compile(r"(.+):([1-9][0-9]{0,8})\Z", re.DOTALL)
 _CODE_LINES = 6
-_MAX_SHOWN_CITATIONS = 20
-_MAX_SHOWN_NOTES = 20
+_MAX_CITATIONS = 20
+_MAX_NOTES = 20
 _MAX_COMMENT_LINES = 100
 _LABELS = ("requirements",)
 
@@ -63,7 +63,7 @@ class CitationInput(ToolInput):
 class ValidationAnswer(ToolOutput):
     valid: bool
     error: str | None = None
-    part: Literal["format", "specification", "section", "quote"] | None = Field(None, description="Which part fails")
+    part: Literal["format", "specification", "section", "quote"] | None = Field(None, description="The part that fails")
     nearest: str | None = Field(None, description="Nearest specification, section or sentence")
     suggestion: str | None = Field(None, description="Corrected citation, ready to paste")
     requirements: list[str] | None = Field(None, description="Identifiers of the requirements it covers")
@@ -75,8 +75,8 @@ class ValidationAnswer(ToolOutput):
 @pack.tool(
     "validate_citation",
     title="Validate a citation",
-    description="Check that a citation names an existing specification, section and text. Accepts what you would paste, "
-    "with or without comment prefix. Says which part fails and gives a corrected citation.",
+    description="Check that a citation names an existing specification, section and text. Accepts the comment as "
+    "you would paste it, with or without comment prefix. Returns the part that fails and a corrected citation.",
     labels=_LABELS,
     invocation_hints="before or after writing a citation comment",
     output=ValidationAnswer,
@@ -128,7 +128,7 @@ class RequirementStatusAnswer(ToolOutput):
     status: SimpleStatus | None = None
     error: str | None = None
     detail: str | None = Field(None, description="Finer word: complete, exception, missing_test, partial, todo, …")
-    requirements: list[StatusItem] | None = Field(None, description="Each place where this text stands")
+    requirements: list[StatusItem] | None = Field(None, description="Every occurrence of this text")
 
 
 ##= docs/spec/trace.md#get-requirement-status
@@ -139,8 +139,8 @@ class RequirementStatusAnswer(ToolOutput):
 @pack.tool(
     "get_requirement_status",
     title="Requirement status",
-    description="Status of one requirement: done, needs tests, in progress or not started. A text that stands in several "
-    "sections answers for all; the least finished one counts.",
+    description="Status of one requirement: done, needs tests, in progress or not started. If its text occurs in "
+    "several sections, the least finished occurrence counts.",
     labels=_LABELS,
     invocation_hints="to see whether a requirement still needs work",
     output=RequirementStatusAnswer,
@@ -166,10 +166,10 @@ def get_requirement_status(given: IdentifierInput, ctx: Context) -> Reply:
 @pack.tool(
     "list_uncited_requirements",
     title="Uncited requirements",
-    description="Requirements that no code cites: neither implemented, implied nor excepted. A test or todo alone does not "
-    "count. Filter by spec, section, level; page with cursor.",
+    description="Requirements without a citation of type implementation, implication or exception. A test or todo alone does "
+    "not count. Filter by spec, section, level; page with cursor.",
     labels=_LABELS,
-    invocation_hints="to see what is still to be built",
+    invocation_hints="to see what is not implemented yet",
     output=RequirementPage,
 )
 def list_uncited_requirements(given: ListInput, ctx: Context) -> Reply:
@@ -181,7 +181,7 @@ def list_uncited_requirements(given: ListInput, ctx: Context) -> Reply:
 
 class InvalidInput(ToolInput):
     limit: int = Field(50, ge=1, le=1000, description="Entries on a page")
-    cursor: str | None = Field(None, description="next_cursor of the page before")
+    cursor: str | None = Field(None, description="next_cursor of the previous page")
 
 
 ##= docs/spec/trace.md#list-invalid-citations
@@ -190,10 +190,10 @@ class InvalidInput(ToolInput):
 @pack.tool(
     "list_invalid_citations",
     title="Invalid citations",
-    description="Citations in the code that name no existing specification, section or text, or cannot be parsed, each with "
+    description="Citations that cannot be parsed or that name a specification, section or text that does not exist. Each has "
     "the reason, the nearest match and a corrected citation.",
     labels=_LABELS,
-    invocation_hints="after a specification or citations changed",
+    invocation_hints="after a change of a specification or of citations",
     output=InvalidPage,
 )
 def list_invalid_citations(given: InvalidInput, ctx: Context) -> Reply:
@@ -201,7 +201,7 @@ def list_invalid_citations(given: InvalidInput, ctx: Context) -> Reply:
     entries: list[tuple[Citation | None, Problem]] = [(None, problem) for problem in view.state.file_problems]
     entries += view.catalog.invalid
 
-    def show(entry: tuple[Citation | None, Problem]) -> InvalidItem:
+    def to_item(entry: tuple[Citation | None, Problem]) -> InvalidItem:
         citation, problem = entry
         if citation is None:
             return _unparsed(service, view, problem)
@@ -219,7 +219,7 @@ def list_invalid_citations(given: InvalidInput, ctx: Context) -> Reply:
             suggestion=suggestion or None,
         )
 
-    return page_reply("list_invalid_citations", entries, show, given.limit, given.cursor)
+    return page_reply("list_invalid_citations", entries, to_item, given.limit, given.cursor)
 
 
 def _unparsed(service: TraceService, view: TraceView, problem: Problem) -> InvalidItem:
@@ -278,7 +278,7 @@ class CitationContext(ToolOutput):
     title="Citation context",
     description="The code around one citation.",
     labels=_LABELS,
-    invocation_hints="to read the code that claims a requirement",
+    invocation_hints="to read the code that cites a requirement",
     output=CitationContext,
 )
 def get_citation_context(given: ContextInput, ctx: Context) -> Reply:
@@ -314,7 +314,7 @@ class UrlInput(ToolInput):
 class SpecId(ToolOutput):
     spec_id: str | None = None
     error: str | None = None
-    known: list[str] | None = Field(None, description="The ids that exist, when the URL names none")
+    known: list[str] | None = Field(None, description="The existing ids, if no specification has this URL")
 
 
 ##= docs/spec/trace.md#resolve-spec-id
@@ -322,7 +322,7 @@ class SpecId(ToolOutput):
 @pack.tool(
     "resolve_spec_id",
     title="Resolve a specification",
-    description="The specification id for a URL or path, in any of its spellings.",
+    description="The id of the specification with this URL or path, in any spelling.",
     labels=_LABELS,
     invocation_hints="before reading resources of a specification known by its URL",
     output=SpecId,
@@ -341,7 +341,7 @@ def resolve_spec_id(given: UrlInput, ctx: Context) -> Reply:
 @pack.tool(
     "get_prioritized_requirements",
     title="Prioritized requirements",
-    description="All requirements in the order of work: MUST before SHOULD before MAY; begun before not begun before done; "
+    description="All requirements by priority: MUST before SHOULD before MAY; started before not started before done; "
     "more todos first.",
     labels=_LABELS,
     invocation_hints="to plan what to do next",
@@ -365,7 +365,7 @@ def get_prioritized_requirements(given: ListInput, ctx: Context) -> Reply:
 @pack.tool(
     "explain_requirement",
     title="Explain a requirement",
-    description="Everything about one requirement: text, level, status, each citation with its code, notes about it, what is "
+    description="Everything about one requirement: text, level, status, citations with their code, notes about it, what is "
     "missing, and the exact comment to add.",
     labels=_LABELS,
     invocation_hints="when you start to work on a requirement",
@@ -377,10 +377,10 @@ def explain_requirement(given: IdentifierInput, ctx: Context) -> Reply:
     if not found:
         return data_reply(Explanation(error=_not_found(view, given.req_identifier)))
     linking = ctx.service(NotesService).view().catalog.about_requirement(found[0].identifier)
-    notes = [NoteItem(slug=note.slug, title=note.title, path=note.path) for note in linking[:_MAX_SHOWN_NOTES]]
+    notes = [NoteItem(slug=note.slug, title=note.title, path=note.path) for note in linking[:_MAX_NOTES]]
     explained = _explain(least_finished(found), view, ctx.service(TraceService))
-    places = status_items(found, view.catalog) if len(found) > 1 else None
-    return data_reply(explained.model_copy(update={"notes": notes or None, "requirements": places}))
+    occurrences = status_items(found, view.catalog) if len(found) > 1 else None
+    return data_reply(explained.model_copy(update={"notes": notes or None, "requirements": occurrences}))
 
 
 class NextInput(ToolInput):
@@ -402,20 +402,22 @@ class NextInput(ToolInput):
 def next_requirement(given: NextInput, ctx: Context) -> Reply:
     view = view_of(ctx)
     wanted = ListInput(spec=given.spec, section=given.section, level=given.level)
-    open_ones = [r for r in filter_requirements(view, wanted, view.catalog.requirements) if not r.status.is_done]
-    if not open_ones:
-        detail = no_specification_hint(view) or "everything that was asked for is done"
+    open_requirements = [
+        r for r in filter_requirements(view, wanted, view.catalog.requirements) if not r.status.is_done
+    ]
+    if not open_requirements:
+        detail = no_specification_hint(view) or "all matching requirements are done"
         return data_reply(Explanation(error="No open requirement", detail=detail))
-    chosen = prioritise(open_ones)[0]
-    return data_reply(_explain(chosen, view, ctx.service(TraceService), why=_why(chosen, len(open_ones))))
+    chosen = prioritise(open_requirements)[0]
+    return data_reply(_explain(chosen, view, ctx.service(TraceService), why=_why(chosen, len(open_requirements))))
 
 
 def _explain(requirement: Requirement, view: TraceView, service: TraceService, why: str | None = None) -> Explanation:
-    neighbours = [c for c in requirement.related if c.base is None]
-    alike = similar_requirements(requirement, [r for r in view.catalog.requirements if r.related])
-    near_code = [c for other in alike for c in other.citations_of(CitationType.CITATION) if c.base is None]
-    style = service.style_for(view, next(iter([*neighbours, *near_code]), None))
-    shown = requirement.related[:_MAX_SHOWN_CITATIONS]
+    own_code = [c for c in requirement.related if c.base is None]
+    similar = similar_requirements(requirement, [r for r in view.catalog.requirements if r.related])
+    near_code = [c for other in similar for c in other.citations_of(CitationType.CITATION) if c.base is None]
+    style = service.style_for(view, next(iter([*own_code, *near_code]), None))
+    returned = requirement.related[:_MAX_CITATIONS]
     return Explanation(
         identifier=requirement.identifier,
         full_path=view.catalog.full_path(requirement),
@@ -433,22 +435,22 @@ def _explain(requirement: Requirement, view: TraceView, service: TraceService, w
                 code=code_around(service, citation, _CODE_LINES),
                 reason=citation.comment or None,
             )
-            for citation in shown
+            for citation in returned
         ],
         missing=[MissingCitation(what=m.what, citation=m.citation) for m in missing_citations(requirement, style)],
         similar=[citation.id for citation in near_code[:5]] or None,
-        more_citations=len(requirement.related) - len(shown) or None,
+        more_citations=len(requirement.related) - len(returned) or None,
     )
 
 
 def _why(requirement: Requirement, open_count: int) -> str:
-    begun = {
-        Status.MISSING_TEST: "it is implemented and lacks only a test",
-        Status.MISSING_CITATION: "it is tested and lacks the citation of its implementation",
-        Status.PARTIAL: "it is begun and not finished",
+    reason = {
+        Status.MISSING_TEST: "it is implemented but not tested",
+        Status.MISSING_CITATION: "it is tested but no implementation is cited",
+        Status.PARTIAL: "it is started but not finished",
         Status.TODO: f"it is marked as todo ({requirement.todo_count})",
     }.get(requirement.status, "it is not started")
-    return f"The first of {open_count} open: level {level_word(requirement.level)}, and {begun}."
+    return f"Highest priority of {open_count} open: level {level_word(requirement.level)}, and {reason}."
 
 
 ##= docs/spec/trace.md#answers
@@ -456,5 +458,5 @@ def _why(requirement: Requirement, open_count: int) -> str:
 def _not_found(view: TraceView, identifier: str) -> str:
     candidates = view.catalog.ambiguous(identifier)
     if candidates:
-        return f"Requirement not found: {len(candidates)} identifiers begin so; give more digits"
+        return f"Requirement not found: {len(candidates)} identifiers start with this; give more digits"
     return "Requirement not found"
