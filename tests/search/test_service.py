@@ -207,7 +207,7 @@ def test_one_chunk_is_found_with_and_without_a_vector(state_dir: Path) -> None:
     without = service(store).search(SearchRequest("only sentence"))
     assert paths(without) == ["docs/one.md"]
     assert without.results[0].scoring.vector_score is None
-    assert any("by words alone" in warning for warning in without.metadata.warnings)
+    assert any("lexical search only" in warning for warning in without.metadata.warnings)
     embed_pending(store, DummyEmbedder(), threading.Event())
     found = service(store).search(SearchRequest("only sentence"))
     assert paths(found) == ["docs/one.md"]
@@ -221,7 +221,9 @@ def test_one_chunk_is_found_with_and_without_a_vector(state_dir: Path) -> None:
 def test_a_model_that_cannot_be_used_leaves_the_words_and_a_warning(shop: Store) -> None:
     response = SearchService(shop, unavailable).search(SearchRequest("refund receipt"))
     assert "docs/payment.md" in paths(response)
-    assert response.metadata.warnings[0] == "Results are by words alone. The embedding model is still loading."
+    assert (
+        response.metadata.warnings[0] == "Results are from lexical search only. The embedding model is still loading."
+    )
     assert response.metadata.embedding_model is None
 
 
@@ -345,7 +347,7 @@ def test_many_searches_at_once_answer_as_one_after_the_other(shop: Store) -> Non
 def test_only_some_searches_work_at_once_and_the_others_wait(shop: Store) -> None:
     at_work, most, lock = 0, 0, threading.Lock()
 
-    def observer(_happening: IndexEvent) -> None:
+    def observer(_event: IndexEvent) -> None:
         nonlocal at_work, most
         with lock:
             at_work += 1
@@ -405,7 +407,7 @@ def test_a_search_that_does_not_see_the_newest_changes_says_so(
     fill(store, {"docs/payment.md": FILES["docs/payment.md"]})
     asked = SearchRequest("refund receipt")
     assert service(store).search(asked).metadata.warnings == (
-        "Results are by words alone. No vectors have been made yet.",
+        "Results are from lexical search only. No embeddings have been computed yet.",
     )
     before = store.generation()
     held = FileLock(state_dir / "lexical/writing.lock")
