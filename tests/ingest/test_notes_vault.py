@@ -67,9 +67,9 @@ def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
     report = import_vault(service, zipped(tmp_path / "v.zip", files))
     assert report.imported == ()
     assert {refused.filename: refused.error for refused in report.errors} == {
-        "Home.md": "Its slug 'home' is that of notes/Home.md.",
-        "area/Deep Note.md": "Its slug 'deep-note' is that of notes/other.md.",
-        "area/third.md": "A file notes/area/third.md exists already.",
+        "Home.md": "Its slug 'home' is already used by notes/Home.md.",
+        "area/Deep Note.md": "Its slug 'deep-note' is already used by notes/other.md.",
+        "area/third.md": "The file notes/area/third.md already exists.",
         "bad.md": "It is not UTF-8.",
         "con.md": "Its name cannot be a file's on every system.",
     }

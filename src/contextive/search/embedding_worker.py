@@ -35,8 +35,8 @@ def embed_pending(
     while not stop.is_set():
         pending = store.search.pending_vectors(embedder.model, BATCH_CHUNKS)
         batch = tuple((chunk.number, chunk.digest) for chunk in pending)
-        # The same batch again means that the store rejected its vectors because the texts have changed since. They are
-        # pending again after the ingest that changed them.
+        # The same batch again means that the store rejected its vectors because the texts have changed since. They
+        # are pending again after the ingest that changed them.
         if not pending or batch == previous:
             break
         previous = batch

@@ -1,7 +1,7 @@
 """Measures search quality with queries whose relevant results are known.
 
-A judgement file has one JSON object per line: `query`, `relevant` (a list) and, if some results are better than others,
-`grades` (an object from a result to a number above 0). A result is named by a path, a chunk id, a symbol id
+A judgement file has one JSON object per line: `query`, `relevant` (a list) and, if some results are better than
+others, `grades` (an object from a result to a number above 0). A result is named by a path, a chunk id, a symbol id
 (`src/a.py::Store.open`) or a heading (`docs/a.md#Opening a store`). The last two survive edits of the file.
 """
 

@@ -37,9 +37,9 @@ def fuse(
 ) -> list[FusedHit]:
     """The union of both lists, best first; only the `first` hits if given.
 
-    A chunk without an embedding gets both weights on its lexical score. If lexical search found nothing, every chunk gets
-    both weights on its semantic score. Otherwise a chunk that only the lexical list lacks has the lexical score 0: lexical
-    search could have found it, and did not.
+    A chunk without an embedding gets both weights on its lexical score. If lexical search found nothing, every chunk
+    gets both weights on its semantic score. Otherwise a chunk that only the lexical list lacks has the lexical score
+    0: lexical search could have found it, and did not.
     """
     numbers = sorted(lexical.keys() | cosines.keys())
     lexical_scores = _scale_to_unit([lexical.get(number, 0.0) for number in numbers])

@@ -1,7 +1,7 @@
 """Queries on the graph: a node with its neighbours, a subsystem with its surroundings, nodes by name.
 
-The walk around a subsystem is a breadth-first search. It reaches each node once, by a shortest path, and reports when it
-stopped at its limit. It works with node numbers; names and properties are read only for the returned page.
+The walk around a subsystem is a breadth-first search. It reaches each node once, by a shortest path, and reports when
+it stopped at its limit. It works with node numbers; names and properties are read only for the returned page.
 """
 
 from __future__ import annotations

@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contextive.errors import ContextiveError, ProjectMissing, Unavailable
-from contextive.ingest.settings import RUN_WAIT_SECONDS, IngestRequest, IngestSettings, ReportSettings
+from contextive.ingest.settings import RUN_WAIT_SECONDS, IngestProgress, IngestRequest, IngestSettings, ReportSettings
 from contextive.store.values import STATE_VECTOR_MODEL
 from contextive.workspace.directory_handles import require_project
 from contextive.workspace.shared_refresh import SharedRefresh
 
 if TYPE_CHECKING:
-    from contextive.ingest.indexer import Indexer, IngestProgress, IngestResult, LayerSource
+    from contextive.ingest.indexer import Indexer, IngestResult
+    from contextive.ingest.layer_sources import LayerSource
     from contextive.ingest.parser_pool import ParserPool
     from contextive.ingest.reports import Reporter
     from contextive.search.editor_links import EditorLinks
@@ -69,7 +70,7 @@ class IndexSettings:
     default_profile: str = "manual"
     log_events: int = 10_000
     parser_processes: int = 0
-    """Processes that parse files. With 0, files are parsed in this process without limits. A server has at least one."""
+    """Processes that parse files. With 0, this process parses them without limits. A server has at least one."""
 
 
 class Index:
@@ -292,7 +293,7 @@ class Index:
         progress: IngestProgress = lambda _phase, _done, _total: None,
         stop: threading.Event | None = None,
     ) -> int:
-        """Compute the missing embeddings and return their number. Raises Unavailable if the model cannot be loaded."""
+        """Compute missing embeddings and return their number. Raises Unavailable if the model cannot be loaded."""
         from contextive.search.embedding.factory import open_embedder
         from contextive.search.embedding_worker import embed_pending
 

@@ -1,8 +1,9 @@
 """Ranking rules that adjust the score of a chunk by its symbols, its path and the other chunks of its file.
 
-The weights were set by hand for scores between 0 and 1. On judgements of whole files, higher weights for the file name and
-the best chunks of a file find more; on judgements of single functions, neither helps. The defaults are in between. The file
-rules do not apply to prose: the sections of a document have different topics, so their sum says nothing about one of them.
+The weights were set by hand for scores between 0 and 1. On judgements of whole files, higher weights for the file
+name and the best chunks of a file find more; on judgements of single functions, neither helps. The defaults are in
+between. The file rules do not apply to prose: the sections of a document have different topics, so their sum says
+nothing about one of them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class RankingRules:
     stem: float = 0.05
     """Times the share of the query's terms that are in the file name."""
     definition: float = 0.3
-    """Added if the chunk declares a symbol that the query names; less for a long query, which is about more than the name."""
+    """Added if the chunk declares a symbol that the query names; less if the query has many other terms."""
     file: float = 0.2
     """Times the sum of the best three chunks of a code file, relative to the best file."""
 

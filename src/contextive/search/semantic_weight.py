@@ -1,8 +1,9 @@
 """The weight of semantic search relative to lexical search, for one query.
 
-No weight is best for all queries. Lexical search gets better with the length of the query, such as a whole requirement or
-a piece of code. A short query whose words are in no chunk is phrased differently from the text, and only semantic search
-can find it. Other features, such as whether the query is a question or names a symbol, did not predict which is better.
+No weight is best for all queries. Lexical search gets better with the length of the query, such as a whole
+requirement or a piece of code. A short query whose words are in no chunk is phrased differently from the text, and
+only semantic search can find it. Other features, such as whether the query is a question or names a symbol, did not
+predict which is better.
 """
 
 from __future__ import annotations

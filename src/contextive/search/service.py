@@ -43,8 +43,8 @@ MAX_RANKED: Final = 60
 """Candidates that the ranking rules are applied to."""
 MAX_SYMBOLS: Final = 5
 MAX_CONCURRENT_SEARCHES: Final = max(4, os.cpu_count() or 1)
-"""Further searches of the process wait. With dozens of threads competing for the interpreter lock, every step of every
-search, and everything else in the process, would wait for all the others."""
+"""Further searches of the process wait. With dozens of threads competing for the interpreter lock, every step of
+every search, and everything else in the process, would wait for all the others."""
 _STALE_WARNING: Final = (
     "The newest changes are not searched yet: these results are from generation {}, the index is at {}. Try again."
 )

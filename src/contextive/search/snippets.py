@@ -55,7 +55,7 @@ def best_lines(chunk: Chunk, terms: Collection[str]) -> Snippet:
 
 
 def trim_text(text: str, budget: int = TEXT_BUDGET) -> tuple[str, int]:
-    """The start of a text within the budget, cut at the end of a line or word, and the number of characters left out."""
+    """The start of a text, cut at the end of a line or word, and the number of characters left out."""
     if len(text) <= budget:
         return text, 0
     cut = max(text.rfind("\n", budget // 2, budget), text.rfind(" ", budget - 40, budget))

@@ -1,7 +1,7 @@
 """Keeps an index up to date in the background of a server process.
 
-Many processes may serve one project. The one with the lease `keeper` does the work; when it ends or dies, another takes
-over. Indexing and embedding run in separate threads, so a saved file never waits for embeddings.
+Many processes may serve one project. The one with the lease `keeper` does the work; when it ends or dies, another
+takes over. Indexing and embedding run in separate threads, so a saved file never waits for embeddings.
 """
 
 from __future__ import annotations
@@ -130,9 +130,9 @@ class IndexWatcher:
     def _watch(self, lease: Lease) -> None:
         """Run again whenever files change, or the index was removed.
 
-        Returns when the lease is lost with the state directory, or when the project directory is replaced by another one,
-        which the watch does not see. If the system does not report changes, the files are checked every few seconds, and
-        the watch is tried again after a while.
+        Returns when the lease is lost with the state directory, or when the project directory is replaced by another
+        one, which the watch does not see. If the system does not report changes, the files are checked every few
+        seconds, and the watch is tried again after a while.
         """
         from watchfiles import watch
 
@@ -141,7 +141,8 @@ class IndexWatcher:
         last_run = float("-inf")
         is_behind = False
         try:
-            # No watch_filter: with one, the watch would not tick during changes it filters out, and every search writes.
+            # No watch_filter: with one, the watch would not tick during changes it filters out, and every search
+            # writes.
             for events in watch(
                 root,
                 watch_filter=None,
@@ -155,7 +156,8 @@ class IndexWatcher:
                 if not lease.is_held or identity_of(root) != watched:
                     return
                 changes = [path for _change, path in events if is_indexed_path(root, path, state_dir)]
-                # The first tick always runs: a file may have been saved between the first run and the start of the watch.
+                # The first tick always runs: a file may have been saved between the first run and the start of the
+                # watch.
                 if changes or is_behind or self._is_replaced() or time.monotonic() - last_run > _SWEEP_SECONDS:
                     self.pending_files = len(changes) or self.pending_files
                     is_behind = not self._run()
@@ -168,7 +170,7 @@ class IndexWatcher:
                 self._stop.wait(_POLL_SECONDS)
 
     def _is_replaced(self) -> bool:
-        """Whether the index was removed or rebuilt since the last run. If it cannot be used, the next run reports that."""
+        """Whether the index was removed or rebuilt since the last run, or cannot be used, which the next run reports."""
         try:
             return self._index.store.identity() != self._identity
         except ContextiveError:

@@ -73,7 +73,7 @@ def resolve_weights(
     vector: float = DEFAULT_VECTOR_WEIGHT,
     lexical: float = DEFAULT_LEXICAL_WEIGHT,
 ) -> Weights:
-    """The weights of a profile with overrides. If the vector and lexical weights are both 0, the vector weight is 1."""
+    """The weights of a profile with overrides. If vector and lexical weight are both 0, the vector weight is 1."""
     if profile not in PROFILES:
         raise ConfigError(f"There is no weight profile {profile!r}.", hint=f"Choose one of {', '.join(PROFILES)}.")
     given = {

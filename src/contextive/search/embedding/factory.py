@@ -17,8 +17,8 @@ def open_embedder(
 ) -> Embedder:
     """Load the model that `spec` names: minilm, dummy, openai:NAME, sentence-transformers:NAME or fastembed:NAME.
 
-    `url`, `key` and `timeout_seconds` are for a remote endpoint, `threads` for a local model. Raises Unavailable if the model
-    cannot be loaded, and ConfigError if the name is unknown.
+    `url`, `key` and `timeout_seconds` are for a remote endpoint, `threads` for a local model. Raises Unavailable if
+    the model cannot be loaded, and ConfigError if the name is unknown.
     """
     kind, _, name = spec.partition(":")
     match kind, name:

@@ -94,7 +94,7 @@ class MiniLmEmbedder:
 
 
 def batches_by_length(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Batches of indices of texts with similar length; the longest length times the batch size is within the budget."""
+    """Batches of indices of texts with similar length. Longest length times batch size is within the budget."""
     batch: list[int] = []
     # Longest first, so the first batch already needs the peak memory.
     for at in sorted(range(len(lengths)), key=lambda at: (-lengths[at], at)):
@@ -107,7 +107,7 @@ def batches_by_length(lengths: Sequence[int], budget: int) -> Iterator[list[int]
 
 
 def _return_memory() -> None:
-    """Return freed memory to the system: loading the weights leaves some 70 MB. Does nothing without `malloc_trim`."""
+    """Return freed memory to the system if it has `malloc_trim`: loading the weights leaves some 70 MB."""
     with contextlib.suppress(OSError, TypeError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
