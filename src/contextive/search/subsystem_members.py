@@ -20,7 +20,7 @@ MAX_MEMBERS: Final = 5_000
 MAX_SYMBOLS: Final = 200
 """Symbols considered per file."""
 MAX_CONNECTED: Final = 100
-"""Edges followed per node and type."""
+"""Edges followed per node."""
 MAX_FILES: Final = 1_000
 _FILES: Final = frozenset({"SourceFile", "DesignDoc", "TestCase", "ConfigFile", "Artifact"})
 

@@ -87,7 +87,7 @@ class IndexWatcher:
                 self._failed(error)
                 continue
             if lease is None:
-                self.state, self.problem = "another process keeps the index", ""
+                self.state, self.problem = "another process updates the index", ""
                 self.first_run_done.set()
                 self._stop.wait(_LEASE_SECONDS)
                 continue
